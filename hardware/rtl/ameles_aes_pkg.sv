@@ -1,7 +1,7 @@
-// The constants and types of the AES-128 cells, for whoever instantiates them.
+// The constants and types of the AES-128 cells, for their users.
 //
 // The order of bytes is the same in every cell. Byte k of a block or key is bits [8*k +: 8], so that the first byte of
-// a published test vector is lowest. Row r and column c of the standard's state are byte r + 4*c.
+// a published test vector is the lowest. Row r and column c of the standard's state are byte r + 4*c.
 package ameles_aes_pkg;
 
   localparam int unsigned Rounds = 10;

@@ -1,17 +1,19 @@
-// The backend: a tree in untrusted memory, with Path ORAM or RAW ORAM. Whoever drives it knows the leaf of each block.
+// The backend: a tree in untrusted memory, with Path ORAM or RAW ORAM. Its user knows the leaf of each block.
 //
-// Interface: requests, data and answers each have `valid` and `ready`. A request names the block, the path that is read and the
-// leaf of the block from then on; for a put only block and leaf, for a dummy only the path. Writes and puts
-// need the beats of a block at `data`; every request but puts and dummies gets the beats of one at `answer`: what the block was, or
-// zeros. The memory is a slave of AXI4. After a reset it needs a key that was never used.
+// Interface: requests, data and answers each have `valid` and `ready`. A request gives the block, the path to read, and
+// the new leaf of the block; a put gives only block and leaf, and a dummy only the path. Writes and puts need the beats
+// of a block at `data`. Every request except puts and dummies gets the beats of a block at `answer`: the old content of
+// the block, or zeros. The memory is a slave of AXI4. After a reset the cell needs a key that was never used.
 //
-// With tags (`tag_bits`), every path is answered, a dummy's with zeros, together with the tag of its block. Then each path needs
-// the tag that its block has from then on, and each put or skip that of its block (see ameles_pmmac). `stop_i` stops the controller.
+// With tags (`tag_bits`), every path is answered, a dummy's with zeros, together with the tag of its block. Then each
+// path needs the new tag of its block, and each put or skip that of its block (see ameles_pmmac). `stop_i` stops the
+// controller.
 //
-// Timing: requests go ahead of the path before. An answer comes at a fixed time after its path has arrived, whatever was asked,
-// and wherever the block was. For the same paths at the same moments, every cycle of the memory bus is the same.
+// Timing: requests run ahead of the path before. An answer comes a fixed time after its path has arrived, for every
+// kind of request and every place of the block. For the same paths at the same times, every cycle of the memory bus is
+// the same.
 //
-// Keeps: queues between its cells, and whether memory answered with an error: that stops it until it is reset.
+// Keeps: queues between its cells, and whether memory has answered with an error, which stops the cell until a reset.
 module ameles_backend
   import ameles_pkg::*;
 #(

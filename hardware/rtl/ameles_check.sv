@@ -1,7 +1,6 @@
-// Refuses choices that are not possible, when a design is put together, with a sentence: what is wrong, and what to do.
-// It becomes no hardware.
+// Refuses impossible choices at elaboration, with a sentence about the error and its remedy. It becomes no hardware.
 //
-// Interface: the problem, which is that of `ameles_pkg`; there it stands what takes the place of the choices then.
+// Interface: the problem that `ameles_pkg` has found, which also has the choices that replace the impossible ones.
 //
 // Timing: none. Keeps: nothing.
 module ameles_check

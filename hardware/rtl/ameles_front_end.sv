@@ -1,19 +1,21 @@
-// The front end of Freecursive ORAM (ASPLOS 2015): a PosMap in the same tree as the blocks, with a PLB, and counters from
-// which leaves are computed.
+// The front end of Freecursive ORAM (ASPLOS 2015): a PosMap in the same tree as the blocks, with a PLB, and counters
+// from which leaves are computed.
 //
-// A request looks for the lowest PosMap block of its chain that is in the PLB, fetches those below it one after the other, and
-// then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
-// its own. A leaf is AES of block and counter; the path of a block that was never mapped is drawn at random.
+// A request looks for the lowest PosMap block of its chain that is in the PLB. It fetches those below it in turn, and
+// then accesses its block, with one path for each. Before each of them one straggler of the group moves, if there is
+// one, with its own path. A leaf is AES of block and counter. The path of a block that was never mapped is drawn at
+// random.
 //
-// Interface: requests of the user, the beats of what is written, and those of answers, each with `valid` and `ready`; an
-// answer to a write is what the block was before. A write waits until all its beats are there. It asks the backend for slots:
-// a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers wait for the user here, so that
-// whether they are taken does not show.
+// Interface: requests of the user, the beats of writes, and the beats of answers, each with `valid` and `ready`. The
+// answer to a write is the old content of the block. A write waits for all of its beats. The cell requests slots from
+// the backend: a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers wait here for the
+// user, so that the time at which the user takes them is not visible.
 //
-// Timing: PLB and table answer a cycle later, and both leaves together take 23 cycles of AES, with a pacer more. How many paths a request
-// takes shows, if no pacer hides it. The next request begins when the last path of this one was asked for.
+// Timing: PLB and table answer one cycle later, and both leaves together take 23 cycles of AES, or more with a pacer.
+// The number of paths of a request is visible unless a pacer hides it. The next request begins when the last path of
+// this one was requested.
 //
-// Keeps: PLB, table, and the request under way.
+// Keeps: the PLB, the table, and the current request.
 module ameles_front_end
   import ameles_pkg::*;
 #(

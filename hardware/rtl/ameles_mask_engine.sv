@@ -4,17 +4,19 @@
 //   read      masks of what a path brings, when its headers have come
 //   interest  masks of the block of interest (RAW ORAM)
 //   write     masks of what a path takes back
-//   ahead     masks of the bodies of coming evictions (RAW ORAM)
+//   ahead     masks of the bodies of the next evictions (RAW ORAM)
 //
-// Interface: a request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from it. It
-// stays at its port until its last chunks have begun. Masks come out in the order of requests, each purpose for itself.
+// Interface: a request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from
+// it. It stays at its port until its last chunks have begun. Masks come out in the order of requests, separately for
+// each purpose.
 //
-// Timing: a cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. A mask is there 22
-// cycles after its last chunks have begun, of `ahead` 23. Order and time of the masks depend on the times of the requests
-// alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16 is theirs then, whether they are asked
-// for or not. With `aes_double` a pipeline at `clk2_i` stands for two lanes.
+// Timing: in each cycle as many chunks begin as there are lanes. A request that has begun is not interrupted. A mask is
+// ready 22 cycles after its last chunks have begun, and one of `ahead` after 23. The order and the times of the masks
+// depend only on the times of the requests. With a pacer, the times at which the front end requests leaves are secret.
+// Then one cycle in 16 is reserved for leaves, whether or not they are requested. With `aes_double` a pipeline at
+// `clk2_i` replaces two lanes.
 //
-// Keeps: the chunks under way, and masks that wait.
+// Keeps: the chunks in the pipeline, and masks that wait.
 module ameles_mask_engine
   import ameles_pkg::*;
 #(

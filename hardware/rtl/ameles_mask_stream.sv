@@ -1,11 +1,11 @@
-// The masks of one purpose, in the order in which they were asked for, ahead of their use.
+// The masks of one purpose, in the order of their requests, ahead of their use.
 //
-// Interface: a request goes on to the engine only when `has_room_o` says that there is room for its mask, so that the engine never
-// waits. `first_i` says that a request passes on in this cycle, and `put_i` that its mask has come.
+// Interface: a request goes on to the engine only when `has_room_o` says that there is room for its mask, so that the
+// engine never waits. `first_i` says that a request passes on in this cycle, and `put_i` that its mask has come.
 //
-// Timing: a mask can be taken a cycle after it has come, two cycles if it waits in block RAM.
+// Timing: a mask can be taken one cycle after it has come, or two cycles if it waits in block RAM.
 //
-// Keeps: `Depth` masks, and how many were asked for and are not taken.
+// Keeps: `Depth` masks, and the number of requested masks that were not taken yet.
 module ameles_mask_stream #(
   parameter int unsigned Width = 512,  // bits of a mask
   parameter int unsigned Depth = 16,   // masks that wait

@@ -1,16 +1,16 @@
 // An ORAM controller: the front end of Freecursive ORAM over a tree with Path ORAM or RAW ORAM.
 //
-// Interface: a request is a block, and for a write its beats come at `data`, before or after it; each is answered with the beats of what the
-// block was before. The memory is a slave of
-// AXI4. After a reset it needs a key that was never used; with tags, then a second one, for these. A key that is refused
-// (`key_reused_o`) stops it until the next reset. `random` gives the paths of blocks
-// that were never mapped, `spare` those for no block and of Path ORAM's emergencies: words of 32 bits that nobody else knows. With
-// a pacer `spare` must have a word at any time. `tag_error_o` says that memory gave a block that is not what was written last.
+// Interface: a request gives a block. For a write the block's beats come at `data`, before or after the request. Each
+// request is answered with the beats of the old content. The memory is a slave of AXI4. After a reset the controller
+// needs a key that was never used, and with tags a second one, for these. A refused key (`key_reused_o`) stops it until
+// the next reset. `random` gives the paths of blocks that were never mapped, and `spare` those for no block and of Path
+// ORAM's emergencies: words of 32 bits that must be secret. With a pacer `spare` must have a word at any time.
+// `tag_error_o` says that memory returned another block than was written last.
 //
-// Timing: a request takes as many paths as the PLB lacks PosMap blocks, one for each straggler that moves, and one for the block.
-// With a pacer paths begin at times that say nothing of requests (see ameles_pacer).
+// Timing: a request takes as many paths as the PLB lacks PosMap blocks, one for each straggler that moves, and one for
+// the block. With a pacer, the times at which paths begin are independent of the requests (see ameles_pacer).
 //
-// Keeps: nothing but what its parts keep.
+// Keeps: only the state of its parts.
 module ameles_oram
   import ameles_pkg::*;
 #(

@@ -1,13 +1,15 @@
-// The moments of paths: each slot is an access and a put, at most one in `slot_cycles`, for a block or for none.
+// The times of paths: each slot is an access and a put, at most one in `slot_cycles`, for a block or for none.
 //
-// Interface: when a slot is due, whatever the front end asks for then is done; if it asks for nothing, a path that `random_i` draws is read for
-// no block, and no block is put in. What comes later waits for the next slot. So the backend is asked for the same
-// at the same moments whatever the front end does, and how many paths a request takes does not show.
+// Interface: when a slot is due, the pending request of the front end is served. If there is none, a path from
+// `random_i` is read for no block, and no block is put in. A later request waits for the next slot. So the backend gets
+// the same requests at the same times for any behaviour of the front end, and the number of paths of a request is
+// hidden.
 //
-// Timing: a slot is due `slot_cycles` after the one before was taken; when that is, follows from the paths. It begins in the first
-// cycle in which `random_i` has a word, whether it needs it or not. Without slots (0), requests pass as they come.
+// Timing: a slot is due `slot_cycles` after the slot before was taken, at a time that depends only on the paths. It
+// begins in the first cycle in which `random_i` has a word, whether or not it needs the word. Without slots (0),
+// requests pass as they come.
 //
-// Keeps: the choice for the slot under way, and the cycles to the next.
+// Keeps: the choice for the current slot, and the cycles until the next one.
 module ameles_pacer
   import ameles_pkg::*;
 #(

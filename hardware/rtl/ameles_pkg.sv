@@ -1,4 +1,4 @@
-// The shape of a controller: what its user chooses, and what follows from the choice.
+// The shape of a controller: the choices of its user, and the values that follow from them.
 package ameles_pkg;
 
   // The scheme of the backend. Path ORAM reads and writes a path for each access. RAW ORAM reads a path and writes

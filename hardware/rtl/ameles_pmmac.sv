@@ -1,17 +1,17 @@
-// The tags of Freecursive ORAM (PMMAC, ASPLOS 2015, section 6): CMAC with AES-128 over a block's contents, its number and its
-// counter, 64 bits each, of which the first bits are kept. Because the counter on chip says which block was written last, a tag
-// tells a block that was changed, exchanged or replayed.
+// The tags of Freecursive ORAM (PMMAC, ASPLOS 2015, section 6): CMAC with AES-128 over a block's contents, its number
+// and its counter, 64 bits each. Only the first bits of the CMAC are stored. The counter on chip determines which block
+// was written last, so a tag detects a block that was changed, exchanged or replayed.
 //
-// Interface: for each slot, in order, it makes three tags, a block of AES after the other: of what is written or put, while the path is under
-// way; then of the block that was answered, under its old counter, and, for a block that stays as it is, under the new one. Beats pass
-// through it, those of an answer when all are there and their tag fits; a block that was never mapped must be zeros. If not, `error_o`
-// rises and nothing moves until a reset.
-// It takes its own key, after that of `ameles_backend`.
+// Interface: for each slot the cell makes three tags in order, one block of AES after the other. The first is that of
+// the block that is written or put, while the path is being read. Then follow the tag of the answered block under its
+// old counter, and, for an unchanged block, the one under its new counter. Beats pass through the cell, those of an
+// answer when all have come and their tag is right. A block that was never mapped must be zeros. Otherwise `error_o`
+// rises and nothing moves until a reset. The cell takes its own key, after that of `ameles_backend`.
 //
-// Timing: a block of AES takes twelve cycles, and the contents and their counter are five blocks for 64 bytes. Every slot takes the
-// same cycles, whatever it is for, which is why a path for no block has tags, too.
+// Timing: a block of AES takes twelve cycles, and the contents and their counter are five blocks for 64 bytes. Every
+// slot takes the same cycles for every purpose. For this reason a path for no block has tags too.
 //
-// Keeps: the key, the tags of one slot, a block on its way in and one on its way out, and the slots that follow.
+// Keeps: the key, the tags of one slot, one block on its way in and one on its way out, and the next slots.
 module ameles_pmmac
   import ameles_pkg::*;
 #(

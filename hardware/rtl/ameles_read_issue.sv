@@ -1,12 +1,14 @@
-// Reads of paths: asks the memory for every bucket of a path, the root's first, one path after the other.
+// Reads of paths: it requests every bucket of a path from memory, from the root, one path after the other.
 //
-// It goes ahead of the two paths before, and waits only where memory might answer with what they have not written yet:
-// for the writing of buckets that both paths share, and for all of the path before those. Where RAW ORAM has only replaced
-// headers on the path before it does not wait: the header is on chip (see ameles_unload). All follows from the paths alone.
+// It runs ahead of the two paths before. It waits only where memory might answer with data that these have not written
+// yet: for the writes of buckets that both paths share, and for all of the path before those. If RAW ORAM has only
+// replaced headers on the path before, it does not wait, because the headers are on chip (see ameles_unload). All of
+// this depends only on the paths.
 //
-// Interface: a job passes in, and on at once to the stash, and if it has a path, to what arrives and to the masks. Bursts go out at `ar`.
+// Interface: a job passes in and at once on to the stash, and, if it has a path, to the arrival and to the masks.
+// Bursts go out at `ar`.
 //
-// Timing: the first bucket is asked for in the cycle after the job has passed, and then a burst a cycle.
+// Timing: the first bucket is requested in the cycle after the job has passed, and then there is a burst per cycle.
 //
 // Keeps: the two paths before, the walk down the path and the count of paths.
 module ameles_read_issue

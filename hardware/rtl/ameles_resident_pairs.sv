@@ -1,10 +1,10 @@
-// The blocks that wait in the stash, as in `ameles_resident_list`, two a cycle.
+// The blocks that wait in the stash, as in `ameles_resident_list`, two per cycle.
 //
-// Interface: that of the list; up to two blocks are appended at once, in their order.
+// Interface: that of the list; up to two blocks are appended at once, in order.
 //
 // Timing: a scan takes half as many cycles as there are places.
 //
-// Keeps: two memories, for places of even and of odd number.
+// Keeps: two memories, for places with even and with odd numbers.
 module ameles_resident_pairs
   import ameles_pkg::*;
 #(

@@ -1,6 +1,7 @@
-// Two S-boxes of AES in a memory that is only read, for block RAM with two ports.
+// Two S-boxes of AES in a read-only memory, for block RAM with two ports.
 //
-// Interface: `data_o` are the substitutes of `data_i`. Timing: they are out a cycle after their bytes were in. Keeps: nothing else.
+// Interface: `data_o` are the substitutes of `data_i`. Timing: they come one cycle after their bytes. Keeps: nothing
+// else.
 module ameles_sbox_rom (
   input  logic            clk_i,
   input  logic [1:0][7:0] data_i,

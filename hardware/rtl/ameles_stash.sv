@@ -1,14 +1,15 @@
-// The stash: takes each path in, serves the block of interest, and plans what goes back.
+// The stash: it takes each path in, serves the block of interest, and plans the path that goes back.
 //
-// For a path, as in Tiny ORAM, section III-B: a scan of all places of the list of blocks that wait, hidden behind the arrival
-// of the path; then the blocks of the path, those of the tree top first; then the block of interest, with its new leaf. What
-// PushToLeaf finds a place for goes back, and the rest waits, in this order. An access of RAW ORAM sends no block back.
+// For a path, as in Tiny ORAM, section III-B, there is first a scan of all places of the list of waiting blocks, hidden
+// behind the arrival of the path. Then come the blocks of the path, those of the tree top first, and then the block of
+// interest, with its new leaf. Blocks for which PushToLeaf finds a place go back, and the others wait, in this order.
+// An access of RAW ORAM sends no block back.
 //
-// Interface: jobs pass in, headers and beats with their masks, and the user's data; answers, and jobs whose path may go back, pass
-// out. Whoever writes a path back reads plan and blocks here. With tags, every path is answered, and every access and put
-// waits for the tag that its block has from then on.
+// Interface: jobs pass in, and headers and beats with their masks, and the user's data. Answers, and jobs whose path
+// may go back, pass out. The cell that writes a path back reads plan and blocks here. With tags, every path is
+// answered, and every access and put waits for the new tag of its block.
 //
-// Timing: answers come at a fixed time after the path has arrived, wherever the block was found.
+// Timing: answers come a fixed time after the path has arrived, wherever the block was found.
 //
 // Keeps: blocks, list, free list, plan and the spare slot.
 module ameles_stash

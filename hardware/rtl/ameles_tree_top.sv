@@ -1,15 +1,17 @@
-// The top of the tree, on chip: for each bucket of the levels that memory does not hold, a row of its blocks, their leaves
+// The top of the tree, on chip: for each bucket of the levels that are not in memory, a row of its blocks, their leaves
 // and their slots of the stash. The blocks stay in their slots; only rows move.
 //
-// Interface: a path begins with `begin_i`. If it is filled anew, its blocks of the top come out when `go_i` says that the resident ones are
-// through, the root's first, a place a cycle; what PushToLeaf finds for the top is kept as `keep_i` says, a row a cycle, from
-// the plan. If it is only searched (an access of RAW ORAM), a row a cycle is looked at, and the block of interest leaves its row.
+// Interface: a path begins with `begin_i`. If the path is rewritten, its blocks of the top come out when `go_i` says
+// that the resident ones are finished, from the root, one place per cycle. The places that PushToLeaf finds in the top
+// are stored from the plan as `keep_i` says, one row per cycle. If the path is only searched (an access of RAW ORAM),
+// one row per cycle is searched, and the block of interest leaves its row.
 //
-// Timing: the number of cycles does not depend on what is in it.
+// Timing: the number of cycles does not depend on the contents.
 //
-// A row that was never written counts as empty: RAW ORAM knows it by the count of evictions, Path ORAM by the row above.
+// A row that was never written counts as empty: RAW ORAM knows this by the count of evictions, Path ORAM by the row
+// above.
 //
-// Keeps: the rows, and of the path which buckets below each row will have been written.
+// Keeps: the rows, and for the path which buckets below each row will have been written.
 module ameles_tree_top
   import ameles_pkg::*;
 #(

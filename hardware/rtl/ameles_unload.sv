@@ -1,21 +1,23 @@
 // A path as it is taken in: each header is decrypted, and each beat of a body goes where the header says.
 //
-// An access of RAW ORAM takes the block of interest only: its beats go into the spare slot of the stash as they are, and the
-// header without it is planned to go back; headers go ahead of bodies there, so that the pad of the block is known early. A
-// path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and all its blocks go into slots and on to
-// PushToLeaf, but for the block of interest, which is held.
+// An access of RAW ORAM takes only the block of interest. Its beats go into the spare slot of the stash as they are,
+// and the header without it is planned to go back. Headers run ahead of bodies there, so that the pad of the block is
+// known early. A path that is rewritten (an eviction, or any path of Path ORAM) is decrypted. All its blocks go into
+// slots and on to PushToLeaf, except the block of interest, which is held.
 //
-// A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows it by the count of evictions,
-// Path ORAM by the bucket above. A row that `on_chip_i` names comes from the plan of the path before, because memory may
-// not have it yet. Tags stand behind the blocks of a bucket (see ameles_bucket_tags). That of the block of interest is taken as it is as well.
+// A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows this by the count of
+// evictions, Path ORAM by the bucket above. A row that `on_chip_i` marks comes from the plan of the path before,
+// because memory may not have it yet. Tags follow the blocks of a bucket (see ameles_bucket_tags). The tag of the block
+// of interest is also taken as it is.
 //
-// Interface: a path begins with `start_i`, and moves while `go_i` is high; `done_o` says that all of it is in. Headers, beats and
-// masks pass with `valid` and `ready`. Rows go to the plan, beats to the stash, blocks to PushToLeaf.
+// Interface: a path begins with `start_i`, and moves while `go_i` is high; `done_o` says that all of it has arrived.
+// Headers, beats and masks pass with `valid` and `ready`. Rows go to the plan, beats to the stash, blocks to
+// PushToLeaf.
 //
-// Timing: a bucket takes as many cycles as its body has beats, whatever is in it. Its header passes beside the last beat of the body before
-// it; of Path ORAM, whose masks come in one stream, in a cycle of its own.
+// Timing: a bucket takes as many cycles as its body has beats, for any contents. Its header passes together with the
+// last beat of the body before it. With Path ORAM, whose masks come in one stream, the header takes its own cycle.
 //
-// Keeps: the walk down the path, the row of the bucket that comes, and where the block of interest was found.
+// Keeps: the walk down the path, the row of the next bucket, and where the block of interest was found.
 module ameles_unload
   import ameles_pkg::*;
 #(

@@ -1,12 +1,14 @@
-// A path as it goes back: row by row of the plan, and for a path that is filled anew each bucket's body, encrypted.
+// A path as it goes back: the plan row by row, and for a rewritten path each bucket's body, encrypted.
 //
-// Interface: a job passes in with its bank of the plan. Addresses, beats and the answers of memory go their own ways. It says how many
-// paths memory has taken (modulo 4), and how many levels of the next. Tags are gathered as their blocks pass, and follow them.
+// Interface: a job passes in with its bank of the plan. Addresses, beats and the answers of memory have separate
+// channels. The outputs say how many paths memory has taken (modulo 4), and how many levels of the next one. Tags are
+// gathered as their blocks pass, and follow them.
 //
-// Timing: the first address goes out in the cycle after the job has passed, the first beat two cycles after it, if its mask is there;
-// then a beat a cycle. A place without a block goes back as zeros, encrypted like the others; its cycle is the same.
+// Timing: the first address goes out in the cycle after the job has passed, and the first beat two cycles after it, if
+// its mask is ready. Then follows a beat per cycle. A place without a block goes back as zeros, encrypted like the
+// others and in the same cycle.
 //
-// Keeps: the walk down the path, the beat that waits for memory, the bursts under way, and the tags of a bucket.
+// Keeps: the walk down the path, the beat that waits for memory, the open bursts, and the tags of a bucket.
 module ameles_write_back
   import ameles_pkg::*;
 #(

@@ -1,7 +1,7 @@
 //! A bar chart of numbers, in groups.
 
-use crate::heading::{Heading, OF_TEXT};
-use crate::svg::{Drawing, escaped};
+use crate::heading::{Heading, TEXT_LETTER_WIDTH};
+use crate::svg::{Drawing, escape};
 
 /// A chart of groups of bars, one of each series in each group.
 pub(crate) struct Chart {
@@ -90,7 +90,7 @@ impl Chart {
         let legend = heading.height() + frame.rows.len() as f64 * (frame.height + frame.below);
         let mut drawn = Drawing::new(
             [frame.left + WIDTH + 12.0, legend + legend_lines * LEGEND_LINE],
-            &escaped(&format!("{}: {}", self.title, self.what)),
+            &escape(&format!("{}: {}", self.title, self.what)),
             ".value{font-size:9px}.axis{stroke:#768390}.grid{stroke:#768390;opacity:.3}\
              .spread{stroke:#768390;fill:none}",
         );
@@ -115,10 +115,10 @@ impl Chart {
                 y - 10.0,
                 x + 18.0,
                 y + 1.0,
-                escaped(name)
+                escape(name)
             ));
         }
-        drawn.finished()
+        drawn.finish()
     }
 
     /// The places: as few rows as leave each bar its least width.
@@ -128,7 +128,7 @@ impl Chart {
         let groups = self.groups.len().max(1);
         let in_a_row = groups.div_ceil(groups.div_ceil(fit));
         let pitch = WIDTH / in_a_row as f64;
-        let length = |name: &str| name.chars().count() as f64 * OF_TEXT;
+        let length = |name: &str| name.chars().count() as f64 * TEXT_LETTER_WIDTH;
         let longest = |groups: &[Group]| {
             let lines = groups.iter().flat_map(|group| group.name.lines());
             lines.map(length).fold(0.0, f64::max)
@@ -248,7 +248,7 @@ impl Frame<'_> {
             let (x, y) = (middle + 4.0, bottom + 14.0);
             drawn.line(format!(
                 "<text text-anchor=\"end\" transform=\"translate({x:.1} {y}) rotate(-35)\">{}</text>",
-                escaped(&group.name.replace('\n', " "))
+                escape(&group.name.replace('\n', " "))
             ));
             return;
         }
@@ -256,7 +256,7 @@ impl Frame<'_> {
             drawn.line(format!(
                 "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 bottom + 18.0 + nth as f64 * 16.0,
-                escaped(line)
+                escape(line)
             ));
         }
     }

@@ -35,13 +35,13 @@ impl Drawing {
     }
 
     /// The whole drawing.
-    pub fn finished(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.line("</svg>");
         self.text
     }
 }
 
 /// A text as it may stand in a drawing.
-pub fn escaped(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from botocore.exceptions import ClientError
 from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import ClientError
 from content import content
 from test_boto3_objects import get, refusal
 
 PART = 5 << 20
-"""S3's least part, the last one apart."""
+"""The minimum of S3 for each part but the last."""
 
 
 @pytest.fixture
 def upload(s3, bucket) -> str:
-    """An upload of the object `k` that has begun."""
+    """A multipart upload of the object `k`."""
     begun = s3.create_multipart_upload(Bucket=bucket, Key="k", ContentType="text/csv", Metadata={"in": "parts"})
     return begun["UploadId"]
 
@@ -95,7 +95,7 @@ def test_parts_out_of_order_and_beyond_the_last_number_are_refused(s3, bucket, u
     assert refusal(complete, s3, bucket, upload, [first, beyond]) == (400, "InvalidArgument")
 
 
-def test_a_large_file_goes_up_and_down_with_parts_side_by_side(s3, bucket, tmp_path):
+def test_a_large_file_is_uploaded_and_downloaded_with_parts_in_parallel(s3, bucket, tmp_path):
     config = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4)
     up, down = tmp_path / "up", tmp_path / "down"
     up.write_bytes(content(2 * PART + 77))
@@ -116,7 +116,7 @@ def test_completing_again_is_answered_as_the_first_time(s3, bucket, upload):
     assert get(s3, bucket, "k") == b"another"
 
 
-def test_checksums_of_parts_are_told_as_s3_tells_them(s3, bucket):
+def test_checksums_of_parts_are_returned_as_s3_returns_them(s3, bucket):
     data = {1: content(PART, 1), 2: content(77, 2)}
     begun = s3.create_multipart_upload(Bucket=bucket, Key="k", ChecksumAlgorithm="SHA256")
     parts = []
@@ -135,7 +135,7 @@ def test_checksums_of_parts_are_told_as_s3_tells_them(s3, bucket):
     sums = [part["ChecksumSHA256"] for part in parts]
     assert [part["ChecksumSHA256"] for part in told["ObjectParts"]["Parts"]] == sums
     for number, body in data.items():
-        # boto3 compares what it reads with the checksum that comes with it.
+        # boto3 verifies the checksum of the answer.
         got = s3.get_object(Bucket=bucket, Key="k", PartNumber=number, ChecksumMode="ENABLED")
         assert (got["ChecksumSHA256"], got["ChecksumType"]) == (sums[number - 1], "COMPOSITE")
         assert got["Body"].read() == body

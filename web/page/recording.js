@@ -1,4 +1,4 @@
-// A trace that `ameles page watch --csv` or `ameles enclave watch --csv` has written: the provider's side alone.
+// A trace that `ameles page watch --csv` or `ameles enclave watch --csv` has written: only the provider's side.
 
 import { slotsOf } from "./player.js";
 import { Touches } from "./touches.js";
@@ -6,7 +6,7 @@ import { Touches } from "./touches.js";
 const MOST_SLOTS = 65_536;
 const HEADING = "fault,slot";
 
-/** Reads the lines `fault,slot`. What is wrong is an error that names the line. */
+/** Parses the lines `fault,slot`. Throws an error with the line's number. */
 export function parse(text) {
   const [heading, ...rows] = text.split(/\r?\n/);
   if (heading.trim() !== HEADING) {
@@ -26,11 +26,11 @@ export function parse(text) {
     if (last?.fault === fault) last.slots.push(slot);
     else moments.push({ fault, slots: [slot] });
   }
-  if (moments.length === 0) throw new Error("the trace has no line beside its heading");
+  if (moments.length === 0) throw new Error("the trace has no line after its heading");
   return moments;
 }
 
-/** A recorded trace, stepped like a run. */
+/** A recorded trace, which has the steps of a run. */
 export class Recording {
   #moments;
 
@@ -49,7 +49,7 @@ export class Recording {
     return this.stop.step;
   }
 
-  /** A provider's trace says nothing of what the owner knows. */
+  /** Returns null: a trace contains nothing that only the owner knows. */
   state() {
     return null;
   }

@@ -1,13 +1,13 @@
-// Time from left to right: what the program asked for, and what the provider saw.
+// The requests of the program and the provider's view, with time from left to right.
 
 import { coloursOf } from "./colours.js";
 import { prepare } from "./surface.js";
 
 const HEIGHT = 150;
-/** The most columns: accesses on the one side, operations of the store on the other. */
+/** The maximum of columns: accesses for the program, store operations for the provider. */
 const MOST = 240;
 
-/** The blocks of the last accesses, the first block at the top. */
+/** Draws the blocks of the last accesses, with the first block at the top. */
 export function drawAsked(canvas, run, capacity) {
   const context = prepare(canvas, HEIGHT);
   const colours = coloursOf(canvas);
@@ -16,7 +16,7 @@ export function drawAsked(canvas, run, capacity) {
   draw(context, canvas, asked.map(({ accesses }) => accesses.filter(Boolean).map(place)), capacity);
 }
 
-/** The slots of the last operations, the first slot at the top. */
+/** Draws the slots of the last operations, with the first slot at the top. */
 export function drawSeen(canvas, run) {
   const context = prepare(canvas, HEIGHT);
   const colours = coloursOf(canvas);
@@ -33,7 +33,7 @@ function draw(context, canvas, columns, places) {
   for (const [nth, touched] of columns.entries()) {
     for (let first = 0, behind = 1; first < touched.length; first = behind++) {
       const { place, colour } = touched[first];
-      // Where many are touched, those one after the other are one rectangle.
+      // Adjacent slots become one rectangle.
       const goesOn = () => touched[behind]?.place === place + behind - first && touched[behind].colour === colour;
       while (goesOn()) behind += 1;
       const height = Math.max(1.2, (behind - first) * down - 0.3);

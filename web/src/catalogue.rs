@@ -1,7 +1,7 @@
 //! The schemes that the page offers.
 
-use crate::made::{Made, PositionMapKind, Setting};
-use crate::toys;
+use crate::example_schemes;
+use crate::instance::{Instance, PositionMapKind, Setting};
 use serde::Serialize;
 
 /// The fewest blocks that a scheme is made for.
@@ -41,7 +41,7 @@ pub struct Entry {
     /// True if its position map may be recursive.
     pub recursive: bool,
     #[serde(skip)]
-    make: fn(Setting) -> Result<Made, String>,
+    make: fn(Setting) -> Result<Instance, String>,
 }
 /// All schemes, in the order of the page.
 pub const ENTRIES: [Entry; 16] = [
@@ -54,7 +54,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "stash",
         recursive: true,
-        make: toys::path,
+        make: example_schemes::path,
     },
     Entry {
         name: "ring",
@@ -65,7 +65,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "stash",
         recursive: true,
-        make: toys::ring,
+        make: example_schemes::ring,
     },
     Entry {
         name: "circuit",
@@ -76,7 +76,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "stash",
         recursive: true,
-        make: toys::circuit,
+        make: example_schemes::circuit,
     },
     Entry {
         name: "square-root",
@@ -87,7 +87,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "",
         recursive: false,
-        make: toys::square_root,
+        make: example_schemes::square_root,
     },
     Entry {
         name: "practical-os",
@@ -98,7 +98,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "cache",
         recursive: false,
-        make: toys::practical_os,
+        make: example_schemes::practical_os,
     },
     Entry {
         name: "hierarchical",
@@ -109,7 +109,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "",
         recursive: false,
-        make: toys::hierarchical,
+        make: example_schemes::hierarchical,
     },
     Entry {
         name: "curious",
@@ -120,7 +120,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "eviction cache and stashes of the trees",
         recursive: false,
-        make: toys::curious,
+        make: example_schemes::curious,
     },
     Entry {
         name: "oblivistore",
@@ -131,7 +131,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "eviction cache",
         recursive: false,
-        make: toys::oblivistore,
+        make: example_schemes::oblivistore,
     },
     Entry {
         name: "parallel",
@@ -142,7 +142,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "stash",
         recursive: false,
-        make: toys::parallel,
+        make: example_schemes::parallel,
     },
     Entry {
         name: "trivial",
@@ -152,7 +152,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "",
         recursive: false,
-        make: toys::trivial,
+        make: example_schemes::trivial,
     },
     Entry {
         name: "root",
@@ -163,7 +163,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Unopposed,
         stash: "stash",
         recursive: false,
-        make: toys::root,
+        make: example_schemes::root,
     },
     Entry {
         name: "detworam",
@@ -174,7 +174,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Snapshot,
         stash: "",
         recursive: false,
-        make: toys::detworam,
+        make: example_schemes::detworam,
     },
     Entry {
         name: "eager",
@@ -185,7 +185,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Snapshot,
         stash: "preload buffer",
         recursive: false,
-        make: toys::eager,
+        make: example_schemes::eager,
     },
     Entry {
         name: "opam",
@@ -195,7 +195,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Unopposed,
         stash: "stash",
         recursive: false,
-        make: toys::opam,
+        make: example_schemes::opam,
     },
     Entry {
         name: "plain",
@@ -205,7 +205,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Unopposed,
         stash: "",
         recursive: false,
-        make: toys::plain,
+        make: example_schemes::plain,
     },
     Entry {
         name: "own",
@@ -216,7 +216,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Unopposed,
         stash: "",
         recursive: false,
-        make: toys::own,
+        make: example_schemes::own,
     },
 ];
 
@@ -224,7 +224,7 @@ pub const ENTRIES: [Entry; 16] = [
 ///
 /// # Errors
 /// There is no such scheme, or it cannot have this size; the text says what to do.
-pub fn make(name: &str, setting: Setting) -> Result<Made, String> {
+pub fn make(name: &str, setting: Setting) -> Result<Instance, String> {
     let known = || ENTRIES.map(|entry| entry.name).join(", ");
     let entry = ENTRIES.iter().find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| format!("there is no scheme `{name}`: choose one of {}", known()))?;

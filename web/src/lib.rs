@@ -9,15 +9,15 @@
 pub mod area;
 pub mod catalogue;
 pub mod code;
-pub mod driven;
+mod example_schemes;
 pub mod exports;
 pub mod host;
-pub mod made;
+pub mod instance;
 mod maps;
 pub mod memory;
 pub mod own;
 pub mod phase;
 pub mod picture;
 pub mod simulation;
-mod toys;
+pub mod stepped_scheme;
 mod wire;

@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 
 /// A message between processors as the provider sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Sent {
+pub struct SentMessage {
     /// The processor that sends it.
     pub from: u32,
     /// The processor that receives it.
@@ -29,7 +29,7 @@ pub struct Operation {
     /// The slots that it touches, numbered through the whole memory, in the order asked.
     pub slots: Vec<u64>,
     /// The messages of a step of the network; none in an operation of the store.
-    pub messages: Vec<Sent>,
+    pub messages: Vec<SentMessage>,
     /// The new contents of these slots, for a write.
     bytes: Vec<u8>,
 }
@@ -51,7 +51,7 @@ pub struct Memory {
     /// Tells of each slot whether it was ever written.
     written: RefCell<Vec<bool>>,
     waiting: RefCell<VecDeque<Operation>>,
-    issued: Cell<u64>,
+    operations_issued: Cell<u64>,
     /// The futures that wait, of which a scheme may drive many side by side.
     wakers: RefCell<Vec<Waker>>,
     completed: Cell<u64>,
@@ -82,7 +82,7 @@ impl Memory {
             bytes: RefCell::new(vec![0; first_byte]),
             written: RefCell::new(vec![false; first_slot as usize]),
             waiting: RefCell::default(),
-            issued: Cell::new(0),
+            operations_issued: Cell::new(0),
             wakers: RefCell::default(),
             completed: Cell::new(0),
         }
@@ -140,15 +140,15 @@ impl Memory {
     }
 
     /// Asks for a step of the network, and waits until its messages have come.
-    pub async fn send(&self, messages: Vec<Sent>) {
+    pub async fn send(&self, messages: Vec<SentMessage>) {
         self.done(Operation { messages, ..Operation::default() }).await;
     }
 
     /// Asks for an operation, and waits until it was completed.
     async fn done(&self, operation: Operation) {
         self.waiting.borrow_mut().push_back(operation);
-        let ticket = self.issued.get();
-        self.issued.set(ticket + 1);
+        let ticket = self.operations_issued.get();
+        self.operations_issued.set(ticket + 1);
         poll_fn(|context| {
             if self.completed.get() > ticket {
                 return Poll::Ready(());

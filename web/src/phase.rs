@@ -1,6 +1,6 @@
 //! The parts of a round of the parallel RAM, told from the messages that show. All of it is public.
 
-use crate::driven::BLOCK_BYTES;
+use crate::stepped_scheme::BLOCK_BYTES;
 use serde::Serialize;
 
 /// A part of a round in which processors send each other messages.

@@ -1,7 +1,7 @@
 //! `ameles backup`
 
 use crate::config::Settings;
-use crate::report::left::Report;
+use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::vault::home::Home;

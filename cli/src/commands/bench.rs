@@ -103,14 +103,14 @@ impl From<Scheme> for MemoryScheme {
 }
 
 /// A progress bar for the present stage of the bench, and lines on standard error.
-struct Shown(ProgressBar);
+struct ProgressDisplay(ProgressBar);
 
-impl Progress for Shown {
-    fn at(&self, what: &str, done: u64, all: u64) {
+impl Progress for ProgressDisplay {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.0, what, done, all);
     }
 
-    fn found(&self, figure: &str) {
+    fn on_figure(&self, figure: &str) {
         self.0.suspend(|| complain!("{figure}"));
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let mut reports = Vec::new();
     for bench in chosen {
         let bar = progress::steps("", 0);
-        let report = measure(bench, &arguments, &Shown(bar.clone()));
+        let report = measure(bench, &arguments, &ProgressDisplay(bar.clone()));
         bar.finish_and_clear();
         let report = report?;
         if !arguments.json {
@@ -149,7 +149,7 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
         let options = match arguments.scheme.map(MemoryScheme::from) {
             // What is asked is asked of the usual scheme.
             Some(scheme) if scheme != usual.scheme => {
-                MemoryOptions { scheme, eviction_rate: None, asked: None, asked_resident: None, ..usual }
+                MemoryOptions { scheme, eviction_rate: None, goal: None, goal_resident: None, ..usual }
             }
             _ => usual,
         };

@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use crate::config::size::Size;
-use crate::report::left::{Report, asked};
+use crate::report::status_file::{Report, asked};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::runtime::progress;

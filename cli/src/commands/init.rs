@@ -1,8 +1,8 @@
 //! `ameles init`
 
-use super::vault_flags::Shaped;
-use crate::config::{Config, KeySettings, PaceAlone, PricesConfig, Settings};
-use crate::report::left::Report;
+use super::vault_flags::ShapeFlags;
+use crate::config::{Config, KeySettings, PaceOnly, PricesConfig, Settings};
+use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::vault::home::Home;
@@ -19,9 +19,9 @@ use clap::Args;
   ameles init --capacity 1GiB --block-size 16KiB --scheme path --passphrase")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    shaped: Shaped,
+    shaped: ShapeFlags,
     #[command(flatten)]
-    pace: PaceAlone,
+    pace: PaceOnly,
     #[command(flatten)]
     prices: PricesConfig,
 }

@@ -1,23 +1,23 @@
 //! `ameles migrate`
 
-use super::vault_flags::Shaped;
+use super::vault_flags::ShapeFlags;
 use crate::config::folders::DATABASE;
 use crate::config::size::Size;
 use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
 use crate::migration::flags::{SuccessorFlags, named_as_successor};
-use crate::migration::note::{Note, Whereabouts, refuse_same_store};
-use crate::migration::repeated::{refuse_other_place, refuse_other_shape};
+use crate::migration::record::{MigrationRecord, VaultLocation, refuse_same_store};
+use crate::migration::repeated_flags::{refuse_other_place, refuse_other_shape};
 use crate::migration::shape::successor_parameters;
 use crate::migration::switch;
-use crate::report::left::{Report, asked};
+use crate::report::status_file::{Report, asked};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::{Interrupted, Interrupts};
 use crate::runtime::output::say;
 use crate::runtime::progress;
 use crate::runtime::remove_folder::remove_folder;
+use crate::vault::created_files::CreatedFiles;
 use crate::vault::home::{Home, Opening};
-use crate::vault::made::Made;
-use crate::vault::opened::{Left, OF_SUCCESSOR, take_over};
+use crate::vault::open_vault::{OF_SUCCESSOR, ReplacedVault, take_over};
 use crate::vault::parameters::summary;
 use ameles_store::Usage;
 use ameles_vault::{
@@ -59,11 +59,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     successor: SuccessorFlags,
     #[command(flatten)]
-    shaped: Shaped,
+    shaped: ShapeFlags,
 }
 
 /// The task of the command, beside the settings of the vault as it is.
-pub(super) struct Wanted {
+pub(super) struct MigrateTask {
     prepare: bool,
     cancel: bool,
     successor: SuccessorFlags,
@@ -72,26 +72,26 @@ pub(super) struct Wanted {
 
 impl Arguments {
     /// The configuration of the vault as it is, and what is wanted of its successor.
-    pub(super) fn over(self, config: Config) -> (Config, Wanted) {
+    pub(super) fn over(self, config: Config) -> (Config, MigrateTask) {
         let Arguments { prepare, cancel, successor, shaped } = self;
-        let Shaped { vault, found } = shaped;
-        (found.over(config), Wanted { prepare, cancel, successor, shape: vault })
+        let ShapeFlags { vault, found } = shaped;
+        (found.over(config), MigrateTask { prepare, cancel, successor, shape: vault })
     }
 }
 
-impl Wanted {
+impl MigrateTask {
     /// Tells whether nothing is said of what the successor is to be.
     fn is_silent(&self) -> bool {
         self.successor.is_empty() && self.shape == VaultConfig::default()
     }
 }
 
-pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
+pub(super) async fn run(settings: Settings, wanted: MigrateTask) -> Result<Exit> {
     if let Some(predecessor) = switch::finish(&settings.data)? {
         say!("The successor had everything, and has taken over: {} is left.", predecessor.display());
         return Ok(Exit::Success);
     }
-    let note = Note::of_successor(&settings)?;
+    let note = MigrationRecord::of_successor(&settings)?;
     match note {
         None if wanted.cancel => cancel_making(&settings, &wanted),
         Some(note) if wanted.cancel => cancel(&settings, &wanted, &note),
@@ -117,7 +117,11 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
 }
 
 /// Finds the vault and its successor, which must have the shape that is asked for.
-async fn find_both(settings: &Settings, note: &Note, shape: &VaultConfig) -> Result<(Opening, Opening)> {
+async fn find_both(
+    settings: &Settings,
+    note: &MigrationRecord,
+    shape: &VaultConfig,
+) -> Result<(Opening, Opening)> {
     let (old_settings, new_settings) = note.both(settings);
     let old = Home::new(&old_settings).find(&VaultConfig::default()).await?;
     let new = Home::new(&new_settings).find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
@@ -126,11 +130,11 @@ async fn find_both(settings: &Settings, note: &Note, shape: &VaultConfig) -> Res
 }
 
 /// Makes the successor, empty.
-async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrupts)> {
+async fn prepare(settings: &Settings, wanted: &MigrateTask) -> Result<(MigrationRecord, Interrupts)> {
     let old = Home::new(settings);
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
-    let begun = Note::being_made(&settings.data)?;
+    let begun = MigrationRecord::being_made(&settings.data)?;
     if wanted.is_silent() {
         return Err(silence(begun.as_ref()).into());
     }
@@ -146,7 +150,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
             "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
-    let given_up = Note::given_up(&settings.data)?.filter(|_| begun.is_none());
+    let given_up = MigrationRecord::given_up(&settings.data)?.filter(|_| begun.is_none());
     if given_up.is_some() {
         // Giving it up may have been cut off.
         remove_folder(&new.data.trusted())?;
@@ -159,9 +163,9 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
         ))
         .into());
     }
-    let (from, to) = (Whereabouts::of(settings)?, Whereabouts::of(&new)?);
-    let note = Note { from, to };
-    let mut made = Made::new();
+    let (from, to) = (VaultLocation::of(settings)?, VaultLocation::of(&new)?);
+    let note = MigrationRecord { from, to };
+    let mut made = CreatedFiles::new();
     note.begin(&settings.data, &mut made)?;
     if let Some(folder) = &folder {
         made.will_fill_folder(folder);
@@ -196,8 +200,8 @@ fn not_made(
     error: anyhow::Error,
     settings: &Settings,
     new: &Settings,
-    (note, given_up): (&Note, Option<&Note>),
-    made: Made,
+    (note, given_up): (&MigrationRecord, Option<&MigrationRecord>),
+    made: CreatedFiles,
 ) -> Result<anyhow::Error> {
     let home = Home::new(new);
     if home.has_vault().unwrap_or(false) {
@@ -207,7 +211,7 @@ fn not_made(
     }
     match given_up {
         Some(before) => before.give_up(&settings.data)?,
-        None => Note::forget(&settings.data)?,
+        None => MigrationRecord::forget(&settings.data)?,
     }
     made.take_back();
     let is_there = matches!(error.downcast_ref(), Some(VaultError::AlreadyExists(ExistsIn::Store)));
@@ -222,7 +226,7 @@ fn not_made(
 }
 
 /// The refusal to make a successor of which nothing is said.
-fn silence(begun: Option<&Note>) -> SettingsError {
+fn silence(begun: Option<&MigrationRecord>) -> SettingsError {
     let why = match begun {
         Some(_) => {
             "the making of a successor was cut off before there was anything of it: say again what it is to have of its own, \
@@ -247,7 +251,7 @@ fn to_copy(parameters: &VaultParameters, old: &VaultParameters) -> String {
 fn successor_store(
     settings: &Settings,
     asked: &SuccessorFlags,
-    begun: Option<&Note>,
+    begun: Option<&MigrationRecord>,
 ) -> Result<(StoreSettings, Option<PathBuf>), SettingsError> {
     if let Some(url) = &asked.to {
         if !url.contains("://") {
@@ -273,7 +277,7 @@ fn successor_store(
     // The folder of a making that was cut off is taken again: nothing of a vault is in it yet.
     let is_free = |folder: &Path| {
         let is_its_own =
-            |note: &Note| note.to.is_named_by(&Settings { store: at(folder), ..settings.clone() });
+            |note: &MigrationRecord| note.to.is_named_by(&Settings { store: at(folder), ..settings.clone() });
         !folder.exists() || begun.is_some_and(is_its_own)
     };
     let mut numbers = 2..;
@@ -305,7 +309,7 @@ fn successor_key(settings: &Settings, asked: &SuccessorFlags) -> KeySettings {
 /// Copies what is left to copy, and has the successor take over.
 async fn fill(
     settings: &Settings,
-    note: &Note,
+    note: &MigrationRecord,
     shape: &VaultConfig,
     interrupts: impl FnOnce() -> Result<Interrupts>,
 ) -> Result<Exit> {
@@ -338,7 +342,7 @@ async fn fill(
     let receipt = new.close().await.context(OF_SUCCESSOR)?;
     say!("Asked of the old store: {}.", asked(&old_meter.usage()));
     say!("Asked of the new one:   {}.\n", asked(&new_meter.usage()));
-    let left = switch::finish(&settings.data)?.map(|predecessor| Left {
+    let left = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
         predecessor,
         store: old_home.store_name(),
         line: note.serve_line(settings),
@@ -376,7 +380,7 @@ async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<C
     Ok(copier.copied())
 }
 
-impl Wanted {
+impl MigrateTask {
     /// Refuses what says nothing to `--cancel`.
     fn refuse_shape(&self) -> Result<(), SettingsError> {
         if self.shape == VaultConfig::default() {
@@ -387,9 +391,10 @@ impl Wanted {
 }
 
 /// Gives a successor up whose making was cut off before there was a vault, or a note of it.
-fn cancel_making(settings: &Settings, wanted: &Wanted) -> Result<Exit> {
+fn cancel_making(settings: &Settings, wanted: &MigrateTask) -> Result<Exit> {
     let successor = settings.data.of_successor().trusted();
-    let (begun, before) = (Note::being_made(&settings.data)?, Note::given_up(&settings.data)?);
+    let (begun, before) =
+        (MigrationRecord::being_made(&settings.data)?, MigrationRecord::given_up(&settings.data)?);
     if begun.is_none() && before.is_none() && !successor.join(DATABASE).exists() {
         let why = "there is no successor to give up: none was made, or it has taken over";
         return Err(SettingsError::Successor(why.into()).into());
@@ -418,7 +423,7 @@ fn cancel_making(settings: &Settings, wanted: &Wanted) -> Result<Exit> {
 }
 
 /// Gives the successor up.
-fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
+fn cancel(settings: &Settings, wanted: &MigrateTask, note: &MigrationRecord) -> Result<Exit> {
     wanted.refuse_shape()?;
     let (old, new) = note.both(settings);
     // Neither may be in service meanwhile.
@@ -430,7 +435,7 @@ fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn tell_given_up(settings: &Settings, note: &Note) {
+fn tell_given_up(settings: &Settings, note: &MigrationRecord) {
     say!(
         "The successor is given up, and the vault is as it was. Nothing of it needs what is below {} any more, and it may be \
          emptied.",

@@ -6,24 +6,26 @@ mod bench;
 mod check;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod enclave;
+#[cfg(all(feature = "full", target_os = "linux"))]
+mod figure_files;
+mod gc;
 mod init;
 #[cfg(feature = "full")]
 mod lab;
 mod migrate;
-mod misused;
 #[cfg(not(feature = "full"))]
-mod not_built;
-mod orphans;
+mod missing_feature;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod page;
 #[cfg(feature = "full")]
 mod plan;
-mod rekey;
 mod restore;
+mod rotate_key;
 mod serve;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod signals;
 mod status;
+mod usage_error;
 mod user;
 mod vault_flags;
 mod visualize;
@@ -31,7 +33,7 @@ mod visualize;
 mod watched;
 
 use crate::config::{Config, Settings};
-use crate::demonstration::Stage;
+use crate::demonstration::DemonstrationFolder;
 use crate::runtime::exit::{self, Exit};
 use crate::runtime::logging;
 use ameles_vault::VaultError;
@@ -49,7 +51,7 @@ use not_built as page;
 use not_built as plan;
 use std::cell::OnceCell;
 use std::path::PathBuf;
-use vault_flags::Found;
+use vault_flags::VaultFlags;
 
 /// Storage that learns nothing of what you touch
 #[derive(Parser)]
@@ -66,35 +68,35 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a vault and say what it will cost
+    /// Make a vault and print what it will cost
     Init(init::Arguments),
-    /// Serve a vault over S3, making it if there is none
+    /// Serve a vault over S3 and Swift; makes it if there is none
     Serve(Box<serve::Arguments>),
-    /// Shows what a vault holds, moves and costs
+    /// Show what a vault holds, moves and costs
     Status(status::Arguments),
     /// Read and verify a whole vault
     #[command(after_help = check::HELP)]
-    Check(Found),
-    /// Find what is in the store and nobody needs, and remove it
-    Orphans(orphans::Arguments),
+    Check(VaultFlags),
+    /// Find objects in the store that nothing needs, and remove them
+    Gc(gc::Arguments),
     /// Ship a sealed checkpoint to the store and print its receipt
     #[command(after_help = backup::HELP)]
-    Backup(Found),
-    /// Bring a vault back from its store and key
+    Backup(VaultFlags),
+    /// Restore a vault from its store and key
     Restore(restore::Arguments),
     /// Grow a vault, change its key, or move it to another store
     Migrate(migrate::Arguments),
     /// Change the key of a vault in place
-    Rekey(rekey::Arguments),
-    /// Say who may use a vault: accounts, users, passwords, S3 keys
+    RotateKey(rotate_key::Arguments),
+    /// Manage accounts, users, passwords and S3 keys
     User(user::Arguments),
     /// Measure Ameles on this machine
     Bench(bench::Arguments),
-    /// Do experiments of the literature again
+    /// Repeat experiments of the literature
     Lab(lab::Arguments),
-    /// Say which scheme and which blocks cost what for your objects, and the `ameles init` to type
+    /// Compare schemes and block sizes for your objects, and print the `ameles init` to type
     Plan(plan::Arguments),
-    /// Show the schemes at work, step by step, on a page in a browser
+    /// Show schemes at work, step by step, in a browser
     Visualize(visualize::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
@@ -127,7 +129,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
             let demonstration = arguments.demonstration();
             let config = arguments.over(config);
             if let Some(pattern) = demonstration {
-                let (stage, config) = Stage::set_up(pattern, config)?;
+                let (stage, config) = DemonstrationFolder::set_up(pattern, config)?;
                 let ended = runtime.block_on(serve::demonstrate(settle(config)?, &stage));
                 // Work that still goes on in the stage's folder ends first.
                 drop(runtime);
@@ -140,31 +142,31 @@ pub fn run(cli: Cli) -> Result<Exit> {
         }
         Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
         Command::Check(found) => runtime.block_on(check::run(settle(found.over(config))?)),
-        Command::Orphans(arguments) => {
+        Command::Gc(arguments) => {
             let removes = arguments.removes();
-            runtime.block_on(orphans::run(settle(arguments.over(config))?, removes))
+            runtime.block_on(gc::run(settle(arguments.over(config))?, removes))
         }
         Command::Backup(found) => runtime.block_on(backup::run(settle(found.over(config))?)),
         Command::Migrate(arguments) => {
             let (config, wanted) = arguments.over(config);
             runtime.block_on(migrate::run(settle(config)?, wanted))
         }
-        Command::Rekey(arguments) => {
+        Command::RotateKey(arguments) => {
             let (config, new) = arguments.over(config);
-            runtime.block_on(rekey::run(settle(config)?, new))
+            runtime.block_on(rotate_key::run(settle(config)?, new))
         }
         Command::User(arguments) => user::run(&settle(config)?, arguments),
         Command::Bench(arguments) => {
             settle(bench::quiet(config))?;
-            bench::run(arguments).map_err(ended_if_misused)
+            bench::run(arguments).map_err(exit_on_usage_error)
         }
-        Command::Lab(arguments) => lab::run(arguments).map_err(ended_if_misused),
-        Command::Plan(arguments) => plan::run(arguments).map_err(ended_if_misused),
+        Command::Lab(arguments) => lab::run(arguments).map_err(exit_on_usage_error),
+        Command::Plan(arguments) => plan::run(arguments).map_err(exit_on_usage_error),
         Command::Visualize(arguments) => runtime.block_on(visualize::run(arguments)),
         #[cfg(target_os = "linux")]
-        Command::Page(arguments) => page::run(arguments).map_err(ended_if_misused),
+        Command::Page(arguments) => page::run(arguments).map_err(exit_on_usage_error),
         #[cfg(target_os = "linux")]
-        Command::Enclave(arguments) => enclave::run(arguments).map_err(ended_if_misused),
+        Command::Enclave(arguments) => enclave::run(arguments).map_err(exit_on_usage_error),
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(settle(arguments.over(config))?, options))
@@ -191,9 +193,9 @@ fn given() -> clap::Command {
 }
 
 /// Ends as for a mistyped flag, if that is what the error is.
-fn ended_if_misused(error: anyhow::Error) -> anyhow::Error {
+fn exit_on_usage_error(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<clap::Error>() {
-        Ok(misused) => misused.format(&mut given()).exit(),
+        Ok(usage_error) => usage_error.format(&mut given()).exit(),
         Err(error) => error,
     }
 }

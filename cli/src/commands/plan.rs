@@ -1,6 +1,6 @@
 //! `ameles plan`
 
-use super::misused::misused;
+use super::usage_error::usage_error;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
@@ -147,7 +147,8 @@ impl Arguments {
                 all.extend(prices::of_all_providers());
                 continue;
             }
-            let named = prices::named(asked).map_err(|why| misused(format!("--prices {asked}: {why}")))?;
+            let named =
+                prices::named(asked).map_err(|why| usage_error(format!("--prices {asked}: {why}")))?;
             all.push((asked.clone(), named.1));
         }
         let mut seen = BTreeSet::new();
@@ -157,7 +158,7 @@ impl Arguments {
 
     fn sizes(&self) -> Result<ObjectSizes> {
         match self.objects.parse::<Size>() {
-            Ok(size) => Ok(ObjectSizes::all_of(size.0)),
+            Ok(size) => Ok(ObjectSizes::uniform(size.0)),
             Err(_) => ObjectSizes::read(&PathBuf::from(&self.objects)).context("--objects"),
         }
     }
@@ -165,7 +166,7 @@ impl Arguments {
     fn blocks(&self) -> Result<Vec<u64>> {
         let is_none = |size: &&Size| !(4 << 10..=16 << 20).contains(&size.0);
         match self.block.iter().find(is_none) {
-            Some(size) => Err(misused(format!("--block {size}: give 4KiB to 16MiB")).into()),
+            Some(size) => Err(usage_error(format!("--block {size}: give 4KiB to 16MiB")).into()),
             None if self.block.is_empty() => Ok(BLOCK_BYTES.into()),
             None => Ok(self.block.iter().map(|size| size.0).collect()),
         }
@@ -174,17 +175,19 @@ impl Arguments {
     /// The work, with some of the prices.
     fn work(&self, prices: &Prices) -> Result<Work> {
         if self.capacity.0 == 0 {
-            return Err(misused("--capacity 0: give the bytes to be stored, such as 100GiB").into());
+            return Err(usage_error("--capacity 0: give the bytes to be stored, such as 100GiB").into());
         }
         let server = match *self.server_time {
             [both] => ServerTime { get: both.0, put: both.0 },
             [get, put] => ServerTime { get: get.0, put: put.0 },
-            _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms").into()),
+            _ => {
+                return Err(usage_error("--server-time takes one time or two: write such as 5ms,80ms").into());
+            }
         };
         let sizes = self.sizes()?;
-        if sizes.greatest() > self.capacity.0 {
-            let (greatest, capacity) = (Size(sizes.greatest()), self.capacity);
-            return Err(misused(format!(
+        if sizes.max() > self.capacity.0 {
+            let (greatest, capacity) = (Size(sizes.max()), self.capacity);
+            return Err(usage_error(format!(
                 "--objects: one of {greatest} does not fit into --capacity {capacity}: give more, or smaller objects"
             )).into());
         }
@@ -215,11 +218,11 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         By::Store => Order::Store,
     };
     let prices = arguments.prices()?;
-    let Some((_, first)) = prices.first() else { return Err(misused("--prices: give a name").into()) };
+    let Some((_, first)) = prices.first() else { return Err(usage_error("--prices: give a name").into()) };
     let plan = Plan::of(&arguments.work(first)?, &prices, order, &process_memory);
     say!("{}\n", plan.tables(arguments.rows));
     let best = plan.best_vault().and_then(|(offer, choice)| Some((offer, choice.flags.as_ref()?)));
-    match (best, plan.nearest()) {
+    match (best, plan.smallest_too_large_vault()) {
         (Some((offer, flags)), _) => {
             let (store, prices) = (in_a_shell(&arguments.store), in_a_shell(&offer.prices));
             say!(

@@ -1,13 +1,13 @@
 //! `ameles restore`
 
 use crate::config::{Config, KeyConfig, Settings, StoreConfig};
-use crate::report::left::Report;
+use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress;
 use crate::runtime::remove_folder::remove_folder;
+use crate::vault::created_files::CreatedFiles;
 use crate::vault::home::Home;
-use crate::vault::made::Made;
 use crate::vault::parameters::summary;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::VaultId;
@@ -42,15 +42,15 @@ pub(super) struct Arguments {
     key: KeyConfig,
 }
 
-pub(super) struct Wanted {
+pub(super) struct RestoreOptions {
     expect: Option<Receipt>,
     takeover: bool,
 }
 
 impl Arguments {
-    pub(super) fn options(&self) -> Result<Wanted> {
+    pub(super) fn options(&self) -> Result<RestoreOptions> {
         let expect = self.expect.as_deref().map(str::parse).transpose().context("--expect")?;
-        Ok(Wanted { expect, takeover: self.takeover })
+        Ok(RestoreOptions { expect, takeover: self.takeover })
     }
 
     pub(super) fn over(self, config: Config) -> Config {
@@ -58,7 +58,7 @@ impl Arguments {
     }
 }
 
-pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
+pub(super) async fn run(settings: Settings, wanted: RestoreOptions) -> Result<Exit> {
     let home = Home::new(&settings);
     if wanted.expect.is_none() {
         complain!(
@@ -77,7 +77,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     }
     let parameters = header.parameters;
     let layout = parameters.layout();
-    let mut made = Made::new();
+    let mut made = CreatedFiles::new();
     let restoring = async {
         let disk = home.new_disk(&mut made)?;
         remove_folder(&folder)?;
@@ -93,7 +93,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             shown.set_length(all);
             shown.set_position(done);
         };
-        let Wanted { expect, takeover } = wanted;
+        let RestoreOptions { expect, takeover } = wanted;
         let options = Restore { copy, scratch, expect, takeover, progress: Box::new(progress) };
         let brought = restore(home.setup(disk, store, master)?, options).await;
         bar.finish_and_clear();

@@ -1,7 +1,7 @@
 //! `ameles status`
 
 use crate::config::{Config, PricesConfig, Settings};
-use crate::report::left::Report;
+use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::write;
 use crate::vault::home::Home;

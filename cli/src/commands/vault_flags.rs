@@ -5,14 +5,14 @@ use clap::Args;
 
 /// The flags that find a vault: its store and its key.
 #[derive(Args)]
-pub(super) struct Found {
+pub(super) struct VaultFlags {
     #[command(flatten)]
     pub(super) store: StoreConfig,
     #[command(flatten)]
     pub(super) key: KeyConfig,
 }
 
-impl Found {
+impl VaultFlags {
     /// Lays what was given over the configuration.
     pub(super) fn over(self, config: Config) -> Config {
         config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
@@ -21,14 +21,14 @@ impl Found {
 
 /// The flags that find a vault, or shape a new one.
 #[derive(Args)]
-pub(super) struct Shaped {
+pub(super) struct ShapeFlags {
     #[command(flatten)]
     pub(super) vault: VaultConfig,
     #[command(flatten)]
-    pub(super) found: Found,
+    pub(super) found: VaultFlags,
 }
 
-impl Shaped {
+impl ShapeFlags {
     /// Lays what was given over the configuration.
     pub(super) fn over(self, config: Config) -> Config {
         self.found.over(config.overlaid(Config { vault: self.vault, ..Config::default() }))

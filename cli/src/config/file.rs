@@ -1,8 +1,8 @@
 //! The contents of `ameles.toml`. Everything is optional; an unknown key is an error.
 
-use super::declare::{Name, Options};
+use super::error_location::{self, ConfigError};
 use super::key::KeyConfig;
-use super::locate::{self, ConfigError};
+use super::option_table::{Name, Options};
 use super::options::{LogConfig, PricesConfig, ServeConfig, StoreConfig, VaultConfig};
 use super::origins::Origins;
 use clap::Args;
@@ -66,7 +66,7 @@ impl Config {
     /// # Errors
     /// What is written is no TOML, names an unknown key, or gives a key an impossible value.
     pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
-        let mut config: Config = locate::deserialize(text, path)?;
+        let mut config: Config = error_location::deserialize(text, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let Config { data, key, serve, prices, .. } = &mut config;
         let tls = &mut serve.tls;

@@ -1,7 +1,7 @@
 //! The source of the master key: a file's `[key]`, or one of three flags.
 
 use super::choices::KeySource;
-use super::declare::{Name, Options};
+use super::option_table::{Name, Options};
 use clap::Args;
 use serde::Deserialize;
 use std::path::PathBuf;

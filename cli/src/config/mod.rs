@@ -1,17 +1,17 @@
 //! The configuration: one TOML file for every command, which flags override. Each option is declared once.
 
 mod choices;
-mod declare;
+mod error_location;
 mod file;
 pub mod folders;
 pub mod interval;
 mod key;
 mod limits;
-mod locate;
 pub mod names;
+mod option_table;
 mod options;
 mod origins;
-mod pace_alone;
+mod pace_only;
 mod settings;
 mod settings_error;
 pub mod share;
@@ -21,12 +21,12 @@ mod store_options;
 pub use choices::{
     Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn,
 };
+pub use error_location::ConfigError;
 pub use file::Config;
 pub use key::KeyConfig;
-pub use locate::ConfigError;
 pub use options::{LogConfig, PricesConfig, ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 pub use origins::Origins;
-pub use pace_alone::PaceAlone;
+pub use pace_only::PaceOnly;
 pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings, StoreSettings, TlsSettings};
 pub use settings_error::SettingsError;
 pub use store_options::{StoreOptions, key_and_value};

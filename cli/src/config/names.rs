@@ -1,11 +1,11 @@
 //! The names of all options, for errors that say which of them is meant.
 
-pub use super::declare::Name;
 pub use super::file::DATA;
 pub use super::key::{KEY_ENV, KEY_FILE, KEY_SOURCE};
+pub use super::option_table::Name;
 pub use super::options::{
-    A, ADMIN, BLOCK_SIZE, CAPACITY, CIPHER, ENDPOINT, JOURNAL, LISTEN, LOG, LOG_FORMAT, MAX_BATCH, OBJECTIVE,
-    PACE, PAD_BATCHES, PADDING, PRICES, REGION, REQUESTS, S, SCHEME, STORE, SWIFT, SWIFT_URL, TLS_CERT,
-    TLS_KEY, TRANSFER_MEMORY, TREE_TOP, TREE_TOP_ON, WATCHED_DISK, Z,
+    A, ADMIN, BLOCK_SIZE, CAPACITY, CIPHER, ENDPOINT, JOURNAL, LISTEN, LOG, LOG_FORMAT, MAX_BATCH,
+    NETWORK_DISK, OBJECTIVE, PACE, PAD_BATCHES, PADDING, PRICES, REGION, REQUESTS, S, SCHEME, STORE, SWIFT,
+    SWIFT_URL, TLS_CERT, TLS_KEY, TRANSFER_MEMORY, TREE_TOP, TREE_TOP_ON, Z,
 };
 pub use super::store_options::STORE_OPTION;

@@ -3,7 +3,7 @@
 use super::choices::{
     Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn, address, some_address,
 };
-use super::declare::{Name, options};
+use super::option_table::{Name, options};
 use super::store_options::StoreOptions;
 use crate::config::interval::Interval;
 use crate::config::share::Share;
@@ -33,8 +33,8 @@ options! {
         #[arg(value_name = "PLACE")]
         TREE_TOP_ON: tree_top_on: TreeTopOn = "tree-top-on" or "memory", "Where that room is (ring, path)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
-        WATCHED_DISK: watched_disk_shows_which_blocks: bool = "watched-disk-shows-which-blocks" or "false",
-            "Take a file system for it that another machine or program hands out, which sees which blocks are asked for again";
+        NETWORK_DISK: allow_network_disk: bool = "allow-network-disk" or "false",
+            "Keep the tree top on a network file system too: its owner sees which blocks are asked for again";
         #[arg(value_name = "WHAT")]
         OBJECTIVE: objective: Objective = "objective" or "bytes", "What the planned parameters make small (ring)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
@@ -163,7 +163,7 @@ mod tests {
             assert!(page.contains(&flag), "{flag} is missing");
         }
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
-            --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --watched-disk-shows-which-blocks --objective dollars --pad-batches --journal store \
+            --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --allow-network-disk --objective dollars --pad-batches --journal store \
             --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
             --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().given();
@@ -181,14 +181,14 @@ mod tests {
     #[test]
     fn a_flag_says_the_same_as_its_key_in_the_file() {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
-            --max-batch 8 --tree-top 25% --tree-top-on disk --watched-disk-shows-which-blocks --objective bytes --pad-batches --journal store \
+            --max-batch 8 --tree-top 25% --tree-top-on disk --allow-network-disk --objective bytes --pad-batches --journal store \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
             --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --region r_1 --padding power2 --pace 250ms --prices /p.toml \
             --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
-            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", watched_disk_shows_which_blocks = true, objective = "bytes", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", allow_network_disk = true, objective = "bytes", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
             serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", region = "r_1", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }

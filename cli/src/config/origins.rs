@@ -1,6 +1,6 @@
 //! The origin of a value, so that an error can name the flag or the key and its file.
 
-use super::declare::Name;
+use super::option_table::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -74,7 +74,7 @@ pub struct SchemeSettings {
     /// The place of stash and tree top.
     pub tree_top_on: TreeTopOn,
     /// Tells whether a network file system may hold them, whose owner sees which blocks are asked for again.
-    pub watched_disk: bool,
+    pub allows_network_disk: bool,
     /// The cost of an access that the plan makes small.
     pub objective: Objective,
     /// Tells whether every batch is filled up with dummies, so that its length does not show.
@@ -245,7 +245,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         max_batch: vault.max_batch,
         tree_top: vault.tree_top,
         tree_top_on: vault.tree_top_on(),
-        watched_disk: vault.watched_disk_shows_which_blocks(),
+        allows_network_disk: vault.allow_network_disk(),
         objective: vault.objective(),
         pad_batches: vault.pad_batches(),
         journal: vault.journal(),

@@ -109,7 +109,7 @@ pub enum SettingsError {
     #[error(
         "{folder} lies on a file system that another machine or program hands out (NFS, SMB, FUSE or the like), which sees \
          which blocks of the tree top are asked for: name a --data folder on a disk of this machine, or say \
-         --watched-disk-shows-which-blocks"
+         --allow-network-disk"
     )]
     WatchedDisk {
         /// The trusted folder.

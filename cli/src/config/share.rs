@@ -1,12 +1,12 @@
 //! Sizes that may be written as a share of the capacity: `8MiB`, `25%`.
 
-use super::size::{Size, SizeError, Written};
+use super::size::{Size, SizeError, SizeForm};
 use serde::Deserialize;
 use std::str::FromStr;
 
 /// A size, or a share of the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "SizeForm")]
 pub enum Share {
     /// Bytes.
     Size(Size),
@@ -48,13 +48,13 @@ impl FromStr for Share {
     }
 }
 
-impl TryFrom<Written> for Share {
+impl TryFrom<SizeForm> for Share {
     type Error = ShareError;
 
-    fn try_from(written: Written) -> Result<Self, ShareError> {
+    fn try_from(written: SizeForm) -> Result<Self, ShareError> {
         match written {
-            Written::Text(text) => text.parse(),
-            number @ Written::Number(_) => Ok(Share::Size(number.try_into()?)),
+            SizeForm::Text(text) => text.parse(),
+            number @ SizeForm::Number(_) => Ok(Share::Size(number.try_into()?)),
         }
     }
 }

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 /// A number of bytes that a person wrote or reads.
 ///
-/// Written with a binary unit (`KiB`, `MiB`, `GiB`, `TiB`), a decimal one (`kB`, `MB`, `GB`, `TB`) or none (bytes).
+/// SizeForm with a binary unit (`KiB`, `MiB`, `GiB`, `TiB`), a decimal one (`kB`, `MB`, `GB`, `TB`) or none (bytes).
 /// A bare `K` or `M` is refused: half of the world means 1000 by it and the other half 1024.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "SizeForm")]
 pub struct Size(pub u64);
 
 /// The size as a number of bytes.
@@ -101,20 +101,20 @@ impl fmt::Debug for Size {
 /// A TOML file may hold a text or a plain number of bytes.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a size such as \"64KiB\", or a number of bytes")]
-pub(super) enum Written {
+pub(super) enum SizeForm {
     Number(i64),
     Text(String),
 }
 
-impl TryFrom<Written> for Size {
+impl TryFrom<SizeForm> for Size {
     type Error = SizeError;
 
-    fn try_from(written: Written) -> Result<Self, SizeError> {
+    fn try_from(written: SizeForm) -> Result<Self, SizeError> {
         match written {
-            Written::Number(number) => {
+            SizeForm::Number(number) => {
                 u64::try_from(number).map(Size).map_err(|_| SizeError::Negative(number.to_string()))
             }
-            Written::Text(text) => text.parse(),
+            SizeForm::Text(text) => text.parse(),
         }
     }
 }

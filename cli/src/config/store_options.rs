@@ -1,6 +1,6 @@
 //! Further options of the provider's client, such as its region: keys and values.
 
-use super::declare::{Name, Options};
+use super::option_table::{Name, Options};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde::Deserialize;
 use std::collections::BTreeMap;

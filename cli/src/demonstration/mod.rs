@@ -5,12 +5,12 @@
 //! from the one that is switched on: nothing is lost, whenever the switch is turned. The watcher of the bare store sees
 //! the pattern; the store is there to show that.
 
-mod bare;
 mod pattern;
-mod stage;
+mod plain_store;
+mod setup;
 mod switch;
 
-pub use bare::BareStore;
 pub use pattern::{CONTAINER, OBJECTS, Pattern, object_name, put_objects, read_on};
-pub use stage::Stage;
-pub use switch::{Baseline, Oblivious, Shown, Switch};
+pub use plain_store::BareStore;
+pub use setup::DemonstrationFolder;
+pub use switch::{Baseline, ObliviousFlag, Switch, SwitchState};

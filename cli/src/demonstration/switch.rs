@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 
 /// Tells whether the ORAM is on, for those who read.
 #[derive(Clone, Debug)]
-pub struct Oblivious(Arc<AtomicBool>);
+pub struct ObliviousFlag(Arc<AtomicBool>);
 
-impl Oblivious {
+impl ObliviousFlag {
     /// The switch, turned on.
     pub fn on() -> Self {
-        Oblivious(Arc::new(AtomicBool::new(true)))
+        ObliviousFlag(Arc::new(AtomicBool::new(true)))
     }
 
     /// Tells whether it is.
@@ -26,16 +26,16 @@ impl Oblivious {
 /// Turns the ORAM off and on, and tells what is to be shown. Clones are the same switch.
 #[derive(Clone)]
 pub struct Switch {
-    oblivious: Oblivious,
+    oblivious: ObliviousFlag,
     vault: Vault,
     vault_provider: Provider,
     bare_provider: Provider,
     counters: RequestCounters,
-    turned: Arc<Mutex<Turned>>,
+    turned: Arc<Mutex<SwitchInner>>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Turned {
+struct SwitchInner {
     times: u64,
     since: Baseline,
 }
@@ -54,7 +54,7 @@ pub struct Baseline {
 }
 
 /// The view of the page at the moment.
-pub struct Shown {
+pub struct SwitchState {
     /// The store that is read.
     pub provider: Provider,
     /// The moment that its figures count from.
@@ -66,7 +66,7 @@ pub struct Shown {
 impl Switch {
     /// A switch of `oblivious`, which is on.
     pub fn new(
-        oblivious: Oblivious,
+        oblivious: ObliviousFlag,
         vault: Vault,
         vault_provider: Provider,
         bare_provider: Provider,
@@ -74,12 +74,12 @@ impl Switch {
     ) -> Self {
         let switch =
             Switch { oblivious, vault, vault_provider, bare_provider, counters, turned: Arc::default() };
-        switch.count_anew();
+        switch.reset();
         switch
     }
 
     /// Lets the figures begin now.
-    pub fn count_anew(&self) {
+    pub fn reset(&self) {
         self.begin(&mut self.turned.lock().expect("nobody panics with it"));
     }
 
@@ -92,10 +92,10 @@ impl Switch {
     }
 
     /// The view to show now.
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> SwitchState {
         // Held, so that store, figures and stand are of one moment.
         let turned = self.turned.lock().expect("nobody panics with it");
-        Shown {
+        SwitchState {
             provider: self.provider().clone(),
             since: turned.since,
             stands: Demonstration { oblivious: self.oblivious.is_on(), turned: turned.times },
@@ -106,11 +106,11 @@ impl Switch {
         if self.oblivious.is_on() { &self.vault_provider } else { &self.bare_provider }
     }
 
-    fn begin(&self, turned: &mut Turned) {
+    fn begin(&self, turned: &mut SwitchInner) {
         let (read, written) = self.counters.blocks();
         self.counters.forget_times();
         let (usage, accesses) = (self.provider().meter.usage(), self.vault.status().accesses);
         let since = Baseline { usage, accesses, read, written };
-        *turned = Turned { times: turned.times + 1, since };
+        *turned = SwitchInner { times: turned.times + 1, since };
     }
 }

@@ -34,7 +34,7 @@ const MAX_WORDS: u64 = 2000;
 
 /// The settings of the machine itself, beside those of the package.
 #[derive(Clone, Debug, Default)]
-pub struct Setting {
+pub struct MachineSettings {
     /// True if each instruction takes a nanosecond of the machine's time: counts are the same in every run then, and
     /// the host's hart rests.
     pub counts: bool,
@@ -55,7 +55,7 @@ pub struct Machine {
 
 /// The end of a run.
 #[derive(Debug)]
-pub struct Ended {
+pub struct RunResult {
     /// The runtime's record; nothing if the machine was switched off.
     pub record: Option<ExitRecord>,
     /// The time from start to end on a clock on the wall.
@@ -67,7 +67,12 @@ impl Machine {
     ///
     /// # Errors
     /// The package cannot be made; the emulator is missing.
-    pub fn start(runtime: &Runtime, launch: &Launch, image: &Image, setting: &Setting) -> Result<Self> {
+    pub fn start(
+        runtime: &Runtime,
+        launch: &Launch,
+        image: &Image,
+        setting: &MachineSettings,
+    ) -> Result<Self> {
         let bytes = map::untrusted_bytes(launch.paging.untrusted_bytes);
         let bytes =
             bytes.filter(|bytes| *bytes <= MAX_UNTRUSTED_BYTES).context("too much untrusted memory")?;
@@ -133,7 +138,7 @@ impl Machine {
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
         let begin = Instant::now();
         let process = command.spawn().context("the emulator cannot be started")?;
-        let kept_bytes = match launch.paging.way {
+        let kept_bytes = match launch.paging.storage {
             SealedStorage::Backing => 0,
             SealedStorage::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
         };
@@ -159,7 +164,7 @@ impl Machine {
         mut self,
         streams: &mut Streams,
         mut listener: impl FnMut(&Untrusted, Request) -> Result<Next>,
-    ) -> Result<Ended> {
+    ) -> Result<RunResult> {
         let mut switched_off = false;
         let mut listen = |untrusted: &Untrusted, request| {
             let next = listener(untrusted, request)?;
@@ -180,7 +185,7 @@ impl Machine {
             Some(record) => Some(record.context("the enclave's runtime left no record that can be read")?),
             None => bail!("{}", self.silence(status)),
         };
-        Ok(Ended { record, took })
+        Ok(RunResult { record, took })
     }
 
     /// An end without a record, in words.

@@ -2,7 +2,7 @@
 //! trusted disk takes the place of the old one. `ameles_vault` moves the blocks and rows.
 
 pub mod flags;
-pub mod note;
-pub mod repeated;
+pub mod record;
+pub mod repeated_flags;
 pub mod shape;
 pub mod switch;

@@ -50,7 +50,7 @@ pub fn successor_parameters(
     let shaped = Settings::resolve(Config { vault, ..Config::default() })?;
     let shaped = Settings { prices: settings.prices.clone(), ..shaped };
     // Who may watch the disk says nothing of the shape.
-    let shape = VaultConfig { watched_disk_shows_which_blocks: None, ..asked.clone() };
+    let shape = VaultConfig { allow_network_disk: None, ..asked.clone() };
     let parameters = if shape == VaultConfig::default() {
         old.clone()
     } else {
@@ -63,7 +63,7 @@ pub fn successor_parameters(
         }
     };
     let Settings { capacity, block_size, scheme, .. } = shaped;
-    let scheme = SchemeSettings { watched_disk: settings.scheme.watched_disk, ..scheme };
+    let scheme = SchemeSettings { allows_network_disk: settings.scheme.allows_network_disk, ..scheme };
     Ok((parameters, Settings { capacity, block_size, scheme, ..settings.clone() }))
 }
 
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((grown.scheme.max_batch(), grown.cipher), (8, old.cipher));
         assert!(grown.rows_bytes >= old.rows_bytes);
         let on_disk = VaultParameters { tree_top: TreeTopPlace::Disk, ..old.clone() };
-        for more in ["", "[vault]\ncapacity = \"64MiB\"", "[vault]\nwatched_disk_shows_which_blocks = true"] {
+        for more in ["", "[vault]\ncapacity = \"64MiB\"", "[vault]\nallow_network_disk = true"] {
             assert_eq!(asked(more, &on_disk).unwrap().tree_top, TreeTopPlace::Disk);
         }
         let moved = asked("[vault]\ntree_top_on = \"memory\"", &on_disk).unwrap();

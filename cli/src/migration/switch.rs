@@ -7,7 +7,7 @@
 //!
 //! Every command that opens a vault carries it out, and one at a time does: it locks the mark, which goes last.
 
-use super::note::{Note, is_not_there, sync_folder_of};
+use super::record::{MigrationRecord, is_absent, sync_folder_of};
 use crate::config::folders::{DATABASE, DataFolder, RESERVE};
 use crate::runtime::replace::replace_durably;
 use ameles_seal::versions::VaultId;
@@ -62,11 +62,11 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     if !kept.exists() {
         step(&kept, |kept| unless_gone(std::fs::rename(&figures, kept)))?;
     }
-    if let Some(note) = Note::load(data)? {
+    if let Some(note) = MigrationRecord::load(data)? {
         step(&trusted, |_| Ok(()))?;
         note.leave_moved(data)?;
         step(&successor, |_| Ok(()))?;
-        Note::forget(data)?;
+        MigrationRecord::forget(data)?;
     }
     // Those of the old vault have their other name by now, and nothing else goes.
     for name in stashes(&trusted)?.filter(|name| predecessor.join(name).exists()) {
@@ -89,7 +89,7 @@ fn take_hold_of(mark: &Path) -> Result<Option<(File, String)>> {
     let reading = || format!("reading {}", mark.display());
     let mut file = match File::options().read(true).write(true).open(mark) {
         Ok(file) => file,
-        Err(error) if is_not_there(&error) => return Ok(None),
+        Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error).with_context(reading),
     };
     match file.try_lock() {
@@ -167,7 +167,7 @@ fn unless_used(outcome: std::io::Result<()>) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use crate::config::{Config, Settings};
-    use crate::migration::note::Whereabouts;
+    use crate::migration::record::VaultLocation;
     use std::cell::{Cell, RefCell};
     use std::collections::BTreeMap;
 
@@ -206,8 +206,8 @@ mod tests {
         std::fs::write(data.of_successor().trusted().join(DATABASE), "new").unwrap();
         std::fs::write(data.of_successor().trusted().join("vault-2.stash"), "new").unwrap();
         let settings = Settings::resolve(Config::default()).unwrap();
-        let at = || Whereabouts::of(&settings).unwrap();
-        Note { from: at(), to: at() }.leave(&data).unwrap();
+        let at = || VaultLocation::of(&settings).unwrap();
+        MigrationRecord { from: at(), to: at() }.leave(&data).unwrap();
         (home, data)
     }
 

@@ -1,9 +1,9 @@
 //! The reports of a command on a vault: banners, figures, warnings.
 
 pub mod banner;
-pub mod left;
 pub mod page;
 pub mod provider;
 pub mod public_figures;
 pub mod reserve;
+pub mod status_file;
 pub mod warnings;

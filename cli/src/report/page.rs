@@ -6,28 +6,28 @@ use crate::report::provider::Provider;
 use crate::runtime::replace::replace;
 use crate::vault::prices;
 use ameles_gateway::catalogue::UnixMillis;
-use ameles_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
+use ameles_gateway::page::{Costs, Figures, PageUpdate, PriceSource, RequestCounters, Row, StoreView};
 use ameles_store::{Prices, TouchedRow, Usage};
 use ameles_vault::Vault;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
 /// The prices that the page computes with.
-pub struct Shown {
+pub struct PagePrices {
     prices: Prices,
     by_default: bool,
 }
 
-impl Shown {
+impl PagePrices {
     /// The prices that were asked for, or the default.
-    pub fn or_default(asked: Option<Prices>) -> Self {
-        let by_default = asked.is_none();
-        Shown { prices: asked.unwrap_or_else(prices::by_default), by_default }
+    pub fn or_default(given: Option<Prices>) -> Self {
+        let by_default = given.is_none();
+        PagePrices { prices: given.unwrap_or_else(prices::by_default), by_default }
     }
 
-    fn of(&self) -> PricesOf {
+    fn of(&self) -> PriceSource {
         let Prices { provider, as_of, .. } = &self.prices;
-        PricesOf { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
+        PriceSource { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
     }
 }
 
@@ -40,7 +40,7 @@ pub struct Sources {
     /// The requests of the applications.
     pub counters: RequestCounters,
     /// The provider's prices.
-    pub prices: Shown,
+    pub prices: PagePrices,
     /// The switch of a demonstration: its view stands in the place of the vault's store.
     pub switch: Option<Switch>,
     /// Tells the present warnings.
@@ -49,7 +49,7 @@ pub struct Sources {
 
 impl Sources {
     /// The counters and figures of this moment.
-    pub fn tell(&self) -> Told {
+    pub fn read(&self) -> PageUpdate {
         let shown = self.switch.as_ref().map(Switch::shown);
         let since = shown.as_ref().map_or_else(Baseline::default, |shown| shown.since);
         let provider = shown.as_ref().map_or(&self.provider, |shown| &shown.provider);
@@ -65,10 +65,10 @@ impl Sources {
             bytes_up: written * block_bytes,
             ..Usage::default()
         };
-        Told {
-            moment: UnixMillis::now().0,
-            asked: self.counters.cells(),
-            seen: Seen {
+        PageUpdate {
+            time: UnixMillis::now().0,
+            requests: self.counters.cells(),
+            store: StoreView {
                 whole: row(provider.touches.whole()),
                 levels: provider.touches.levels().into_iter().map(row).collect(),
             },
@@ -86,7 +86,7 @@ impl Sources {
                 latency_p99: self.counters.latency(0.99),
                 dollars: dollars(&usage),
             },
-            without: Costs {
+            baseline: Costs {
                 requests: bare.requests(),
                 bytes: bare.bytes_up + bare.bytes_down,
                 dollars: dollars(&bare),

@@ -1,6 +1,6 @@
 //! The public metrics: figures that the provider sees anyway, and nothing else.
 
-use crate::report::left::SuccessorFigures;
+use crate::report::status_file::SuccessorFigures;
 use ameles_gateway::http::admin::{Figure, FigureKind};
 use ameles_store::{Prices, Usage};
 use ameles_vault::Status;

@@ -11,5 +11,5 @@ pub mod output;
 pub mod progress;
 pub mod remove_folder;
 pub mod replace;
-pub mod resumed;
+pub mod resume_events;
 pub mod tls_watch;

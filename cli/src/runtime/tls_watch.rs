@@ -10,7 +10,7 @@ const EVERY: Duration = Duration::from_secs(5);
 
 /// Looks at both files again and again, and serves with what they hold when one has changed. Never ends.
 pub async fn watch(files: TlsSettings, tls: Tls) {
-    let mut watched = Watched::new(files, tls);
+    let mut watched = FileWatch::new(files, tls);
     loop {
         tokio::time::sleep(EVERY).await;
         watched.look();
@@ -19,16 +19,16 @@ pub async fn watch(files: TlsSettings, tls: Tls) {
 
 type Stamp = Option<(SystemTime, u64)>;
 
-struct Watched {
+struct FileWatch {
     files: TlsSettings,
     tls: Tls,
     seen: Option<(Stamp, Stamp)>,
 }
 
-impl Watched {
+impl FileWatch {
     /// Takes the TLS files that were read a moment ago: the files are read once more at the first look.
     fn new(files: TlsSettings, tls: Tls) -> Self {
-        Watched { files, tls, seen: None }
+        FileWatch { files, tls, seen: None }
     }
 
     fn look(&mut self) {
@@ -84,7 +84,7 @@ mod tests {
         let (first, second) = (pair(), pair());
         put(&first, 1);
         let tls = Tls::load(&files.cert, &files.key).unwrap();
-        let mut watched = Watched::new(files.clone(), tls.clone());
+        let mut watched = FileWatch::new(files.clone(), tls.clone());
         watched.look();
         let before = tls.certificate();
         write(&files.cert, &second.0, SystemTime::UNIX_EPOCH + Duration::from_secs(2 * 86400));

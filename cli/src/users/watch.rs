@@ -10,23 +10,23 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Looks at the file again and again, and replaces the users when it has changed. Never ends.
 pub async fn watch(file: UsersFile, users: Arc<Users>) {
-    let mut watched = Watched::new(file, users);
+    let mut watched = FileWatch::new(file, users);
     loop {
         tokio::time::sleep(EVERY).await;
         watched.look();
     }
 }
 
-struct Watched {
+struct FileWatch {
     file: UsersFile,
     users: Arc<Users>,
     seen: Option<crate::users::file::Stamp>,
 }
 
-impl Watched {
+impl FileWatch {
     /// The users are those that the file holds now, or held a moment ago: it is read once more at the first look.
     fn new(file: UsersFile, users: Arc<Users>) -> Self {
-        Watched { file, users, seen: None }
+        FileWatch { file, users, seen: None }
     }
 
     fn look(&mut self) {
@@ -63,7 +63,7 @@ mod tests {
         let (first, _) = file.make_first().unwrap();
         let users = Arc::new(Users::new(first.clone()).unwrap());
         let knows = |user: &User| users.by_access_key(&user.keys[0].id).is_some();
-        let mut watched = Watched::new(file.clone(), Arc::clone(&users));
+        let mut watched = FileWatch::new(file.clone(), Arc::clone(&users));
         watched.look();
         assert!(knows(&first[0]));
         let mut second = User::first(new_key().unwrap());

@@ -3,7 +3,7 @@
 use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
 use ameles_gateway::{Device, DeviceError, Flow};
-use ameles_vault::{Call, Receipt, MirroredVaults, Vault, VaultError};
+use ameles_vault::{Call, MirroredVaults, Receipt, Vault, VaultError};
 use anyhow::Context;
 use bytes::Bytes;
 
@@ -52,7 +52,7 @@ impl VaultDevice {
     }
 
     /// Stops, because the machine was resumed from a snapshot.
-    pub async fn stop_resumed(&self) {
+    pub async fn stop_after_resume(&self) {
         self.vault().stop_resumed().await;
         if let VaultDevice::Followed(both) = self {
             both.successor().stop_resumed().await;

@@ -1,10 +1,10 @@
 //! A vault as a command has it: its place, its parameters, and its part that is served.
 
+pub mod created_files;
 pub mod device;
 pub mod home;
-pub mod made;
 mod objective;
-pub mod opened;
+pub mod open_vault;
 pub mod parameters;
 pub mod prices;
 pub mod process_memory;

@@ -19,7 +19,9 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::cipher;
 use ameles_store::{Prices, Usage};
-use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks};
+use ameles_vault::{
+    JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks,
+};
 use clap::ValueEnum;
 use std::time::Duration;
 
@@ -185,7 +187,7 @@ pub fn contradictions(
             format!("{} is {asked} and {whose} has {made}", settings.origins.name(name))
         })
         .collect();
-    if differing.is_empty() && asked.tree_top.is_some() && !could_be_planned(settings, scheme)? {
+    if differing.is_empty() && asked.tree_top.is_some() && !is_plannable(settings, scheme)? {
         differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
     }
     Ok(differing)
@@ -193,7 +195,7 @@ pub fn contradictions(
 
 /// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,
 /// not the bytes that were asked for.
-fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
+fn is_plannable(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
     let mut like_made = settings.clone();
     like_made.block_size = Size(made.block_bytes().into());
     like_made.capacity = Size(made.capacity() * like_made.block_size.0);

@@ -35,7 +35,7 @@ impl TrustedMemory {
             SchemeParameters::Path(path) => of_path(path),
             SchemeParameters::Trivial(trivial) => {
                 let chunk = u64::from(trivial.chunk_blocks) * entry;
-                Held {
+                SchemeMemory {
                     resting_blocks: 0,
                     usual_blocks: 0,
                     max_blocks: 0,
@@ -61,7 +61,7 @@ impl TrustedMemory {
 }
 
 /// The memory of a scheme beside its maps: blocks in its stash, bytes in its buffers.
-struct Held {
+struct SchemeMemory {
     resting_blocks: u64,
     usual_blocks: u64,
     max_blocks: u64,
@@ -69,12 +69,12 @@ struct Held {
     max_buffers: u64,
 }
 
-fn of_ring(ring: &RingParameters) -> Held {
+fn of_ring(ring: &RingParameters) -> SchemeMemory {
     let subtrees = 1 << ring.top.0;
     let path = ring.blocks_on_path();
     // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
     let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
-    Held {
+    SchemeMemory {
         resting_blocks: waiting + u64::from(ring.max_batch),
         usual_blocks: waiting + u64::from(ring.max_batch) + path,
         // Blocks read for an eviction, and those that wait until the one before is written, stand beside the bound.
@@ -84,12 +84,12 @@ fn of_ring(ring: &RingParameters) -> Held {
     }
 }
 
-fn of_path(path: &PathParameters) -> Held {
+fn of_path(path: &PathParameters) -> SchemeMemory {
     let subtrees = 1u64 << path.top.0;
     let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
     let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + STASH_ENTRY);
     let buckets_of = |paths| buckets_on_paths(path, paths) * bucket;
-    Held {
+    SchemeMemory {
         // Measured (see `PathParameters::for_buckets_of`), and so are the blocks on a path.
         resting_blocks: waiting,
         usual_blocks: waiting + batch * path.blocks_on_path() as u64,

@@ -3,4 +3,4 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod cli;
-mod doors;
+mod servers;

@@ -1,6 +1,6 @@
 //! A client that knows what its objects must hold, and asks in every way there is.
 
-use crate::content::{Content, Dice};
+use crate::content::{Content, SmallRng};
 use futures::TryStreamExt;
 use object_store::aws::AmazonS3;
 use object_store::path::Path;
@@ -53,7 +53,7 @@ impl Tally {
 
 pub(crate) struct Client {
     number: u64,
-    dice: Dice,
+    dice: SmallRng,
     store: AmazonS3,
     address: String,
     objects: BTreeMap<u64, Content>,
@@ -63,7 +63,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(number: u64, seed: u64, store: AmazonS3, address: &str) -> Self {
-        let dice = Dice::new(seed.wrapping_mul(1000).wrapping_add(number));
+        let dice = SmallRng::new(seed.wrapping_mul(1000).wrapping_add(number));
         let (objects, tally) = (BTreeMap::new(), Tally::default());
         Client { number, dice, store, address: address.to_owned(), objects, puts: 0, tally }
     }

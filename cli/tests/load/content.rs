@@ -11,7 +11,7 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn bytes(self) -> Bytes {
-        let mut dice = Dice::new(self.number);
+        let mut dice = SmallRng::new(self.number);
         let mut bytes = Vec::with_capacity(self.length + 8);
         while bytes.len() < self.length {
             bytes.extend_from_slice(&dice.next().to_le_bytes());
@@ -22,11 +22,11 @@ impl Content {
 }
 
 /// A generator (splitmix64) that is the same for the same seed.
-pub(crate) struct Dice(u64);
+pub(crate) struct SmallRng(u64);
 
-impl Dice {
+impl SmallRng {
     pub(crate) fn new(seed: u64) -> Self {
-        Dice(seed)
+        SmallRng(seed)
     }
 
     pub(crate) fn next(&mut self) -> u64 {

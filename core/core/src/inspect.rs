@@ -63,7 +63,7 @@ pub trait Inspect {
 pub(crate) fn stash(stash: &Stash) -> Vec<TrustedBlock> {
     let look = |handle| {
         let mut payload = Vec::new();
-        stash.look_at(handle, &mut |bytes| payload.extend_from_slice(bytes));
+        stash.with_payload(handle, &mut |bytes| payload.extend_from_slice(bytes));
         TrustedBlock { block: stash.block(handle), leaf: Some(stash.leaf(handle)), payload }
     };
     stash.iter().map(look).collect()

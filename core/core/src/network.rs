@@ -26,14 +26,14 @@ pub trait Network {
     type Error: Error + 'static;
 
     /// Carries the messages of one step side by side, and returns when all have come. There is at least one.
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), Self::Error>;
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), Self::Error>;
 }
 
 impl<N: Network + ?Sized> Network for &N {
     type Error = N::Error;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), N::Error> {
-        (**self).carry(messages).await
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), N::Error> {
+        (**self).exchange(messages).await
     }
 }
 
@@ -58,7 +58,7 @@ impl<E> Default for SharedMemory<E> {
 impl<E: Error + 'static> Network for SharedMemory<E> {
     type Error = E;
 
-    async fn carry(&self, _messages: &mut [Message]) -> Result<(), E> {
+    async fn exchange(&self, _messages: &mut [Message]) -> Result<(), E> {
         Ok(())
     }
 }

@@ -43,24 +43,24 @@ pub trait Store {
     ///
     /// A store may still be at it when this returns, if the next operation on the store finds it done; a failure then
     /// comes to light there.
-    async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
-        carried.by_hand(self).await
+    async fn move_pages(&self, moves: PageMoves<'_>) -> Result<(), Self::Error> {
+        moves.read_then_write(self).await
     }
 
-    /// Ends what a [`carry`](Self::carry) left under way.
-    async fn settle(&self) -> Result<(), Self::Error> {
+    /// Ends what a [`move_pages`](Self::move_pages) left under way.
+    async fn finish_moves(&self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Says which slots the next [`carry`](Self::carry) will carry, unless buckets are written that hold them. A store
+    /// Says which slots the next [`move_pages`](Self::move_pages) will carry, unless buckets are written that hold them. A store
     /// that can reads them ahead.
-    fn expect(&self, _from: &[Slot]) {}
+    fn prefetch(&self, _from: &[Slot]) {}
 }
 
 /// Buckets of one slot each, and their new contents: `to[0]` gets the first page of `pages`, `to[1 + i]` the contents
 /// of slot `from[i]`. The rest of `pages` is scratch; there are as many pages as buckets.
 #[derive(Debug)]
-pub struct Carried<'a> {
+pub struct PageMoves<'a> {
     /// The slots that are read.
     pub from: &'a [Slot],
     /// The buckets that are written, one more than the slots.
@@ -71,13 +71,13 @@ pub struct Carried<'a> {
     pub pages: &'a mut [u8],
 }
 
-impl Carried<'_> {
+impl PageMoves<'_> {
     /// Carries with one read and one write.
     ///
     /// # Errors
     /// The store's.
-    pub async fn by_hand<S: Store + ?Sized>(self, store: &S) -> Result<(), S::Error> {
-        let Carried { from, to, replaced, pages } = self;
+    pub async fn read_then_write<S: Store + ?Sized>(self, store: &S) -> Result<(), S::Error> {
+        let PageMoves { from, to, replaced, pages } = self;
         let (first, rest) = pages.split_at_mut(pages.len() / to.len());
         store.read(from, rest).await?;
         if let Some(place) = replaced {
@@ -161,14 +161,14 @@ macro_rules! forward_through {
             async fn write_buffer(&self, buckets: &[Bucket], from: &mut Vec<u8>) -> Result<(), Self::Error> {
                 (**self).write_buffer(buckets, from).await
             }
-            async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
-                (**self).carry(carried).await
+            async fn move_pages(&self, moves: PageMoves<'_>) -> Result<(), Self::Error> {
+                (**self).move_pages(moves).await
             }
-            async fn settle(&self) -> Result<(), Self::Error> {
-                (**self).settle().await
+            async fn finish_moves(&self) -> Result<(), Self::Error> {
+                (**self).finish_moves().await
             }
-            fn expect(&self, from: &[Slot]) {
-                (**self).expect(from);
+            fn prefetch(&self, from: &[Slot]) {
+                (**self).prefetch(from);
             }
         }
         impl<$type: Untrusted + ?Sized> Untrusted for $pointer {

@@ -1,7 +1,7 @@
 //! The choices of a controller, and what follows from them for memory: the twin of `hardware/rtl/ameles_pkg.sv`.
 
 use ameles_core::schemes::freecursive::{
-    AddressSpace, BackendParameters, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
+    AddressSpace, BackendParameters, FreecursiveParameters, PositionStorage, TAG_BYTES, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
@@ -163,7 +163,7 @@ impl Configuration {
             trusted_positions: trusted.into(),
             look_aside,
             look_aside_ways: 1,
-            positions: PositionsKept::Counters { bits: label_bits, tags: tag_bits > 0 },
+            positions: PositionStorage::Counters { bits: label_bits, tags: tag_bits > 0 },
             hits: TrustedHits::ReadThePath,
             max_batch: 1,
             tree: self.parameters(),
@@ -346,7 +346,7 @@ impl Configuration {
         (1 << self.top_levels) - 1
     }
 
-    /// Beats that an access and its share of an eviction move: the floor of the bus.
+    /// Beats that an access and its share of an eviction move: the lower bound of the bus.
     pub fn beats_of_access(&self) -> f64 {
         let levels = self.top_levels..=self.leaf_level;
         let buckets: usize = levels.clone().map(|level| self.bucket_beats(level)).sum();

@@ -175,7 +175,7 @@ impl Memory {
     ///
     /// # Panics
     /// If a beat is no burst of it.
-    pub(crate) fn put_behind(&mut self, dram: Dram) {
+    pub(crate) fn attach_dram(&mut self, dram: Dram) {
         assert_eq!(self.beat_bytes, dram.burst_bytes(), "a beat is a burst of DRAM");
         self.dram = Some(dram);
     }
@@ -191,7 +191,7 @@ impl Memory {
     }
 
     /// Forgets what the bus has shown, and nothing that was written.
-    pub(crate) fn forget_traffic(&mut self) {
+    pub(crate) fn clear_traffic(&mut self) {
         self.traffic = Traffic::default();
         self.first_words.clear();
     }
@@ -212,7 +212,7 @@ impl Memory {
     }
 
     /// Tells whether no burst is under way.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         let reads = self.reading.len() + usize::from(self.offered.is_some());
         reads + self.writing.len() + self.arrived.len() + self.answers.len() == 0
     }
@@ -272,7 +272,7 @@ impl Memory {
         let Some(mut beat) = reading.beats.pop_front() else { return };
         let is_last = reading.beats.is_empty();
         if let Some(dram) = &mut self.dram {
-            dram.give();
+            dram.take_read();
         }
         let by_chance = self.faults.flips > 0 && self.random.next_u32() % 1024 < self.faults.flips;
         if by_chance || self.faults.flip == Some(self.read_beats) {

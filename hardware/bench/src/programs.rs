@@ -4,7 +4,7 @@ use crate::configuration::Configuration;
 use crate::session::{Operation, Request, Session};
 use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::cache::Cache;
-use ameles_processor::trace::pages::{Order, Placed};
+use ameles_processor::trace::pages::{Order, PlacedMisses};
 use ameles_processor::trace::{Kind, TraceError};
 use ameles_traces::measure::LAST_LEVEL;
 use ameles_traces::short;
@@ -30,13 +30,17 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
 ///
 /// A miss of the last-level cache is a read, and a dirty line that has to leave for it is written after. The warm-up of the trace fills
 /// the cache and counts as nothing else. `None` if no program has that name.
-pub fn accesses_of(name: &str, lines: u64, max: usize) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
+pub fn program_accesses(
+    name: &str,
+    lines: u64,
+    max: usize,
+) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
     Some(short::open(name)?.and_then(|trace| {
         let warm_up = trace.warm_up() as usize;
         let (bytes, ways) = LAST_LEVEL;
         let mut cache = Cache::new(bytes, ways).expect("the lab's cache has a shape");
         let mut accesses = Vec::new();
-        for (nth, miss) in Placed::new(trace, lines, Order::Random { seed: 1 }).enumerate() {
+        for (nth, miss) in PlacedMisses::new(trace, lines, Order::Random { seed: 1 }).enumerate() {
             let miss = miss?;
             let access = cache.access(miss.line, miss.kind == Kind::Store);
             if nth < warm_up {
@@ -100,13 +104,13 @@ mod tests {
     #[test]
     fn a_program_reads_what_it_misses_and_writes_what_leaves_dirty() {
         let lines = 1 << 20;
-        let accesses = accesses_of("perl-hash", lines, 3000).unwrap().unwrap();
+        let accesses = program_accesses("perl-hash", lines, 3000).unwrap().unwrap();
         assert_eq!(accesses.len(), 3000);
         assert!(accesses.iter().all(|access| access.block.0 < lines));
         let writes = accesses.iter().filter(|access| access.writes).count();
         assert!((300..1600).contains(&writes), "{writes} of 3000 are written: each with a read before it");
-        assert_eq!(accesses, accesses_of("perl-hash", lines, 3000).unwrap().unwrap());
-        assert!(accesses_of("none", lines, 1).is_none());
+        assert_eq!(accesses, program_accesses("perl-hash", lines, 3000).unwrap().unwrap());
+        assert!(program_accesses("none", lines, 1).is_none());
         assert!(programs().count() >= 8);
     }
 

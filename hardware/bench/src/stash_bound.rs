@@ -31,10 +31,10 @@ const fn min_samples(scheme: Scheme) -> u64 {
 const LEAF_LEVEL: u32 = 8;
 
 /// The most requests that go ahead of the work before them: where waiting blocks and these come to C, a request waits, which shows.
-const AHEAD: u32 = 7;
+const REQUESTS_AHEAD: u32 = 7;
 
 /// The probability that the bound leaves, as a power of two.
-const RARE: f64 = -80.0;
+const LOG2_PROBABILITY: f64 = -80.0;
 
 /// The bound of what waits in the stash of a configuration.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl StashBound {
     pub fn of(configuration: &Configuration, blocks_a_leaf: u32) -> Option<Self> {
         let small = LEAF_LEVEL.min(configuration.leaf_level);
         let capacity = u64::from(blocks_a_leaf) << small;
-        let held = match configuration.scheme {
+        let tail_counts = match configuration.scheme {
             Scheme::Raw => {
                 let parameters = RawParameters {
                     capacity,
@@ -88,15 +88,15 @@ impl StashBound {
                 simulate(&parameters, Reads::Scan, WriteBacks::Promptly, ACCESSES, 1).held
             }
         };
-        let fit =
-            ExponentialFit::of(&held, min_samples(configuration.scheme)).filter(|fit| fit.slope > 0.0)?;
-        let blocks = (0..1 << 16).find(|blocks| fit.log2(f64::from(*blocks)) < RARE)?;
+        let fit = ExponentialFit::of(&tail_counts, min_samples(configuration.scheme))
+            .filter(|fit| fit.slope > 0.0)?;
+        let blocks = (0..1 << 16).find(|blocks| fit.log2(f64::from(*blocks)) < LOG2_PROBABILITY)?;
         Some(StashBound { blocks, slope: fit.slope })
     }
 
     /// Tells whether C is enough for nothing to show, neither evictions outside of the schedule nor requests that wait for room.
     pub fn is_below(&self, stash_blocks: u32) -> bool {
-        self.blocks + AHEAD <= stash_blocks
+        self.blocks + REQUESTS_AHEAD <= stash_blocks
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     /// Blocks a leaf for which a scheme has a tail to count: a tree at least as full as any that is shipped.
-    const fn fuller(scheme: Scheme) -> u32 {
+    const fn blocks_a_leaf(scheme: Scheme) -> u32 {
         match scheme {
             Scheme::Path => 2,
             Scheme::Raw => 4,
@@ -116,7 +116,7 @@ mod tests {
     fn the_stash_of_every_shipped_configuration_is_enough_but_for_2_to_the_minus_80() {
         let mut bounds: Vec<(Configuration, StashBound)> = Vec::new();
         for (name, configuration) in Configuration::SHIPPED {
-            let load = fuller(configuration.scheme);
+            let load = blocks_a_leaf(configuration.scheme);
             assert!(configuration.tree_blocks() <= u64::from(load) << configuration.leaf_level, "{name}");
             // Leaves and bytes of a block apart, which the tool does not look at, many are the same.
             let shape = Configuration {

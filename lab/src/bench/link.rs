@@ -6,7 +6,7 @@
 
 use super::report::{Bound, Report, bytes};
 use super::sample::Sample;
-use super::service::{Uniform, VaultFolder, VaultOptions, fill};
+use super::service::{UniformLoad, VaultFolder, VaultOptions, fill};
 use super::{BenchError, Progress};
 use ameles_store::{BitsPerSecond, Blobs, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::Vault;
@@ -32,9 +32,9 @@ pub struct LinkOptions {
     /// Reads of the lone client each time, one right after the other.
     pub reads: usize,
     /// The bound on the throughput, in parts of a sixteenth of the link.
-    pub asked_share: Option<f64>,
+    pub goal_share: Option<f64>,
     /// The bound on a lone read, in multiples of the same read with no ORAM.
-    pub asked_latency: Option<f64>,
+    pub goal_latency: Option<f64>,
 }
 
 impl LinkOptions {
@@ -51,14 +51,14 @@ impl LinkOptions {
             repetitions: 5,
             time: Duration::from_secs(10),
             reads: 70,
-            asked_share: Some(0.7),
-            asked_latency: Some(1.5),
+            goal_share: Some(0.7),
+            goal_latency: Some(1.5),
         }
     }
 }
 
 /// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
-const SHARE: f64 = 16.0;
+const LINK_SHARE: f64 = 16.0;
 
 /// Runs the bench. Not to be called from within an asynchronous runtime.
 ///
@@ -88,14 +88,14 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
     let home = VaultFolder::new(&options.vault)?;
     let memory = VersionedMemory::new(home.parameters().layout());
     let filled = options.vault.filled;
-    let mut load = Uniform::new(1, filled, options.vault.block_bytes as usize);
+    let mut load = UniformLoad::new(1, filled, options.vault.block_bytes as usize);
     warm_up(home.create(memory.clone()).await?, &home, &mut load, filled, progress).await?;
 
     let vault = home.open(Link::new(memory, options.speed).precise()).await?;
-    let plain = Plain::new(options).await?;
+    let plain = PlainObject::new(options).await?;
     let mut measured = Measured::default();
     for repetition in 0..options.repetitions {
-        progress.at("measuring", repetition as u64, options.repetitions as u64);
+        progress.on_step("measuring", repetition as u64, options.repetitions as u64);
         measured.vault_megabits.push(throughput_of_vault(&vault, options, repetition as u64).await?);
         measured.plain_megabits.push(plain.throughput(options).await?);
         for _ in 0..options.reads {
@@ -119,7 +119,7 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
 async fn warm_up(
     vault: Vault,
     home: &VaultFolder,
-    load: &mut Uniform,
+    load: &mut UniformLoad,
     filled: u64,
     progress: &dyn Progress,
 ) -> Result<(), BenchError> {
@@ -127,7 +127,7 @@ async fn warm_up(
     let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
     let batch = vault.max_batch();
     for done in (0..round).step_by(batch) {
-        progress.at("warming up", done, round);
+        progress.on_step("warming up", done, round);
         vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
     }
     vault.close().await.map_err(BenchError::failed)?;
@@ -139,7 +139,7 @@ async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> 
     let start = Instant::now();
     let client = |client: u64| async move {
         let seed = 1000 * (nth + 1) + client;
-        let mut load = Uniform::new(seed, options.vault.filled, vault.block_bytes());
+        let mut load = UniformLoad::new(seed, options.vault.filled, vault.block_bytes());
         let mut accesses = 0u64;
         while start.elapsed() < options.time {
             vault.access(load.calls(1)).await.map_err(BenchError::failed)?;
@@ -163,19 +163,19 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 /// An object of a block's length behind a link of its own, as fast as the vault's.
-struct Plain {
+struct PlainObject {
     link: Link<VersionedMemory>,
     block: Vec<u8>,
 }
 
 const NAME: &str = "plain";
 
-impl Plain {
+impl PlainObject {
     async fn new(options: &LinkOptions) -> Result<Self, BenchError> {
         let link = Link::new(VersionedMemory::new(Default::default()), options.speed).precise();
         let block = vec![7; options.vault.block_bytes as usize];
         link.put(NAME, &block).await.map_err(BenchError::failed)?;
-        Ok(Plain { link, block })
+        Ok(PlainObject { link, block })
     }
 
     async fn read(&self) -> Result<(), BenchError> {
@@ -236,12 +236,12 @@ fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &M
     let trusted = Some(home.trusted(&status));
     let clients = options.clients;
     let of = |values: &[f64]| Sample::of(values);
-    let sixteenth = down.0.min(up.0) as f64 / 1e6 / SHARE;
+    let sixteenth = down.0.min(up.0) as f64 / 1e6 / LINK_SHARE;
     let shares: Vec<f64> = measured.vault_megabits.iter().map(|megabits| megabits / sixteenth).collect();
     let unit = "Mbit/s";
     report.row(format!("{clients} clients, vault"), unit, of(&measured.vault_megabits), None, trusted);
-    let asked = options.asked_share.map(Bound::AtLeast);
-    report.row("  against a sixteenth of the link", "×", of(&shares), asked, trusted);
+    let goal = options.goal_share.map(Bound::AtLeast);
+    report.row("  against a sixteenth of the link", "×", of(&shares), goal, trusted);
     report.row(format!("{clients} clients, plain objects"), unit, of(&measured.plain_megabits), None, None);
     let (vault_read, plain_read) = (of(&measured.vault_read), of(&measured.plain_read));
     report.row("a lone read, vault", "ms", vault_read, None, trusted);
@@ -250,8 +250,8 @@ fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &M
     report.row("a lone read, vault, 95 of 100", "ms", slow(&measured.vault_read), None, trusted);
     report.row("a lone read, plain object, 95 of 100", "ms", slow(&measured.plain_read), None, None);
     let ratio = Sample::once(vault_read.median / plain_read.median);
-    let asked = options.asked_latency.map(Bound::AtMost);
-    report.row("  median against median", "×", ratio, asked, trusted);
+    let goal = options.goal_latency.map(Bound::AtMost);
+    report.row("  median against median", "×", ratio, goal, trusted);
     report.row("a sync of the trusted disk", "ms", of(&measured.sync), None, None);
     report.notes.push(
         "a lone read waits for one sync of the trusted disk: it is announced in the journal first".into(),

@@ -19,17 +19,17 @@ pub mod link;
 pub mod memory;
 pub mod processor;
 
-mod book;
-mod now;
-mod processor_time;
+mod cpu_time;
 mod progress;
+mod ready;
+mod reference_figures;
 mod report;
 mod resident;
 mod sample;
 pub(crate) mod service;
 
-pub use book::BookLine;
 pub use progress::{Progress, Silent};
+pub use reference_figures::ReferenceFigure;
 pub use report::{Bound, Grid, Report, Row, TrustedMemory};
 pub use sample::Sample;
 pub use service::VaultOptions;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// The times that a figure may be what the book says of it.
-pub(crate) const SLACK: f64 = 1.05;
+pub(crate) const TOLERANCE: f64 = 1.05;
 
 /// The bound that a figure is asked to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -153,14 +153,14 @@ impl Report {
     ///
     /// # Errors
     /// [`BenchError::Options`] if there is no such figure.
-    pub(crate) fn hold(&mut self, book: &[(&str, f64)]) -> Result<(), BenchError> {
-        for (figure, said) in book {
+    pub(crate) fn hold(&mut self, reference: &[(&str, f64)]) -> Result<(), BenchError> {
+        for (figure, expected) in reference {
             let row = self.rows.iter_mut().find(|row| row.figure.trim() == *figure);
             let row =
                 row.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to hold")))?;
             let max = match row.bound {
-                Some(Bound::AtMost(max)) => max.min(SLACK * said),
-                _ => SLACK * said,
+                Some(Bound::AtMost(max)) => max.min(TOLERANCE * expected),
+                _ => TOLERANCE * expected,
             };
             row.bound = Some(Bound::AtMost(max));
             row.met = Some(row.sample.median <= max);

@@ -77,7 +77,7 @@ impl Options {
     }
 
     /// Those of the configurations that were asked for.
-    fn asked(&self, mut configurations: Vec<Configuration>) -> Vec<Configuration> {
+    fn selected(&self, mut configurations: Vec<Configuration>) -> Vec<Configuration> {
         configurations.retain(|one| {
             *one == Configuration::PLAIN || self.schemes.is_empty() || self.schemes.contains(&one.scheme)
         });
@@ -100,7 +100,7 @@ impl Options {
             setting: self.setting(),
             window: self.window(),
             programs: self.programs().collect(),
-            configurations: self.asked(Configuration::of_the_paper()),
+            configurations: self.selected(Configuration::paper_configurations()),
             rounds: self.rounds,
         }
     }
@@ -114,17 +114,17 @@ impl Options {
         let resident = SWEPT_RESIDENT.into_iter().map(|resident| Setting { resident, ..setting });
         let small = Setting { small: true, ..setting };
         let memory = SWEPT_MEBIBYTES.into_iter().map(|mib| Setting { untrusted_bytes: mib << 20, ..small });
-        let plan = |setting| self.swept(setting);
+        let plan = |setting| self.swept_plan(setting);
         [resident.map(plan).collect(), memory.map(plan).collect()]
     }
 
-    fn swept(&self, setting: Setting) -> Plan {
+    fn swept_plan(&self, setting: Setting) -> Plan {
         let Window { warm, faults } = self.window();
         Plan {
             setting,
             window: Window { warm: warm.min(SWEPT_FAULTS), faults: faults.min(SWEPT_FAULTS) },
             programs: self.programs().filter(|program| program.name == SWEPT_PROGRAM).collect(),
-            configurations: self.asked(Configuration::of_the_sweep()),
+            configurations: self.selected(Configuration::sweep_configurations()),
             rounds: 0,
         }
     }

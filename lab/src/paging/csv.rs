@@ -44,7 +44,7 @@ pub(super) fn write<'a>(into: &mut impl Write, all: impl Iterator<Item = &'a Fig
                         parts.trap,
                         parts.program,
                         parts.off_line,
-                        parts.beside,
+                        parts.second_process,
                     ]
                     .map(number),
                 });

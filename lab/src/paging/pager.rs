@@ -1,6 +1,6 @@
 //! The bench's view of whoever starts programs, paged or not.
 
-use super::measured::Measured;
+use super::fault_times::FaultTimes;
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
 use std::error::Error;
@@ -35,11 +35,11 @@ pub struct Window {
 
 /// A paged program that has ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct RunEnd {
     /// The way it ended.
     pub status: ExitStatus,
     /// The cost of its faults, unless its figures are missing or stop before its end.
-    pub measured: Option<Measured>,
+    pub measured: Option<FaultTimes>,
 }
 
 /// The reason why a program could not be run.
@@ -51,7 +51,7 @@ pub trait Pager {
     ///
     /// # Errors
     /// The program cannot be started, or was not paged.
-    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal>;
+    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<RunEnd, Refusal>;
 
     /// Runs a program unpaged, and tells how it ended and how long it took.
     ///

@@ -17,7 +17,7 @@ pub struct Picture {
 }
 
 /// The paper's pictures: DetWoORAM beside Path ORAM and OPAM, beside Eager, beside Parallel.
-pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
+pub(super) fn paper_pictures(figures: &Figures) -> Vec<Picture> {
     use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
     let all: [(&str, &str, &[Scheme]); 3] = [
         ("figure-2.svg", "Figure 2: Path ORAM, OPAM and DetWoORAM", &[Path, Opam, DetWoOram]),
@@ -63,7 +63,7 @@ fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
 }
 
 /// The means for several numbers of resident pages.
-pub(super) fn of_the_sweep(sweep: &[Figures]) -> Option<Picture> {
+pub(super) fn sweep_picture(sweep: &[Figures]) -> Option<Picture> {
     let first = sweep.first()?;
     let lines =
         || first.lines.iter().enumerate().filter(|(_, line)| line.configuration != Configuration::PLAIN);

@@ -49,7 +49,7 @@ impl Mul<f64> for Flow {
 
 /// The work that is owed and that a batch waits for, in the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Waits {
+pub struct PendingWaits {
     /// Round trips of reads.
     pub reads: f64,
     /// Round trips of writes.
@@ -68,7 +68,7 @@ pub struct Traffic {
     /// Round trips of a batch before its answer.
     pub round_trips: f64,
     /// Round trips of what is owed that a batch waits for: of reads, and of writes.
-    pub waits: Waits,
+    pub waits: PendingWaits,
     /// Accesses whose owed reads go out together; 0 where each goes out by itself.
     pub burst: f64,
     /// Round trips of what is owed for an access, which follow one after the other.
@@ -93,12 +93,12 @@ fn slot(layout: &Layout) -> f64 {
 }
 
 /// The probability that one of a batch is where one of the batch before was, of so many places.
-fn meets(batch: f64, places: f64) -> f64 {
+fn collision_probability(batch: f64, places: f64) -> f64 {
     1.0 - (1.0 - (batch / places).min(1.0)).powf(batch)
 }
 
 /// The number of accesses, about, that the place with most accesses of a batch has beyond its first.
-fn comes_again(batch: f64, places: f64) -> f64 {
+fn repeat_accesses(batch: f64, places: f64) -> f64 {
     let pairs = batch * (batch - 1.0) / 2.0 / places;
     let triples = pairs * (batch - 2.0).max(0.0) / 3.0 / places;
     (1.0 - (-pairs).exp()) + (1.0 - (-triples).exp())
@@ -124,9 +124,9 @@ pub(crate) fn ring(ring: &RingParameters, batch: f64) -> Traffic {
         // Where a largest batch owes more than one eviction, accesses wait for them; two are in flight.
         waits: if ring.eviction_rate < ring.max_batch {
             let evictions = batch / f64::from(ring.eviction_rate) / 2.0;
-            Waits { reads: evictions, writes: evictions, up: 0.0 }
+            PendingWaits { reads: evictions, writes: evictions, up: 0.0 }
         } else {
-            Waits::default()
+            PendingWaits::default()
         },
         burst: ring.eviction_rate.into(),
         off_line_round_trips,
@@ -148,7 +148,7 @@ pub(crate) fn path(path: &PathParameters, batch: f64) -> Traffic {
         off_line: Flow { puts: buckets, up: bytes, ..Flow::default() },
         round_trips: 1.0,
         // Accesses wait for the writes once as many as a largest batch are held.
-        waits: Waits { writes: 1.0 / (BATCH as f64 / batch).ceil(), up: 1.0, reads: 0.0 },
+        waits: PendingWaits { writes: 1.0 / (BATCH as f64 / batch).ceil(), up: 1.0, reads: 0.0 },
         burst: 0.0,
         off_line_round_trips: 1.0 / batch,
         stored: stored(&layout),
@@ -165,7 +165,7 @@ pub(crate) fn trivial(trivial: &TrivialParameters, batch: f64) -> Traffic {
         on_line: Flow { gets: slots, puts: slots, down: bytes, up: bytes },
         off_line: Flow::default(),
         round_trips: 2.0 * chunks,
-        waits: Waits::default(),
+        waits: PendingWaits::default(),
         burst: 0.0,
         off_line_round_trips: 0.0,
         stored: stored(&layout),
@@ -177,13 +177,16 @@ pub(crate) fn curious(curious: &CuriousParameters, batch: f64) -> Traffic {
     let layout = curious.layout();
     let levels = f64::from(curious.tree.levels);
     let partitions = f64::from(curious.partitions.partitions);
-    let again = comes_again(batch, partitions);
+    let again = repeat_accesses(batch, partitions);
     let bytes = levels * slot(&layout);
     Traffic {
         on_line: Flow { gets: levels, down: bytes, ..Flow::default() },
         off_line: Flow { puts: levels, up: bytes, ..Flow::default() },
         round_trips: 1.0,
-        waits: Waits { writes: again + meets(batch, partitions), ..Waits::default() },
+        waits: PendingWaits {
+            writes: again + collision_probability(batch, partitions),
+            ..PendingWaits::default()
+        },
         burst: 0.0,
         off_line_round_trips: 0.0,
         stored: stored(&layout),
@@ -195,7 +198,7 @@ pub(crate) fn oblivistore(oblivistore: &ObliviStoreParameters, batch: f64) -> Tr
     let layout = oblivistore.layout();
     let (shape, common) = (&oblivistore.partition, &oblivistore.partitions);
     let partitions = f64::from(common.partitions);
-    let waits = comes_again(batch, partitions) + meets(batch, partitions);
+    let waits = repeat_accesses(batch, partitions) + collision_probability(batch, partitions);
     let (inner, bytes) = (shape.levels - 1, slot(&layout));
     // Of the levels above the last, each holds something half of the time.
     let read = f64::from(inner) / 2.0 + 1.0;
@@ -210,7 +213,7 @@ pub(crate) fn oblivistore(oblivistore: &ObliviStoreParameters, batch: f64) -> Tr
         off_line: Flow { gets: drained, puts: filled, down: drained * bytes, up: filled * bytes } * puts,
         round_trips: 1.0,
         // Rebuilds of the last levels are long: about a quarter of what they write is waited for, as runs of the lab show.
-        waits: Waits { reads: waits, writes: waits, up: 0.25 },
+        waits: PendingWaits { reads: waits, writes: waits, up: 0.25 },
         burst: 0.0,
         off_line_round_trips: 0.0,
         stored: stored(&layout),
@@ -229,7 +232,7 @@ pub(crate) fn practical_os(practical: &PracticalOsParameters) -> Traffic {
         on_line: Flow { gets: 1.0, down: bytes, ..Flow::default() },
         off_line: Flow { gets: moved, puts: moved, down: moved * bytes, up: moved * bytes },
         round_trips: 1.0,
-        waits: Waits::default(),
+        waits: PendingWaits::default(),
         burst: 0.0,
         off_line_round_trips: 2.0 * moved / per_run,
         stored: stored(&layout),

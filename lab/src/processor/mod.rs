@@ -40,30 +40,30 @@ pub struct Report {
 /// [`ProcessorError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ProcessorError> {
     options.check()?;
-    let options = &options.clone().each_once();
+    let options = &options.clone().without_duplicates();
     let parts = options.parts();
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
     // A name that is mistyped, or a tree without room, ends a run before it begins.
-    let (mut configurations, mut programs, mut of_levels) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut configurations, mut programs, mut utilisation_programs) = (Vec::new(), Vec::new(), Vec::new());
     if parts.contains(&Part::Figures) {
         configurations = schemes::configurations(options)?;
         programs = programs::all(options, *options::LEVELS.end())?;
     }
     if parts.contains(&Part::Utilisation) {
-        of_levels = utilisation::programs(options)?;
+        utilisation_programs = utilisation::programs(options)?;
     }
     for part in parts {
         let mut found = |section: Section| {
-            progress.found(&section.text());
+            progress.on_figure(&section.text());
             report.sections.push(section);
         };
         match part {
             Part::Figures => {
                 found(programs::section(options, &programs));
-                report.rows = runs::all(options, &programs, &configurations, progress)?;
+                report.rows = runs::run_all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &report.rows).into_iter().for_each(&mut found);
             }
-            Part::Utilisation => found(utilisation::section(options, &of_levels, progress)?),
+            Part::Utilisation => found(utilisation::section(options, &utilisation_programs, progress)?),
             Part::Scaling => found(scaling::section(options, progress)?),
         }
     }

@@ -94,7 +94,7 @@ impl Options {
     }
 
     /// The same with each part, program, scheme and rate once: what is named twice is meant once.
-    pub fn each_once(mut self) -> Self {
+    pub fn without_duplicates(mut self) -> Self {
         keep_first(&mut self.parts);
         keep_first(&mut self.programs);
         keep_first(&mut self.schemes);

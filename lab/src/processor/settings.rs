@@ -239,16 +239,16 @@ impl Setting {
                 Key::Dwb => configuration.early_write_backs = *number > 0,
                 Key::DwbLast => {
                     configuration.early_line =
-                        if *number > 0 { EarlyLine::WrittenLast } else { EarlyLine::GoesNext };
+                        if *number > 0 { EarlyLine::LastWritten } else { EarlyLine::NextVictim };
                 }
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
                 Key::Bucket => oram.blocks_per_bucket = small(*number),
                 Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots | Key::RingMetadata => {
-                    of_scheme(*key, small(*number), &mut oram.scheme);
+                    set_scheme_number(*key, small(*number), &mut oram.scheme);
                 }
                 _ => {
                     let of_small =
-                        configuration.small_tree.as_mut().and_then(|tree| of_small_tree(*key, tree));
+                        configuration.small_tree.as_mut().and_then(|tree| small_tree_field(*key, tree));
                     of_small.into_iter().for_each(|field| *field = small(*number));
                 }
             },
@@ -257,7 +257,7 @@ impl Setting {
 }
 
 /// Changes a RAW or a Ring ORAM.
-fn of_scheme(key: Key, number: u32, scheme: &mut TreeScheme) {
+fn set_scheme_number(key: Key, number: u32, scheme: &mut TreeScheme) {
     match (key, scheme) {
         (
             Key::EvictionRate,
@@ -266,21 +266,21 @@ fn of_scheme(key: Key, number: u32, scheme: &mut TreeScheme) {
             *eviction_rate = number;
         }
         (Key::RawHeaders, TreeScheme::Raw { headers, .. }) => {
-            *headers = place(number);
+            *headers = header_place(number);
         }
         (Key::RingReads, TreeScheme::Ring { reads, .. }) => *reads = number,
         (Key::RingSlots, TreeScheme::Ring { slots, .. }) => *slots = number,
-        (Key::RingMetadata, TreeScheme::Ring { metadata, .. }) => *metadata = place(number),
+        (Key::RingMetadata, TreeScheme::Ring { metadata, .. }) => *metadata = header_place(number),
         _ => {}
     }
 }
 
-fn place(number: u32) -> Headers {
+fn header_place(number: u32) -> Headers {
     if number > 0 { Headers::InMemory } else { Headers::OnChip }
 }
 
 /// The number of a small tree that a key stands for.
-fn of_small_tree(key: Key, tree: &mut SmallTreeConfiguration) -> Option<&mut u32> {
+fn small_tree_field(key: Key, tree: &mut SmallTreeConfiguration) -> Option<&mut u32> {
     match key {
         Key::RhoLevels => Some(&mut tree.levels),
         Key::RhoZ => Some(&mut tree.blocks_per_bucket),

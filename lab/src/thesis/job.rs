@@ -16,7 +16,7 @@ pub struct Job {
     /// The first steps, which prepare objects: time is not taken before they are done.
     pub prepared: usize,
     /// The numbers of steps after which an instant is noted, at most four.
-    pub ends: Vec<usize>,
+    pub timed_steps: Vec<usize>,
 }
 
 /// A step of a job.
@@ -29,7 +29,7 @@ pub struct Step {
     /// The part of the object's room; none is all of it. A smaller object is its first part.
     pub part: Option<ObjectPart>,
     /// True if it is asked for together with the step before it.
-    pub beside: bool,
+    pub is_concurrent: bool,
 }
 
 /// A part of an object. It may have no bytes: then a store is asked, and an ORAM's catalogue answers.
@@ -44,7 +44,7 @@ pub struct ObjectPart {
 impl Step {
     /// A write or read of a whole object, after the step before it.
     pub fn whole(writes: bool, object: usize) -> Self {
-        Step { writes, object, part: None, beside: false }
+        Step { writes, object, part: None, is_concurrent: false }
     }
 
     /// The bytes that the step moves, of objects with these sizes.
@@ -67,7 +67,7 @@ impl Job {
     /// The steps in groups that are asked for together, each with the number of steps up to its first and to its end.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&[Step], Range<usize>)> {
         let mut end = 0;
-        self.steps.chunk_by(|_, next| next.beside).map(move |group| {
+        self.steps.chunk_by(|_, next| next.is_concurrent).map(move |group| {
             let begin = end;
             end += group.len();
             (group, begin..end)
@@ -78,6 +78,6 @@ impl Job {
     pub fn truncate(&mut self, steps: usize) {
         self.steps.truncate(steps);
         self.prepared = self.prepared.min(steps);
-        self.ends.iter_mut().for_each(|end| *end = steps.min(*end));
+        self.timed_steps.iter_mut().for_each(|end| *end = steps.min(*end));
     }
 }

@@ -1,6 +1,6 @@
 //! The choices of whoever runs the workloads.
 
-use super::drive::How;
+use super::drive::DriverSettings;
 use super::error::ThesisError;
 use super::workloads;
 use crate::prices::{self, Provider};
@@ -87,7 +87,7 @@ pub struct Options {
     pub server: ServerTime,
     /// The time that the application takes for each operation, beside the store; that of the thesis's own workload, if it
     /// is not given.
-    pub operation: Option<Duration>,
+    pub application_time: Option<Duration>,
     /// True if Ameles's schemes are run under the gateway's object layer.
     pub objects: bool,
     /// The part of the filling that is counted.
@@ -103,7 +103,7 @@ pub struct Options {
 
 /// The time of an operation beside the store in the thesis's runs of C and E: their printed runs without an ORAM take so
 /// much longer than link and store explain. In A, B and D there is no such time.
-const OPERATION: Duration = Duration::from_millis(330);
+const APPLICATION_TIME: Duration = Duration::from_millis(330);
 
 impl Options {
     /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms for a
@@ -125,10 +125,10 @@ impl Options {
             },
             stream: BitsPerSecond(0),
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
-            operation: None,
+            application_time: None,
             objects: false,
             filling: CountFilling::Requests,
-            prices: prices::of_today(),
+            prices: prices::current_providers(),
             oram_bytes: None,
             device: None,
         }
@@ -157,14 +157,14 @@ impl Options {
 
     /// The link and the store, for schemes that have as many requests in flight as Ameles's store.
     pub(super) fn model(&self) -> LinkModel {
-        let in_flight = How::TOGETHER.in_flight;
+        let in_flight = DriverSettings::CONCURRENT.in_flight;
         LinkModel { speed: self.link, server: self.server, stream: self.stream, in_flight }
     }
 
     /// The time of an operation of a workload, beside the store.
-    pub(super) fn operation_of(&self, letter: &str) -> Duration {
-        let of_the_thesis = if matches!(letter, "C" | "E") { OPERATION } else { Duration::ZERO };
-        self.operation.unwrap_or(of_the_thesis)
+    pub(super) fn application_time_of(&self, letter: &str) -> Duration {
+        let thesis_providers = if matches!(letter, "C" | "E") { APPLICATION_TIME } else { Duration::ZERO };
+        self.application_time.unwrap_or(thesis_providers)
     }
 
     /// The parts that are run.

@@ -82,7 +82,7 @@ pub struct EGovernment {
 
 /// A row of a printed table.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
+pub struct PrintedRow<'a> {
     table: &'a Table,
     cells: &'a [Cell],
 }
@@ -97,12 +97,12 @@ impl Printed {
     }
 
     /// The run of a workload without ORAM and without blocks.
-    pub fn baseline(&self, workload: &str) -> Option<Line<'_>> {
+    pub fn baseline(&self, workload: &str) -> Option<PrintedRow<'_>> {
         self.baselines.find(|line| line.word("workload") == Some(workload))
     }
 
     /// The run of a workload by a scheme (`blocks`, `oblivistore`, `curious`, `ring`) with blocks of so many KiB.
-    pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<Line<'_>> {
+    pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<PrintedRow<'_>> {
         self.results.find(|line| {
             line.word("workload") == Some(workload)
                 && line.word("scheme") == Some(scheme)
@@ -111,13 +111,13 @@ impl Printed {
     }
 
     /// Git in a cloud (`public`, `private`) by a scheme (`baseline`, `curious`, `oblivistore`).
-    pub fn git(&self, cloud: &str, scheme: &str) -> Option<Line<'_>> {
+    pub fn git(&self, cloud: &str, scheme: &str) -> Option<PrintedRow<'_>> {
         self.git.find(|line| line.word("scenario") == Some(cloud) && line.word("scheme") == Some(scheme))
     }
 
     /// The block sizes of a workload in KiB, smallest first.
     pub fn blocks_kib(&self, workload: &str) -> Vec<u64> {
-        let of_workload = |line: &Line<'_>| {
+        let of_workload = |line: &PrintedRow<'_>| {
             line.word("workload") == Some(workload) && line.word("scheme") == Some("blocks")
         };
         let lines = self.results.lines().filter(of_workload);
@@ -148,8 +148,8 @@ impl Printed {
     }
 
     /// The printed runs of a workload by the three schemes of the thesis.
-    pub fn runs<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = Line<'a>> {
-        let is_run = move |line: &Line<'_>| {
+    pub fn runs<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = PrintedRow<'a>> {
+        let is_run = move |line: &PrintedRow<'_>| {
             line.word("workload") == Some(workload) && line.word("scheme") != Some("blocks")
         };
         self.results.lines().filter(is_run)
@@ -183,16 +183,16 @@ impl Printed {
 }
 
 impl Table {
-    fn lines(&self) -> impl Iterator<Item = Line<'_>> {
-        self.rows.iter().map(|cells| Line { table: self, cells })
+    fn lines(&self) -> impl Iterator<Item = PrintedRow<'_>> {
+        self.rows.iter().map(|cells| PrintedRow { table: self, cells })
     }
 
-    fn find(&self, is_it: impl Fn(&Line<'_>) -> bool) -> Option<Line<'_>> {
+    fn find(&self, is_it: impl Fn(&PrintedRow<'_>) -> bool) -> Option<PrintedRow<'_>> {
         self.lines().find(is_it)
     }
 }
 
-impl<'a> Line<'a> {
+impl<'a> PrintedRow<'a> {
     fn cell(&self, column: &str) -> Option<&'a Cell> {
         let nth = self.table.columns.iter().position(|name| name == column)?;
         self.cells.get(nth)

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use core::convert::Infallible;
 
 /// Bytes of a page: few, because this also runs in interpreters.
@@ -33,9 +33,9 @@ impl PageTable {
 impl Frames for PageTable {
     type Error = Infallible;
 
-    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Infallible> {
+    fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, Infallible> {
         self.frames[frame] = self.pages[page as usize].take();
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn prepare(&mut self, frame: usize) -> Result<(), Infallible> {

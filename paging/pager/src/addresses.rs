@@ -5,18 +5,18 @@
 )]
 
 use crate::access::Access;
-use crate::extents::Part;
+use crate::extents::ExtentPart;
 use crate::page::PAGE_BYTES;
 use crate::region::Region;
 use crate::trap::Trap;
 use rustix::io::Errno;
 use std::ops::Range;
 
-pub use crate::linux::mappings::{MappingError, Wanted};
+pub use crate::linux::mappings::{MapRequest, MappingError};
 
 /// The knowledge of a region of a span of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum SpanState {
     /// Pages of the region stand there.
     Paged,
     /// Pages of the region come there at the first touch. Until then it holds zeros.
@@ -27,20 +27,20 @@ pub enum Known {
     Nothing,
 }
 
-impl Known {
+impl SpanState {
     /// Tells whether it is the region's, and may have been written.
     pub fn is_paged(self) -> bool {
-        matches!(self, Known::Paged | Known::Open)
+        matches!(self, SpanState::Paged | SpanState::Open)
     }
 }
 
 /// A part of a span.
 #[derive(Clone)]
-pub struct KnownPart {
+pub struct SpanPart {
     /// Its addresses.
     pub at: Range<usize>,
     /// The owner of what is there.
-    pub known: Known,
+    pub known: SpanState,
     /// The rights there; none, if it is not the region's.
     pub access: Access,
 }
@@ -52,7 +52,7 @@ pub struct KnownPart {
 /// `munmap` and `mprotect` themselves, and that nobody has a slice of the region.
 impl Region {
     /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed: at once, or
-    /// [as it is touched](Known::Open) with `MAP_NORESERVE`. Memory that may be neither is [reserved](Known::Reserved).
+    /// [as it is touched](SpanState::Open) with `MAP_NORESERVE`. Memory that may be neither is [reserved](SpanState::Reserved).
     /// Only under the handler thread.
     ///
     /// If no page is free when memory is touched that has none yet, the process ends. With `MAP_STACK` that memory is
@@ -63,11 +63,11 @@ impl Region {
     ///
     /// # Safety
     /// As `mmap`.
-    pub unsafe fn map(&self, wanted: Wanted) -> Result<*mut u8, MappingError> {
+    pub unsafe fn map(&self, wanted: MapRequest) -> Result<*mut u8, MappingError> {
         if self.options().trap != Trap::HandlerThread {
             return Err(Errno::NOSYS.into());
         }
-        self.paging().with(move |inner| inner.map(wanted)).map(std::ptr::with_exposed_provenance_mut)
+        self.paging().with(move |state| state.map(wanted)).map(std::ptr::with_exposed_provenance_mut)
     }
 
     /// Unmaps memory, as `munmap`, whosever it is.
@@ -78,7 +78,7 @@ impl Region {
     /// # Safety
     /// As `munmap`, and none of it is the region's own.
     pub unsafe fn unmap(&self, span: Range<usize>) -> Result<(), MappingError> {
-        self.paging().with(move |inner| inner.unmap(span))
+        self.paging().with(move |state| state.unmap(span))
     }
 
     /// Changes what may be done with memory, as `mprotect`, whosever it is.
@@ -89,7 +89,7 @@ impl Region {
     /// # Safety
     /// As `mprotect`.
     pub unsafe fn protect(&self, span: Range<usize>, access: Access) -> Result<(), MappingError> {
-        self.paging().with(move |inner| inner.protect(span, access))
+        self.paging().with(move |state| state.protect(span, access))
     }
 
     /// Lets the kernel put something else in the place of whatever is there. The region's pages there are
@@ -99,7 +99,7 @@ impl Region {
     /// `act` touches no memory of the region nor what it was called with, borrows nothing, and replaces this span or
     /// nothing.
     pub unsafe fn replace<R>(&self, span: Range<usize>, act: impl FnOnce() -> Option<R>) -> Option<R> {
-        self.paging().with(move |inner| act().inspect(|_| inner.forget(span)))
+        self.paging().with(move |state| act().inspect(|_| state.forget(span)))
     }
 
     /// Gives up what the region's pages hold there: they read as zeros. Nothing of it shows.
@@ -107,7 +107,7 @@ impl Region {
     /// # Safety
     /// Nobody reads there meanwhile who relies on what was there.
     pub unsafe fn discard_at(&self, span: Range<usize>) {
-        self.paging().with(move |inner| inner.discard_at(span));
+        self.paging().with(move |state| state.discard_at(span));
     }
 
     /// Leaves the pages of a span to the kernel, in the clear and as they are, until they are unmapped or given back:
@@ -118,29 +118,29 @@ impl Region {
     }
 
     /// A span in its parts, in their order and without gaps. Neighbours differ.
-    pub fn known(&self, span: Range<usize>) -> Vec<KnownPart> {
+    pub fn known(&self, span: Range<usize>) -> Vec<SpanPart> {
         let asked = span.clone();
-        let parts = self.paging().with(move |inner| inner.pages.extents.parts(asked));
-        let nothing = |at| KnownPart { at, known: Known::Nothing, access: Access::NONE };
+        let parts = self.paging().with(move |state| state.pages.extents.parts(asked));
+        let nothing = |at| SpanPart { at, known: SpanState::Nothing, access: Access::NONE };
         let mut all = Vec::with_capacity(2 * parts.len() + 1);
         let mut at = span.start;
-        for Part { at: part, access, pages, open } in parts {
+        for ExtentPart { at: part, access, pages, on_demand } in parts {
             if at < part.start {
                 all.push(nothing(at..part.start));
             }
             at = part.end;
             let known = match pages {
-                Some(_) => Known::Paged,
-                None if open.is_some() => Known::Open,
-                None => Known::Reserved,
+                Some(_) => SpanState::Paged,
+                None if on_demand.is_some() => SpanState::Open,
+                None => SpanState::Reserved,
             };
             match all.last_mut() {
-                Some(KnownPart { at: before, known: its, access: may })
+                Some(SpanPart { at: before, known: its, access: may })
                     if (before.end, *its, *may) == (part.start, known, access) =>
                 {
                     before.end = part.end;
                 }
-                _ => all.push(KnownPart { at: part, known, access }),
+                _ => all.push(SpanPart { at: part, known, access }),
             }
         }
         if at < span.end {
@@ -151,7 +151,7 @@ impl Region {
 
     /// Pages so far that came in the clear, of stacks for which none was free. Takes no lock.
     pub fn spilled_pages(&self) -> u64 {
-        self.paging().spilt()
+        self.paging().spilled()
     }
 
     /// Keeps all of the process's memory out of swap, as `mlockall`, but brings nothing in for it.
@@ -159,7 +159,7 @@ impl Region {
     /// # Errors
     /// The system's; nothing has changed then.
     pub fn lock_all(&self, now: bool, future: bool) -> Result<(), MappingError> {
-        Ok(self.paging().with(move |inner| inner.pages.lock_all(now, future))?)
+        Ok(self.paging().with(move |state| state.pages.lock_all(now, future))?)
     }
 
     /// Puts free pages, which hold zeros, to a span of the region's own addresses where there are none. `false` if too
@@ -169,7 +169,7 @@ impl Region {
     /// As `mmap`.
     pub unsafe fn bind_own(&self, span: Range<usize>) -> bool {
         assert!(self.is_own(&span), "addresses of the region");
-        self.paging().with(move |inner| inner.bind_own(span))
+        self.paging().with(move |state| state.bind_own(span))
     }
 
     /// Takes the pages away from a span of the region's own addresses. A touch there ends the process.
@@ -181,7 +181,7 @@ impl Region {
     /// As `munmap`.
     pub unsafe fn release_own(&self, span: Range<usize>) -> Result<(), MappingError> {
         assert!(self.is_own(&span), "addresses of the region");
-        self.paging().with(move |inner| inner.release_own(span))
+        self.paging().with(move |state| state.release_own(span))
     }
 
     /// Tells whether a span is whole pages of the region's own addresses.

@@ -15,21 +15,21 @@ pub enum AfterFault {
     #[default]
     Nothing,
     /// A function, given the counts with this fault among them. A second process may still be at work.
-    Call(Tell),
+    Call(FaultListener),
     /// The same, once a second process has come to its end with what it was given: until the function returns, the
     /// untrusted memory stands still.
-    CallWhenStill(Tell),
+    CallWhenQuiescent(FaultListener),
 }
 
 /// The function that is called.
-pub type Tell = Arc<dyn Fn(&Counters) + Send + Sync>;
+pub type FaultListener = Arc<dyn Fn(&Counters) + Send + Sync>;
 
 impl fmt::Debug for AfterFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             AfterFault::Nothing => "Nothing",
             AfterFault::Call(_) => "Call",
-            AfterFault::CallWhenStill(_) => "CallWhenStill",
+            AfterFault::CallWhenQuiescent(_) => "CallWhenStill",
         })
     }
 }

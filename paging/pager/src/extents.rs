@@ -7,7 +7,7 @@
 //! Nothing here touches memory. Looking something up allocates nothing.
 
 use crate::access::Access;
-use crate::interval_set::Runs;
+use crate::interval_set::IntervalSet;
 use crate::page::PAGE_BYTES;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct Extents {
     extents: BTreeMap<usize, Extent>,
     /// The first addresses of those that have pages, by the first page.
     by_page: BTreeMap<u64, usize>,
-    free: Runs,
+    free: IntervalSet,
     free_pages: usize,
     pages: usize,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Extents {
 struct Extent {
     bytes: usize,
     access: Access,
-    stands: ExtentContents,
+    contents: ExtentContents,
 }
 
 /// The contents of an extent's addresses.
@@ -36,14 +36,14 @@ enum ExtentContents {
     /// Pages in a row, from this one.
     Pages(u64),
     /// Nothing yet. Pages come at a touch.
-    Open(IfFull),
+    OnDemand(OnExhaustion),
     /// Nothing.
     Reserved,
 }
 
 /// The outcome of a touch of what is open, if no page is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IfFull {
+pub(crate) enum OnExhaustion {
     /// The program ends.
     End,
     /// It is the kernel's memory from now on, in the clear.
@@ -52,19 +52,19 @@ pub(crate) enum IfFull {
 
 /// A part of an extent.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct ExtentPart {
     pub(crate) at: Range<usize>,
     pub(crate) access: Access,
     /// `None` if it is open or reserved.
     pub(crate) pages: Option<Range<u64>>,
     /// The outcome of a touch without a free page, if pages come at a touch.
-    pub(crate) open: Option<IfFull>,
+    pub(crate) on_demand: Option<OnExhaustion>,
 }
 
-impl Part {
+impl ExtentPart {
     /// Tells whether pages stand there, or come.
     pub(crate) fn is_paged(&self) -> bool {
-        self.pages.is_some() || self.open.is_some()
+        self.pages.is_some() || self.on_demand.is_some()
     }
 }
 
@@ -76,33 +76,33 @@ pub(crate) struct PageMapping {
 }
 
 /// Pages in so many bytes.
-fn pages_in(bytes: usize) -> usize {
+fn page_count(bytes: usize) -> usize {
     bytes / PAGE_BYTES
 }
 
 impl Extent {
     /// Without its first so many bytes.
-    fn after(self, bytes: usize) -> Extent {
-        Extent { bytes: self.bytes - bytes, stands: self.stands.after(bytes), ..self }
+    fn skip(self, bytes: usize) -> Extent {
+        Extent { bytes: self.bytes - bytes, contents: self.contents.skip(bytes), ..self }
     }
 
     fn first_page(&self) -> Option<u64> {
-        match self.stands {
+        match self.contents {
             ExtentContents::Pages(first) => Some(first),
-            ExtentContents::Open(_) | ExtentContents::Reserved => None,
+            ExtentContents::OnDemand(_) | ExtentContents::Reserved => None,
         }
     }
 
-    fn goes_on_as(&self, next: &Extent) -> bool {
-        self.access == next.access && self.stands.after(self.bytes) == next.stands
+    fn continues_into(&self, next: &Extent) -> bool {
+        self.access == next.access && self.contents.skip(self.bytes) == next.contents
     }
 }
 
 impl ExtentContents {
     /// Behind so many bytes.
-    fn after(self, bytes: usize) -> ExtentContents {
+    fn skip(self, bytes: usize) -> ExtentContents {
         match self {
-            ExtentContents::Pages(first) => ExtentContents::Pages(first + pages_in(bytes) as u64),
+            ExtentContents::Pages(first) => ExtentContents::Pages(first + page_count(bytes) as u64),
             other => other,
         }
     }
@@ -111,7 +111,7 @@ impl ExtentContents {
 impl Extents {
     /// So many pages, none of which stands anywhere.
     pub(crate) fn new(pages: u64) -> Self {
-        let free = Runs::of(0..pages as usize);
+        let free = IntervalSet::of(0..pages as usize);
         Extents {
             extents: BTreeMap::new(),
             by_page: BTreeMap::new(),
@@ -122,8 +122,8 @@ impl Extents {
     }
 
     /// All pages of a region in a row.
-    pub(crate) fn in_a_row(start: usize, bytes: usize) -> Self {
-        let mut extents = Extents::new(pages_in(bytes) as u64);
+    pub(crate) fn contiguous(start: usize, bytes: usize) -> Self {
+        let mut extents = Extents::new(page_count(bytes) as u64);
         extents.bind(start..start + bytes, Access::READ_WRITE);
         extents
     }
@@ -149,11 +149,11 @@ impl Extents {
         let (&first, extent) = self.extents.range(..=address).next_back()?;
         let offset = address - first;
         let is_here = offset < extent.bytes && extent.access != Access::NONE;
-        is_here.then_some(extent.first_page()? + pages_in(offset) as u64)
+        is_here.then_some(extent.first_page()? + page_count(offset) as u64)
     }
 
     /// The place where a page stands, unless it is free.
-    pub(crate) fn place_of(&self, page: u64) -> Option<PageMapping> {
+    pub(crate) fn mapping_of(&self, page: u64) -> Option<PageMapping> {
         let (&first_page, first) = self.by_page.range(..=page).next_back()?;
         let extent = self.extents[first];
         let offset = (page - first_page) as usize * PAGE_BYTES;
@@ -162,24 +162,24 @@ impl Extents {
 
     /// The spans where pages stand, or will.
     pub(crate) fn paged(&self) -> impl Iterator<Item = Range<usize>> {
-        let paged = self.extents.iter().filter(|(_, extent)| extent.stands != ExtentContents::Reserved);
+        let paged = self.extents.iter().filter(|(_, extent)| extent.contents != ExtentContents::Reserved);
         paged.map(|(first, extent)| *first..first + extent.bytes)
     }
 
     /// The parts of a span that are there, in their order.
-    pub(crate) fn parts(&self, span: Range<usize>) -> Vec<Part> {
+    pub(crate) fn parts(&self, span: Range<usize>) -> Vec<ExtentPart> {
         let begun = self.extents.range(..span.start).next_back();
         let begin = self.extents.range(span.start..span.end.max(span.start));
         let part = |(&first, extent): (&usize, &Extent)| {
             let at = first.max(span.start)..(first + extent.bytes).min(span.end);
             let page =
-                |address: usize| extent.first_page().map(|page| page + pages_in(address - first) as u64);
-            (!at.is_empty()).then(|| Part {
+                |address: usize| extent.first_page().map(|page| page + page_count(address - first) as u64);
+            (!at.is_empty()).then(|| ExtentPart {
                 at: at.clone(),
                 access: extent.access,
                 pages: page(at.start).zip(page(at.end)).map(|(first, end)| first..end),
-                open: match extent.stands {
-                    ExtentContents::Open(if_full) => Some(if_full),
+                on_demand: match extent.contents {
+                    ExtentContents::OnDemand(on_exhaustion) => Some(on_exhaustion),
                     ExtentContents::Pages(_) | ExtentContents::Reserved => None,
                 },
             })
@@ -191,7 +191,7 @@ impl Extents {
     /// few.
     pub(crate) fn bind(&mut self, span: Range<usize>, access: Access) -> bool {
         debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
-        let mut wanted = pages_in(span.len());
+        let mut wanted = page_count(span.len());
         if wanted > self.free_pages {
             return false;
         }
@@ -200,7 +200,7 @@ impl Extents {
         while wanted > 0 {
             let pages = self.free.take_at_most(wanted).expect("so many are free");
             let bytes = pages.len() * PAGE_BYTES;
-            self.put(at, Extent { bytes, access, stands: ExtentContents::Pages(pages.start as u64) });
+            self.insert(at, Extent { bytes, access, contents: ExtentContents::Pages(pages.start as u64) });
             at += bytes;
             wanted -= pages.len();
         }
@@ -210,57 +210,65 @@ impl Extents {
 
     /// Notes a span without pages where nothing is.
     pub(crate) fn reserve(&mut self, span: Range<usize>, access: Access) {
-        self.note(span, access, ExtentContents::Reserved);
+        self.insert_span(span, access, ExtentContents::Reserved);
     }
 
     /// Notes a span where nothing is, to which pages come as it is touched.
-    pub(crate) fn open(&mut self, span: Range<usize>, access: Access, if_full: IfFull) {
-        self.note(span, access, ExtentContents::Open(if_full));
+    pub(crate) fn reserve_on_demand(
+        &mut self,
+        span: Range<usize>,
+        access: Access,
+        on_exhaustion: OnExhaustion,
+    ) {
+        self.insert_span(span, access, ExtentContents::OnDemand(on_exhaustion));
     }
 
-    fn note(&mut self, span: Range<usize>, access: Access, stands: ExtentContents) {
+    fn insert_span(&mut self, span: Range<usize>, access: Access, contents: ExtentContents) {
         debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
         if !span.is_empty() {
-            self.put(span.start, Extent { bytes: span.len(), access, stands });
+            self.insert(span.start, Extent { bytes: span.len(), access, contents });
             self.join(span);
         }
     }
 
     /// The outcome of a touch of this address without a free page, if a page comes at a touch.
-    pub(crate) fn open_at(&self, address: usize) -> Option<IfFull> {
-        let (_, if_full) = self.extent_open_at(address).filter(|(access, _)| *access != Access::NONE)?;
-        Some(if_full)
+    pub(crate) fn on_demand_at(&self, address: usize) -> Option<OnExhaustion> {
+        let (_, on_exhaustion) =
+            self.on_demand_extent(address).filter(|(access, _)| *access != Access::NONE)?;
+        Some(on_exhaustion)
     }
 
-    fn extent_open_at(&self, address: usize) -> Option<(Access, IfFull)> {
+    fn on_demand_extent(&self, address: usize) -> Option<(Access, OnExhaustion)> {
         let (&first, extent) = self.extents.range(..=address).next_back()?;
-        match extent.stands {
-            ExtentContents::Open(if_full) if address - first < extent.bytes => Some((extent.access, if_full)),
+        match extent.contents {
+            ExtentContents::OnDemand(on_exhaustion) if address - first < extent.bytes => {
+                Some((extent.access, on_exhaustion))
+            }
             _ => None,
         }
     }
 
     /// Puts a free page to an address that is open. `false`, and nothing has changed, if none is free.
-    pub(crate) fn touch(&mut self, address: usize) -> bool {
-        let Some((access, _)) = self.extent_open_at(address).filter(|_| self.free_pages > 0) else {
+    pub(crate) fn bind_touched(&mut self, address: usize) -> bool {
+        let Some((access, _)) = self.on_demand_extent(address).filter(|_| self.free_pages > 0) else {
             return false;
         };
         let page = address - address % PAGE_BYTES;
-        self.cut_out(page..page + PAGE_BYTES);
+        self.extract(page..page + PAGE_BYTES);
         // Who touches one page after the other gets the first free ones, in a row: one extent.
         self.bind(page..page + PAGE_BYTES, access)
     }
 
     /// Takes a page, which holds nothing, away from where it stands. Another comes there at a touch.
-    pub(crate) fn give_up(&mut self, page: u64, if_full: IfFull) {
-        let Some(PageMapping { at, access }) = self.place_of(page) else { return };
+    pub(crate) fn release_page(&mut self, page: u64, on_exhaustion: OnExhaustion) {
+        let Some(PageMapping { at, access }) = self.mapping_of(page) else { return };
         self.remove(at..at + PAGE_BYTES);
-        self.open(at..at + PAGE_BYTES, access, if_full);
+        self.reserve_on_demand(at..at + PAGE_BYTES, access, on_exhaustion);
     }
 
     /// Forgets what is there of a span. Its pages are free.
     pub(crate) fn remove(&mut self, span: Range<usize>) {
-        for part in self.cut_out(span) {
+        for part in self.extract(span) {
             if let Some(pages) = part.pages {
                 let pages = pages.start as usize..pages.end as usize;
                 self.free_pages += pages.len();
@@ -271,25 +279,25 @@ impl Extents {
 
     /// Changes what may be done with all that is there of a span.
     pub(crate) fn set_access(&mut self, span: Range<usize>, access: Access) {
-        for Part { at, pages, open, .. } in self.cut_out(span.clone()) {
-            let stands = match (pages, open) {
+        for ExtentPart { at, pages, on_demand, .. } in self.extract(span.clone()) {
+            let contents = match (pages, on_demand) {
                 (Some(pages), _) => ExtentContents::Pages(pages.start),
-                (None, Some(if_full)) => ExtentContents::Open(if_full),
+                (None, Some(on_exhaustion)) => ExtentContents::OnDemand(on_exhaustion),
                 (None, None) => ExtentContents::Reserved,
             };
-            self.put(at.start, Extent { bytes: at.len(), access, stands });
+            self.insert(at.start, Extent { bytes: at.len(), access, contents });
         }
         self.join(span);
     }
 
-    fn put(&mut self, at: usize, extent: Extent) {
+    fn insert(&mut self, at: usize, extent: Extent) {
         if let Some(page) = extent.first_page() {
             self.by_page.insert(page, at);
         }
         self.extents.insert(at, extent);
     }
 
-    fn take_out(&mut self, at: usize) -> Option<Extent> {
+    fn remove_at(&mut self, at: usize) -> Option<Extent> {
         let extent = self.extents.remove(&at)?;
         if let Some(page) = extent.first_page() {
             self.by_page.remove(&page);
@@ -298,12 +306,12 @@ impl Extents {
     }
 
     /// Takes a span out, without freeing its pages.
-    fn cut_out(&mut self, span: Range<usize>) -> Vec<Part> {
+    fn extract(&mut self, span: Range<usize>) -> Vec<ExtentPart> {
         self.split(span.start);
         self.split(span.end);
         let parts = self.parts(span);
         for part in &parts {
-            self.take_out(part.at.start);
+            self.remove_at(part.at.start);
         }
         parts
     }
@@ -312,9 +320,9 @@ impl Extents {
     fn split(&mut self, at: usize) {
         let Some((&first, &extent)) = self.extents.range(..at).next_back() else { return };
         if first + extent.bytes > at {
-            self.take_out(first);
-            self.put(first, Extent { bytes: at - first, ..extent });
-            self.put(at, extent.after(at - first));
+            self.remove_at(first);
+            self.insert(first, Extent { bytes: at - first, ..extent });
+            self.insert(at, extent.skip(at - first));
         }
     }
 
@@ -324,9 +332,9 @@ impl Extents {
         for first in firsts {
             let next = self.extents[&first];
             let Some((&before, &one)) = self.extents.range(..first).next_back() else { continue };
-            if before + one.bytes == first && one.goes_on_as(&next) {
-                self.take_out(first);
-                self.put(before, Extent { bytes: one.bytes + next.bytes, ..one });
+            if before + one.bytes == first && one.continues_into(&next) {
+                self.remove_at(first);
+                self.insert(before, Extent { bytes: one.bytes + next.bytes, ..one });
             }
         }
     }
@@ -346,7 +354,7 @@ mod tests {
     enum Step {
         Bind(Range<usize>),
         Reserve(Range<usize>),
-        Open(Range<usize>),
+        OnDemand(Range<usize>),
         Touch(usize),
         GiveUp(u64),
         Remove(Range<usize>),
@@ -359,7 +367,7 @@ mod tests {
         prop_oneof![
             3 => span().prop_map(Step::Bind),
             1 => span().prop_map(Step::Reserve),
-            2 => span().prop_map(Step::Open),
+            2 => span().prop_map(Step::OnDemand),
             3 => (0..ADDRESSES).prop_map(Step::Touch),
             2 => (0..PAGES).prop_map(Step::GiveUp),
             2 => span().prop_map(Step::Remove),
@@ -386,35 +394,39 @@ mod tests {
             let span = bytes(&(address..address + 1));
             let found = extents.parts(span.clone());
             prop_assert_eq!(found.len(), usize::from(model.contains_key(&address)));
-            let Some((page, writes, is_open)) = model.get_mut(&address) else { continue };
-            prop_assert!(!*is_open || page.is_none());
-            prop_assert_eq!(found[0].open, is_open.then_some(IfFull::Spill));
-            prop_assert_eq!(extents.open_at(span.start), (*is_open && *writes).then_some(IfFull::Spill));
+            let Some((page, writes, is_on_demand)) = model.get_mut(&address) else { continue };
+            prop_assert!(!*is_on_demand || page.is_none());
+            prop_assert_eq!(found[0].on_demand, is_on_demand.then_some(OnExhaustion::Spill));
+            prop_assert_eq!(
+                extents.on_demand_at(span.start),
+                (*is_on_demand && *writes).then_some(OnExhaustion::Spill)
+            );
             prop_assert!(found[0].at == span && found[0].access == access(*writes));
-            let stands = found[0].pages.as_ref().map(|pages| pages.start);
-            prop_assert_eq!(stands.is_some(), page.is_some());
-            let Some(stands) = stands else { continue };
+            let found_page = found[0].pages.as_ref().map(|pages| pages.start);
+            prop_assert_eq!(found_page.is_some(), page.is_some());
+            let Some(found_page) = found_page else { continue };
             // A page that was put there stays there.
-            prop_assert!(*page == Some(u64::MAX) || *page == Some(stands));
-            *page = Some(stands);
-            prop_assert!(seen.insert(stands), "one page stands at two addresses");
-            prop_assert_eq!(extents.page_at(span.end - 1), writes.then_some(stands));
-            let place = extents.place_of(stands).unwrap();
+            prop_assert!(*page == Some(u64::MAX) || *page == Some(found_page));
+            *page = Some(found_page);
+            prop_assert!(seen.insert(found_page), "one page stands at two addresses");
+            prop_assert_eq!(extents.page_at(span.end - 1), writes.then_some(found_page));
+            let place = extents.mapping_of(found_page).unwrap();
             prop_assert!(place.at == span.start && place.access == access(*writes));
         }
         prop_assert_eq!(extents.free_pages(), PAGES as usize - seen.len());
         for page in (0..PAGES).filter(|page| !seen.contains(page)) {
-            prop_assert!(extents.place_of(page).is_none());
+            prop_assert!(extents.mapping_of(page).is_none());
         }
         Ok(())
     }
 
     /// A page comes to what is open, if one is free.
-    fn touch(extents: &mut Extents, model: &mut Model, address: usize) -> Result<(), TestCaseError> {
-        let state = model.get_mut(&address).filter(|(_, _, is_open)| *is_open && extents.free_pages() > 0);
-        prop_assert_eq!(extents.touch(address * PAGE_BYTES + 7), state.is_some());
-        if let Some((page, _, is_open)) = state {
-            (*page, *is_open) = (Some(u64::MAX), false);
+    fn bind_touched(extents: &mut Extents, model: &mut Model, address: usize) -> Result<(), TestCaseError> {
+        let state =
+            model.get_mut(&address).filter(|(_, _, is_on_demand)| *is_on_demand && extents.free_pages() > 0);
+        prop_assert_eq!(extents.bind_touched(address * PAGE_BYTES + 7), state.is_some());
+        if let Some((page, _, is_on_demand)) = state {
+            (*page, *is_on_demand) = (Some(u64::MAX), false);
         }
         Ok(())
     }
@@ -441,16 +453,16 @@ mod tests {
                             model.extend(span.map(|address| (address, (None, false, false))));
                         }
                     }
-                    Step::Open(span) => {
+                    Step::OnDemand(span) => {
                         if span.clone().all(|address| !model.contains_key(&address)) {
-                            extents.open(bytes(&span), Access::READ_WRITE, IfFull::Spill);
+                            extents.reserve_on_demand(bytes(&span), Access::READ_WRITE, OnExhaustion::Spill);
                             model.extend(span.map(|address| (address, (None, true, true))));
                         }
                     }
-                    Step::Touch(address) => touch(&mut extents, &mut model, address)?,
+                    Step::Touch(address) => bind_touched(&mut extents, &mut model, address)?,
                     Step::GiveUp(page) => {
-                        extents.give_up(page, IfFull::Spill);
-                        for state in model.values_mut().filter(|(stands, ..)| *stands == Some(page)) {
+                        extents.release_page(page, OnExhaustion::Spill);
+                        for state in model.values_mut().filter(|(found_page, ..)| *found_page == Some(page)) {
                             (state.0, state.2) = (None, true);
                         }
                     }
@@ -473,9 +485,10 @@ mod tests {
     #[test]
     fn what_is_touched_in_a_row_is_one() {
         let mut extents = Extents::new(8);
-        extents.open(bytes(&(10..20)), Access::READ_WRITE, IfFull::End);
+        extents.reserve_on_demand(bytes(&(10..20)), Access::READ_WRITE, OnExhaustion::End);
         assert!(
-            (10..18).all(|address| extents.touch(address * PAGE_BYTES)) && !extents.touch(18 * PAGE_BYTES)
+            (10..18).all(|address| extents.bind_touched(address * PAGE_BYTES))
+                && !extents.bind_touched(18 * PAGE_BYTES)
         );
         assert_eq!((extents.extents.len(), extents.by_page.len()), (2, 1));
     }

@@ -30,7 +30,7 @@ pub struct Failure {
 
 /// The end of the thread. It never goes on with wrong data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FailureAction {
     /// The process ends, with one line on standard error.
     Abort,
     /// The thread stands still forever. So does every other that touches an absent page from now on.
@@ -43,17 +43,17 @@ pub enum Verdict {
 /// faulted, once for every touch that fails. It must not touch the region, nor (in a signal handler) allocate or lock.
 #[derive(Clone, Default)]
 pub enum OnFailure {
-    /// [`Verdict::Abort`].
+    /// [`FailureAction::Abort`].
     #[default]
     Abort,
     /// A function.
-    Call(Arc<dyn Fn(&Failure) -> Verdict + Send + Sync>),
+    Call(Arc<dyn Fn(&Failure) -> FailureAction + Send + Sync>),
 }
 
 impl OnFailure {
-    pub(crate) fn decide(&self, failure: &Failure) -> Verdict {
+    pub(crate) fn decide(&self, failure: &Failure) -> FailureAction {
         match self {
-            OnFailure::Abort => Verdict::Abort,
+            OnFailure::Abort => FailureAction::Abort,
             OnFailure::Call(decide) => decide(failure),
         }
     }
@@ -70,18 +70,18 @@ impl fmt::Debug for OnFailure {
 
 /// Ends the process with one line, which names the slot of untrusted memory but not the page that was touched.
 pub(crate) fn abort(failure: &Failure) -> ! {
-    end(&failure.error)
+    abort_with(&failure.error)
 }
 
 /// Ends the process with one line. It allocates nothing and takes no lock.
-pub(crate) fn end(why: &dyn fmt::Display) -> ! {
-    say(&format_args!("{why}; the process ends here, not to go on with wrong data"));
+pub(crate) fn abort_with(why: &dyn fmt::Display) -> ! {
+    write_stderr_line(&format_args!("{why}; the process ends here, not to go on with wrong data"));
     std::process::abort()
 }
 
 /// Says one line. It allocates nothing and takes no lock.
-pub(crate) fn say(what: &dyn fmt::Display) {
-    let mut line = Line { bytes: [0; 512], len: 0 };
+pub(crate) fn write_stderr_line(what: &dyn fmt::Display) {
+    let mut line = StderrLine { bytes: [0; 512], len: 0 };
     // What does not fit is left out.
     let _ = writeln!(line, "ameles-pager: {what}");
     line.bytes[line.bytes.len() - 1] = b'\n';
@@ -89,12 +89,12 @@ pub(crate) fn say(what: &dyn fmt::Display) {
     let _ = rustix::io::write(rustix::stdio::stderr(), &line.bytes[..line.len]);
 }
 
-struct Line {
+struct StderrLine {
     bytes: [u8; 512],
     len: usize,
 }
 
-impl Write for Line {
+impl Write for StderrLine {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let rest = &mut self.bytes[self.len..];
         let taken = text.len().min(rest.len());

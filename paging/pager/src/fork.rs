@@ -9,21 +9,21 @@
 //! scheme was ever given, or all there are if that is less: nothing of which, or of what they hold.
 //!
 //! [`Region::fork`] does all of it. A caller that cannot have it that way, for `fork` is called elsewhere, takes the
-//! steps: [`Region::ready_to_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
+//! steps: [`Region::prepare_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
 //! [`ChildReady::wait`], or [`Region::after_fork_in_child`].
 #![allow(unsafe_code, reason = "memory that two processes have; each block says why it is sound")]
 
 use crate::builder::{Built, build};
 use crate::error::Error;
-use crate::failure::{Failure, Verdict, end};
-use crate::fault::fork::Stored;
+use crate::failure::{Failure, FailureAction, abort_with};
+use crate::fault::fork::StoredPages;
 use crate::linux::child_ready;
-use crate::linux::follow::Binding;
-use crate::linux::forked::{drop_and_wipe, own};
-use crate::linux::inner::Inner;
+use crate::linux::forked::{drop_and_wipe, unshare_page};
 use crate::linux::own_stack::OwnStack;
 use crate::linux::paging::Paging;
-use crate::linux::signals::Blocked;
+use crate::linux::paging_state::PagingState;
+use crate::linux::signals::BlockedSignals;
+use crate::linux::thread_binding::ThreadBinding;
 use crate::linux::transfer::Transfer;
 use crate::linux::userfaultfd::Userfaultfd;
 use crate::options::Options;
@@ -52,7 +52,7 @@ struct Parts {
     accesses: u64,
     /// The reason why the child cannot have what is resident.
     refused: Option<Errno>,
-    blocked: Option<Blocked>,
+    blocked: Option<BlockedSignals>,
     birth: Option<child_ready::ChildReady>,
 }
 
@@ -88,7 +88,7 @@ impl Region {
     /// In the child there is the calling thread only, with all that this means for locks that others hold; it calls no
     /// `exit` that would run what is the parent's to run. No signal handler touches another region.
     pub unsafe fn fork(&mut self) -> Result<Forked, Error> {
-        let mut fork = self.ready_to_fork()?;
+        let mut fork = self.prepare_fork()?;
         // SAFETY: the caller's promise, and one step after the other.
         unsafe {
             self.before_fork(&mut fork);
@@ -96,7 +96,7 @@ impl Region {
             let failed = Errno::from_io_error(&std::io::Error::last_os_error());
             if child == 0 {
                 if let Err(error) = self.after_fork_in_child(fork, |_| ()) {
-                    end(&error);
+                    abort_with(&error);
                 }
                 return Ok(Forked::Child);
             }
@@ -114,7 +114,7 @@ impl Region {
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
-    pub fn ready_to_fork(&self) -> Result<Fork, Error> {
+    pub fn prepare_fork(&self) -> Result<Fork, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let bytes = self.options.assembly().untrusted_bytes(self.options.untrusted_bytes)?;
         let parts = Parts {
@@ -137,22 +137,22 @@ impl Region {
     /// The thread calls `fork` next, and after it one of the two below, in both processes. In between it may touch a
     /// few pages of the region, but calls nothing of it.
     pub unsafe fn before_fork(&self, fork: &mut Fork) {
-        fork.parts.blocked = Some(Blocked::all_but_faults());
+        fork.parts.blocked = Some(BlockedSignals::all_but_faults());
         let parts: *mut Parts = &raw mut *fork.parts;
         let parts = Address(parts);
         let paging = Arc::clone(&self.paging);
         fork.stack.run(move || {
             // SAFETY: the caller waits for us.
             let parts = unsafe { &mut *parts.get() };
-            let begun = paging.keep(|inner| parts.begin(inner));
+            let begun = paging.with_and_retain_state(|state| parts.begin(state));
             if let Err(failure) = begun
-                && paging.failed(failure) == Verdict::Park
+                && paging.failed(failure) == FailureAction::Park
             {
                 std::thread::park();
             }
         });
         if let Some(Registration::HandlerThread(thread)) = &self.trap {
-            thread.look();
+            thread.wake();
         }
     }
 
@@ -164,8 +164,8 @@ impl Region {
         let Fork { stack, mut parts } = fork;
         let paging = Arc::clone(&self.paging);
         // SAFETY: the calling thread keeps the region.
-        stack.run(move || unsafe { paging.take_back() });
-        self.paging.give_up();
+        stack.run(move || unsafe { paging.unshare_resident() });
+        self.paging.release_retained();
         let birth = parts.birth.take().expect("it is taken once");
         let blocked = parts.blocked.take();
         drop((parts, stack));
@@ -190,7 +190,7 @@ impl Region {
         change(&mut self.options);
         let (region, parts_at) = (Address(&raw mut *self), Address(&raw mut *parts));
         // SAFETY: the caller waits, and has both.
-        let made = stack.run(move || unsafe { (*region.get()).make_anew(&mut *parts_at.get()) });
+        let made = stack.run(move || unsafe { (*region.get()).rebuild_in_child(&mut *parts_at.get()) });
         let errno = match &made {
             Ok(()) => Ok(()),
             Err(Error::System { errno, .. }) => Err(*errno),
@@ -206,10 +206,10 @@ impl Region {
     }
 
     /// The child's own scheme, and who serves its faults.
-    fn make_anew(&mut self, parts: &mut Parts) -> Result<(), Error> {
+    fn rebuild_in_child(&mut self, parts: &mut Parts) -> Result<(), Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         // Another thread may have been at work in what is left of these.
-        let parents = std::mem::replace(&mut self.binding, Arc::new(Binding::default()));
+        let parents = std::mem::replace(&mut self.binding, Arc::new(ThreadBinding::default()));
         std::mem::forget(parents);
         match self.trap.take() {
             Some(Registration::HandlerThread(mut thread)) => thread.forget_in_child(),
@@ -217,36 +217,36 @@ impl Region {
             None => {}
         }
         // SAFETY: there is no other thread.
-        let mut inner = unsafe { std::ptr::read(self.paging.kept()) };
-        inner.pages.keep_from_children();
+        let mut state = unsafe { std::ptr::read(self.paging.retained_state()) };
+        state.pages.hide_from_children();
         if let Some(errno) = parts.refused {
             return Err(refused("what is resident for a child")(errno));
         }
-        if inner.pages.has_strays(&*inner.faults).map_err(refused("a look at memory"))? {
+        if state.pages.has_stray_pages(&*state.fault_path).map_err(refused("a look at memory"))? {
             return Err(refused("a child whose C library has touched absent pages")(Errno::FAULT));
         }
-        self.take_over(&mut inner, parts)?;
+        self.take_over(&mut state, parts)?;
         let uffd = Arc::new(Userfaultfd::open(delivery(self.options.trap), self.options.eviction)?);
-        inner.pages.adopt(Arc::clone(&uffd))?;
-        let resident = inner.resident_places();
+        state.pages.adopt(Arc::clone(&uffd))?;
+        let resident = state.resident_addresses();
         let own_span = self.as_ptr() as usize..self.as_ptr() as usize + self.bytes();
-        let Inner { faults, pages, .. } = inner;
-        let paging = Paging::new(faults, pages, own_span.clone(), &self.options);
+        let PagingState { fault_path, pages, .. } = state;
+        let paging = Paging::new(fault_path, pages, own_span.clone(), &self.options);
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
         // What is left there was taken out, or is another thread's.
         std::mem::forget(std::mem::replace(&mut self.paging, paging));
         self.trap = Some(Registration::new(&self.options, &self.paging, uffd, &self.binding, own_span)?);
-        resident.into_iter().for_each(own);
+        resident.into_iter().for_each(unshare_page);
         Ok(())
     }
 
     /// Builds the scheme and gives it what the parent's held; the parent's goes, with its keys.
-    fn take_over(&mut self, inner: &mut Inner, parts: &mut Parts) -> Result<(), Error> {
+    fn take_over(&mut self, state: &mut PagingState, parts: &mut Parts) -> Result<(), Error> {
         let transfer = parts.transfer.take().expect("it is taken once");
         self.shared = Arc::new(parts.shared.take().expect("it is taken once"));
-        let Built { faults, trusted_bytes, threads } = build(&self.options, &self.shared)?;
-        self.is_built_of(trusted_bytes, threads);
-        let mut parents = std::mem::replace(&mut inner.faults, faults);
+        let Built { fault_path, trusted_bytes, threads } = build(&self.options, &self.shared)?;
+        self.set_scheme_size(trusted_bytes, threads);
+        let mut parents = std::mem::replace(&mut state.fault_path, fault_path);
         let mut page = Zeroizing::new(vec![0; PAGE_BYTES]);
         // A page that nobody looks for in the scheme, for those that make up the number.
         let other = (0..).zip(&parts.stored).find(|(page, stored)| page != *stored);
@@ -254,36 +254,37 @@ impl Region {
         for at in 0..parts.accesses {
             let to = parts.stored.get(at as usize).copied().unwrap_or(other);
             if let Err(error) = transfer.open(at, &mut page) {
-                end(&error);
+                abort_with(&error);
             }
-            if let Err(error) = inner.faults.fill(to.into(), &page) {
-                end(&error);
+            if let Err(error) = state.fault_path.fill(to.into(), &page) {
+                abort_with(&error);
             }
         }
-        inner.faults.take_over(parents.hand_over(), &parts.stored);
+        state.fault_path.take_over(parents.hand_over(), &parts.stored);
         drop_and_wipe(parents);
         Ok(())
     }
 }
 
 impl Parts {
-    fn begin(&mut self, inner: &mut Inner) -> Result<(), Failure> {
+    fn begin(&mut self, state: &mut PagingState) -> Result<(), Failure> {
         let failure = |error| Failure { page: 0, error };
-        let Stored { pages, accesses } = inner.faults.begin_fork(&mut inner.pages).map_err(failure)?;
+        let StoredPages { pages, accesses } =
+            state.fault_path.begin_fork(&mut state.pages).map_err(failure)?;
         let transfer = self.transfer.as_ref().expect("it was not taken yet");
         let mut page = Zeroizing::new(vec![0; PAGE_BYTES]);
         for at in 0..accesses {
             let stored = pages.get(at as usize).copied();
-            inner.faults.read_stored(stored, &mut page).map_err(failure)?;
+            state.fault_path.read_stored(stored, &mut page).map_err(failure)?;
             if stored.is_none() {
                 page.fill(0);
             }
             if let Err(error) = transfer.seal(at, &page) {
-                end(&error);
+                abort_with(&error);
             }
         }
         (self.stored, self.accesses) = (pages, accesses);
-        self.refused = inner.pages.keep_in_children().err();
+        self.refused = state.pages.share_with_children().err();
         Ok(())
     }
 }
@@ -314,11 +315,12 @@ mod tests {
 
     /// The words of the scheme's own memory that can be keys, or were made of them: no numbers, and no addresses.
     fn secrets(region: &Region) -> BTreeSet<Word> {
-        region.paging().with(|inner| {
-            let faults = &*inner.faults;
+        region.paging().with(|state| {
+            let fault_path = &*state.fault_path;
             // SAFETY: as many bytes are there; those between fields are looked at as whatever they are.
-            let bytes =
-                unsafe { std::slice::from_raw_parts((&raw const *faults).cast::<u8>(), size_of_val(faults)) };
+            let bytes = unsafe {
+                std::slice::from_raw_parts((&raw const *fault_path).cast::<u8>(), size_of_val(fault_path))
+            };
             bytes.windows(16).step_by(8).filter(|word| is_random(word)).map(hidden).collect()
         })
     }

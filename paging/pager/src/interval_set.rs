@@ -6,15 +6,15 @@ use std::ops::Range;
 
 /// The set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Runs {
+pub struct IntervalSet {
     /// The end of each run, by its first number.
     ends: BTreeMap<usize, usize>,
 }
 
-impl Runs {
+impl IntervalSet {
     /// A set of one run.
     pub fn of(run: Range<usize>) -> Self {
-        let mut runs = Runs::default();
+        let mut runs = IntervalSet::default();
         runs.insert(run);
         runs
     }
@@ -125,7 +125,7 @@ mod tests {
     proptest! {
         #[test]
         fn runs_are_the_set_of_their_numbers(steps in prop::collection::vec(step(), 1..60), asked in (0..NUMBERS, 0..NUMBERS)) {
-            let (mut runs, mut model) = (Runs::default(), BTreeSet::new());
+            let (mut runs, mut model) = (IntervalSet::default(), BTreeSet::new());
             for step in steps {
                 match step {
                     Step::Insert(run) => {

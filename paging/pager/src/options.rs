@@ -20,7 +20,7 @@ pub enum HandlerProcessor {
     /// the same processor.
     Bound(usize),
     /// As long as one and the same thread faults, both are bound to the processor that it ran on. Programs that the
-    /// thread starts inherit that, unless [`Region::free_threads`](crate::region::Region::free_threads) is asked for.
+    /// thread starts inherit that, unless [`Region::with_unbound_threads`](crate::region::Region::with_unbound_threads) is asked for.
     Together,
 }
 
@@ -28,9 +28,9 @@ pub enum HandlerProcessor {
 #[derive(Clone, Copy, Debug)]
 pub struct Meters {
     /// For what the program's own process does.
-    pub here: &'static PageMeter,
+    pub program: &'static PageMeter,
     /// For what the second process does, in memory that both share.
-    pub beside: &'static PageMeter,
+    pub worker: &'static PageMeter,
 }
 
 /// The handler thread of a region.
@@ -57,11 +57,11 @@ pub struct Listeners {
 
 /// The number of resident pages, beyond what is asked for. Nothing of it unless told otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Following {
+pub struct ResidentSizing {
     /// True if the number that is asked for is the first one, and twice as many may be resident whenever more than four
     /// times as many hold something.
     pub grows: bool,
-    /// True if [`Region::halving`](crate::region::Region::halving) is to answer. It takes 4 bytes a page.
+    /// True if [`Region::resident_for_half_the_faults`](crate::region::Region::resident_for_half_the_faults) is to answer. It takes 4 bytes a page.
     pub estimates: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Options {
     /// The most of them that are resident: at least 1. 64 unless told otherwise.
     pub resident: usize,
     /// More about their number.
-    pub following: Following,
+    pub resident_sizing: ResidentSizing,
     /// The most untrusted memory that may be used, in bytes. 64 MiB unless told otherwise.
     pub untrusted_bytes: u64,
     /// The way in which pages go to and come from untrusted memory. [`Scheme::DetWoOram`] unless told otherwise.
@@ -113,7 +113,7 @@ impl Options {
         Options {
             pages,
             resident: 64,
-            following: Following::default(),
+            resident_sizing: ResidentSizing::default(),
             untrusted_bytes: 64 << 20,
             scheme: Scheme::default(),
             ratio: 3,
@@ -130,7 +130,7 @@ impl Options {
     }
 
     /// The manner in which a second process carries the pages, if one does.
-    pub(crate) fn manner(&self) -> Option<WorkMode> {
+    pub(crate) fn work_mode(&self) -> Option<WorkMode> {
         match self.scheme {
             _ if !self.second_process => None,
             Scheme::Parallel => Some(WorkMode::Parallel),

@@ -43,7 +43,7 @@ impl PrivateMapping {
     }
 
     /// Lets children have it as it is at `fork`, from now on.
-    pub(crate) fn let_children_have_it(&self) -> Result<(), Errno> {
+    pub(crate) fn share_with_children(&self) -> Result<(), Errno> {
         // SAFETY: the advice loses no contents.
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxDoFork) }
     }
@@ -61,7 +61,7 @@ impl PrivateMapping {
         };
         self.locked.store(false, Ordering::Relaxed);
         if self.parts().into_iter().all(|part| lock(part).is_ok()) {
-            self.is_locked_now();
+            self.mark_locked();
         } else {
             self.unlock();
         }
@@ -81,7 +81,7 @@ impl PrivateMapping {
     }
 
     /// All memory of the process was locked.
-    pub(crate) fn is_locked_now(&self) {
+    pub(crate) fn mark_locked(&self) {
         self.locked.store(true, Ordering::Relaxed);
     }
 

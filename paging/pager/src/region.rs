@@ -1,16 +1,16 @@
 //! Memory of which only a few pages are resident.
 #![allow(unsafe_code, reason = "a region is handed out as a slice; the argument stands beside it")]
 
-use crate::builder::{Built, build, worth};
+use crate::builder::{Built, build, thread_cost};
 use crate::error::Error;
 use crate::extents::Extents;
 use crate::fault::counters::Counters;
-use crate::linux::follow::Binding;
 use crate::linux::handler_thread::HandlerThread;
 use crate::linux::in_thread::InThread;
-use crate::linux::inner::Inner;
-use crate::linux::pages::{Pages, beside_region};
+use crate::linux::pages::{Pages, extra_slots};
 use crate::linux::paging::Paging;
+use crate::linux::paging_state::PagingState;
+use crate::linux::thread_binding::ThreadBinding;
 use crate::linux::userfaultfd::{Delivery, Userfaultfd};
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 pub struct Region {
     /// Before the rest: dropping it ends whoever serves faults.
     pub(crate) trap: Option<Registration>,
-    pub(crate) binding: Arc<Binding>,
+    pub(crate) binding: Arc<ThreadBinding>,
     pub(crate) paging: Arc<Paging>,
     mapping: Arc<PrivateMapping>,
     pub(crate) shared: Arc<SharedMapping>,
@@ -53,7 +53,7 @@ impl Registration {
         options: &Options,
         paging: &Arc<Paging>,
         uffd: Arc<Userfaultfd>,
-        binding: &Arc<Binding>,
+        binding: &Arc<ThreadBinding>,
         own: Range<usize>,
     ) -> Result<Self, Error> {
         let paging = Arc::clone(paging);
@@ -65,8 +65,8 @@ impl Registration {
                 Arc::clone(binding),
             )?),
             Trap::InThread => {
-                let off_line = worth::off_line(options)?;
-                Registration::InThread(InThread::register(paging, own.start, own.len(), off_line)?)
+                let offline_work = thread_cost::offline_work(options)?;
+                Registration::InThread(InThread::register(paging, own.start, own.len(), offline_work)?)
             }
         })
     }
@@ -95,17 +95,17 @@ impl Region {
         let delivery = delivery(options.trap);
         let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
         let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);
-        let Built { mut faults, trusted_bytes, threads } = build(&options, &shared)?;
-        if options.following.grows {
-            faults.follow();
+        let Built { mut fault_path, trusted_bytes, threads } = build(&options, &shared)?;
+        if options.resident_sizing.grows {
+            fault_path.enable_growth();
         }
-        if options.following.estimates {
-            faults.estimate();
+        if options.resident_sizing.estimates {
+            fault_path.enable_estimate();
         }
 
         let bytes = options.pages as usize * PAGE_BYTES;
         let frames = crate::fault::policy::frames(options.policy);
-        let mapping = PrivateMapping::new(bytes, beside_region(frames) * PAGE_BYTES, PAGE_BYTES)
+        let mapping = PrivateMapping::new(bytes, extra_slots(frames) * PAGE_BYTES, PAGE_BYTES)
             .map_err(refused("the region's addresses"))?;
         let mapping = Arc::new(mapping);
         let start = mapping.first() as usize;
@@ -115,11 +115,11 @@ impl Region {
             uffd.register(mapping.second() as usize, mapping.second_bytes() - PAGE_BYTES)?;
         }
         let wake = delivery == Delivery::Messages;
-        let extents = Extents::in_a_row(start, bytes);
+        let extents = Extents::contiguous(start, bytes);
         let pages = Pages::new(Arc::clone(&uffd), Arc::clone(&mapping), extents, frames, wake);
-        let paging = Paging::new(faults, pages, start..start + bytes, &options);
+        let paging = Paging::new(fault_path, pages, start..start + bytes, &options);
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
-        let binding = Arc::new(Binding::default());
+        let binding = Arc::new(ThreadBinding::default());
         let trap = Registration::new(&options, &paging, uffd, &binding, start..start + bytes)?;
         Ok(Region {
             trap: Some(trap),
@@ -170,7 +170,7 @@ impl Region {
     }
 
     /// Takes over in a child what was made anew there.
-    pub(crate) fn is_built_of(&mut self, scheme_bytes: usize, threads: usize) {
+    pub(crate) fn set_scheme_size(&mut self, scheme_bytes: usize, threads: usize) {
         (self.scheme_bytes, self.threads) = (scheme_bytes, threads);
     }
 
@@ -181,40 +181,40 @@ impl Region {
 
     /// The counts so far.
     pub fn counters(&self) -> Counters {
-        self.paging.with(|inner| inner.faults.counters())
+        self.paging.with(|state| state.fault_path.counters())
     }
 
     /// The number of resident pages that would have left at most half of the faults so far, as far as that can be told:
-    /// rather too large than too small. `None` if none would have, or it was not [asked for](crate::options::Following).
-    pub fn halving(&self) -> Option<u64> {
-        self.paging.with(|inner| inner.faults.halving())
+    /// rather too large than too small. `None` if none would have, or it was not [asked for](crate::options::ResidentSizing).
+    pub fn resident_for_half_the_faults(&self) -> Option<u64> {
+        self.paging.with(|state| state.fault_path.resident_for_half_the_faults())
     }
 
     /// Runs something while no thread is bound to a processor on the region's behalf
     /// ([`HandlerProcessor::Together`](crate::options::HandlerProcessor)): a program that it starts inherits nothing.
-    pub fn free_threads<R>(&self, act: impl FnOnce() -> R) -> R {
+    pub fn with_unbound_threads<R>(&self, act: impl FnOnce() -> R) -> R {
         let binding = Arc::clone(&self.binding);
         // The handler thread waits for whoever binds.
-        let _free = self.paging.aside(move || binding.free());
+        let _free = self.paging.on_own_stack(move || binding.unbind());
         act()
     }
 
     /// The addresses of the stack on which threads of the program do what they ask of the region. There they may hold
     /// what faults need: an allocator must not let them wait for a thread that may fault. Empty where the C library
     /// cannot change stacks.
-    pub fn errand_stack(&self) -> Range<usize> {
-        self.paging.errand_stack()
+    pub fn handler_stack(&self) -> Range<usize> {
+        self.paging.handler_stack()
     }
 
     /// Binds no thread until what it returns is dropped, in this process and in a child that it forks.
-    pub fn keep_threads_free(&self) -> impl Drop + use<> {
+    pub fn unbind_threads(&self) -> impl Drop + use<> {
         let binding = Arc::clone(&self.binding);
-        self.paging.aside(move || binding.free())
+        self.paging.on_own_stack(move || binding.unbind())
     }
 
     /// Steps of off-line work that are still owed. Without faults it comes to 0 by itself.
     pub fn pending_steps(&self) -> u64 {
-        self.paging.with(|inner| inner.faults.pending_steps())
+        self.paging.with(|state| state.fault_path.pending_steps())
     }
 
     /// Waits until nothing is owed and nothing of the past faults is under way in untrusted memory: it stands still
@@ -232,7 +232,8 @@ impl Region {
     pub fn trusted_bytes(&self) -> usize {
         let max = (self.counters().max_resident as usize).max(self.options.resident);
         let resident = max * PAGE_BYTES + self.mapping.second_bytes();
-        let bookkeeping = |inner: &mut Inner| inner.faults.trusted_bytes() + inner.pages.trusted_bytes();
+        let bookkeeping =
+            |state: &mut PagingState| state.fault_path.trusted_bytes() + state.pages.trusted_bytes();
         resident + self.scheme_bytes + self.paging.with(bookkeeping)
     }
 
@@ -270,7 +271,7 @@ impl Drop for Region {
     fn drop(&mut self) {
         // Nobody serves faults any more, and nobody has the slice.
         drop(self.trap.take());
-        self.paging.with(|inner| inner.faults.wipe(&mut inner.pages));
+        self.paging.with(|state| state.fault_path.wipe(&mut state.pages));
     }
 }
 

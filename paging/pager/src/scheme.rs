@@ -72,7 +72,7 @@ impl Scheme {
     }
 
     /// Tells whether it leaves work to be done between two faults.
-    pub fn idles(self) -> bool {
+    pub fn has_offline_work(self) -> bool {
         matches!(self, Scheme::Eager | Scheme::EagerParallel | Scheme::Path)
     }
 }

@@ -3,7 +3,7 @@
 use ameles_core::oram::Oram;
 use ameles_pager::assembly::{Assembly, Platform};
 use ameles_pager::fault::error::FaultError;
-use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::fault::path::FaultPath;
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::page::PAGE_BYTES;
@@ -26,9 +26,9 @@ struct Table {
 impl Frames for Table {
     type Error = Infallible;
 
-    fn take(&mut self, page: u64, _: usize) -> Result<Taken, Infallible> {
+    fn take(&mut self, page: u64, _: usize) -> Result<TakeOutcome, Infallible> {
         self.frame = self.pages[page as usize].take();
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn prepare(&mut self, _: usize) -> Result<(), Infallible> {

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "forks, and threads that share the region; each block says why it is sound")]
 
 use ameles_pager::access::Access;
-use ameles_pager::addresses::Wanted;
+use ameles_pager::addresses::MapRequest;
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::fork::Forked;
@@ -260,7 +260,7 @@ fn what_the_program_has_mapped_protected_and_given_up_is_so_in_the_child() {
     // SAFETY: the test's own memory, which it knows.
     unsafe {
         region.release_own(own..own + 40 * PAGE_BYTES).unwrap();
-        let wanted = Wanted { at: 0, bytes: 30 * PAGE_BYTES, access: Access::READ_WRITE, flags: 0 };
+        let wanted = MapRequest { at: 0, bytes: 30 * PAGE_BYTES, access: Access::READ_WRITE, flags: 0 };
         let mapped = region.map(wanted).unwrap();
         for page in 0..30 {
             mapped.add(page * PAGE_BYTES).write_volatile(page as u8 + 1);
@@ -280,7 +280,7 @@ fn what_the_program_has_mapped_protected_and_given_up_is_so_in_the_child() {
                     let expected = if (12..14).contains(&page) { 0 } else { page as u8 + 1 };
                     assert_eq!(mapped.add(page * PAGE_BYTES).read_volatile(), expected);
                 }
-                region.map(Wanted { bytes: 10 * PAGE_BYTES, ..wanted }).unwrap().write_volatile(1);
+                region.map(MapRequest { bytes: 10 * PAGE_BYTES, ..wanted }).unwrap().write_volatile(1);
                 region.protect(span(3..6), Access::NONE).unwrap();
                 region.protect(span(25..27), Access::NONE).unwrap();
             };

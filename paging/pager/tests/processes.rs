@@ -1,7 +1,7 @@
 //! The promises whose tests end a process, or change it for good: this binary starts itself with a role, as a child.
 #![allow(unsafe_code, reason = "signals, users and forks; each block says why it is sound")]
 
-use ameles_pager::failure::{OnFailure, Verdict};
+use ameles_pager::failure::{FailureAction, OnFailure};
 use ameles_pager::options::{Listeners, Options};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
@@ -155,7 +155,7 @@ fn park(trap: &str) {
     static WENT_ON: AtomicBool = AtomicBool::new(false);
     let decide = |_: &ameles_pager::failure::Failure| {
         CALLS.fetch_add(1, Ordering::SeqCst);
-        Verdict::Park
+        FailureAction::Park
     };
     let on_failure = OnFailure::Call(Arc::new(decide));
     let listeners = Listeners { on_failure, ..Listeners::default() };

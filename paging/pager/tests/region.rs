@@ -2,12 +2,12 @@
 #![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
 
 use ameles_pager::access::Access;
-use ameles_pager::addresses::{Known, Wanted};
+use ameles_pager::addresses::{MapRequest, SpanState};
 use ameles_pager::after_fault::AfterFault;
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::policy::Policy;
-use ameles_pager::options::{Following, Listeners, Options};
+use ameles_pager::options::{Listeners, Options, ResidentSizing};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
@@ -124,11 +124,11 @@ fn a_region_is_memory_also_where_the_kernel_cannot_move_pages() {
 
 #[test]
 fn a_region_whose_resident_pages_follow_its_size_is_memory() {
-    let following = Following { grows: true, estimates: true };
+    let resident_sizing = ResidentSizing { grows: true, estimates: true };
     for scheme in [Scheme::Plain, Scheme::DetWoOram, Scheme::EagerParallel, Scheme::Path, Scheme::Opam] {
         for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
             let options = options(scheme, Trap::HandlerThread);
-            behaves_like_memory(Options { following, policy, second_process: true, ..options }, 300);
+            behaves_like_memory(Options { resident_sizing, policy, second_process: true, ..options }, 300);
         }
     }
 }
@@ -234,7 +234,7 @@ impl Reserved {
     fn new(options: Options) -> Self {
         let region = Region::new(options).unwrap();
         let own = region.as_ptr() as usize..region.as_ptr() as usize + region.bytes();
-        let wanted = Wanted { at: 0, bytes: Self::PAGES * PAGE_BYTES, access: Access::NONE, flags: 0 };
+        let wanted = MapRequest { at: 0, bytes: Self::PAGES * PAGE_BYTES, access: Access::NONE, flags: 0 };
         // SAFETY: nobody has touched the region, and the addresses are of the kernel's choice.
         let start = unsafe {
             region.release_own(own).unwrap();
@@ -249,7 +249,7 @@ impl Reserved {
 
     fn map(&mut self, pages: Range<usize>, access: Access) {
         let at = self.span(&pages);
-        let wanted = Wanted { at: at.start, bytes: at.len(), access, flags: libc::MAP_FIXED as u32 };
+        let wanted = MapRequest { at: at.start, bytes: at.len(), access, flags: libc::MAP_FIXED as u32 };
         // SAFETY: the addresses are ours.
         unsafe { self.region.map(wanted).unwrap() };
         self.pages[pages].fill((access, 0));
@@ -262,7 +262,7 @@ impl Reserved {
     }
 
     fn is_paged(&self, pages: &Range<usize>) -> bool {
-        self.region.known(self.span(pages)).iter().all(|part| part.known == Known::Paged)
+        self.region.known(self.span(pages)).iter().all(|part| part.known == SpanState::Paged)
     }
 
     fn discard(&mut self, pages: Range<usize>) {
@@ -327,7 +327,7 @@ fn memory_at_any_address_keeps_what_it_holds_and_its_changes_show_nothing() {
         let all = memory.span(&(0..Reserved::PAGES));
         // SAFETY: nobody uses it any more.
         unsafe { memory.region.unmap(all.clone()).unwrap() };
-        assert!(memory.region.known(all).iter().all(|part| part.known == Known::Nothing));
+        assert!(memory.region.known(all).iter().all(|part| part.known == SpanState::Nothing));
     }
 }
 

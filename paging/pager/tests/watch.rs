@@ -8,7 +8,7 @@ use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
 use ameles_pager::trap::Trap;
-use ameles_pager::watch::{Changes, FaultReporter, Moment, WatchError, Watcher};
+use ameles_pager::watch::{Changes, FaultCounts, FaultReporter, WatchError, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
 use std::sync::Arc;
@@ -29,11 +29,11 @@ const AT_ONCE: [(Scheme, bool); 5] = [
 fn told_region((scheme, second_process): (Scheme, bool), trap: Trap, socket: OwnedFd) -> Region {
     let teller = Arc::new(FaultReporter::new(socket));
     let told = Arc::clone(&teller);
-    let after_fault = AfterFault::CallWhenStill(Arc::new(move |counters: &Counters| told.tell(counters)));
+    let after_fault = AfterFault::CallWhenQuiescent(Arc::new(move |counters: &Counters| told.tell(counters)));
     let listeners = Listeners { after_fault, ..Listeners::default() };
     let options = Options { resident: 3, scheme, second_process, trap, listeners, ..Options::new(PAGES) };
     let region = Region::new(options).unwrap();
-    teller.region_stands(&region).unwrap();
+    teller.on_region_ready(&region).unwrap();
     region
 }
 
@@ -46,7 +46,7 @@ fn sweep(mut region: Region, faults: u64) {
 }
 
 /// The sight of a sweep over so many faults, if at most so many are looked at.
-fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(Moment, Vec<u64>)> {
+fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(FaultCounts, Vec<u64>)> {
     let (watcher, theirs) = Watcher::new().unwrap();
     let program = thread::spawn(move || sweep(told_region(scheme, trap, theirs), faults));
     let (memory, geometry) = watcher.memory().unwrap().unwrap();
@@ -56,9 +56,9 @@ fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(
     while let Some(moment) = watcher.fault().unwrap() {
         seen.push((moment, changes.look()));
         if moment.faults == looks {
-            watcher.enough();
+            watcher.stop_watching();
         } else {
-            watcher.go_on();
+            watcher.resume();
         }
     }
     program.join().unwrap();
@@ -74,7 +74,7 @@ fn the_watcher_sees_at_each_fault_what_that_fault_has_changed() {
             assert_eq!(seen.len(), 100);
             for (at, (moment, changed)) in (1u64..).zip(seen) {
                 let evictions = at.saturating_sub(3);
-                assert_eq!(moment, Moment { faults: at, evictions });
+                assert_eq!(moment, FaultCounts { faults: at, evictions });
                 let due = evictions.checked_sub(1).map(|write| {
                     schedule.refreshes(write).chain([PAGES + schedule.holding_slot(write)]).collect()
                 });

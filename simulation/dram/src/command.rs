@@ -42,17 +42,17 @@ pub struct RequestId(pub u64);
 
 /// A listener to all that a memory does. Channels run one after the other, so only the calls of one channel come in
 /// the order of time.
-pub trait Watch {
+pub trait Observer {
     /// Hears of a command.
-    fn command(&mut self, command: &Command);
+    fn on_command(&mut self, command: &Command);
 
     /// Hears of the cycle in which a request is done: the first after the last beat of its burst.
-    fn done(&mut self, request: RequestId, cycle: Cycle);
+    fn on_done(&mut self, request: RequestId, cycle: Cycle);
 }
 
 /// A listener that hears nothing.
-impl Watch for () {
-    fn command(&mut self, _: &Command) {}
+impl Observer for () {
+    fn on_command(&mut self, _: &Command) {}
 
-    fn done(&mut self, _: RequestId, _: Cycle) {}
+    fn on_done(&mut self, _: RequestId, _: Cycle) {}
 }

@@ -106,7 +106,7 @@ impl Meter {
     }
 
     #[inline]
-    pub(crate) fn command(&mut self, command: &Command) {
+    pub(crate) fn on_command(&mut self, command: &Command) {
         self.commands[command.kind as usize] += 1;
         match command.kind {
             Kind::Activate => {
@@ -128,7 +128,7 @@ impl Meter {
     }
 
     #[inline]
-    pub(crate) fn done(&mut self) {
+    pub(crate) fn on_done(&mut self) {
         self.done += 1;
     }
 
@@ -176,7 +176,7 @@ mod tests {
             (60, Kind::Activate, 1),
         ];
         for (cycle, kind, rank) in commands {
-            meter.command(&command(cycle, kind, rank));
+            meter.on_command(&command(cycle, kind, rank));
         }
         let counts = meter.counts(Cycle(100));
         assert_eq!((counts.open, counts.precharged), (Cycle(40 + 40), Cycle(200 - 80)));

@@ -12,7 +12,7 @@ pub enum DramError {
     Unreadable(#[from] toml::de::Error),
     /// A value, or two of them together, make no sense.
     #[error("the description of the memory makes no sense: {0}")]
-    Senseless(String),
+    Invalid(String),
     /// A block that the memory does not have.
     #[error("{block} is beyond the memory's {blocks} blocks")]
     NoSuchBlock {

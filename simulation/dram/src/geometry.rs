@@ -76,31 +76,31 @@ impl Geometry {
 
     /// Says what makes no sense.
     pub(crate) fn check(&self) -> Result<(), DramError> {
-        let senseless = |why: String| Err(DramError::Senseless(why));
+        let invalid = |why: String| Err(DramError::Invalid(why));
         let mut fields = self.order;
         fields.sort_unstable();
         if fields.windows(2).any(|pair| pair[0] == pair[1]) {
-            return senseless("geometry.order must name each of its five fields once".into());
+            return invalid("geometry.order must name each of its five fields once".into());
         }
         for field in self.order {
             let number = self.number(field);
             if !number.is_power_of_two() {
                 let name = format!("{field:?}").to_lowercase();
-                return senseless(format!("the number of {name}s is {number}: it must be a power of two"));
+                return invalid(format!("the number of {name}s is {number}: it must be a power of two"));
             }
         }
         if self.ranks.checked_mul(self.banks).is_none_or(|banks| banks > MAX_BANKS) {
             let (ranks, banks) = (self.ranks, self.banks);
-            return senseless(format!(
+            return invalid(format!(
                 "{ranks} ranks of {banks} banks a channel: at most {MAX_BANKS} banks a channel"
             ));
         }
         if self.order.iter().map(|field| self.number(*field).ilog2()).sum::<u32>() > 48 {
-            return senseless("more than 2^48 blocks".into());
+            return invalid("more than 2^48 blocks".into());
         }
         let bytes = self.block_bytes.0;
         if bytes == 0 || bytes > MAX_BLOCK_BYTES {
-            return senseless(format!("geometry.block_bytes is {bytes}: 1 to {MAX_BLOCK_BYTES}"));
+            return invalid(format!("geometry.block_bytes is {bytes}: 1 to {MAX_BLOCK_BYTES}"));
         }
         Ok(())
     }

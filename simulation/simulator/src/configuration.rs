@@ -101,7 +101,7 @@ impl Configuration {
             small_tree: None,
             pace: Pace::Free,
             early_write_backs: false,
-            early_line: EarlyLine::GoesNext,
+            early_line: EarlyLine::NextVictim,
             delayed_remapping: false,
             hit_cycles: 20,
             memory,

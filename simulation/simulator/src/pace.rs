@@ -21,7 +21,7 @@ pub enum Pace {
 
 /// The times of the last path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Last {
+pub(crate) struct LastPath {
     pub(crate) start: Cycle,
     pub(crate) end: Cycle,
 }
@@ -47,7 +47,7 @@ impl Pace {
     }
 
     /// The first cycle at which a path that is needed may begin.
-    pub(crate) fn next(self, last: Last) -> Cycle {
+    pub(crate) fn next(self, last: LastPath) -> Cycle {
         match self {
             Pace::Free | Pace::Idle(_) | Pace::Instructions(_) => last.end,
             Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0.saturating_add(cycles))),
@@ -56,7 +56,7 @@ impl Pace {
     }
 
     /// The cycle at which a dummy begins if no path was needed until then, if cycles say that.
-    pub(crate) fn dummy(self, last: Last) -> Option<Cycle> {
+    pub(crate) fn dummy(self, last: LastPath) -> Option<Cycle> {
         match self {
             Pace::Free | Pace::Instructions(_) => None,
             Pace::Idle(cycles) => Some(Cycle(last.end.0.saturating_add(cycles))),

@@ -29,7 +29,7 @@ pub struct Recorder {
 enum Trace {
     /// The last-level cache meanwhile, and the file.
     Skipped(Cache, BufWriter<File>),
-    Begun(Writer<BufWriter<File>>),
+    Started(Writer<BufWriter<File>>),
     Complete,
 }
 
@@ -37,7 +37,7 @@ enum Trace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It goes on.
-    GoesOn,
+    Continues,
     /// It has all the misses that were asked for.
     Complete,
 }
@@ -61,7 +61,7 @@ impl Recorder {
     /// The file cannot be written.
     pub fn access(&mut self, nth: u64, address: u64, bytes: u64, writes: bool) -> io::Result<Progress> {
         if nth >= self.settings.skip && matches!(self.trace, Trace::Skipped(..)) {
-            self.begin()?;
+            self.start_trace()?;
         }
         let last = address.saturating_add(bytes.max(1) - 1) / LINE_BYTES;
         for line in address / LINE_BYTES..=last {
@@ -76,7 +76,7 @@ impl Recorder {
                 }
             }
         }
-        Ok(Progress::GoesOn)
+        Ok(Progress::Continues)
     }
 
     /// Ends the recording, if it has not ended.
@@ -85,7 +85,7 @@ impl Recorder {
     /// The file cannot be written; or the program has ended before the recording began.
     pub fn finish(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.trace, Trace::Complete) {
-            Trace::Begun(trace) => trace.finish(),
+            Trace::Started(trace) => trace.finish(),
             Trace::Skipped(..) => Err(io::Error::other(format!(
                 "the program has ended within the first {} instructions: skip fewer",
                 self.settings.skip
@@ -95,14 +95,14 @@ impl Recorder {
     }
 
     /// Begins the trace, with what the last-level cache holds.
-    fn begin(&mut self) -> io::Result<()> {
+    fn start_trace(&mut self) -> io::Result<()> {
         if let Trace::Skipped(cache, file) = std::mem::replace(&mut self.trace, Trace::Complete) {
             let mut trace = Writer::new(file, cache.lines().count() as u64)?;
             for (line, is_dirty) in cache.lines() {
                 let kind = if is_dirty { Kind::Store } else { Kind::Load };
                 trace.write(Miss { instructions: 0, kind, line })?;
             }
-            self.trace = Trace::Begun(trace);
+            self.trace = Trace::Started(trace);
         }
         Ok(())
     }
@@ -111,9 +111,9 @@ impl Recorder {
         let trace = match &mut self.trace {
             Trace::Skipped(cache, _) => {
                 cache.access(line, kind == Kind::Store);
-                return Ok(Progress::GoesOn);
+                return Ok(Progress::Continues);
             }
-            Trace::Begun(trace) => trace,
+            Trace::Started(trace) => trace,
             Trace::Complete => return Ok(Progress::Complete),
         };
         // The instruction that misses is none of those between.
@@ -124,7 +124,7 @@ impl Recorder {
             self.finish()?;
             return Ok(Progress::Complete);
         }
-        Ok(Progress::GoesOn)
+        Ok(Progress::Continues)
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let unique = format!("ameles-recorder-{}-{skip}-{misses}-{}", std::process::id(), accesses.len());
         let out = folder.join(unique);
         let mut recorder = Recorder::new(Settings { out: out.clone(), skip, misses }).unwrap();
-        let mut progress = Progress::GoesOn;
+        let mut progress = Progress::Continues;
         for (nth, address, bytes, writes) in accesses {
             progress = recorder.access(*nth, *address, *bytes, *writes).unwrap();
         }
@@ -160,7 +160,7 @@ mod tests {
         let accesses = [(10, 0, 8, false), (11, 8, 8, true), (20, 64, 4, true), (21, 0, 1, false)];
         let (trace, progress) = recorded(0, 0, &accesses);
         assert_eq!(trace, [miss(10, Kind::Load, 0), miss(9, Kind::Store, 1)]);
-        assert_eq!(progress, Progress::GoesOn);
+        assert_eq!(progress, Progress::Continues);
     }
 
     #[test]

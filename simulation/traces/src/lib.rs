@@ -3,9 +3,9 @@
 //! IR-ORAM was measured on traces of commercial programs, which cannot be handed on. Here are programs that anyone has, chosen so that their
 //! misses are like those of its Table II: [`programs`] is the table, [`record`] makes the traces, and [`short`] has short ones.
 
+pub mod digests;
 pub mod error;
 pub mod inputs;
-pub mod kept;
 pub mod measure;
 pub mod programs;
 pub mod record;

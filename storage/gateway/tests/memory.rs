@@ -140,8 +140,8 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container("bucket", ContainerSettings::default()).await.expect("made");
     let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]).expect("a user");
-    let door = S3Server::new(gateway.clone(), Arc::new(users));
-    let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
+    let protocol = S3Server::new(gateway.clone(), Arc::new(users));
+    let serving = Loopback::serve(protocol, server::Options::default()).await.expect("bound");
     let address = serving.address();
     ameles_store::encrypt_with_ring();
     let client = client_of(address);

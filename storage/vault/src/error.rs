@@ -71,7 +71,7 @@ pub enum VaultError {
     /// An object that was to be created is there already, with other contents.
     #[error(
         "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the \
-         two was resumed from a snapshot of its memory), or somebody planted the object: `ameles orphans` shows \
+         two was resumed from a snapshot of its memory), or somebody planted the object: `ameles gc` shows \
          which. This one has stopped. What it has acknowledged since the copy is in its own trusted folder alone: \
          keep that, and serve with the other one's"
     )]

@@ -1,24 +1,23 @@
 //! `ameles enclave bench`
 
-use super::launched::{Launchable, Launching, PageTable, Pages, resident, runtime};
+use super::launch::{LaunchFlags, LaunchableProgram, PageTable, Pages, resident, runtime};
+use crate::commands::figure_files::FigureFlags;
 use crate::commands::page;
 use crate::config::size::Size;
-use crate::enclave::{MeasuredPrograms, Next, Runtime, Setting, Streams};
+use crate::enclave::{MachineSettings, MeasuredPrograms, Next, Runtime, Streams};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
-use ameles_enclave_boundary::launch::{Listening, Window};
+use ameles_enclave_boundary::launch::{Instrumentation, Window};
 use ameles_lab::bench::Progress;
-use ameles_lab::enclave::{self, Clock, Counted, Machine, Options, Ran, Refusal, Task};
+use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, Refusal, RunOutcome, Task};
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use std::cell::RefCell;
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
@@ -69,12 +68,8 @@ pub(super) struct Arguments {
     /// Machines that count at the same time [default: one for each processor]
     #[arg(long, value_name = "MACHINES")]
     machines: Option<usize>,
-    /// Write the figures as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Draw the paper's Figures 2, 5 and 6 anew, into this folder
-    #[arg(long, value_name = "FOLDER")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    figures: FigureFlags,
     /// Leave out the slowdowns of `ameles page bench`
     #[arg(long)]
     no_page_bench: bool,
@@ -94,38 +89,27 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     for why in programs.why_not() {
         complain!("ameles enclave: warning: without {}: {why}", programs.left_out().join(", "));
     }
-    let emulated = Emulated { programs, runtime: runtime(arguments.runtime.as_deref())? };
-    if let Some(folder) = &arguments.svg {
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    }
-    let csv = arguments
-        .csv
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
-    let csv = csv.transpose()?;
+    let emulated = EmulatedMachines { programs, runtime: runtime(arguments.runtime.as_deref())? };
+    let options = arguments.options(&emulated.programs)?;
+    let files = arguments.figures.create()?;
 
     let bar = progress::steps("", 0);
-    let page_bench = match &arguments {
-        Arguments { no_page_bench: true, .. } => None,
-        Arguments { cipher, resident, .. } => page::bench::quickly(*cipher, (*resident).into(), &bar)
-            .inspect_err(|error| complain!("ameles enclave: the page bench does not stand beside: {error:#}"))
-            .ok(),
+    let page_bench = if arguments.no_page_bench {
+        None
+    } else {
+        page::bench::quickly(arguments.cipher, arguments.resident.into(), &bar)
+            .inspect_err(|error| {
+                complain!("ameles enclave: without the slowdowns of the page bench: {error:#}")
+            })
+            .ok()
     };
-    let shown = Shown { bar: bar.clone(), told: RefCell::default() };
-    let report =
-        enclave::run(&arguments.options(&emulated.programs)?, &emulated, page_bench.as_ref(), &shown);
+    let shown = ProgressDisplay { bar: bar.clone(), reported: RefCell::default() };
+    let report = enclave::run(&options, &emulated, page_bench.as_ref(), &shown);
     bar.finish_and_clear();
     let report = report?;
-    if let Some(folder) = &arguments.svg {
-        for picture in report.pictures() {
-            let path = folder.join(picture.file);
-            fs::write(&path, picture.svg).with_context(|| format!("{} cannot be written", path.display()))?;
-        }
-    }
-    if let Some(csv) = csv {
-        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
-    }
-    report.swept()?;
+    files.draw(report.pictures())?;
+    files.write_csv(|csv| report.write_csv(csv))?;
+    report.sweep_result()?;
     Ok(Exit::Success)
 }
 
@@ -154,44 +138,44 @@ impl Arguments {
 }
 
 /// A progress bar, and tables on standard output. Without a terminal a line tells of each scheme when its first run is done.
-struct Shown {
+struct ProgressDisplay {
     bar: ProgressBar,
-    told: RefCell<String>,
+    reported: RefCell<String>,
 }
 
-impl Progress for Shown {
-    fn at(&self, what: &str, done: u64, all: u64) {
+impl Progress for ProgressDisplay {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.bar, what, done, all);
         let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
-        if self.bar.is_hidden() && *self.told.borrow() != scheme {
-            scheme.clone_into(&mut self.told.borrow_mut());
+        if self.bar.is_hidden() && *self.reported.borrow() != scheme {
+            scheme.clone_into(&mut self.reported.borrow_mut());
             complain!("ameles enclave: {done} of {all} runs, at {scheme}");
         }
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.bar.suspend(|| say!("{table}\n"));
     }
 }
 
 /// Machines of the emulator.
-struct Emulated {
+struct EmulatedMachines {
     programs: MeasuredPrograms,
     runtime: Runtime,
 }
 
-impl Machine for Emulated {
-    fn run(&self, task: &Task, clock: Clock) -> Result<Ran, Refusal> {
+impl Machine for EmulatedMachines {
+    fn run(&self, task: &Task, clock: Clock) -> Result<RunOutcome, Refusal> {
         self.window(task, clock).map_err(Into::into)
     }
 }
 
-impl Emulated {
-    fn window(&self, task: &Task, clock: Clock) -> Result<Ran> {
+impl EmulatedMachines {
+    fn window(&self, task: &Task, clock: Clock) -> Result<RunOutcome> {
         let Task { run, configuration, setting, window } = task;
         let counts = clock == Clock::Instructions;
         let started = self.programs.start(run, setting.small)?;
-        let launching = Launching {
+        let launching = LaunchFlags {
             resident: setting.resident,
             harts: Some(configuration.harts),
             untrusted: Size(setting.untrusted_bytes),
@@ -206,37 +190,39 @@ impl Emulated {
             filled: true,
             runtime: None,
         };
-        let listening = Listening {
+        let instrumentation = Instrumentation {
             meters: counts,
-            apart: counts,
+            sequential_shares: counts,
             window: Some(Window { warm: window.warm, faults: window.faults }),
-            ..Listening::default()
+            ..Instrumentation::default()
         };
-        let launchable = Launchable::of(self.runtime.clone(), started.image.clone(), started.arguments);
-        let machine = launchable.start(&launching, listening, &Setting { counts, host: None })?;
+        let launchable =
+            LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
+        let machine =
+            launchable.start(&launching, instrumentation, &MachineSettings { counts, host: None })?;
         let ended = machine.serve(&mut Streams::of(started.input), |_, _| Ok(Next::GoOn))?;
         let record = ended.record.context("the machine was switched off")?;
         match &record.ending {
-            Ending::Enough => Ok(Ran::Counted(counted(&record, counts))),
-            Ending::Exited(_) => Ok(Ran::Ended),
+            Ending::WindowEnded => Ok(RunOutcome::Counted(counted(&record, counts))),
+            Ending::Exited(_) => Ok(RunOutcome::Ended),
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
-                Ok(Ran::TooLarge(text.clone()))
+                Ok(RunOutcome::TooLarge(text.clone()))
             }
             // A C library that gets no memory for itself does not go on.
-            Ending::Signalled { reason, .. } if setting.small => Ok(Ran::TooLarge(reason.clone())),
+            Ending::Signalled { reason, .. } if setting.small => Ok(RunOutcome::TooLarge(reason.clone())),
             Ending::Failed { text, .. } => bail!("{text}"),
             Ending::Signalled { signal, reason } => bail!("it was ended by signal {signal}: {reason}"),
         }
     }
 }
 
-fn counted(record: &ExitRecord, counts: bool) -> Counted {
+fn counted(record: &ExitRecord, counts: bool) -> FaultCost {
     let faults = record.faults.faults;
     if !counts {
-        return Counted { faults, nanos: record.nanos, ..Counted::default() };
+        return FaultCost { faults, nanos: record.nanos, ..FaultCost::default() };
     }
     let of = &record.instructions;
-    Counted {
+    FaultCost {
         faults,
         total: of.total,
         in_faults: of.faults,
@@ -247,7 +233,7 @@ fn counted(record: &ExitRecord, counts: bool) -> Counted {
         copies: of.copies,
         shared: of.shared,
         longest: of.longest,
-        handing_over: of.handing_over,
+        hand_over: of.handing_over,
         nanos: 0,
     }
 }

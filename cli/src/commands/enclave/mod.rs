@@ -1,10 +1,10 @@
 //! `ameles enclave`: programs of RISC-V whose every page goes out of an enclave obliviously.
 
 mod bench;
-mod ends;
-mod launched;
+mod launch;
+mod report;
 mod run;
-mod told;
+mod signals;
 mod watch;
 
 use crate::enclave::emulator;

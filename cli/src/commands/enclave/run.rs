@@ -1,13 +1,13 @@
 //! `ameles enclave run`
 
-use super::ends::Ends;
-use super::launched::{Launching, Program};
-use super::told;
-use crate::commands::misused::misused;
-use crate::enclave::{Next, Setting, Streams, read_whole};
+use super::launch::{LaunchFlags, Program};
+use super::report;
+use super::signals::RunSignals;
+use crate::commands::usage_error::usage_error;
+use crate::enclave::{MachineSettings, Next, Streams, read_whole};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::map::HOST_BYTES;
 use ameles_pager::scheme::Scheme;
 use anyhow::{Result, ensure};
@@ -28,7 +28,7 @@ Examples:
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    launching: Launching,
+    launching: LaunchFlags,
     /// Run the program once more, with the same input and plain encrypted paging, and say how much slower it was
     #[arg(long)]
     compare: bool,
@@ -44,39 +44,43 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { launching, compare, host_program, program } = &arguments;
     ensure!(
         !compare || launching.scheme != Scheme::Plain,
-        misused("--compare: it compares with plain, which --scheme says already")
+        usage_error("--compare: it compares with plain, which --scheme says already")
     );
     let launchable = launching.find(program)?;
     let read = |path: &PathBuf| {
         read_whole(path, HOST_BYTES)
-            .map_err(|error| misused(format!("--host-program: {}: {error}", path.display())))
+            .map_err(|error| usage_error(format!("--host-program: {}: {error}", path.display())))
     };
     let host = host_program.as_ref().map(read).transpose()?;
     ensure!(
         host.as_ref().is_none_or(|host| !host.is_empty()),
-        misused("--host-program: it is empty: write bytes that begin with an instruction")
+        usage_error("--host-program: it is empty: write bytes that begin with an instruction")
     );
     if launching.seed.is_some() {
         complain!(
             "ameles enclave: warning: with --seed, keys and nonces are known and repeat: for measuring only"
         );
     }
-    let setting = Setting { counts: host.is_none(), host };
-    let listening = Listening { meters: setting.counts, apart: setting.counts, ..Listening::default() };
+    let setting = MachineSettings { counts: host.is_none(), host };
+    let instrumentation = Instrumentation {
+        meters: setting.counts,
+        sequential_shares: setting.counts,
+        ..Instrumentation::default()
+    };
     let mut streams = if *compare { Streams::kept() } else { Streams::standard() };
 
-    let ends = Ends::listen()?;
-    let machine = launchable.start(launching, listening, &setting)?;
+    let ends = RunSignals::listen()?;
+    let machine = launchable.start(launching, instrumentation, &setting)?;
     let ended = ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
-    told::report(launching, &ended, setting.counts);
-    let exit = told::ending(&ended, program);
+    report::report(launching, &ended, setting.counts);
+    let exit = report::ending(&ended, program);
     if *compare && exit.is_ok() {
-        let plain = Launching { scheme: Scheme::Plain, k: None, harts: None, ..launching.clone() };
-        let machine = launchable.start(&plain, listening, &setting)?;
+        let plain = LaunchFlags { scheme: Scheme::Plain, k: None, harts: None, ..launching.clone() };
+        let machine = launchable.start(&plain, instrumentation, &setting)?;
         let mut streams = streams.again();
         let of_plain =
             ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
-        told::comparison(&ended, &of_plain);
+        report::comparison(&ended, &of_plain);
     }
     std::process::exit(exit?)
 }

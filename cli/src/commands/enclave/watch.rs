@@ -1,16 +1,16 @@
 //! `ameles enclave watch`
 
-use super::ends::Ends;
-use super::launched::{Launching, Program};
-use super::told;
-use crate::commands::watched::{Outputs, Sight, Watched, verdict};
-use crate::enclave::{Next, Setting, Streams, Untrusted};
+use super::launch::{LaunchFlags, Program};
+use super::report;
+use super::signals::RunSignals;
+use crate::commands::watched::{Observation, Observations, Outputs, verdict};
+use crate::enclave::{MachineSettings, Next, Streams, Untrusted};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::PAGES_AT;
-use ameles_pager::watch::{Changes, Geometry, Moment, WatchedMemory};
+use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
 use anyhow::Result;
 use clap::Args;
 use std::path::Path;
@@ -27,7 +27,7 @@ Examples:
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    launching: Launching,
+    launching: LaunchFlags,
     /// Faults that are watched
     #[arg(long, value_name = "FAULTS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     faults: u64,
@@ -46,9 +46,9 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let geometry = geometry(launching)?;
     let files = outputs.create()?;
 
-    let ends = Ends::listen()?;
-    let listening = Listening { after_fault: true, ..Listening::default() };
-    let machine = launchable.start(launching, listening, &Setting::default())?;
+    let ends = RunSignals::listen()?;
+    let instrumentation = Instrumentation { after_fault: true, ..Instrumentation::default() };
+    let machine = launchable.start(launching, instrumentation, &MachineSettings::default())?;
     let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
     let look = |_: &Untrusted, request: Request| {
         if watcher.watched.faults() < *faults {
@@ -64,12 +64,12 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let watched = watcher.watched;
     tell(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
     files.write(&title(launching, program), &watched)?;
-    std::process::exit(told::ending(&ended, program)?)
+    std::process::exit(report::ending(&ended, program)?)
 }
 
 /// The slots of untrusted memory, which the runtime lays out by the same public rule.
-fn geometry(launching: &Launching) -> Result<Geometry> {
-    let &Launching { scheme, cipher, untrusted, .. } = launching;
+fn geometry(launching: &LaunchFlags) -> Result<Geometry> {
+    let &LaunchFlags { scheme, cipher, untrusted, .. } = launching;
     let k = launching.ratio();
     let pages = scheme.max_pages(untrusted.0, k, cipher);
     let slots = scheme.layout(pages, k)?.slots();
@@ -80,32 +80,32 @@ fn geometry(launching: &Launching) -> Result<Geometry> {
 /// A watcher of untrusted memory.
 struct Watcher {
     changes: Changes,
-    watched: Watched,
+    watched: Observations,
 }
 
 impl Watcher {
     fn of(untrusted: &Untrusted, geometry: Geometry) -> Result<Self> {
         let memory = WatchedMemory::map(untrusted.file().try_clone()?.into())?;
         let changes = Changes::from(memory, PAGES_AT as usize, &geometry);
-        Ok(Watcher { changes, watched: Watched { geometry, sights: Vec::new() } })
+        Ok(Watcher { changes, watched: Observations { geometry, sights: Vec::new() } })
     }
 
     fn look(&mut self, request: Request) {
         if let Request::AfterFault { faults, evictions } = request {
-            let moment = Moment { faults, evictions };
-            self.watched.sights.push(Sight { moment, changed: self.changes.look() });
+            let moment = FaultCounts { faults, evictions };
+            self.watched.sights.push(Observation { moment, changed: self.changes.look() });
         }
     }
 }
 
 /// The program and how it is paged.
-fn title(launching: &Launching, program: &Program) -> String {
+fn title(launching: &LaunchFlags, program: &Program) -> String {
     let name = Path::new(program.name()).file_name().unwrap_or(program.name());
     format!("{}, {}", name.to_string_lossy(), launching.scheme_with_ratio())
 }
 
-fn tell(launching: &Launching, watched: &Watched, faults: Option<u64>) {
-    let Launching { scheme, cipher, resident, .. } = launching;
+fn tell(launching: &LaunchFlags, watched: &Observations, faults: Option<u64>) {
+    let LaunchFlags { scheme, cipher, resident, .. } = launching;
     complain!();
     complain!(
         "ameles enclave: {}, {cipher}, {resident} pages resident, {} of untrusted memory",

@@ -1,7 +1,7 @@
 //! The folder of a report, which a flag names.
 
-use super::blame::blames_the_path;
-use crate::commands::misused::misused;
+use super::path_errors::is_path_error;
+use crate::commands::usage_error::usage_error;
 use ameles_lab::report::{Folder, WriteError};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -14,12 +14,13 @@ pub(super) fn open(flag: &str, path: &Path) -> Result<Folder> {
     let why = || format!("{flag} {} cannot be written", path.display());
     match Folder::open(path) {
         Err(error @ WriteError::NotEmpty) => {
-            Err(misused(format!("{flag} {}: {error}", path.display())).into())
+            Err(usage_error(format!("{flag} {}: {error}", path.display())).into())
         }
-        Err(WriteError::Io(error)) if blames_the_path(&error) => {
-            Err(misused(format!("{}: {error}: name a folder, or a new one, that can be written to", why()))
-                .into())
-        }
+        Err(WriteError::Io(error)) if is_path_error(&error) => Err(usage_error(format!(
+            "{}: {error}: name a folder, or a new one, that can be written to",
+            why()
+        ))
+        .into()),
         folder => folder.with_context(why),
     }
 }

@@ -1,13 +1,13 @@
 //! `ameles lab`: experiments of the literature, done again.
 
-mod blame;
 mod command_line;
+mod deferred_signals;
 mod folder;
-mod held;
 mod output;
+mod path_errors;
 mod processor;
-mod scratch;
-mod shown;
+mod progress;
+mod scratch_folder;
 mod thesis;
 
 use crate::runtime::exit::Exit;

@@ -1,7 +1,7 @@
 //! A file of figures: the one that was there stays as it was until the new one is whole.
 
-use super::blame::blames_the_path;
-use crate::commands::misused::misused;
+use super::path_errors::is_path_error;
+use crate::commands::usage_error::usage_error;
 use anyhow::{Context, Result};
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -23,9 +23,9 @@ pub(super) enum Output {
 pub(super) fn open(flag: &str, path: &Path) -> Result<Output> {
     let why = || format!("{flag} {} cannot be written", path.display());
     match Output::open(path) {
-        Err(error) if blames_the_path(&error) => {
+        Err(error) if is_path_error(&error) => {
             let advice = "name a file in a folder that is there and can be written to";
-            Err(misused(format!("{}: {error}: {advice}", why())).into())
+            Err(usage_error(format!("{}: {error}: {advice}", why())).into())
         }
         output => output.with_context(why),
     }

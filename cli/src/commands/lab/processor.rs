@@ -1,22 +1,22 @@
 //! `ameles lab processor`
 
-mod about;
-mod unused;
+mod conditions;
+mod unused_flags;
 
+use super::deferred_signals::DeferredSignals;
 use super::folder;
-use super::held::Held;
 use super::output;
-use super::shown::{Shown, Unfinished};
-use crate::commands::misused::misused;
+use super::progress::{PartialReport, ProgressDisplay};
+use crate::commands::usage_error::usage_error;
 use crate::runtime::exit::Exit;
-use about::about;
 use ameles_lab::processor::{self, Options, Part, ProcessorError};
 use ameles_simulator::pace::Pace;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use conditions::about;
 use std::path::PathBuf;
 use std::str::FromStr;
-use unused::Given;
+use unused_flags::Given;
 
 #[derive(Args)]
 #[command(
@@ -153,11 +153,11 @@ impl Arguments {
             options.paces = self.pace.iter().map(|rate| rate.0).collect();
         }
         for given in &self.set {
-            options.set(given).map_err(|why| misused(format!("--set {why}")))?;
+            options.set(given).map_err(|why| usage_error(format!("--set {why}")))?;
         }
-        let options = options.each_once();
-        match unused::refusal(&options.parts(), &self.given(&options)) {
-            Some(why) => Err(misused(why).into()),
+        let options = options.without_duplicates();
+        match unused_flags::refusal(&options.parts(), &self.given(&options)) {
+            Some(why) => Err(usage_error(why).into()),
             None => Ok(options),
         }
     }
@@ -190,15 +190,17 @@ impl Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
     if arguments.csv.is_some() && arguments.csv == arguments.out {
-        return Err(
-            misused("--csv and --out are one path: give the file and the folder names of their own").into()
-        );
+        return Err(usage_error(
+            "--csv and --out are one path: give the file and the folder names of their own",
+        )
+        .into());
     }
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
-    let report = processor::run(&options, &Shown::begin(&Unfinished::default())).map_err(named)?;
+    let report =
+        processor::run(&options, &ProgressDisplay::begin(&PartialReport::default())).map_err(named)?;
     // Files are there as a whole, or not at all.
-    let held = Held::begin()?;
+    let held = DeferredSignals::begin()?;
     let written = || -> Result<()> {
         if let Some(folder) = folder {
             report.write_into(&folder, &about(&options, &arguments.set)).context("--out")?;
@@ -224,7 +226,7 @@ fn named(error: ProcessorError) -> anyhow::Error {
         ProcessorError::Levels(_) => "--levels: ",
         _ => "",
     };
-    misused(format!("{flag}{error}")).into()
+    usage_error(format!("{flag}{error}")).into()
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use super::command_line::command_line;
 use super::folder;
 use super::output;
-use super::scratch;
-use super::shown::{Shown, Unfinished};
-use crate::commands::misused::misused;
+use super::progress::{PartialReport, ProgressDisplay};
+use super::scratch_folder;
+use crate::commands::usage_error::usage_error;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
@@ -136,7 +136,9 @@ impl Arguments {
             [] => standard.server,
             [both] => ServerTime { get: both.0, put: both.0 },
             [get, put] => ServerTime { get: get.0, put: put.0 },
-            _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms").into()),
+            _ => {
+                return Err(usage_error("--server-time takes one time or two: write such as 5ms,80ms").into());
+            }
         };
         let part = |part: &ReportPart| match part {
             ReportPart::Workloads => Part::Workloads,
@@ -155,9 +157,10 @@ impl Arguments {
             parts.push(Part::Real);
         }
         if self.oram.is_some() && !parts.contains(&Part::Real) {
-            return Err(
-                misused("--oram is the size of an ORAM in real time: add --real, or leave it out").into()
-            );
+            return Err(usage_error(
+                "--oram is the size of an ORAM in real time: add --real, or leave it out",
+            )
+            .into());
         }
         Ok(Options {
             parts,
@@ -172,7 +175,7 @@ impl Arguments {
                 1
             }),
             server,
-            operation: self.operation_time.as_ref().map(|time| time.0),
+            application_time: self.operation_time.as_ref().map(|time| time.0),
             objects: self.objects,
             filling: match self.filling {
                 Filling::Nothing => CountFilling::Nothing,
@@ -190,7 +193,7 @@ impl Arguments {
 impl Arguments {
     fn prices(&self) -> Result<Vec<Provider>> {
         if self.prices.is_empty() {
-            return Ok(prices::of_today());
+            return Ok(prices::current_providers());
         }
         self.prices.iter().map(|given| provider(given)).collect()
     }
@@ -226,21 +229,21 @@ impl Arguments {
 /// The provider of a name, or of a file.
 fn provider(given: &str) -> Result<Provider> {
     let (name, prices) =
-        prices_of::named(given).map_err(|why| misused(format!("--prices {given}: {why}")))?;
+        prices_of::named(given).map_err(|why| usage_error(format!("--prices {given}: {why}")))?;
     Ok(Provider { name, prices })
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
-    let unfinished = Unfinished::default();
-    let _scratch = scratch::lay_down(&unfinished)?;
+    let unfinished = PartialReport::default();
+    let _scratch = scratch_folder::lay_down(&unfinished)?;
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.report.as_ref().map(|path| folder::open("--report", path)).transpose()?;
-    let report = thesis::run(&options, &Shown::begin(&unfinished));
+    let report = thesis::run(&options, &ProgressDisplay::begin(&unfinished));
     let report = match report {
         // A name that is mistyped is no failure of a run.
         Err(ThesisError::Unknown { what, name, known }) => {
-            return Err(misused(format!("--{what} {name} is unknown: choose {known}")).into());
+            return Err(usage_error(format!("--{what} {name} is unknown: choose {known}")).into());
         }
         report => report?,
     };

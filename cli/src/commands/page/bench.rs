@@ -1,22 +1,21 @@
 //! `ameles page bench`
 
-use super::counted::{Counted, How, Times};
+use super::counters::{Counters, Ending, Times};
+use super::launch;
 use super::library;
-use super::paged;
+use crate::commands::figure_files::FigureFlags;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
-    self, Ended, Measured, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Report, Window,
+    self, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -59,12 +58,8 @@ pub(super) struct Arguments {
     /// Faults before them [default: 5000, or 1000 with --quick]
     #[arg(long, value_name = "FAULTS")]
     warm: Option<u64>,
-    /// Write the figures as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Draw the paper's Figures 2, 5 and 6 anew, into this folder
-    #[arg(long, value_name = "FOLDER")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    figures: FigureFlags,
     /// The library that is preloaded [default: libameles_preload.so beside this program]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -76,27 +71,17 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     library::check(arguments.library.as_deref())?;
     let programs = Programs::new(find(arguments.programs.as_deref())?)?;
-    if let Some(folder) = &arguments.svg {
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    }
-    let csv = arguments
-        .csv
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
-    let csv = csv.transpose()?;
+    let options = arguments.options();
+    let files = arguments.figures.create()?;
 
     let bar = progress::steps("", 0);
     let preloaded = Preloaded { library: arguments.library.clone() };
-    let report = paging::run(&arguments.options(), &programs, &preloaded, &Shown(bar.clone()));
+    let report = paging::run(&options, &programs, &preloaded, &ProgressDisplay(bar.clone()));
     bar.finish_and_clear();
     let report = report.map_err(advised)?;
 
-    if let Some(folder) = &arguments.svg {
-        report.pictures().try_for_each(|picture| draw(folder, picture))?;
-    }
-    if let Some(csv) = csv {
-        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
-    }
+    files.draw(report.pictures())?;
+    files.write_csv(|csv| report.write_csv(csv))?;
     Ok(Exit::Success)
 }
 
@@ -109,18 +94,18 @@ pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &Prog
     let programs = Programs::new(find(None)?)?;
     let options =
         Options { quick: true, sweep: false, cipher, resident, rounds: None, faults: None, warm: None };
-    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &Unseen(bar))?)
+    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &SilentProgress(bar))?)
 }
 
 /// A progress bar, and no tables.
-struct Unseen<'a>(&'a ProgressBar);
+struct SilentProgress<'a>(&'a ProgressBar);
 
-impl Progress for Unseen<'_> {
-    fn at(&self, what: &str, done: u64, all: u64) {
+impl Progress for SilentProgress<'_> {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(self.0, what, done, all);
     }
 
-    fn found(&self, _: &str) {}
+    fn on_figure(&self, _: &str) {}
 }
 
 impl Arguments {
@@ -141,14 +126,14 @@ fn advised(error: PagingError) -> anyhow::Error {
 }
 
 /// A progress bar, and tables on standard output.
-struct Shown(ProgressBar);
+struct ProgressDisplay(ProgressBar);
 
-impl Progress for Shown {
-    fn at(&self, what: &str, done: u64, all: u64) {
+impl Progress for ProgressDisplay {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.0, what, done, all);
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.0.suspend(|| say!("{table}\n"));
     }
 }
@@ -159,16 +144,16 @@ struct Preloaded {
 }
 
 impl Pager for Preloaded {
-    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal> {
+    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<RunEnd, Refusal> {
         let Paging { scheme, k, cipher, resident, untrusted_bytes } = paging;
-        let paging = paged::Paging {
+        let paging = launch::Paging {
             resident: Some(resident),
             untrusted: Size(untrusted_bytes),
             scheme,
             k,
             cipher,
             second_chance: None,
-            beside: None,
+            worker: None,
             threads: None,
             library: self.library.clone(),
         };
@@ -179,20 +164,20 @@ impl Pager for Preloaded {
         }
         let ended = paging.start(command, &more)?.wait()?;
         let measured = match &ended.counted {
-            Some((counted, How::Whole)) => Some(measured(counted)),
+            Some((counted, Ending::Whole)) => Some(measured(counted)),
             _ => None,
         };
-        Ok(Ended { status: ended.status, measured })
+        Ok(RunEnd { status: ended.status, measured })
     }
 
     fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
-        Ok(paged::run_unpaged(command)?)
+        Ok(launch::run_unpaged(command)?)
     }
 }
 
-fn measured(counted: &Counted) -> Measured {
+fn measured(counted: &Counters) -> FaultTimes {
     let Times { elapsed, total, frames, idle, crypto, copying, beside, .. } = counted.times;
-    Measured {
+    FaultTimes {
         faults: counted.faults,
         elapsed,
         in_faults: total,
@@ -200,7 +185,7 @@ fn measured(counted: &Counted) -> Measured {
         off_line: idle,
         crypto,
         copying,
-        beside,
+        second_process: beside,
         threads: counted.threads,
     }
 }
@@ -218,9 +203,4 @@ fn find(named: Option<&Path>) -> Result<PathBuf> {
         )
     };
     Ok(beside)
-}
-
-fn draw(folder: &Path, picture: Picture) -> Result<()> {
-    let path = folder.join(picture.file);
-    fs::write(&path, picture.svg).with_context(|| format!("{} cannot be written", path.display()))
 }

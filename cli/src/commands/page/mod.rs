@@ -1,13 +1,13 @@
 //! `ameles page`: programs whose heap is paged obliviously.
 
 pub(super) mod bench;
-mod counted;
+mod counters;
 mod default_scheme;
 mod executable;
-mod left_alone;
+mod launch;
 mod library;
-mod paged;
 mod run;
+mod wait;
 mod watch;
 
 use crate::runtime::exit::Exit;

@@ -1,7 +1,7 @@
 //! `ameles page run`
 
-use super::counted::{Counted, How};
-use super::paged::{Paging, Program, exit_code, run_unpaged};
+use super::counters::{Counters, Ending};
+use super::launch::{Paging, Program, exit_code, run_unpaged};
 use crate::commands::signals::Signals;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
@@ -50,8 +50,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 /// The share of the program's memory that was paged.
-fn tell_share(counted: &Counted) {
-    let Counted { paged_bytes: paged, unpaged_bytes: unpaged, children, forks, name, .. } = counted;
+fn tell_share(counted: &Counters) {
+    let Counters { paged_bytes: paged, unpaged_bytes: unpaged, children, forks, name, .. } = counted;
     if *unpaged > 0 {
         complain!(
             "  paged {:.1} of {:.1} MiB: {:.1} MiB of what the program wrote to lay in the clear",
@@ -87,9 +87,9 @@ fn tell_share(counted: &Counted) {
 }
 
 /// Tells of a program that did not end properly.
-fn tell_end(how: How, status: ExitStatus, counted: &Counted) {
+fn tell_end(how: Ending, status: ExitStatus, counted: &Counters) {
     match (how, status.signal()) {
-        (How::MadeWay, _) => complain!(
+        (Ending::MadeWay, _) => complain!(
             "ameles page: warning: the program made way for {}, which ran unpaged; put that after -- itself",
             if counted.name.is_empty() { "another" } else { &counted.name }
         ),
@@ -98,11 +98,11 @@ fn tell_end(how: How, status: ExitStatus, counted: &Counted) {
                 "ameles page: the program was ended by signal {signal}; its last faults are not counted"
             )
         }
-        (How::Cut, None) => complain!(
+        (Ending::Cut, None) => complain!(
             "ameles page: the program ended, or made way for another, by a system call of its own: its last faults are \
              not counted"
         ),
-        (How::Whole, None) => {}
+        (Ending::Whole, None) => {}
     }
 }
 
@@ -110,7 +110,7 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / (1 << 20) as f64
 }
 
-fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<Duration>) {
+fn report(paging: &Paging, counted: &Counters, paged: Duration, unpaged: Option<Duration>) {
     complain!();
     complain!(
         "ameles page: {}, {}, {}, heap of at most {} MiB, {:.1} MiB trusted",

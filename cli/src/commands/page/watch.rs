@@ -1,8 +1,8 @@
 //! `ameles page watch`
 
-use super::paged::{Ended, Paging, Program, exit_code};
+use super::launch::{ExitReport, Paging, Program, exit_code};
 use crate::commands::signals::Signals;
-use crate::commands::watched::{Outputs, Sight, Watched, verdict};
+use crate::commands::watched::{Observation, Observations, Outputs, verdict};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
 use ameles_pager::watch::{Changes, WatchError, Watcher};
@@ -68,17 +68,17 @@ impl Arguments {
     }
 
     /// Looks at the memory after each fault. `None` if there never was a region.
-    fn watch(&self, watcher: &Watcher) -> Result<Option<Watched>, WatchError> {
+    fn watch(&self, watcher: &Watcher) -> Result<Option<Observations>, WatchError> {
         let Some((memory, geometry)) = watcher.memory()? else { return Ok(None) };
         let mut changes = Changes::new(memory, &geometry);
-        let mut watched = Watched { geometry, sights: Vec::new() };
+        let mut watched = Observations { geometry, sights: Vec::new() };
         while let Some(moment) = watcher.fault()? {
-            watched.sights.push(Sight { moment, changed: changes.look() });
+            watched.sights.push(Observation { moment, changed: changes.look() });
             if watched.sights.len() as u64 == self.faults {
-                watcher.enough();
+                watcher.stop_watching();
                 break;
             }
-            watcher.go_on();
+            watcher.resume();
         }
         Ok(Some(watched))
     }
@@ -89,7 +89,7 @@ impl Arguments {
         format!("{}, {}", program.to_string_lossy(), self.paging.scheme_with_ratio())
     }
 
-    fn tell(&self, watched: &Watched, ended: &Ended) {
+    fn tell(&self, watched: &Observations, ended: &ExitReport) {
         let Paging { scheme, cipher, .. } = &self.paging;
         let resident = ended.counted.as_ref().map(|(counted, _)| counted.resident);
         complain!();

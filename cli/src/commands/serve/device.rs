@@ -1,7 +1,7 @@
 //! The device that is served: a vault, and in a demonstration a bare store beside it. Blocks are written to both, and
 //! read from the one that is switched on.
 
-use crate::demonstration::{BareStore, Oblivious};
+use crate::demonstration::{BareStore, ObliviousFlag};
 use crate::vault::device::VaultDevice;
 use ameles_gateway::{Device, DeviceError, Flow};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(super) struct ServedDevice {
     vault: VaultDevice,
-    bare: Option<(Arc<BareStore>, Oblivious)>,
+    bare: Option<(Arc<BareStore>, ObliviousFlag)>,
 }
 
 impl ServedDevice {
@@ -20,7 +20,7 @@ impl ServedDevice {
     }
 
     /// Both must be empty, and of one shape.
-    pub(super) fn beside(vault: VaultDevice, bare: BareStore, oblivious: Oblivious) -> Self {
+    pub(super) fn beside(vault: VaultDevice, bare: BareStore, oblivious: ObliviousFlag) -> Self {
         ServedDevice { vault, bare: Some((Arc::new(bare), oblivious)) }
     }
 }

@@ -2,30 +2,32 @@
 
 mod administration;
 mod device;
-mod doors;
+mod expiry;
 mod ready;
 mod running;
+mod servers;
 mod status;
-mod sweeping;
 
-use super::vault_flags::Shaped;
+use super::vault_flags::ShapeFlags;
 use crate::config::{Config, Padding, PricesConfig, ServeConfig, Settings, VaultConfig};
-use crate::demonstration::{BareStore, OBJECTS, Oblivious, Pattern, Stage, Switch, put_objects, read_on};
+use crate::demonstration::{
+    BareStore, DemonstrationFolder, OBJECTS, ObliviousFlag, Pattern, Switch, put_objects, read_on,
+};
 use crate::report::banner::{self, Reader};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::output::say;
 use crate::runtime::progress;
-use crate::runtime::resumed::Resumptions;
+use crate::runtime::resume_events::Resumptions;
 use crate::vault::device::VaultDevice;
 use administration::shows_page;
-use ameles_gateway::page::{RequestCounters, Watched};
+use ameles_gateway::page::{CountingDevice, RequestCounters};
 use ameles_gateway::{Gateway, Options};
 use anyhow::{Context, Result};
 use clap::Args;
 use device::ServedDevice;
 use ready::{Ready, open};
-use running::{Demonstrated, Running};
+use running::{DemonstrationParts, Running};
 use std::time::Duration;
 
 #[derive(Args)]
@@ -39,7 +41,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     serve: ServeConfig,
     #[command(flatten)]
-    shaped: Shaped,
+    shaped: ShapeFlags,
     #[command(flatten)]
     prices: PricesConfig,
     /// Serve a small vault of its own that goes at the end, with a page on which its ORAM can be switched off; what is
@@ -65,14 +67,14 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     // From before the claim on: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
     let ready = open(&settings, asked).await?;
-    let device = Watched::new(ServedDevice::new(ready.device.clone()));
+    let device = CountingDevice::new(ServedDevice::new(ready.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.settings, device).await?;
     serve(ready, gateway, counters, None, resumptions).await
 }
 
 /// Serves a vault that goes when it ends, and whose ORAM can be switched off.
-pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exit> {
+pub(super) async fn demonstrate(settings: Settings, stage: &DemonstrationFolder) -> Result<Exit> {
     say!("Making a small vault and {OBJECTS} objects to look at; the link to the page follows.");
     let mut ready = open(&settings, &VaultConfig::default()).await?;
     let vault = ready.device.vault().clone();
@@ -80,8 +82,8 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     let folder = stage.bare_folder();
     let making = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = ready.interrupts.cut_off(making).await?;
-    let (oblivious, bare_provider) = (Oblivious::on(), bare.provider());
-    let device = Watched::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
+    let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
+    let device = CountingDevice::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
     let counters = device.counters();
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;
@@ -90,13 +92,13 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
         async { put_objects(&gateway, || bar.inc(1)).await.context("putting the demonstration's objects") };
     ready.interrupts.cut_off(putting).await?;
     bar.finish_and_clear();
-    switch.count_anew();
+    switch.reset();
     let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
-    let demonstrated = Demonstrated { pattern: stage.pattern, switch, reading };
+    let demonstrated = DemonstrationParts { pattern: stage.pattern, switch, reading };
     serve(ready, gateway, counters, Some(demonstrated), None).await
 }
 
-async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<Gateway> {
+async fn gateway(settings: &Settings, device: CountingDevice<ServedDevice>) -> Result<Gateway> {
     let options = Options {
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,
@@ -112,7 +114,7 @@ async fn serve(
     ready: Ready,
     gateway: Gateway,
     counters: RequestCounters,
-    demonstrated: Option<Demonstrated>,
+    demonstrated: Option<DemonstrationParts>,
     mut resumptions: Option<Resumptions>,
 ) -> Result<Exit> {
     announce(&ready, demonstrated.as_ref())?;
@@ -127,7 +129,7 @@ async fn serve(
 }
 
 /// Prints the vault that is served, its addresses, and whatever else there is to know.
-fn announce(ready: &Ready, demonstrated: Option<&Demonstrated>) -> Result<()> {
+fn announce(ready: &Ready, demonstrated: Option<&DemonstrationParts>) -> Result<()> {
     let addresses = ready.listeners.addresses(&ready.settings)?;
     let credentials = ready.settings.data.credentials();
     let reader = Reader::of_output(&credentials);
@@ -163,7 +165,7 @@ async fn wait(
             Some(resumptions) => resumptions.next().await,
             None => std::future::pending().await,
         }
-        device.stop_resumed().await;
+        device.stop_after_resume().await;
     };
     tokio::select! {
         () = interrupts.next() => false,

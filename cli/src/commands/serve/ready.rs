@@ -9,7 +9,7 @@ use crate::runtime::listen::listen;
 use crate::users::file::UsersFile;
 use crate::vault::device::VaultDevice;
 use crate::vault::home::Home;
-use crate::vault::opened::{self, Following, Left};
+use crate::vault::open_vault::{self, ReplacedVault, Successor};
 use crate::vault::parameters::summary;
 use ameles_gateway::Tls;
 use ameles_gateway::auth::identity::User;
@@ -36,8 +36,8 @@ pub(super) struct Ready {
     pub(super) listeners: Listeners,
     pub(super) tls: Option<Tls>,
     pub(super) interrupts: Interrupts,
-    pub(super) following: Option<Following>,
-    pub(super) left: Option<Left>,
+    pub(super) following: Option<Successor>,
+    pub(super) left: Option<ReplacedVault>,
 }
 
 pub(super) struct Listeners {
@@ -81,7 +81,7 @@ pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Rea
     // Those that cannot be used are refused before anything is claimed in the store.
     let file = UsersFile::new(settings.data.credentials());
     let known = file.load()?;
-    let opened::Opened {
+    let open_vault::OpenVaults {
         settings,
         parameters,
         fresh,
@@ -92,7 +92,7 @@ pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Rea
         interrupts,
         following,
         left,
-    } = opened::open(settings, asked).await?;
+    } = open_vault::open(settings, asked).await?;
     let (users, password) = match known {
         Some(known) => (known, None),
         None => file.make_first().map(|(known, password)| (known, Some(password)))?,

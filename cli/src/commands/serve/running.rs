@@ -1,14 +1,14 @@
 //! A gateway that serves: everything that runs while it does, begun in order and ended in order.
 
 use super::administration::{Administration, owners_page, shows_page};
-use super::doors::Doors;
+use super::expiry::sweep;
 use super::ready::{Listeners, Ready};
+use super::servers::Servers;
 use super::status::Status;
-use super::sweeping::sweep;
 use crate::demonstration::{Pattern, Switch};
-use crate::report::left::Report;
-use crate::report::page::{Shown, Sources};
+use crate::report::page::{PagePrices, Sources};
 use crate::report::public_figures::figures;
+use crate::report::status_file::Report;
 use crate::report::warnings::Watch;
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
@@ -16,11 +16,11 @@ use crate::runtime::output::say;
 use crate::runtime::tls_watch;
 use crate::users::watch;
 use crate::vault::device::VaultDevice;
-use crate::vault::opened::TellSuccessor;
+use crate::vault::open_vault::TellSuccessor;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
-use ameles_gateway::{Gateway, Right};
+use ameles_gateway::{AnswerGuard, Gateway};
 use anyhow::{Context, Result};
 use axum::Router;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The parts of a demonstration beside its vault.
-pub(super) struct Demonstrated {
+pub(super) struct DemonstrationParts {
     pub(super) pattern: Pattern,
     pub(super) switch: Switch,
     /// Reads objects of its own accord.
@@ -42,9 +42,9 @@ pub(super) struct Running {
     pub(super) interrupts: Interrupts,
     gateway: Gateway,
     status: Arc<Status>,
-    doors: Doors,
+    doors: Servers,
     administration: Administration,
-    demonstrated: Option<Demonstrated>,
+    demonstrated: Option<DemonstrationParts>,
     /// Sweeps objects away whose time has come.
     sweeping: JoinHandle<()>,
     /// Tasks that only look, and may be cut off at any moment.
@@ -64,7 +64,7 @@ impl Running {
         ready: Ready,
         gateway: Gateway,
         counters: RequestCounters,
-        demonstrated: Option<Demonstrated>,
+        demonstrated: Option<DemonstrationParts>,
     ) -> Result<Self> {
         let (stop, stop_copying) = (CancellationToken::new(), CancellationToken::new());
         let successor = ready.following.as_ref().map(|following| following.figures());
@@ -87,8 +87,8 @@ impl Running {
             looking.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
         let asked = device.clone();
-        let right = Right::of(move || asked.may_answer());
-        let doors = Doors::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
+        let answer_guard = AnswerGuard::new(move || asked.may_answer());
+        let doors = Servers::open(&settings, (clients, swift), &gateway, answer_guard, &users, tls, &stop)?;
         let sweeping = tokio::spawn(sweep(gateway.clone()));
         let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {
@@ -166,7 +166,7 @@ fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) ->
 fn administrative(
     ready: &Ready,
     (counters, status): (RequestCounters, &Arc<Status>),
-    demonstrated: Option<&Demonstrated>,
+    demonstrated: Option<&DemonstrationParts>,
     successor: Option<TellSuccessor>,
     stop: &CancellationToken,
 ) -> Result<Router> {
@@ -177,7 +177,7 @@ fn administrative(
             vault: vault.clone(),
             provider: ready.provider.clone(),
             counters,
-            prices: Shown::or_default(ready.prices.clone()),
+            prices: PagePrices::or_default(ready.prices.clone()),
             switch: demonstrated.map(|demonstrated| demonstrated.switch.clone()),
             warnings: Box::new(move || status.warnings()),
         };

@@ -2,9 +2,9 @@
 
 use crate::config::Settings;
 use crate::report::banner::VaultSummary;
-use crate::report::left::{Objects, Report};
+use crate::report::status_file::{Objects, Report};
 use crate::report::warnings::{Figures, Watch, free_bytes};
-use crate::vault::opened::TellSuccessor;
+use crate::vault::open_vault::TellSuccessor;
 use ameles_gateway::Gateway;
 use ameles_store::{MeterReader, Usage};
 use ameles_vault::Vault;

@@ -1,8 +1,8 @@
 //! Files that what was seen goes to.
 
+use super::observations::Observations;
 use super::picture;
-use super::seen::Watched;
-use crate::commands::misused::misused;
+use crate::commands::usage_error::usage_error;
 use anyhow::{Context, Result};
 use clap::Args;
 use std::fs::File;
@@ -42,7 +42,7 @@ impl Outputs {
 }
 
 impl Files<'_> {
-    pub(in crate::commands) fn write(self, title: &str, watched: &Watched) -> Result<()> {
+    pub(in crate::commands) fn write(self, title: &str, watched: &Observations) -> Result<()> {
         if let Some(svg) = self.svg {
             svg.write(&picture::draw(title, watched))?;
         }
@@ -57,7 +57,7 @@ impl<'a> Output<'a> {
     fn create(flag: &str, path: &'a Path) -> Result<Self, clap::Error> {
         match File::create(path) {
             Ok(file) => Ok(Output { path, file }),
-            Err(error) => Err(misused(format!("{flag}: {}: {error}", path.display()))),
+            Err(error) => Err(usage_error(format!("{flag}: {}: {error}", path.display()))),
         }
     }
 

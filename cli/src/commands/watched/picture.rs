@@ -1,8 +1,8 @@
 //! The picture of the changes that were seen: faults from left to right, slots from bottom to top. Slots above the
 //! highest that changed are left out.
 
-use super::seen::Watched;
-use ameles_lab::svg::{Drawing, escaped};
+use super::observations::Observations;
+use ameles_lab::svg::{Drawing, escape};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const TOP: u64 = 34;
 const MIN: f64 = 1.0;
 
 /// The picture. Its colours stand out on light and on dark ground.
-pub(in crate::commands) fn draw(title: &str, watched: &Watched) -> String {
+pub(in crate::commands) fn draw(title: &str, watched: &Observations) -> String {
     let (faults, slots) = (watched.faults().max(1), watched.highest() + 1);
     let grid = Grid {
         columns: faults.min((WIDTH as f64 / MIN) as u64),
@@ -24,7 +24,7 @@ pub(in crate::commands) fn draw(title: &str, watched: &Watched) -> String {
         slots,
     };
     let (main, holding) = watched.geometry.areas.unwrap_or((watched.geometry.slots, 0));
-    let title = escaped(title);
+    let title = escape(title);
     let mut drawn = Drawing::new(
         [LEFT + WIDTH + 10, TOP + HEIGHT + 50],
         &format!("Slots of untrusted memory that changed at each fault: {title}"),
@@ -55,7 +55,7 @@ pub(in crate::commands) fn draw(title: &str, watched: &Watched) -> String {
          slots</text>",
         watched.geometry.slots
     ));
-    drawn.finished()
+    drawn.finish()
 }
 
 /// The cells that faults and slots fall into.
@@ -68,7 +68,7 @@ struct Grid {
 
 impl Grid {
     /// Column and row of what changed among the slots from `first` up to `end`.
-    fn cells(&self, watched: &Watched, first: u64, end: u64) -> BTreeSet<(u64, u64)> {
+    fn cells(&self, watched: &Observations, first: u64, end: u64) -> BTreeSet<(u64, u64)> {
         let mut cells = BTreeSet::new();
         for (fault, sight) in (0..).zip(&watched.sights) {
             let column = fault * self.columns / self.faults;
@@ -102,16 +102,16 @@ impl Grid {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seen::Sight;
+    use super::super::observations::Observation;
     use super::*;
-    use ameles_pager::watch::{Geometry, Moment};
+    use ameles_pager::watch::{FaultCounts, Geometry};
 
-    fn watched(faults: u64) -> Watched {
-        let sights = (1..=faults).map(|fault| Sight {
-            moment: Moment { faults: fault, evictions: fault },
+    fn watched(faults: u64) -> Observations {
+        let sights = (1..=faults).map(|fault| Observation {
+            moment: FaultCounts { faults: fault, evictions: fault },
             changed: vec![fault % 3, fault % 3 + 1, 30 + fault % 10],
         });
-        Watched {
+        Observations {
             geometry: Geometry { slots: 40, stride: 4160, areas: Some((30, 10)) },
             sights: sights.collect(),
         }

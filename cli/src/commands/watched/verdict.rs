@@ -1,12 +1,12 @@
 //! The conclusions of a watcher of snapshots from the changes that it has seen.
 
-use super::seen::{Sight, Watched};
+use super::observations::{Observation, Observations};
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::scheme::Scheme;
 use std::collections::BTreeSet;
 
 /// The verdict in a sentence or two.
-pub(in crate::commands) fn of(scheme: Scheme, watched: &Watched) -> String {
+pub(in crate::commands) fn of(scheme: Scheme, watched: &Observations) -> String {
     match (scheme, watched.geometry.areas) {
         _ if watched.evictions() == 0 => String::from(
             "no page was evicted: all that were touched stayed resident. A smaller --resident evicts",
@@ -35,7 +35,7 @@ pub(in crate::commands) fn of(scheme: Scheme, watched: &Watched) -> String {
     }
 }
 
-fn plain(watched: &Watched) -> String {
+fn plain(watched: &Observations) -> String {
     let pages: BTreeSet<u64> = watched.sights.iter().flat_map(|sight| &sight.changed).copied().collect();
     format!(
         "each slot is a page, and changes when that page is evicted: whoever watches knows when each of these {} pages \
@@ -51,11 +51,11 @@ fn is_eager(scheme: Scheme) -> bool {
 
 /// Tells whether the changed slots are those of the schedule, fault by fault. An eager scheme may be behind by as much
 /// as its last write; its order is the same.
-fn follow(schedule: WriteSchedule, eager: bool, sights: &[Sight]) -> Result<(), String> {
+fn follow(schedule: WriteSchedule, eager: bool, sights: &[Observation]) -> Result<(), String> {
     // Slots that were not seen to change yet, in their order.
     let mut due: Vec<u64> = Vec::new();
     let mut writes = 0;
-    for Sight { moment, changed } in sights {
+    for Observation { moment, changed } in sights {
         let mut behind = 0;
         for write in writes..moment.evictions {
             let before = due.len();
@@ -86,14 +86,14 @@ fn follow(schedule: WriteSchedule, eager: bool, sights: &[Sight]) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_pager::watch::Moment;
+    use ameles_pager::watch::FaultCounts;
 
     /// N = 10, M = 3, as in the documentation: the writes are 10 0 1 2, 11 3 4 5, 12 6 7 8 9, 10 0 1 2 …
     fn judge(eager: bool, seen: &[(u64, &[u64])]) -> Result<(), String> {
-        let sights: Vec<Sight> = (1..)
+        let sights: Vec<Observation> = (1..)
             .zip(seen)
-            .map(|(faults, (evictions, changed))| Sight {
-                moment: Moment { faults, evictions: *evictions },
+            .map(|(faults, (evictions, changed))| Observation {
+                moment: FaultCounts { faults, evictions: *evictions },
                 changed: changed.to_vec(),
             })
             .collect();

@@ -4,8 +4,8 @@ use super::Home;
 use crate::config::SettingsError;
 use crate::config::folders::DATABASE;
 use crate::config::names::DATA;
-use crate::migration::{note::Note, switch};
-use crate::vault::made::Made;
+use crate::migration::{record::MigrationRecord, switch};
+use crate::vault::created_files::CreatedFiles;
 use ameles_vault::{TrustedDisk, VaultError, is_unfinished, raw_header};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl Home<'_> {
     /// [`SettingsError::Moved`] if the store is that of a vault whose successor has taken over.
     pub fn disk(&self) -> Result<TrustedDisk> {
         switch::finish(&self.settings.data)?;
-        self.refuse_what_has_moved()?;
+        self.refuse_moved_vault()?;
         // A folder that this user may not look into is not the same as one without a vault.
         let database = self.database();
         let is_there = database.try_exists().with_context(|| {
@@ -56,7 +56,7 @@ impl Home<'_> {
     ///
     /// # Errors
     /// [`VaultError::RestoreUnfinished`], and those of the disk.
-    pub(super) fn refuse_beside_a_restore(&self) -> Result<()> {
+    pub(super) fn refuse_during_restore(&self) -> Result<()> {
         let is_unfinished = match self.database().exists() {
             true => is_unfinished(&self.disk()?)?,
             false => false,
@@ -68,8 +68,8 @@ impl Home<'_> {
         Err(anyhow::Error::new(VaultError::RestoreUnfinished).context(folder))
     }
 
-    fn refuse_what_has_moved(&self) -> Result<()> {
-        let Some(moved) = Note::moved(&self.settings.data)? else { return Ok(()) };
+    fn refuse_moved_vault(&self) -> Result<()> {
+        let Some(moved) = MigrationRecord::moved(&self.settings.data)? else { return Ok(()) };
         if !moved.from.is_named_by(self.settings) {
             return Ok(());
         }
@@ -100,13 +100,13 @@ impl Home<'_> {
     ///
     /// # Errors
     /// [`VaultError::Locked`], [`VaultError::Disk`].
-    pub fn new_disk(&self, made: &mut Made) -> Result<TrustedDisk> {
+    pub fn new_disk(&self, made: &mut CreatedFiles) -> Result<TrustedDisk> {
         self.make_trusted(made)?;
         made.will_make_file(&self.database());
         self.open_database()
     }
 
-    pub(super) fn make_trusted(&self, made: &mut Made) -> Result<()> {
+    pub(super) fn make_trusted(&self, made: &mut CreatedFiles) -> Result<()> {
         let folder = self.settings.data.trusted();
         made.will_make_folder(&folder);
         self.settings.data.make_trusted().with_context(|| {

@@ -3,7 +3,7 @@
 use super::Home;
 use crate::config::names::{KEY_ENV, KEY_FILE, KEY_SOURCE};
 use crate::config::{KeySettings, SettingsError};
-use crate::vault::made::Made;
+use crate::vault::created_files::CreatedFiles;
 use ameles_seal::key_file;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::passphrase::PassphraseHeader;
@@ -78,7 +78,7 @@ impl Home<'_> {
     /// The key of a new vault as far as it can be had without making one.
     pub(super) fn key_for_new(&self) -> Result<Option<NewKey>> {
         match &self.settings.key {
-            KeySettings::Passphrase(variable) => Ok(Some(derived_anew(&passphrase(variable, true)?)?)),
+            KeySettings::Passphrase(variable) => Ok(Some(derive_again(&passphrase(variable, true)?)?)),
             // A key that is there already may be the key of other vaults too.
             KeySettings::File(file) if !file.exists() => Ok(None),
             _ => Ok(Some((self.given_key()?, None))),
@@ -100,7 +100,7 @@ impl Home<'_> {
                     return Ok(Renewal::Same(master));
                 }
             }
-            return Ok(Renewal::Another(Some(derived_anew(&passphrase)?)));
+            return Ok(Renewal::Another(Some(derive_again(&passphrase)?)));
         }
         Ok(match self.key_for_new()? {
             Some((master, _)) if is_its_own(&master) => Renewal::Same(master),
@@ -112,11 +112,11 @@ impl Home<'_> {
     ///
     /// # Errors
     /// The key cannot be made.
-    pub fn given_or_made_key(&self, given: Option<NewKey>, made: &mut Made) -> Result<NewKey> {
+    pub fn given_or_made_key(&self, given: Option<NewKey>, made: &mut CreatedFiles) -> Result<NewKey> {
         given.map_or_else(|| self.make_key(made), Ok)
     }
 
-    pub(super) fn make_key(&self, made: &mut Made) -> Result<NewKey> {
+    pub(super) fn make_key(&self, made: &mut CreatedFiles) -> Result<NewKey> {
         let KeySettings::File(file) = &self.settings.key else {
             return Ok((self.given_key()?, None));
         };
@@ -126,7 +126,7 @@ impl Home<'_> {
 }
 
 /// The key of a passphrase with a salt that is drawn for it.
-fn derived_anew(passphrase: &str) -> Result<NewKey> {
+fn derive_again(passphrase: &str) -> Result<NewKey> {
     let derivation = PassphraseHeader::draw(&mut OsRng.unwrap_err());
     Ok((derivation.master_key(passphrase)?, Some(derivation)))
 }

@@ -7,7 +7,7 @@ use crate::config::share::Share;
 use crate::config::size::Size;
 use crate::config::{Scheme, SettingsError};
 use crate::runtime::interrupt::{Interrupted, Interrupts};
-use crate::vault::made::Made;
+use crate::vault::created_files::CreatedFiles;
 use crate::vault::parameters::vault_parameters;
 use crate::vault::trusted_memory::TrustedMemory;
 use ameles_vault::{Entropy, ExistsIn, Vault, VaultError, VaultParameters, draw_header};
@@ -60,13 +60,13 @@ impl Home<'_> {
                 anyhow::Error::new(VaultError::AlreadyExists(ExistsIn::TrustedFolder)).context(folder)
             );
         }
-        self.refuse_beside_a_restore()?;
-        self.refuse_watched_disk(&parameters)?;
-        self.refuse_what_memory_cannot_hold(TrustedMemory::of(&parameters).max)?;
+        self.refuse_during_restore()?;
+        self.refuse_network_disk(&parameters)?;
+        self.refuse_oversized(TrustedMemory::of(&parameters).max)?;
         // A passphrase is asked for before Ctrl-C is taken over: a prompt could not be left any more.
         let key = self.key_for_new()?;
         let mut interrupts = Interrupts::listen()?;
-        let mut made = Made::new();
+        let mut made = CreatedFiles::new();
         match interrupts.cut_off(self.lay_down(parameters, key, &mut made)).await {
             Ok(opening) => Ok((opening, interrupts)),
             Err(error) => {
@@ -87,7 +87,7 @@ impl Home<'_> {
         &self,
         parameters: VaultParameters,
         key: Option<NewKey>,
-        made: &mut Made,
+        made: &mut CreatedFiles,
     ) -> Result<Opening> {
         self.make_trusted(made)?;
         if self.settings.store.url.is_none() {
@@ -107,7 +107,7 @@ impl Home<'_> {
     }
 
     /// Refuses a vault whose trusted side is larger than this machine's memory.
-    fn refuse_what_memory_cannot_hold(&self, needed: u64) -> Result<(), SettingsError> {
+    fn refuse_oversized(&self, needed: u64) -> Result<(), SettingsError> {
         // Where the system does not say, the attempt has to.
         let Some(total) = memory().filter(|total| needed > *total) else { return Ok(()) };
         let origins = &self.settings.origins;

@@ -4,11 +4,11 @@ mod disk;
 mod find;
 mod key;
 mod make;
+mod network_disk;
 mod opening;
 mod prices;
 mod serve_line;
 mod store;
-mod watched;
 
 pub use key::{NewKey, Renewal};
 pub use opening::Opening;

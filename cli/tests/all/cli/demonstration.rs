@@ -1,7 +1,7 @@
 //! `ameles serve --demonstration`: the effect of its switch, and that it touches nothing of the user's.
 
-use super::desk::Desk;
-use super::served::{Cells, Served};
+use super::harness::TestFolder;
+use super::server::{Cells, TestServer};
 use futures::future::join_all;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const ADDRESSES: &str = "--listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0";
 
 /// The command in a folder whose temporary files go to `tmp` in it.
-fn command(desk: &Desk, words: &str) -> Command {
+fn command(desk: &TestFolder, words: &str) -> Command {
     std::fs::create_dir_all(desk.path("tmp")).expect("a folder");
     let mut command = desk.command(&format!("serve {words} {ADDRESSES}"));
     command.env("TMPDIR", desk.path("tmp"));
     command
 }
 
-fn leftovers(desk: &Desk) -> Vec<std::path::PathBuf> {
+fn leftovers(desk: &TestFolder) -> Vec<std::path::PathBuf> {
     std::fs::read_dir(desk.path("tmp"))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
@@ -30,10 +30,10 @@ fn leftovers(desk: &Desk) -> Vec<std::path::PathBuf> {
 fn over(before: &Value, after: &Value) -> (Cells, Cells) {
     assert_eq!(before["demonstration"], after["demonstration"], "the switch was turned meanwhile");
     let grown = |row| Cells::of(after, row).since(&Cells::of(before, row));
-    (grown("/asked/blocks"), grown("/seen/whole"))
+    (grown("/requests/blocks"), grown("/store/whole"))
 }
 
-async fn read(served: &Served, number: u64) {
+async fn read(served: &TestServer, number: u64) {
     let path = Path::from(format!("object-{number:02}"));
     let body = served.s3("demonstration").get(&path).await.expect("there").bytes().await.expect("read");
     assert_eq!(body.len(), 64 << 10);
@@ -41,13 +41,13 @@ async fn read(served: &Served, number: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then() {
-    let desk = Desk::new();
-    let served = Served::spawn(&desk, command(&desk, "--demonstration quiet"));
+    let desk = TestFolder::new();
+    let served = TestServer::spawn(&desk, command(&desk, "--demonstration quiet"));
 
     // An object fills one cell of the left map: the sixth is asked for again and again.
     let before = served.told();
     assert_eq!(before["demonstration"]["oblivious"], true);
-    assert_eq!(before["without"]["requests"], 0, "the objects' own puts count");
+    assert_eq!(before["baseline"]["requests"], 0, "the objects' own puts count");
     for _ in 0..20 {
         read(&served, 5).await;
     }
@@ -64,7 +64,7 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
         "reads that write nothing can be told from writes: {seen:?}"
     );
     let requests = |told: &Value, of: &str| told[of]["requests"].as_u64().expect("a number");
-    assert_eq!(requests(&after, "without"), 20 * 16);
+    assert_eq!(requests(&after, "baseline"), 20 * 16);
     assert!(requests(&after, "figures") > 20 * 16);
 
     let answer = served.set_oblivious(false);
@@ -82,9 +82,9 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
     assert_eq!((asked.reads[5], asked.reads[30], asked.reads[1]), (48, 16, 0));
     assert_eq!(asked.writes.iter().sum::<u64>(), 25);
     assert_eq!(seen, asked);
-    assert_eq!(requests(&after, "figures"), requests(&after, "without"));
+    assert_eq!(requests(&after, "figures"), requests(&after, "baseline"));
     assert_eq!(requests(&after, "figures"), 6 * 16 + 25);
-    let levels = after["seen"]["levels"].as_array().expect("rows");
+    let levels = after["store"]["levels"].as_array().expect("rows");
     assert_eq!(levels.len(), 1, "an array has one row");
 
     served.set_oblivious(true);
@@ -106,8 +106,8 @@ impl Drop for Ended<'_> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_or_mixed_up_however_often_the_switch_is_turned_meanwhile() {
-    let desk = Desk::new();
-    let served = Served::spawn(&desk, command(&desk, "--demonstration quiet"));
+    let desk = TestFolder::new();
+    let served = TestServer::spawn(&desk, command(&desk, "--demonstration quiet"));
     let done = AtomicBool::new(false);
     let body = |client: u8, round: u8| -> Vec<u8> {
         (0..20_000_u32)
@@ -154,11 +154,11 @@ async fn nothing_is_lost_or_mixed_up_however_often_the_switch_is_turned_meanwhil
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demonstration_reads_by_itself_and_leaves_nothing_behind() {
-    let desk = Desk::new();
-    let served = Served::spawn(&desk, command(&desk, "--demonstration"));
+    let desk = TestFolder::new();
+    let served = TestServer::spawn(&desk, command(&desk, "--demonstration"));
     assert_eq!(leftovers(&desk).len(), 1);
     let first = served.told();
-    let sum = |told: &Value| Cells::of(told, "/asked/names").reads.iter().sum::<u64>();
+    let sum = |told: &Value| Cells::of(told, "/requests/names").reads.iter().sum::<u64>();
     while sum(&served.told()) < sum(&first) + 5 {}
     assert_eq!(served.stop(), 0);
     assert!(leftovers(&desk).is_empty(), "{:?}", leftovers(&desk));
@@ -167,7 +167,7 @@ async fn a_demonstration_reads_by_itself_and_leaves_nothing_behind() {
 
 #[test]
 fn a_demonstration_takes_no_vault_store_or_key_of_the_users() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     for (words, name) in [
         ("--data mine", "--data"),
         ("--store file:///mine", "--store"),
@@ -179,7 +179,7 @@ fn a_demonstration_takes_no_vault_store_or_key_of_the_users() {
         ("--capacity 1GiB", "--capacity"),
         ("--block-size 64KiB", "--block-size"),
     ] {
-        let ended = super::desk::finish(
+        let ended = super::harness::finish(
             command(&desk, &format!("--demonstration {words}")).spawn().expect("it starts"),
         );
         assert_eq!(ended.code, 2, "{words}: {}", ended.complained);
@@ -194,8 +194,8 @@ fn a_demonstration_takes_no_vault_store_or_key_of_the_users() {
 
 #[test]
 fn an_ordinary_vault_cannot_do_without_its_oram() {
-    let desk = Desk::new();
-    let served = Served::start(&desk, "--capacity 1MiB --block-size 4KiB");
+    let desk = TestFolder::new();
+    let served = TestServer::start(&desk, "--capacity 1MiB --block-size 4KiB");
     let answer = served.set_oblivious(false);
     assert!(answer.starts_with("HTTP/1.1 409") && answer.contains("--demonstration"), "{answer}");
     assert_eq!(served.told()["demonstration"], Value::Null);
@@ -203,8 +203,8 @@ fn an_ordinary_vault_cannot_do_without_its_oram() {
 
 #[test]
 fn a_demonstration_leaves_nothing_when_its_terminal_is_closed() {
-    let desk = Desk::new();
-    let served = Served::spawn(&desk, command(&desk, "--demonstration quiet"));
+    let desk = TestFolder::new();
+    let served = TestServer::spawn(&desk, command(&desk, "--demonstration quiet"));
     assert_eq!(served.end_by(rustix::process::Signal::HUP), 0);
     assert_eq!(leftovers(&desk), Vec::<std::path::PathBuf>::new());
 }

@@ -1,11 +1,11 @@
 //! The figures of `ameles status`: nothing else depends on the file in which they are left.
 
-use super::desk::{Desk, Ended};
+use super::harness::{Ended, TestFolder};
 use super::migrate::serve_and_stop;
 
 /// A vault that was open once.
-fn vault() -> Desk {
-    let desk = Desk::new();
+fn vault() -> TestFolder {
+    let desk = TestFolder::new();
     desk.succeed("init --capacity 1MiB --block-size 4KiB");
     desk.succeed("backup");
     desk

@@ -1,12 +1,12 @@
 //! `ameles lab`: its refusals, what it says when it is interrupted, and the files that it leaves behind.
 
-use super::desk::{Desk, finish};
+use super::harness::{TestFolder, finish};
 use std::fs;
 use std::io::{BufRead, BufReader};
 
 #[test]
 fn a_choice_that_cannot_be_run_is_a_usage_error_that_names_it_and_leaves_nothing() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     fs::write(desk.path("bad.trace"), "10 R 0x40\n3 X 0x80\n").expect("written");
     fs::write(desk.path("garbage.trace"), b"\x7fELF").expect("written");
     fs::write(desk.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
@@ -55,7 +55,7 @@ fn a_choice_that_cannot_be_run_is_a_usage_error_that_names_it_and_leaves_nothing
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupted_run_leaves_nothing() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     let line = "lab processor --program rand --scheme baseline --levels 20 --full --out new/figures --csv figures.csv";
     let mut child = desk.command(line).spawn().expect("it starts");
     // The table of programs comes when all has been checked.
@@ -72,13 +72,13 @@ fn an_interrupted_run_leaves_nothing() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupted_run_in_real_time_prints_what_it_has() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     let line = "lab thesis --real --workload D --scheme none,blocks,ring --server-time 0s";
     let mut child = desk.command(line).spawn().expect("it starts");
-    let complaints = BufReader::new(child.stderr.take().expect("a pipe"));
+    let faults = BufReader::new(child.stderr.take().expect("a pipe"));
     // The line is about the second scheme: the first is done.
     let is_told = |line: &String| line.contains("1 of 3 done");
-    assert!(complaints.lines().map(|line| line.expect("text")).any(|line| is_told(&line)));
+    assert!(faults.lines().map(|line| line.expect("text")).any(|line| is_told(&line)));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     let ended = finish(child);
@@ -90,7 +90,7 @@ fn an_interrupted_run_in_real_time_prints_what_it_has() {
 
 #[test]
 fn a_number_of_seeds_that_makes_no_sense_is_refused() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     let error = desk.fail("lab thesis --quick --workload D --scheme none --seeds 0", 2);
     assert!(error.contains("--seeds") && error.contains("1..=1000"), "{error}");
 }

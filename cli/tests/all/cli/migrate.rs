@@ -1,6 +1,6 @@
 //! A vault grows, changes its key or moves: its successor takes over, or is given up, and nothing in between is lost.
 
-use super::desk::{Desk, Ended, finish};
+use super::harness::{Ended, TestFolder, finish};
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::process::{Child, Command};
@@ -8,8 +8,8 @@ use std::process::{Child, Command};
 const SERVE: &str = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0";
 
 /// A vault that was open once.
-fn vault(capacity: &str) -> Desk {
-    let desk = Desk::new();
+fn vault(capacity: &str) -> TestFolder {
+    let desk = TestFolder::new();
     desk.succeed(&format!("init --capacity {capacity} --block-size 4KiB"));
     desk.succeed("backup");
     desk
@@ -21,21 +21,21 @@ fn flags_of(said: &str) -> String {
     line.to_owned()
 }
 
-fn predecessors(desk: &Desk) -> usize {
+fn predecessors(desk: &TestFolder) -> usize {
     let trusted = std::fs::read_dir(desk.path("ameles-data/trusted")).expect("a folder");
     let names = trusted.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
     names.filter(|name| name.starts_with("predecessor-")).count()
 }
 
 /// Serves until the line `until` was said, then stops; returns what was said.
-pub(super) fn serve_until(desk: &Desk, flags: &str, until: &str) -> String {
+pub(super) fn serve_until(desk: &TestFolder, flags: &str, until: &str) -> String {
     let served = serve_and_stop(desk, flags, until);
     assert_eq!(served.code, 0, "{}", served.complained);
     served.said
 }
 
 /// Serves until the line `until` was said, then stops.
-pub(super) fn serve_and_stop(desk: &Desk, flags: &str, until: &str) -> Ended {
+pub(super) fn serve_and_stop(desk: &TestFolder, flags: &str, until: &str) -> Ended {
     let mut child = desk.command(&format!("{SERVE} {flags}")).spawn().expect("it starts");
     let mut said = String::new();
     let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
@@ -66,7 +66,7 @@ fn a_vault_grows_and_its_old_flags_are_refused_with_the_new_ones() {
     let flags = flags_of(&said);
     assert!(said.contains("remove everything below ameles-data/untrusted"), "{said}");
     assert!(desk.succeed("status").contains("2 MiB in blocks of 4 KiB"));
-    for command in ["check", "backup", "orphans", "migrate --capacity 4MiB", SERVE] {
+    for command in ["check", "backup", "gc", "migrate --capacity 4MiB", SERVE] {
         let error = desk.fail(command, 2);
         assert!(error.contains("is not at ameles-data/untrusted any more"), "{error}");
         assert!(error.contains(&flags), "{error}");
@@ -233,7 +233,7 @@ fn flags_that_a_successor_was_made_with_go_on_and_others_are_named() {
 }
 
 /// The vault with a successor as the command that made it leaves it if it is killed right before the end.
-fn cut_off_at_the_end_of_making(flags: &str) -> Desk {
+fn cut_off_at_the_end_of_making(flags: &str) -> TestFolder {
     let desk = vault("1MiB");
     if flags.contains("STORE") {
         folder(&desk, "other");
@@ -245,7 +245,7 @@ fn cut_off_at_the_end_of_making(flags: &str) -> Desk {
 }
 
 /// The same if it is killed before there is anything of a vault, in the store or on the trusted disk.
-fn cut_off_at_the_begin_of_making(flags: &str, store: &str) -> Desk {
+fn cut_off_at_the_begin_of_making(flags: &str, store: &str) -> TestFolder {
     let desk = vault("1MiB");
     if flags.contains("STORE") {
         folder(&desk, "other");
@@ -255,7 +255,7 @@ fn cut_off_at_the_begin_of_making(flags: &str, store: &str) -> Desk {
 }
 
 /// Kills `migrate` when its note is there and no vault is, in the store or on the trusted disk.
-fn cut_off_at_the_begin(desk: &Desk, flags: &str, store: &str) {
+fn cut_off_at_the_begin(desk: &TestFolder, flags: &str, store: &str) {
     let successor = desk.path("ameles-data/trusted/successor");
     let noted = loop {
         let mut child = desk.command(&format!("migrate --prepare {flags}")).spawn().expect("it starts");
@@ -431,13 +431,13 @@ fn while_a_vault_is_served_nobody_makes_or_gives_up_its_successor() {
 }
 
 /// A new folder's path.
-fn folder(desk: &Desk, name: &str) -> String {
+fn folder(desk: &TestFolder, name: &str) -> String {
     std::fs::create_dir_all(desk.path(name)).expect("a folder");
     desk.path(name).display().to_string()
 }
 
 /// A new folder's URL.
-fn url(desk: &Desk, name: &str) -> String {
+fn url(desk: &TestFolder, name: &str) -> String {
     format!("file://{}", folder(desk, name))
 }
 

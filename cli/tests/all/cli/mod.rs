@@ -1,17 +1,17 @@
 //! The program as its users run it: its refusals, its messages, and the files that it leaves behind.
 
+mod cleanup;
 mod demonstration;
-mod desk;
 mod figures;
+mod harness;
 mod lab;
-mod leftovers;
 mod migrate;
-mod openings;
+mod open;
 mod output;
 mod plan;
-mod rekey;
+mod rotate_key;
 #[path = "../../support/s3_client.rs"]
 mod s3_client;
-mod served;
+mod server;
 mod usage;
 mod users;

@@ -1,7 +1,7 @@
 //! The end of a command whose answer, or whose log, cannot be written.
 
-use super::desk::{Desk, finish};
-use super::served::Served;
+use super::harness::{TestFolder, finish};
+use super::server::TestServer;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use std::fs::File;
@@ -13,7 +13,7 @@ fn full_disk() -> Stdio {
 
 #[test]
 fn an_answer_that_is_lost_is_told_after_the_work_was_done() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     desk.succeed("init --capacity 1MiB --block-size 4KiB");
     desk.succeed("backup");
     let ended = finish(desk.command("backup").stdout(full_disk()).spawn().expect("it starts"));
@@ -29,7 +29,7 @@ fn an_answer_that_is_lost_is_told_after_the_work_was_done() {
 
 #[test]
 fn a_reader_who_has_gone_is_no_error() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     desk.succeed("init --capacity 1MiB --block-size 4KiB");
     let mut child = desk.command("user add a:b").spawn().expect("it starts");
     drop(child.stdout.take());
@@ -40,11 +40,11 @@ fn a_reader_who_has_gone_is_no_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_cannot_be_written_ends_no_request() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     let mut command =
         desk.command("serve --capacity 4MiB --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0");
     command.stderr(full_disk());
-    let served = Served::spawn_logging(&desk, command, "debug");
+    let served = TestServer::spawn_logging(&desk, command, "debug");
     let store = served.s3("bucket");
     let made = store.put(&Path::from("a"), "x".into()).await;
     assert!(made.is_err_and(|error| error.to_string().contains("NoSuchBucket")), "no bucket is there");

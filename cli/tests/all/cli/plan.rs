@@ -1,6 +1,6 @@
 //! `ameles plan`: what it ends with.
 
-use super::desk::Desk;
+use super::harness::TestFolder;
 
 /// The command that a plan ends with, without the name of the program.
 fn command(plan: &str) -> &str {
@@ -10,7 +10,7 @@ fn command(plan: &str) -> &str {
 
 #[test]
 fn the_command_at_the_end_of_a_plan_makes_the_vault_at_its_store() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     std::fs::create_dir(desk.path("store")).expect("a folder");
     let store = format!("file://{}", desk.path("store").display());
     let plan = desk.succeed(&format!("plan --capacity 16MiB --trusted-memory 256MiB --store {store}"));
@@ -23,7 +23,7 @@ fn the_command_at_the_end_of_a_plan_makes_the_vault_at_its_store() {
 
 #[test]
 fn a_plan_has_all_providers_in_one_table_unless_some_are_named() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     let plan = |more: &str| {
         desk.succeed(&format!("plan --capacity 16MiB --trusted-memory 256MiB --block 4KiB {more}"))
     };

@@ -1,10 +1,10 @@
 //! Wrong flags and settings: exit code 2, one error that names the flag or the key and its file, nothing left behind.
 
-use super::desk::{Desk, finish};
+use super::harness::{TestFolder, finish};
 
 #[test]
 fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     for (line, parts) in [
         ("init --capacity 1PiB", ["--capacity is 1 PiB", "less than 128 TiB"]),
         ("init --capacity 1KiB", ["--capacity is 1 KiB", "at least one block"]),
@@ -59,7 +59,7 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
 
 #[test]
 fn an_empty_passphrase_is_refused_by_the_name_of_its_variable() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     let ended =
         finish(desk.command("init --passphrase").env("AMELES_PASSPHRASE", "").spawn().expect("it starts"));
     assert_eq!(ended.code, 2, "{}", ended.complained);
@@ -69,7 +69,7 @@ fn an_empty_passphrase_is_refused_by_the_name_of_its_variable() {
 
 #[test]
 fn an_endpoint_that_comes_from_the_environment_is_named() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     let mut command = desk.command("init --store s3://bucket/ameles");
     for (name, value) in [
         ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
@@ -89,7 +89,7 @@ fn an_endpoint_that_comes_from_the_environment_is_named() {
 
 #[test]
 fn a_wrong_value_of_the_file_is_named_by_key_and_file() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     for (text, part) in [
         ("[vault]\ncapacity = \"1PiB\"", "`vault.capacity` in ameles.toml is 1 PiB"),
         ("[vault]\nmax_batch = 4096", "`vault.max_batch` in ameles.toml is 4096: choose from 1 to 1024"),
@@ -108,7 +108,7 @@ fn a_wrong_value_of_the_file_is_named_by_key_and_file() {
 
 #[test]
 fn vault_flags_that_contradict_the_vault_are_refused_before_it_is_opened() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     desk.succeed("init --capacity 16MiB --block-size 4KiB");
     let before = desk.contents();
     for (line, part) in [
@@ -126,12 +126,12 @@ fn vault_flags_that_contradict_the_vault_are_refused_before_it_is_opened() {
 
 #[test]
 fn the_help_of_a_command_begins_with_its_own_flags() {
-    let desk = Desk::new();
+    let desk = TestFolder::new();
     for (command, own) in [
         ("restore", "--takeover"),
         ("serve", "--listen"),
         ("init", "--capacity"),
-        ("orphans", "--remove"),
+        ("gc", "--remove"),
         ("migrate", "--prepare"),
     ] {
         let help = desk.succeed(&format!("{command} --help"));

@@ -1,10 +1,10 @@
 //! `ameles user`: the users of a vault.
 
-use super::desk::Desk;
+use super::harness::TestFolder;
 use std::io::Write;
 
-fn vault() -> Desk {
-    let desk = Desk::new();
+fn vault() -> TestFolder {
+    let desk = TestFolder::new();
     desk.succeed("init --capacity 1MiB --block-size 4KiB");
     desk
 }

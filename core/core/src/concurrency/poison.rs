@@ -12,19 +12,19 @@ use core::task::{Poll, Waker};
 /// nothing any more.
 #[derive(Debug, Default)]
 pub(crate) struct PoisonFlag {
-    torn: Cell<bool>,
-    waiting: RefCell<Vec<Waker>>,
+    poisoned: Cell<bool>,
+    wakers: RefCell<Vec<Waker>>,
 }
 
 impl PoisonFlag {
     /// Tells whether an operation did not come to its end.
-    pub(crate) fn is_torn(&self) -> bool {
-        self.torn.get()
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned.get()
     }
 
     /// Refuses with [`OramError::Poisoned`] every operation after one that did not come to its end.
     pub(crate) fn check<E: Error + 'static>(&self) -> Result<(), OramError<E>> {
-        if self.torn.get() { Err(OramError::Poisoned) } else { Ok(()) }
+        if self.poisoned.get() { Err(OramError::Poisoned) } else { Ok(()) }
     }
 
     /// Begins an operation. Unless it says that it [came to its end](Unfinished::finished), the state is torn.
@@ -36,18 +36,18 @@ impl PoisonFlag {
     /// the state is torn.
     pub(crate) async fn wait_until<E: Error + 'static>(
         &self,
-        mut holds: impl FnMut() -> bool,
+        mut condition: impl FnMut() -> bool,
     ) -> Result<(), OramError<E>> {
         poll_fn(|context| {
-            if self.torn.get() {
+            if self.poisoned.get() {
                 return Poll::Ready(Err(OramError::Poisoned));
             }
-            if holds() {
+            if condition() {
                 return Poll::Ready(Ok(()));
             }
-            let mut waiting = self.waiting.borrow_mut();
-            if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                waiting.push(context.waker().clone());
+            let mut wakers = self.wakers.borrow_mut();
+            if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                wakers.push(context.waker().clone());
             }
             Poll::Pending
         })
@@ -55,9 +55,9 @@ impl PoisonFlag {
     }
 
     /// Wakes the futures that wait, so that they look again.
-    pub(crate) fn changed(&self) {
-        let waiting = mem::take(&mut *self.waiting.borrow_mut());
-        waiting.into_iter().for_each(Waker::wake);
+    pub(crate) fn wake_waiters(&self) {
+        let wakers = mem::take(&mut *self.wakers.borrow_mut());
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -67,15 +67,15 @@ pub(crate) struct PoisonOnDrop<'a>(&'a PoisonFlag);
 
 impl PoisonOnDrop<'_> {
     /// Notes that the operation came to its end.
-    pub(crate) fn finished(self) {
+    pub(crate) fn complete(self) {
         mem::forget(self);
     }
 }
 
 impl Drop for PoisonOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.torn.set(true);
-        self.0.changed();
+        self.0.poisoned.set(true);
+        self.0.wake_waiters();
     }
 }
 
@@ -88,15 +88,15 @@ mod tests {
 
     #[test]
     fn an_operation_that_is_dropped_half_way_tears_the_state_and_tells_who_waits() {
-        let condition = PoisonFlag::default();
+        let poison_flag = PoisonFlag::default();
         let mut context = Context::from_waker(Waker::noop());
-        condition.begin().finished();
-        assert!(condition.check::<Infallible>().is_ok());
-        let mut waiting = pin!(condition.wait_until::<Infallible>(|| false));
-        assert!(waiting.as_mut().poll(&mut context).is_pending());
-        drop(condition.begin());
-        assert!(condition.waiting.borrow().is_empty(), "it was woken");
-        assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Ready(Err(OramError::Poisoned))));
-        assert!(condition.is_torn());
+        poison_flag.begin().complete();
+        assert!(poison_flag.check::<Infallible>().is_ok());
+        let mut wakers = pin!(poison_flag.wait_until::<Infallible>(|| false));
+        assert!(wakers.as_mut().poll(&mut context).is_pending());
+        drop(poison_flag.begin());
+        assert!(poison_flag.wakers.borrow().is_empty(), "it was woken");
+        assert!(matches!(wakers.as_mut().poll(&mut context), Poll::Ready(Err(OramError::Poisoned))));
+        assert!(poison_flag.is_poisoned());
     }
 }

@@ -56,8 +56,8 @@ pub(crate) fn look_up(
     mut new_leaf: impl FnMut() -> Leaf,
 ) {
     lookups.clear();
-    for asked in blocks {
-        let block = asked.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
+    for requested in blocks {
+        let block = requested.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
         lookups.push(Lookup { block, new: new_leaf(), old: None });
     }
 }
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn a_second_request_for_a_block_becomes_a_dummy_look_up() {
         let (mut lookups, mut leaves) = (Vec::new(), (0..).map(Leaf));
-        let asked = [Some(BlockId(3)), None, Some(BlockId(3)), Some(BlockId(4))];
-        look_up(asked.into_iter(), &mut lookups, || leaves.next().unwrap());
+        let requested = [Some(BlockId(3)), None, Some(BlockId(3)), Some(BlockId(4))];
+        look_up(requested.into_iter(), &mut lookups, || leaves.next().unwrap());
         let blocks: Vec<Option<BlockId>> = lookups.iter().map(|lookup| lookup.block).collect();
         assert_eq!(blocks, [Some(BlockId(3)), None, None, Some(BlockId(4))]);
         assert!(lookups.iter().map(|lookup| lookup.new.0).eq(0..4), "each with a leaf of its own");

@@ -22,12 +22,12 @@
 //! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or before the
 //! next take of the same partition; and the puts of the sweep, by `step`.
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room on the trusted side: then `step`
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the trusted side: then `step`
 //! puts the cached blocks of one partition more, which shows, and is counted in [`emergencies`](Oram::emergencies). After a
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 mod addressed;
-mod cache_law;
+mod cache_bound;
 #[cfg(feature = "inspect")]
 mod inspect;
 mod parameters;
@@ -59,11 +59,11 @@ pub struct Partitions<P, R> {
     parameters: PartitionsParameters,
     partitions: Vec<Partition<P>>,
     /// The turns of batches, and of steps of `step`.
-    turns: FifoLock,
-    idles: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    step_lock: FifoLock,
+    poison_flag: PoisonFlag,
     /// The partitions with takes, planned or made, that no put has followed yet.
-    owing: RefCell<BTreeSet<usize>>,
+    pending_puts: RefCell<BTreeSet<usize>>,
     /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
     waiting: Cell<usize>,
     buffered: Cell<usize>,
@@ -74,7 +74,7 @@ pub struct Partitions<P, R> {
 
 struct Partition<P> {
     sub_oram: P,
-    turns: FifoLock,
+    lock: FifoLock,
     /// Takes that were planned, takes that were made, and the puts after them.
     planned: Cell<u64>,
     taken: Cell<u64>,
@@ -113,8 +113,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
     ) -> Result<Self, OutOfRange> {
         parameters.validate()?;
         let partition = |sub_oram| {
-            let (turns, planned, taken, put, waiting) = <_>::default();
-            Partition { sub_oram, turns, planned, taken, put, waiting }
+            let (lock, planned, taken, put, waiting) = <_>::default();
+            Partition { sub_oram, lock, planned, taken, put, waiting }
         };
         let sub_orams = (0..parameters.partitions).map(sub_oram);
         let partitions = sub_orams.map(|made| made.map(partition)).collect::<Result<_, _>>()?;
@@ -127,15 +127,15 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             swept: 0,
             emergencies: 0,
         };
-        let (turns, idles, condition, owing, waiting, buffered, peak) = <_>::default();
+        let (lock, step_lock, poison_flag, pending_puts, waiting, buffered, peak) = <_>::default();
         let state = RefCell::new(state);
         Ok(Partitions {
             parameters,
             partitions,
-            turns,
-            idles,
-            condition,
-            owing,
+            lock,
+            step_lock,
+            poison_flag,
+            pending_puts,
             waiting,
             buffered,
             peak,
@@ -178,14 +178,14 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
     fn plan(&self, batch: &mut [Access<'_>]) -> Vec<(usize, Vec<Take>)> {
         let mut takes: Vec<(usize, Vec<Take>)> = Vec::new();
         let state = &mut *self.state.borrow_mut();
-        let (mut lookups, mut fresh) = (Vec::new(), Vec::new());
+        let (mut lookups, mut random_partition) = (Vec::new(), Vec::new());
         let partitions = self.partitions.len();
         admission::look_up(batch.iter().map(Access::block), &mut lookups, || {
             let new = Leaf(sampling::below(&mut state.random, partitions) as u64);
-            fresh.push(sampling::below(&mut state.random, partitions));
+            random_partition.push(sampling::below(&mut state.random, partitions));
             new
         });
-        for (Lookup { block, new, .. }, fresh) in lookups.into_iter().zip(fresh) {
+        for (Lookup { block, new, .. }, random_partition) in lookups.into_iter().zip(random_partition) {
             let old = block.and_then(|block| state.positions.replace(block, new));
             let missing = block.filter(|block| match (state.cache.find(*block), old) {
                 (Some(handle), _) => {
@@ -201,9 +201,9 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             if let Some(served) = block.filter(|_| missing.is_none()) {
                 serve(batch, &mut state.cache, served);
             }
-            let partition = old.map_or(fresh, |old| old.0 as usize);
+            let partition = old.map_or(random_partition, |old| old.0 as usize);
             self.partitions[partition].planned.update(|planned| planned + 1);
-            self.owing.borrow_mut().insert(partition);
+            self.pending_puts.borrow_mut().insert(partition);
             let take = Take { block: missing, new };
             match takes.iter_mut().find(|(of, _)| *of == partition) {
                 Some((_, takes)) => takes.push(take),
@@ -222,37 +222,37 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         batch: &RefCell<&mut [Access<'_>]>,
     ) -> Result<(), OramError<P::Error>> {
         let partition = &self.partitions[at];
-        let _turn = partition.turns.take().await;
+        let _guard = partition.lock.acquire().await;
         let mut payload = vec![0; self.block_bytes()];
         for Take { block, new } in takes {
-            self.condition.check()?;
+            self.poison_flag.check()?;
             if partition.taken > partition.put {
                 self.put_after_take(at).await?;
             }
             let buffer = partition.sub_oram.take_buffer();
             self.with_buffer(buffer, partition.sub_oram.take(block, &mut payload)).await?;
             partition.taken.update(|taken| taken + 1);
-            self.count_waiting(partition);
+            self.recount_waiting(partition);
             if let Some(block) = block {
                 let cache = &mut self.state.borrow_mut().cache;
                 cache.insert_with(block, new, &payload);
                 serve(&mut batch.borrow_mut(), cache, block);
             }
         }
-        self.note_peak();
+        self.update_peak();
         Ok(())
     }
 
     /// Does a take or a put, which holds so many blocks in buffers meanwhile.
     async fn with_buffer<T>(&self, blocks: usize, work: impl Future<Output = T>) -> T {
         self.buffered.update(|all| all + blocks);
-        self.note_peak();
+        self.update_peak();
         let done = work.await;
         self.buffered.update(|all| all - blocks);
         done
     }
 
-    fn note_peak(&self) {
+    fn update_peak(&self) {
         let now = self.cached_blocks() + self.buffered.get();
         self.peak.update(|peak| peak.max(now));
     }
@@ -262,7 +262,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         let partition = &self.partitions[at];
         partition.put.update(|put| put + 1);
         if partition.planned == partition.put {
-            self.owing.borrow_mut().remove(&at);
+            self.pending_puts.borrow_mut().remove(&at);
         }
         Ok(())
     }
@@ -284,22 +284,22 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         }
         let buffer = blocks.len() + sub_oram.put_buffer();
         self.with_buffer(buffer, sub_oram.put(&blocks, &payloads)).await?;
-        self.count_waiting(&self.partitions[at]);
+        self.recount_waiting(&self.partitions[at]);
         Ok(())
     }
 
     /// Counts the blocks that wait in a sub-ORAM anew.
-    fn count_waiting(&self, partition: &Partition<P>) {
+    fn recount_waiting(&self, partition: &Partition<P>) {
         let now = partition.sub_oram.waiting();
         self.waiting.update(|all| all + now - partition.waiting.replace(now));
     }
 
     /// Puts in a partition's turn: what its last take owes, or an eviction of the sweep.
-    async fn put_in_turn(&self, at: usize, is_owed: bool) -> Result<(), OramError<P::Error>> {
+    async fn put_locked(&self, at: usize, is_pending: bool) -> Result<(), OramError<P::Error>> {
         let partition = &self.partitions[at];
-        let _turn = partition.turns.take().await;
-        self.condition.check()?;
-        match is_owed {
+        let _guard = partition.lock.acquire().await;
+        self.poison_flag.check()?;
+        match is_pending {
             true if partition.taken > partition.put => self.put_after_take(at).await,
             // The next batch has put already.
             true => Ok(()),
@@ -343,21 +343,21 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
         if batch.is_empty() {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         let takes = self.plan(batch);
         let batch = RefCell::new(batch);
         try_join_all(takes.into_iter().map(|(at, takes)| self.take_from(at, takes, &batch))).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
     fn pending_steps(&self) -> u64 {
-        u64::from(!self.owing.borrow().is_empty() || self.due() > 0 || !self.has_room())
+        u64::from(!self.pending_puts.borrow().is_empty() || self.due() > 0 || !self.has_room())
     }
 
     fn must_step(&self) -> bool {
@@ -366,9 +366,9 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
 
     /// Makes the puts that are owed, side by side.
     async fn step(&self) -> Result<(), OramError<P::Error>> {
-        let _idle = self.idles.take().await;
-        self.condition.check()?;
-        let mut puts: Vec<(usize, bool)> = self.owing.borrow().iter().map(|at| (*at, true)).collect();
+        let _step_guard = self.step_lock.acquire().await;
+        self.poison_flag.check()?;
+        let mut puts: Vec<(usize, bool)> = self.pending_puts.borrow().iter().map(|at| (*at, true)).collect();
         let mut due = self.due();
         if puts.is_empty() && due == 0 {
             if self.has_room() {
@@ -381,9 +381,9 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
         let partitions = self.partitions.len() as u64;
         puts.extend((swept..swept + due).map(|nth| ((nth % partitions) as usize, false)));
         self.state.borrow_mut().swept += due;
-        let unfinished = self.condition.begin();
-        try_join_all(puts.into_iter().map(|(at, is_owed)| self.put_in_turn(at, is_owed))).await?;
-        unfinished.finished();
+        let operation = self.poison_flag.begin();
+        try_join_all(puts.into_iter().map(|(at, is_pending)| self.put_locked(at, is_pending))).await?;
+        operation.complete();
         Ok(())
     }
 

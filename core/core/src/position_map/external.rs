@@ -29,8 +29,8 @@ impl<E> Default for ExternalPositions<E> {
 
 impl<E> ExternalPositions<E> {
     /// Hands in the position of the block that is accessed next.
-    pub fn hand(&self, handed: PositionUpdate) {
-        self.next.set(Some(handed));
+    pub fn set_next(&self, update: PositionUpdate) {
+        self.next.set(Some(update));
     }
 }
 
@@ -43,8 +43,8 @@ impl<E: core::error::Error + 'static> PositionMap for ExternalPositions<E> {
     /// [`OramError::Contradiction`], if no position was handed in for it.
     async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<E>> {
         for lookup in lookups.iter_mut().filter(|lookup| lookup.block.is_some()) {
-            let handed = self.next.take().ok_or(OramError::Contradiction("no position was handed in"))?;
-            (lookup.old, lookup.new) = (handed.old, handed.new);
+            let update = self.next.take().ok_or(OramError::Contradiction("no position was handed in"))?;
+            (lookup.old, lookup.new) = (update.old, update.new);
         }
         Ok(())
     }

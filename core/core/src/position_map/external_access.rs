@@ -11,7 +11,7 @@ use core::cell::RefMut;
 /// A scheme over a tree whose positions are handed in.
 pub(crate) trait ExternalPositionOram: Oram {
     /// The positions.
-    fn handed(&self) -> &ExternalPositions<Self::Error>;
+    fn external_positions(&self) -> &ExternalPositions<Self::Error>;
 
     /// Leaves of the tree.
     fn leaves(&self) -> u64;
@@ -20,7 +20,7 @@ pub(crate) trait ExternalPositionOram: Oram {
     fn stash(&self) -> (RefMut<'_, Stash>, usize);
 
     /// Its condition.
-    fn condition(&self) -> &PoisonFlag;
+    fn poison_flag(&self) -> &PoisonFlag;
 
     /// Accesses the block, or a dummy, and lets `serve` read and change the payload.
     async fn access_one(
@@ -38,11 +38,11 @@ pub(crate) trait ExternalPositionOram: Oram {
 pub(crate) async fn access_at<O: ExternalPositionOram>(
     oram: &O,
     block: BlockId,
-    handed: PositionUpdate,
+    update: PositionUpdate,
     serve: impl FnOnce(&mut [u8]),
 ) -> Result<(), OramError<O::Error>> {
-    check(oram, block, handed.new)?;
-    oram.handed().hand(handed);
+    check(oram, block, update.new)?;
+    oram.external_positions().set_next(update);
     oram.access_one(Some(block), serve).await
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn serve_waiting<O: ExternalPositionOram>(
     block: BlockId,
     serve: impl FnOnce(&mut [u8]),
 ) -> Result<bool, OramError<O::Error>> {
-    oram.condition().check()?;
+    oram.poison_flag().check()?;
     let (mut stash, _) = oram.stash();
     let found = stash.find(block);
     if let Some(handle) = found {
@@ -115,7 +115,7 @@ pub(crate) fn take_waiting<O: ExternalPositionOram>(
     block: BlockId,
     take: impl FnOnce(&mut [u8]),
 ) -> Result<Option<Leaf>, OramError<O::Error>> {
-    oram.condition().check()?;
+    oram.poison_flag().check()?;
     let (mut stash, _) = oram.stash();
     let Some(handle) = stash.find(block) else { return Ok(None) };
     let leaf = stash.leaf(handle);

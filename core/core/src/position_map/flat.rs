@@ -72,8 +72,8 @@ impl<E> FlatPositionMap<E> {
     }
 
     /// Lets the caller look at the positions.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Positions) -> T) -> T {
-        look(&self.positions.borrow())
+    pub(crate) fn with_positions<T>(&self, with_positions: impl FnOnce(&Positions) -> T) -> T {
+        with_positions(&self.positions.borrow())
     }
 
     /// Lets the caller use the table of positions.

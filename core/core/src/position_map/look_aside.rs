@@ -92,7 +92,7 @@ impl LookAside {
     }
 
     /// Gives the block at a place another leaf and counter.
-    pub(crate) fn renew(&mut self, Place(at): Place, leaf: Leaf, counter: u64) {
+    pub(crate) fn set_position(&mut self, Place(at): Place, leaf: Leaf, counter: u64) {
         self.lines[at].leaf = leaf.0 as u32;
         self.set_counter(Place(at), counter);
     }
@@ -156,7 +156,7 @@ mod tests {
         let mut buffer = LookAside::new((4, 1), 1, true);
         assert_eq!([1, 5, 1].map(|block| put(&mut buffer, block)), [None, Some(1), Some(5)]);
         let place = buffer.place(BlockId(1)).unwrap();
-        buffer.renew(place, Leaf(7), 3);
+        buffer.set_position(place, Leaf(7), 3);
         assert_eq!(buffer.counted(place), Some((BlockId(1), 3)));
         assert_eq!(buffer.victim(BlockId(5)).1.unwrap().leaf, Leaf(7));
     }

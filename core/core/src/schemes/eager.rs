@@ -94,8 +94,8 @@ pub struct EagerOram<S> {
     schedule: WriteSchedule,
     store: S,
     /// The turns to change the buffer: of a write, or of a step of idle.
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     newest: RefCell<CopyMap>,
     buffer: RefCell<Buffer>,
     spare_slots: Cell<Vec<Slot>>,
@@ -124,7 +124,7 @@ enum Progress {
 impl Buffer {
     /// The number of pages that write p refreshes.
     fn refreshes(&self) -> usize {
-        self.due.count_left() as usize
+        self.due.count_remaining() as usize
     }
 }
 
@@ -156,8 +156,8 @@ impl<S: Store> EagerOram<S> {
             parameters,
             schedule,
             store,
-            turns: FifoLock::with_room(2),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::with_room(2),
+            poison_flag: PoisonFlag::default(),
         })
     }
 
@@ -209,8 +209,8 @@ impl<S: Store> EagerOram<S> {
 
     /// Waits for a step in flight, does what is missing, and puts the page into the buffer.
     async fn write(&self, page: Option<(BlockId, &[u8])>) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         while self.step(usize::MAX).await? {}
         let buffer = &mut *self.buffer.borrow_mut();
         let (held, preloaded) = alone(&mut buffer.pages).split_at_mut(self.block_bytes());
@@ -246,7 +246,7 @@ impl<S: Store> EagerOram<S> {
             (buffer.write, buffer.due.clone(), buffer.pages.clone())
         };
         let pages = pages.expect("only a preload takes the pages away");
-        let places = 1 + due.count_left() as usize;
+        let places = 1 + due.count_remaining() as usize;
         let after = unloaded + max.min(places - unloaded);
         let mut buckets = self.spare_buckets.take();
         buckets.clear();
@@ -280,7 +280,7 @@ impl<S: Store> EagerOram<S> {
 
     async fn preload(&self, loaded: usize, max: usize) -> Result<(), S::Error> {
         let due = self.buffer.borrow().due.clone();
-        let after = loaded + max.min(due.count_left() as usize - loaded);
+        let after = loaded + max.min(due.count_remaining() as usize - loaded);
         let mut slots = self.spare_slots.take();
         slots.clear();
         {
@@ -309,8 +309,8 @@ impl<S: Store> Oram for EagerOram<S> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         for access in batch {
             match access {
                 Access::Read(page, into) => self.read(*page, into).await?,
@@ -318,7 +318,7 @@ impl<S: Store> Oram for EagerOram<S> {
                 Access::Dummy => self.write(None).await?,
             }
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -329,7 +329,7 @@ impl<S: Store> Oram for EagerOram<S> {
         let steps = match buffer.progress {
             Progress::Preloading { loaded } => (buffer.refreshes() - loaded).div_ceil(step),
             Progress::Unloading { unloaded, .. } => {
-                let preload = self.schedule.refreshes(buffer.write + 1).count_left() as usize;
+                let preload = self.schedule.refreshes(buffer.write + 1).count_remaining() as usize;
                 (1 + buffer.refreshes() - unloaded).div_ceil(step) + preload.div_ceil(step)
             }
         };
@@ -343,11 +343,11 @@ impl<S: Store> Oram for EagerOram<S> {
 
     /// Unloads or preloads at most `step_pages` pages.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         self.step(self.parameters.step_pages as usize).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 }

@@ -158,8 +158,8 @@ pub struct OpamOram<S, R> {
     parameters: OpamParameters,
     tree: Geometry,
     store: S,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     emergencies: Cell<u64>,
     state: RefCell<State<R>>,
     spare: Cell<Moved>,
@@ -208,8 +208,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
             parameters,
             tree,
             store,
-            turns: FifoLock::with_room(2),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::with_room(2),
+            poison_flag: PoisonFlag::default(),
             emergencies: Cell::new(0),
         })
     }
@@ -242,7 +242,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         let mut moved = self.spare.take();
         let path = self.plan_read(page, &mut moved);
         self.store.read(&moved.slots, &mut moved.bytes).await?;
-        self.take_in(&moved);
+        self.add_to_stash(&moved);
         if let Some(page) = page {
             self.serve(page, serve)?;
         }
@@ -323,7 +323,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     }
 
     /// Takes the pages that were read into the stash.
-    fn take_in(&self, moved: &Moved) {
+    fn add_to_stash(&self, moved: &Moved) {
         let state = &mut *self.state.borrow_mut();
         let block_bytes = self.block_bytes();
         for (nth, slot) in moved.slots.iter().enumerate() {
@@ -380,26 +380,26 @@ impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
     /// Serves one access after the other.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         self.admit(batch.iter().filter(|access| access.block().is_some()).count())?;
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         for access in batch {
             self.update(access.block(), |payload| access.serve(payload)).await?;
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
     /// Makes a dummy access outside of the schedule while the stash is too full for a largest batch. No work is owed.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if self.admit(self.max_batch()).is_err() {
-            let unfinished = self.condition.begin();
+            let operation = self.poison_flag.begin();
             self.emergencies.set(self.emergencies.get() + 1);
             self.update(None, |_| ()).await?;
-            unfinished.finished();
+            operation.complete();
         }
         Ok(())
     }

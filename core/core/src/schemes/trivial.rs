@@ -90,8 +90,8 @@ pub struct TrivialOram<S> {
     parameters: TrivialParameters,
     first_bucket: Bucket,
     store: S,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     chunk: RefCell<Chunk>,
 }
 
@@ -119,8 +119,8 @@ impl<S: Store> TrivialOram<S> {
             parameters,
             first_bucket,
             store,
-            turns: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             chunk: RefCell::default(),
         })
     }
@@ -167,13 +167,13 @@ impl<S: Store> Oram for TrivialOram<S> {
         if batch.is_empty() {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         for first in (0..self.parameters.capacity).step_by(self.parameters.chunk_blocks as usize) {
             self.pass(first, batch).await?;
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 }
@@ -215,10 +215,10 @@ impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
 impl<S> TrivialOram<S> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     fn check_at_rest(&self) -> Result<(), SnapshotError<TrivialParametersError>> {
-        if self.condition.is_torn() {
+        if self.poison_flag.is_poisoned() {
             return Err(SnapshotError::Poisoned);
         }
-        if self.turns.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
+        if self.lock.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 }
 
@@ -232,7 +232,7 @@ impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
         Vec::new()
     }
 
-    fn watch(&self) {}
+    fn track_changes(&self) {}
 
     fn take_changes(&self) -> Result<Changes, SnapshotError<TrivialParametersError>> {
         self.check_at_rest()?;

@@ -39,7 +39,7 @@ pub struct Parts<'a> {
     pub payloads: &'a mut dyn Payloads,
     /// The holder of the payloads that are not in memory, if some are not to be: it has those of all these blocks then,
     /// and none is asked of `payloads`.
-    pub keeper: Option<Box<dyn PayloadSource>>,
+    pub payload_source: Option<Box<dyn PayloadSource>>,
 }
 
 /// The place of a block. Secret.
@@ -66,9 +66,9 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     fn tables(parameters: &Self::Parameters) -> Vec<u64>;
 
     /// Begins to note what changes.
-    fn watch(&self);
+    fn track_changes(&self);
 
-    /// Takes the changes since the last call, or since [`watch`](Self::watch).
+    /// Takes the changes since the last call, or since [`track_changes`](Self::track_changes).
     ///
     /// # Errors
     /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; nothing is taken then.
@@ -96,9 +96,9 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     ///
     /// # Panics
     /// If the block is not there.
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
         if let Some(stash) = self.stash() {
-            stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
+            stash.with_payload(stash.find(block).expect("only blocks of the stash are looked at"), visit);
         }
     }
 
@@ -112,22 +112,22 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
         None
     }
 
-    /// Tells whether the payload of a block is in the stash, and with its keeper only. Secret.
-    fn is_elsewhere(&self, block: BlockId) -> bool {
-        self.stash().is_some_and(|stash| stash.is_elsewhere(block))
+    /// Tells whether the payload of a block is in the stash, and with its source only. Secret.
+    fn is_payload_external(&self, block: BlockId) -> bool {
+        self.stash().is_some_and(|stash| stash.is_payload_external(block))
     }
 
-    /// Takes the payload of such a block into memory, as its keeper has it. Of any other block, nothing.
-    fn bring(&self, block: BlockId, payload: &[u8]) {
+    /// Takes the payload of such a block into memory, as its source has it. Of any other block, nothing.
+    fn load_payload(&self, block: BlockId, payload: &[u8]) {
         if let Some(mut stash) = self.stash() {
-            stash.bring(block, payload);
+            stash.load_payload(block, payload);
         }
     }
 
-    /// Drops the payloads from memory that the keeper has: those that did not change since the changes were last taken.
-    fn let_go(&self) {
+    /// Drops the payloads from memory that the source has: those that did not change since the changes were last taken.
+    fn release_payloads(&self) {
         if let Some(mut stash) = self.stash() {
-            stash.let_go();
+            stash.release_payloads();
         }
     }
 

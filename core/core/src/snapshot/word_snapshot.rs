@@ -24,7 +24,7 @@ impl WordSnapshot {
     }
 
     /// Notes that a word changes; `word` is what it was.
-    pub fn note(&mut self, place: u64, word: u32) {
+    pub fn record(&mut self, place: u64, word: u32) {
         if let Some(held) = &mut self.0
             && place >= held.copied
         {
@@ -33,9 +33,9 @@ impl WordSnapshot {
     }
 
     /// Notes that neighbouring words change.
-    pub fn note_all(&mut self, first: u64, words: &[u32]) {
+    pub fn record_all(&mut self, first: u64, words: &[u32]) {
         if self.0.is_some() {
-            (first..).zip(words).for_each(|(place, word)| self.note(place, *word));
+            (first..).zip(words).for_each(|(place, word)| self.record(place, *word));
         }
     }
 
@@ -82,7 +82,7 @@ mod tests {
             held.hold();
             for (words, changes) in pieces {
                 for (place, word) in changes.into_iter().filter(|(place, _)| *place < len) {
-                    held.note(place as u64, table[place]);
+                    held.record(place as u64, table[place]);
                     table[place] = word;
                 }
                 let from = copied.len() as u64;
@@ -96,14 +96,14 @@ mod tests {
     #[test]
     fn nothing_is_kept_before_a_moment_and_after_the_last_word() {
         let mut held = WordSnapshot::default();
-        held.note(1, 7);
+        held.record(1, 7);
         held.hold();
-        held.note(1, 8);
-        held.note(1, 9);
+        held.record(1, 8);
+        held.record(1, 9);
         let mut copied = Vec::new();
         held.copy(&[0, 0], 0..2, &mut copied);
         assert_eq!(copied, [0, 8]);
-        held.note(1, 10);
+        held.record(1, 10);
         assert_eq!(held.kept(), 0);
     }
 }

@@ -40,7 +40,7 @@ impl WordTable {
 
     /// Changes a word.
     pub(crate) fn set(&mut self, place: usize, word: u32) {
-        self.held.note(place as u64, self.words[place]);
+        self.held.record(place as u64, self.words[place]);
         if let Some(changed) = &mut self.changed {
             changed.push(place as u64);
         }
@@ -49,7 +49,7 @@ impl WordTable {
 
     /// Changes neighbouring words into zeros.
     pub(crate) fn clear(&mut self, places: Range<usize>) {
-        self.held.note_all(places.start as u64, &self.words[places.clone()]);
+        self.held.record_all(places.start as u64, &self.words[places.clone()]);
         if let Some(changed) = &mut self.changed {
             changed.extend(places.start as u64..places.end as u64);
         }
@@ -57,7 +57,7 @@ impl WordTable {
     }
 
     /// Begins to note what changes, from nothing.
-    pub(crate) fn watch(&mut self) {
+    pub(crate) fn track_changes(&mut self) {
         self.changed = Some(Vec::new());
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let mut table = WordTable::zeros(8);
         table.set(1, 5);
         assert!(table.take_changes().is_empty());
-        table.watch();
+        table.track_changes();
         table.set(2, 6);
         table.clear(5..7);
         assert_eq!(table.take_changes(), [2, 5, 6]);

@@ -21,19 +21,19 @@ pub(crate) struct StashLog(Option<StashChanges>);
 
 impl StashLog {
     /// Begins to note events, from none.
-    pub(crate) fn watch(&mut self) {
+    pub(crate) fn track_changes(&mut self) {
         self.0 = Some(StashChanges::default());
     }
 
     /// Notes that a block became the first of its list.
-    pub(crate) fn linked(&mut self, block: BlockId) {
+    pub(crate) fn on_link(&mut self, block: BlockId) {
         if let Some(changes) = &mut self.0 {
             changes.linked.push(block);
         }
     }
 
     /// Notes that a block's payload may be changed.
-    pub(crate) fn written(&mut self, block: BlockId) {
+    pub(crate) fn on_write(&mut self, block: BlockId) {
         if let Some(changes) = &mut self.0 {
             changes.written.push(block);
         }
@@ -45,7 +45,7 @@ impl StashLog {
     }
 
     /// Notes that a block was taken out.
-    pub(crate) fn removed(&mut self, block: BlockId) {
+    pub(crate) fn on_remove(&mut self, block: BlockId) {
         if let Some(changes) = &mut self.0 {
             changes.removed.push(block);
         }
@@ -77,15 +77,15 @@ mod tests {
     #[test]
     fn each_block_is_told_once_and_as_it_is_now() {
         let mut log = StashLog::default();
-        log.linked(BlockId(9));
-        log.watch();
+        log.on_link(BlockId(9));
+        log.track_changes();
         for block in [3, 1, 2, 3] {
-            log.linked(BlockId(block));
-            log.written(BlockId(block));
+            log.on_link(BlockId(block));
+            log.on_write(BlockId(block));
         }
-        log.removed(BlockId(2));
-        log.removed(BlockId(1));
-        log.linked(BlockId(1));
+        log.on_remove(BlockId(2));
+        log.on_remove(BlockId(1));
+        log.on_link(BlockId(1));
         let changes = log.take(|block| block != BlockId(2));
         assert_eq!(changes.linked, [BlockId(3), BlockId(1)]);
         assert_eq!(changes.written, [BlockId(1), BlockId(3)]);

@@ -33,7 +33,7 @@ impl Store for ProcessorStore<'_> {
 impl Network for TraceStore {
     type Error = TraceStoreError;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), TraceStoreError> {
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), TraceStoreError> {
         self.send(messages).await
     }
 }

@@ -101,7 +101,7 @@ impl BucketBuffer {
 
     /// Takes in the contents of the buckets that were added since the last were taken in, in that order. Every block must
     /// lie below the capacity and on its path.
-    pub(crate) fn take_in<E: Error + 'static>(
+    pub(crate) fn add_contents<E: Error + 'static>(
         &mut self,
         contents: &[u8],
         tree: &Geometry,

@@ -56,9 +56,9 @@ impl BucketMetadata {
     }
 
     /// Begins to note what changes.
-    pub(crate) fn watch(&mut self) {
-        self.slots.watch();
-        self.written.words.watch();
+    pub(crate) fn track_changes(&mut self) {
+        self.slots.track_changes();
+        self.written.words.track_changes();
     }
 
     /// Takes the places in both tables that changed since the last call.

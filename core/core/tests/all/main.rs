@@ -3,9 +3,8 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod circuit;
-mod lies;
+mod delta_copy;
 mod model;
-mod notebook;
 mod obliviousness;
 mod pages;
 mod parallel;
@@ -14,3 +13,4 @@ mod replay;
 mod ring;
 mod scheduling;
 mod snapshots;
+mod tampering;

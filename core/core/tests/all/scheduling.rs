@@ -10,8 +10,8 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::schemes::curious::{CuriousParameters, curious};
 use ameles_core::schemes::oblivistore::{ObliviStoreParameters, oblivistore};
 use ameles_core::store::Store;
-use ameles_core::testing::mutants::{Edit, EditingStore, LooksElsewhere, SkipsHits};
-use ameles_core::testing::virtual_time::{Clock, Micros, Moment, SlowStore};
+use ameles_core::testing::mutants::{Edit, EditingStore, ReadsRandomPartition, SkipsHits};
+use ameles_core::testing::virtual_time::{Clock, Micros, SlowStore, StoreEvent};
 use ameles_core::testing::{Executor, TraceEntry, TraceStore, Work};
 use ameles_core::types::{BlockId, Bucket};
 use rand_chacha::ChaCha8Rng;
@@ -66,7 +66,7 @@ fn events<S: Store, O: Oram>(
     requests: &[Request],
     store: &SlowStore<'_, S>,
     clock: &Clock,
-    working: &Cell<Work>,
+    current_work: &Cell<Work>,
     partition_buckets: u64,
     oram: &O,
 ) -> Vec<(Micros, bool, Option<u64>, usize)> {
@@ -74,7 +74,7 @@ fn events<S: Store, O: Oram>(
     let mut executor = Executor::new();
     for (block, instant) in requests {
         let left = &left;
-        executor.spawn(telling(working, Work::Access, async move {
+        executor.spawn(telling(current_work, Work::Access, async move {
             clock.sleep_until(*instant).await;
             let mut payload = vec![0; oram.block_bytes()];
             let access = block.map_or(Access::Dummy, |block| Access::Read(block, &mut payload));
@@ -82,7 +82,7 @@ fn events<S: Store, O: Oram>(
             left.set(left.get() - 1);
         }));
     }
-    executor.spawn(telling(working, Work::Idle(0), async {
+    executor.spawn(telling(current_work, Work::Step(0), async {
         while left.get() > 0 || oram.pending_steps() > 0 {
             match oram.pending_steps() {
                 0 => clock.sleep(Micros(500)).await,
@@ -92,21 +92,21 @@ fn events<S: Store, O: Oram>(
     }));
     clock.run(&mut executor);
     assert_eq!((left.get(), executor.unfinished(), oram.emergencies()), (0, 0, 0));
-    let shape = |Moment { at, operation, answered }| {
+    let shape = |StoreEvent { at, operation, answered }| {
         let (first, slots) = match &operation {
             TraceEntry::Read(slots) => (slots.first().map(|slot| slot.bucket), slots.len()),
             TraceEntry::Write(buckets) => (buckets.first().copied(), buckets.len()),
         };
         (at, answered, first.map(|bucket| bucket.0 / partition_buckets), slots)
     };
-    store.take_moments().into_iter().map(shape).collect()
+    store.take_events().into_iter().map(shape).collect()
 }
 
 /// A future that tells, whenever it is polled, whose work goes on.
-async fn telling<F: Future>(working: &Cell<Work>, work: Work, future: F) -> F::Output {
+async fn telling<F: Future>(current_work: &Cell<Work>, work: Work, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
-        working.set(work);
+        current_work.set(work);
         future.as_mut().poll(context)
     })
     .await
@@ -136,8 +136,8 @@ macro_rules! is_oblivious {
             let (one, other, shown) = sequences(seed);
             let run = |requests: &[Request]| {
                 let (clock, recorder) = (Clock::default(), TraceStore::new($layout));
-                let working = Rc::new(Cell::new(Work::Access));
-                let store = EditingStore::new(&recorder, $edit, 4, working.clone());
+                let current_work = Rc::new(Cell::new(Work::Access));
+                let store = EditingStore::new(&recorder, $edit, 4, current_work.clone());
                 let $store = &SlowStore::new(store, &recorder, &clock);
                 let mut seeds = 0..;
                 let mut prepared = Some(under_which(requests, &shown));
@@ -148,7 +148,7 @@ macro_rules! is_oblivious {
                     }
                 };
                 let oram = $oram;
-                events(requests, $store, &clock, &working, $buckets, &oram)
+                events(requests, $store, &clock, &current_work, $buckets, &oram)
             };
             run(&one) == run(&other)
         })
@@ -215,11 +215,11 @@ fn the_flaw_of_the_original_oblivistore_is_caught() {
 
 #[test]
 fn three_more_mistakes_in_scheduling_are_caught() {
-    assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| LooksElsewhere::new(oram)));
+    assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| ReadsRandomPartition::new(oram)));
     assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| SkipsHits::new(oram)));
     assert!(!oblivistore_is_oblivious!(Edit::StopsAtReal, |oram| oram));
     assert!(!oblivistore_is_oblivious!(Edit::SkipsEmptyBuckets, |oram| oram));
-    assert!(!curious_is_oblivious!(Edit::Nothing, |oram| LooksElsewhere::new(oram)));
+    assert!(!curious_is_oblivious!(Edit::Nothing, |oram| ReadsRandomPartition::new(oram)));
     assert!(!curious_is_oblivious!(Edit::Nothing, |oram| SkipsHits::new(oram)));
     assert!(!curious_is_oblivious!(Edit::SkipsEmptyBuckets, |oram| oram));
 }

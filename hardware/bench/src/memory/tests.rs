@@ -1,7 +1,7 @@
 //! Memory over DRAM, as a master of the bus sees it.
 
 use super::{Faults, Memory, Pace};
-use crate::dram::{Dram, of_the_board};
+use crate::dram::{Dram, board_specification};
 use crate::rtl::{Inputs, Outputs};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -11,7 +11,7 @@ const BEAT: u64 = 64;
 
 fn over_dram(faults: Faults) -> Memory {
     let mut memory = Memory::new(BEAT as usize, Pace::IDEAL, faults, 1);
-    memory.put_behind(Dram::new(&of_the_board(), 200, Pace::IDEAL.read_latency).unwrap());
+    memory.attach_dram(Dram::new(&board_specification(), 200, Pace::IDEAL.read_latency).unwrap());
     memory
 }
 

@@ -20,8 +20,8 @@ fn with_operations(session: &Session, change: impl Fn(&Operation) -> Operation) 
 }
 
 /// Runs a session of reads, writes and takes against the same paths with no block at all, and against others.
-pub(crate) fn assert_nothing_shows(configuration: Configuration, mutant: Option<&Mutant>) {
-    let golden = mix(&configuration, 600, 3);
+pub(crate) fn assert_bus_shows_only_paths(configuration: Configuration, mutant: Option<&Mutant>) {
+    let golden = mixed_operations(&configuration, 600, 3);
     assert_eq!(golden.emergencies(), 0, "they show");
     let session = with_operations(&golden.session(), |operation| match operation {
         // A put reads no path: its moment shows, and it is the user's.
@@ -42,8 +42,8 @@ pub(crate) fn assert_nothing_shows(configuration: Configuration, mutant: Option<
 }
 
 /// Answers come as long after their request, wherever the block is found.
-fn assert_answers_are_even(configuration: Configuration) {
-    let session = mix(&configuration, 400, 4).session();
+fn assert_answer_times_are_equal(configuration: Configuration) {
+    let session = mixed_operations(&configuration, 400, 4).session();
     let reads = with_operations(&session, |operation| match operation.block() {
         Some(block) => Operation::Read(block),
         None => Operation::Read(ameles_core::types::BlockId(1)),
@@ -63,12 +63,12 @@ fn assert_answers_are_even(configuration: Configuration) {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn the_bus_shows_paths_and_moments_only() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        assert_nothing_shows(small(scheme), None);
-        assert_answers_are_even(small(scheme));
-        assert_nothing_shows(with_options(scheme), None);
-        assert_answers_are_even(with_options(scheme));
+        assert_bus_shows_only_paths(small(scheme), None);
+        assert_answer_times_are_equal(small(scheme));
+        assert_bus_shows_only_paths(with_options(scheme), None);
+        assert_answer_times_are_equal(with_options(scheme));
     }
-    assert_nothing_shows(
+    assert_bus_shows_only_paths(
         Configuration { leaf_level: 9, blocks: 800, ..Configuration::paper(Scheme::Raw) },
         None,
     );

@@ -14,12 +14,12 @@ type Requests = [(BlockId, Option<Vec<u8>>)];
 /// The golden model for these slots; each is for no block, or for the request that is next.
 fn golden(configuration: &Configuration, requests: &Requests, slots: &[(u64, bool)]) -> GoldenFrontEnd {
     let mut golden = GoldenFrontEnd::new(*configuration, 1);
-    requests.iter().for_each(|(block, data)| golden.ask(*block, data.clone()));
+    requests.iter().for_each(|(block, data)| golden.queue_request(*block, data.clone()));
     for (_, is_dummy) in slots {
         if *is_dummy {
             golden.dummy();
         } else {
-            assert!(golden.slot(), "{configuration:?}: no slot is for a request that was not made");
+            assert!(golden.run_slot(), "{configuration:?}: no slot is for a request that was not made");
         }
     }
     golden
@@ -143,8 +143,8 @@ fn the_bus_shows_the_same_cycles_for_users_that_differ_in_all() {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn each_pacer_that_tells_is_found_by_the_judge() {
-    for mutant in &Mutant::TELLING_PACER {
+fn each_leaking_pacer_is_found_by_the_bus_test() {
+    for mutant in &Mutant::LEAKING_PACER {
         let configuration = short_of_masks(Scheme::Path).with_slots(SLACK);
         assert!(!shows_the_same(configuration, Some(mutant)), "{} was not found", mutant.fault);
     }

@@ -10,7 +10,7 @@ enum Outcome {
     /// All answers are right: the lie befell what was not of interest.
     Unharmed,
     /// The controller has stopped because of a tag; all answers before are right.
-    FoundOut,
+    Detected,
     /// It has stopped because junk filled the stash; all answers before are right.
     Overflow,
     /// It waits for something that does not come; all answers before are right.
@@ -20,7 +20,7 @@ enum Outcome {
 }
 
 /// Runs requests, a lie each time, and tells how often which outcome came.
-fn lie(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults]) -> Vec<Outcome> {
+fn run_with_faults(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults]) -> Vec<Outcome> {
     let mut golden = GoldenFrontEnd::new(configuration, 1);
     for (block, data) in requests(&configuration, 400, 3) {
         golden.run(block, data);
@@ -29,16 +29,16 @@ fn lie(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults])
     let outcome = |faults: &Faults| {
         let mut bench = bench_with_keys(&configuration, mutant, Pace::IDEAL, *faults, golden.keys());
         let stopped = bench.drive(&session);
-        let is_right = session.answers.starts_with(bench.answered());
+        let is_right = session.answers.starts_with(bench.answer_contents());
         if let Err(BenchError::Stopped(_)) = stopped {
-            assert!(bench.wind_down(3000), "{faults:?}: a burst has no end");
+            assert!(bench.finish_bursts(3000), "{faults:?}: a burst has no end");
         }
         match stopped {
             _ if !is_right => Outcome::Wrong,
             Ok(_) => Outcome::Unharmed,
             Err(BenchError::Stopped("the stash is too full")) => Outcome::Overflow,
             Err(BenchError::Stopped("memory gave a block that is not what was written last")) => {
-                Outcome::FoundOut
+                Outcome::Detected
             }
             Err(BenchError::Stuck { .. }) => Outcome::Stuck,
             Err(other) => panic!("{faults:?}: {other}"),
@@ -66,13 +66,13 @@ fn replays() -> Vec<Faults> {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_answer_is_wrong_when_bits_were_flipped() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let outcomes = lie(small_with_tags(scheme), None, &flips());
+        let outcomes = run_with_faults(small_with_tags(scheme), None, &flips());
         assert_eq!(
             count(&outcomes, Outcome::Wrong) + count(&outcomes, Outcome::Stuck),
             0,
             "{scheme:?}: {outcomes:?}"
         );
-        assert!(count(&outcomes, Outcome::FoundOut) > 6, "{scheme:?}: {outcomes:?}");
+        assert!(count(&outcomes, Outcome::Detected) > 6, "{scheme:?}: {outcomes:?}");
     }
 }
 
@@ -80,14 +80,14 @@ fn no_answer_is_wrong_when_bits_were_flipped() {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn all_memory_of_an_earlier_moment_is_found_out() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let outcomes = lie(small_with_tags(scheme), None, &replays());
-        assert_eq!(count(&outcomes, Outcome::FoundOut), outcomes.len(), "{scheme:?}: {outcomes:?}");
+        let outcomes = run_with_faults(small_with_tags(scheme), None, &replays());
+        assert_eq!(count(&outcomes, Outcome::Detected), outcomes.len(), "{scheme:?}: {outcomes:?}");
     }
 }
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_controller_that_compares_no_tags_gives_wrong_answers() {
-    let outcomes = lie(small_with_tags(Scheme::Raw), Some(&Mutant::TRUSTING), &flips());
+    let outcomes = run_with_faults(small_with_tags(Scheme::Raw), Some(&Mutant::UNCHECKED_TAGS), &flips());
     assert!(count(&outcomes, Outcome::Wrong) > 0, "{outcomes:?}");
 }

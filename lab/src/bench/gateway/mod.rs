@@ -4,13 +4,13 @@
 //! a vault or a `plain` device, each behind a link of its own. The store beneath is memory, so that the link is what
 //! is slow; the trusted disk is a real one, and synced.
 
-mod cell;
 mod options;
 mod plain;
+mod workload;
 
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{Uniform, VaultFolder, fill};
+use super::service::{UniformLoad, VaultFolder, fill};
 use super::{BenchError, Progress};
 use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
@@ -19,15 +19,15 @@ use ameles_gateway::http::server;
 use ameles_gateway::{AnyDevice, Device, FIRST_ACCOUNT, Gateway, Options, serve_s3};
 use ameles_store::{Link, LinkSpeed, VersionedMemory};
 use ameles_vault::Vault;
-use cell::{Cell, Measured, Verb};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
 pub use options::GatewayOptions;
 use plain::PlainDevice;
 use std::sync::Arc;
+use workload::{Measurement, Operation, Workload};
 
 /// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
-const SHARE: f64 = 16.0;
+const LINK_SHARE: f64 = 16.0;
 const BUCKET: &str = "bench";
 
 /// Runs the bench. `device` makes the gateway's device of a vault. Not to be called from within an asynchronous
@@ -50,23 +50,24 @@ pub fn run<D: Device>(
 }
 
 /// A gateway that serves S3 on loopback.
-struct Serving {
+struct RunningGateway {
     gateway: Gateway,
     server: Loopback,
 }
 
-impl Serving {
+impl RunningGateway {
     async fn start(device: AnyDevice) -> Result<Self, BenchError> {
         let gateway = Gateway::open(device, Options::default()).await.map_err(BenchError::failed)?;
         let account = gateway.account(FIRST_ACCOUNT);
-        let made = account.create_container(BUCKET, ContainerSettings::default()).await;
-        made.map_err(BenchError::failed)?;
+        let created = account.create_container(BUCKET, ContainerSettings::default()).await;
+        created.map_err(BenchError::failed)?;
         let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]);
         let users = users.map_err(BenchError::failed)?;
-        let (served, users) = (gateway.clone(), Arc::new(users));
-        let server =
-            Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
-        Ok(Serving { gateway, server: server.await.map_err(BenchError::failed)? })
+        let (shared_gateway, users) = (gateway.clone(), Arc::new(users));
+        let server = Loopback::run(|listener, end| {
+            serve_s3(listener, shared_gateway, users, server::Options::default(), end)
+        });
+        Ok(RunningGateway { gateway, server: server.await.map_err(BenchError::failed)? })
     }
 
     fn client(&self) -> Result<AmazonS3, BenchError> {
@@ -98,35 +99,35 @@ async fn measure(
     let memory = VersionedMemory::new(home.parameters().layout());
     warm_up(home.create(memory.clone()).await?, &home, options, progress).await?;
     let vault = home.open(Link::new(memory, options.speed).precise()).await?;
-    let with = Serving::start(device(vault.clone())).await?;
-    let bare = PlainDevice::new(&options.vault, options.speed, home.path())?;
-    let bare = Serving::start(AnyDevice::new(bare)).await?;
-    let (with_client, bare_client) = (with.client()?, bare.client()?);
+    let oram = RunningGateway::start(device(vault.clone())).await?;
+    let baseline = PlainDevice::new(&options.vault, options.speed, home.path())?;
+    let baseline = RunningGateway::start(AnyDevice::new(baseline)).await?;
+    let (oram_client, baseline_client) = (oram.client()?, baseline.client()?);
 
-    let mut found = Vec::new();
-    let cells = cells(options);
-    for (nth, cell) in cells.iter().enumerate() {
-        progress.at(&cell.name(), nth as u64, cells.len() as u64);
-        let bare = cell.measure(&bare_client, options, None).await?;
-        let with = cell.measure(&with_client, options, Some(&vault)).await?;
-        progress.found(&format!("{}: {with}; bare {bare}", cell.name()));
-        found.push((*cell, with, bare));
+    let mut measurements = Vec::new();
+    let workloads = workloads(options);
+    for (nth, workload) in workloads.iter().enumerate() {
+        progress.on_step(&workload.name(), nth as u64, workloads.len() as u64);
+        let baseline = workload.measure(&baseline_client, options, None).await?;
+        let oram = workload.measure(&oram_client, options, Some(&vault)).await?;
+        progress.on_figure(&format!("{}: {oram}; bare {baseline}", workload.name()));
+        measurements.push((*workload, oram, baseline));
     }
-    let report = report(options, &home, &vault, &found);
-    with.stop().await;
-    bare.stop().await;
+    let report = report(options, &home, &vault, &measurements);
+    oram.stop().await;
+    baseline.stop().await;
     vault.close().await.map_err(BenchError::failed)?;
     Ok(report)
 }
 
-fn cells(options: &GatewayOptions) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for verb in [Verb::Put, Verb::Get] {
+fn workloads(options: &GatewayOptions) -> Vec<Workload> {
+    let mut workloads = Vec::new();
+    for operation in [Operation::Put, Operation::Get] {
         for &size in &options.sizes {
-            cells.extend(options.clients.iter().map(|&clients| Cell { verb, size, clients }));
+            workloads.extend(options.clients.iter().map(|&clients| Workload { operation, size, clients }));
         }
     }
-    cells
+    workloads
 }
 
 /// Fills the vault and lets every path be evicted once, with no link before the store.
@@ -139,9 +140,9 @@ async fn warm_up(
     fill(&vault, options.vault.filled, progress).await?;
     let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
     let batch = vault.max_batch();
-    let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
+    let mut load = UniformLoad::new(1, options.vault.filled, vault.block_bytes());
     for done in (0..round).step_by(batch) {
-        progress.at("warming up", done, round);
+        progress.on_step("warming up", done, round);
         vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
     }
     vault.close().await.map_err(BenchError::failed)?;
@@ -152,7 +153,7 @@ fn report(
     options: &GatewayOptions,
     home: &VaultFolder,
     vault: &Vault,
-    found: &[(Cell, Measured, Measured)],
+    measurements: &[(Workload, Measurement, Measurement)],
 ) -> Report {
     let LinkSpeed { round_trip, up, down } = options.speed;
     let mut report = Report::new(format!(
@@ -175,10 +176,10 @@ fn report(
         ),
     );
     report.set("emergency evictions", vault.status().emergencies);
-    hold(&mut report, options, home.trusted(&vault.status()), found);
-    report.grid = Some(grid(found));
+    add_goal_rows(&mut report, options, home.trusted(&vault.status()), measurements);
+    report.grid = Some(grid(measurements));
     report.notes.push(
-        "owed: scheduled evictions that were not done when the last request of the figure was answered; the next figure \
+        "pending: scheduled evictions that were not done when the last request of the figure was answered; the next figure \
          begins when they are"
             .into(),
     );
@@ -186,61 +187,63 @@ fn report(
 }
 
 /// The figures that something is asked of: the largest object for the fewest clients, and 64 KiB for the most.
-fn hold(
+fn add_goal_rows(
     report: &mut Report,
     options: &GatewayOptions,
     trusted: TrustedMemory,
-    found: &[(Cell, Measured, Measured)],
+    measurements: &[(Workload, Measurement, Measurement)],
 ) {
     let LinkSpeed { up, down, .. } = options.speed;
     let trusted = Some(trusted);
     let largest = options.sizes.iter().max().copied().unwrap_or(0);
     let fewest = options.clients.iter().min().copied().unwrap_or(0);
     let max = options.clients.iter().max().copied().unwrap_or(0);
-    for (cell, with, bare) in found.iter().filter(|(cell, ..)| cell.verb == Verb::Get) {
-        if (cell.size, cell.clients) == (largest, fewest) {
-            let ratios: Vec<f64> = with.seconds.iter().map(|time| time / bare.quantile(0.5)).collect();
-            let figure = format!("{}, against the bare time", cell.name());
-            report.row(figure, "×", Sample::of(&ratios), options.asked_get.map(Bound::AtMost), trusted);
+    for (workload, oram, baseline) in
+        measurements.iter().filter(|(workload, ..)| workload.operation == Operation::Get)
+    {
+        if (workload.size, workload.clients) == (largest, fewest) {
+            let ratios: Vec<f64> = oram.seconds.iter().map(|time| time / baseline.quantile(0.5)).collect();
+            let figure = format!("{}, against the bare time", workload.name());
+            report.row(figure, "×", Sample::of(&ratios), options.goal_get.map(Bound::AtMost), trusted);
             let figure = "  evictions owed when the last one was answered";
-            report.row(figure, "", Sample::once(with.owed as f64), None, None);
+            report.row(figure, "", Sample::once(oram.pending_evictions as f64), None, None);
         }
-        if (cell.size, cell.clients) == (64 << 10, max) {
-            let sixteenth = down.0.min(up.0) as f64 / 1e6 / SHARE;
-            let share = Sample::once(with.megabits / sixteenth);
-            let figure = format!("{}, against a sixteenth of the link", cell.name());
-            report.row(figure, "×", share, options.asked_share.map(Bound::AtLeast), trusted);
+        if (workload.size, workload.clients) == (64 << 10, max) {
+            let sixteenth = down.0.min(up.0) as f64 / 1e6 / LINK_SHARE;
+            let share = Sample::once(oram.megabits / sixteenth);
+            let figure = format!("{}, against a sixteenth of the link", workload.name());
+            report.row(figure, "×", share, options.goal_share.map(Bound::AtLeast), trusted);
         }
     }
 }
 
 /// Every figure, a row for each cell.
-fn grid(found: &[(Cell, Measured, Measured)]) -> Grid {
+fn grid(measurements: &[(Workload, Measurement, Measurement)]) -> Grid {
     let mut grid = Grid::new(&[
         "",
         "vault Mbit/s",
         "p50 ms",
         "p99 ms",
-        "owed",
+        "pending",
         "bare Mbit/s",
         "p50 ms",
         "p99 ms",
         "ratio of p50",
         "of throughput",
     ]);
-    for (cell, with, bare) in found {
+    for (workload, oram, baseline) in measurements {
         let figures = [
-            with.megabits,
-            1000.0 * with.quantile(0.5),
-            1000.0 * with.quantile(0.99),
-            with.owed as f64,
-            bare.megabits,
-            1000.0 * bare.quantile(0.5),
-            1000.0 * bare.quantile(0.99),
-            with.quantile(0.5) / bare.quantile(0.5),
-            bare.megabits / with.megabits,
+            oram.megabits,
+            1000.0 * oram.quantile(0.5),
+            1000.0 * oram.quantile(0.99),
+            oram.pending_evictions as f64,
+            baseline.megabits,
+            1000.0 * baseline.quantile(0.5),
+            1000.0 * baseline.quantile(0.99),
+            oram.quantile(0.5) / baseline.quantile(0.5),
+            baseline.megabits / oram.megabits,
         ];
-        grid.row(cell.name(), &figures);
+        grid.row(workload.name(), &figures);
     }
     grid
 }

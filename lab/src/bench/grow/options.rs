@@ -1,7 +1,7 @@
 //! The settings of the bench of sizes.
 
-use super::super::book;
-use super::super::report::SLACK;
+use super::super::reference_figures;
+use super::super::report::TOLERANCE;
 use super::super::service::VaultOptions;
 
 /// The settings of the bench.
@@ -18,14 +18,14 @@ pub struct GrowOptions {
     /// Crashes with a full journal, and as many with an empty one.
     pub crashes: usize,
     /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
-    pub asked_growth: Option<f64>,
+    pub goal_growth: Option<f64>,
     /// The bound on the processor's time of an opening of a vault of 2^17 blocks, or the largest, after a kill: over that of
     /// reading and opening the same bytes.
-    pub asked_opening: Option<f64>,
+    pub goal_opening: Option<f64>,
     /// Lines of the table as the book has them, for these sizes in this order.
-    pub book: &'static [book::BookLine],
+    pub reference: &'static [reference_figures::ReferenceFigure],
     /// True if a vault without enough memory or room on the disk is left out; it is tried otherwise.
-    pub leaves_out: bool,
+    pub skips_too_large: bool,
 }
 
 impl GrowOptions {
@@ -39,17 +39,17 @@ impl GrowOptions {
             trusted_share: 8,
             cycles: 2,
             crashes: 5,
-            asked_growth: Some(1.2),
-            asked_opening: Some(book::OPENING * SLACK),
-            book: book::GROW,
-            leaves_out: true,
+            goal_growth: Some(1.2),
+            goal_opening: Some(reference_figures::OPENING * TOLERANCE),
+            reference: reference_figures::GROW,
+            skips_too_large: true,
         }
     }
 
     /// The same with blocks of this size. The book has figures of one size only: those of others are held to none.
     pub fn with_blocks_of(mut self, bytes: u32) -> Self {
         if bytes != self.vault.block_bytes {
-            (self.vault.block_bytes, self.book, self.asked_opening) = (bytes, &[], None);
+            (self.vault.block_bytes, self.reference, self.goal_opening) = (bytes, &[], None);
         }
         self
     }

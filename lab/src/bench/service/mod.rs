@@ -16,7 +16,7 @@ use ameles_vault::{
     Call, Entropy, Host, SchemeParameters, Setup, Status, TreeTopPlace, TrustedDisk, Vault, VaultHeader,
     VaultParameters, VaultStore, draw_header,
 };
-pub(crate) use counted_disk::{CountedDisk, DiskReader, DiskUsage};
+pub(crate) use counted_disk::{CountedDisk, DiskUsage, DiskUsageReader};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{OsRng, RngCore, SeedableRng, TryRngCore};
 use std::fs::File;
@@ -111,8 +111,8 @@ pub(super) struct VaultFolder {
     folder: TempDir,
     header: VaultHeader,
     master: MasterKey,
-    database: DiskReader,
-    places: DiskReader,
+    database: DiskUsageReader,
+    places: DiskUsageReader,
     pub(super) ring: RingParameters,
 }
 
@@ -128,8 +128,8 @@ impl VaultFolder {
             folder: folder.map_err(BenchError::failed)?,
             header: draw_header(&mut Entropy::system(), options.parameters()?, None),
             master: MasterKey::draw(&mut OsRng.unwrap_err()),
-            database: DiskReader::default(),
-            places: DiskReader::default(),
+            database: DiskUsageReader::default(),
+            places: DiskUsageReader::default(),
             ring: options.ring()?,
         })
     }
@@ -165,11 +165,11 @@ impl VaultFolder {
 
     /// Seconds for reading so many bytes of the files of the trusted disk, and for opening as many that are sealed: what an
     /// opening of the vault cannot do without.
-    pub(super) fn read_and_open(&self, bytes: u64) -> Result<f64, BenchError> {
+    pub(super) fn baseline_opening_seconds(&self, bytes: u64) -> Result<f64, BenchError> {
         let (context, cipher) = ([0; 16], Cipher::default());
         let text = vec![7; PIECE];
         let sealed = blob::seal(&self.master, Purpose::ROWS, &context, cipher, Salt([1; 32]), &text);
-        let began = Instant::now();
+        let start = Instant::now();
         let mut left = bytes;
         let mut read = vec![0; PIECE];
         while left > 0 {
@@ -177,11 +177,11 @@ impl VaultFolder {
                 let mut file = File::open(self.path().join(name)).map_err(BenchError::failed)?;
                 while left > 0 {
                     let max = PIECE.min(usize::try_from(left).unwrap_or(PIECE));
-                    let got = file.read(&mut read[..max]).map_err(BenchError::failed)?;
-                    if got == 0 {
+                    let received = file.read(&mut read[..max]).map_err(BenchError::failed)?;
+                    if received == 0 {
                         break;
                     }
-                    left -= got as u64;
+                    left -= received as u64;
                 }
             }
         }
@@ -189,7 +189,7 @@ impl VaultFolder {
             let opened = blob::open(&self.master, Purpose::ROWS, &context, &sealed);
             std::hint::black_box(opened.map_err(BenchError::failed)?);
         }
-        Ok(began.elapsed().as_secs_f64())
+        Ok(start.elapsed().as_secs_f64())
     }
 
     /// Kills the process that has the vault open, as far as the trusted disk sees it.
@@ -259,10 +259,11 @@ impl VaultFolder {
             ),
         );
         if parameters.tree_top == TreeTopPlace::Disk {
-            let resident = bytes(parameters.resident_blocks() * u64::from(parameters.scheme.block_bytes()));
+            let resident_memory =
+                bytes(parameters.resident_blocks() * u64::from(parameters.scheme.block_bytes()));
             report.set(
                 "stash and tree top",
-                format!("on the trusted disk, at most {resident} of it in memory"),
+                format!("on the trusted disk, at most {resident_memory} of it in memory"),
             );
         }
         report.set("stored at most", bytes(parameters.stored_bytes()));
@@ -276,21 +277,21 @@ pub(super) async fn fill(vault: &Vault, filled: u64, progress: &dyn Progress) ->
         let blocks = first..filled.min(first + batch);
         let write = |block| Call::Write(BlockId(block), vec![block as u8; vault.block_bytes()].into());
         vault.access(blocks.map(write).collect()).await.map_err(BenchError::failed)?;
-        progress.at("filling", (first + batch).min(filled), filled);
+        progress.on_step("filling", (first + batch).min(filled), filled);
     }
     Ok(())
 }
 
 /// Uniform accesses to the blocks that were filled, half of them reads.
-pub(super) struct Uniform {
+pub(super) struct UniformLoad {
     random: ChaCha8Rng,
     filled: u64,
     block_bytes: usize,
 }
 
-impl Uniform {
+impl UniformLoad {
     pub(super) fn new(seed: u64, filled: u64, block_bytes: usize) -> Self {
-        Uniform { random: ChaCha8Rng::seed_from_u64(seed), filled, block_bytes }
+        UniformLoad { random: ChaCha8Rng::seed_from_u64(seed), filled, block_bytes }
     }
 
     pub(super) fn block(&mut self) -> BlockId {

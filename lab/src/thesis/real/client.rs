@@ -10,7 +10,7 @@ use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStoreExt, RetryConfig};
 
 /// A client of whole objects.
-pub(super) fn of_objects(endpoint: &str) -> Result<AmazonS3, ThesisError> {
+pub(super) fn object_client(endpoint: &str) -> Result<AmazonS3, ThesisError> {
     ameles_store::encrypt_with_ring();
     AmazonS3Builder::new()
         .with_endpoint(endpoint)
@@ -26,7 +26,7 @@ pub(super) fn of_objects(endpoint: &str) -> Result<AmazonS3, ThesisError> {
 }
 
 /// The store of a vault at the same server.
-pub(super) async fn of_vault(endpoint: &str, layout: Layout) -> Result<Objects, ThesisError> {
+pub(super) async fn vault_store(endpoint: &str, layout: Layout) -> Result<Objects, ThesisError> {
     let key = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let keys = [
         ("endpoint", endpoint),

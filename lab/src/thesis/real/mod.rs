@@ -1,10 +1,10 @@
 //! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of the
 //! thesis. Real bytes, sealed for real; beside it, the same job in virtual time.
 
-mod both;
 mod client;
-mod line;
-mod processor;
+mod cpu_time;
+mod emulated_link;
+mod real_and_virtual;
 mod run;
 mod server;
 mod table;
@@ -12,13 +12,13 @@ mod table;
 use super::error::ThesisError;
 use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
-use super::runs::job_of;
+use super::runs::workload_job;
 use super::trial::Trial;
-use super::{objects, plain, rings, schemes};
+use super::{object_layer, plain, ring_variants, schemes};
 use crate::bench::Progress;
 use crate::report::Section;
 use ameles_vault::SchemeParameters;
-use both::Both;
+use real_and_virtual::RealAndVirtual;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -37,29 +37,29 @@ const ROOM: u64 = 6;
 pub(super) fn sections(
     options: &Options,
     progress: &dyn Progress,
-    found: &mut dyn FnMut(Section),
+    on_section: &mut dyn FnMut(Section),
 ) -> Result<(), ThesisError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ThesisError::live)?;
     let named = if options.workloads.is_empty() { vec!["A".to_owned()] } else { options.workloads.clone() };
     for letter in &named {
-        let (letter, mut job) = job_of(options, letter)?;
+        let (letter, mut job) = workload_job(options, letter)?;
         if options.oram_bytes.is_none() {
             job.truncate(QUICK_STEPS);
         }
         let job = without_unused(&job);
         let trial = trial(options, &job);
         check_room(trial.oram_bytes)?;
-        let schemes = chosen(options)?;
+        let schemes = selected_schemes(options)?;
         let mut all = Vec::new();
         for (done, scheme) in schemes.iter().enumerate() {
-            progress.at(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
-            all.push(both(&runtime, scheme, &trial, options)?);
-            let mut so_far = table::of(&letter, &trial, &all);
-            so_far.say(format!("Interrupted. Not run: {}.", schemes[all.len()..].join(", ")));
-            progress.so_far(&so_far.text());
+            progress.on_step(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
+            all.push(run_both(&runtime, scheme, &trial, options)?);
+            let mut so_far = table::workload_section(&letter, &trial, &all);
+            so_far.add_text(format!("Interrupted. Not run: {}.", schemes[all.len()..].join(", ")));
+            progress.on_partial_report(&so_far.text());
         }
-        found(table::of(&letter, &trial, &all));
+        on_section(table::workload_section(&letter, &trial, &all));
     }
     Ok(())
 }
@@ -92,16 +92,16 @@ fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
         oram_bytes,
         block_bytes,
         model: options.model(),
-        operation: Duration::ZERO,
-        once: true,
+        application_time: Duration::ZERO,
+        is_single_run: true,
         seed: options.seed,
-        as_proxy: false,
-        objects: None,
+        has_proxy_slots: false,
+        recorded: None,
     }
 }
 
 /// The schemes that were asked for, after the baseline.
-fn chosen(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
+fn selected_schemes(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
     let find = |name: &String| {
         let unknown = || {
             let known = format!("{} in real time", SCHEMES.join(", "));
@@ -117,31 +117,33 @@ fn chosen(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
 }
 
 /// Runs a scheme in real time and in virtual time.
-fn both(
+fn run_both(
     runtime: &Runtime,
     scheme: &'static str,
     trial: &Trial<'_>,
     options: &Options,
-) -> Result<Both, ThesisError> {
-    let as_proxy = Trial { as_proxy: true, ..*trial };
-    let ring = || SchemeParameters::Ring(rings::for_the_bill(trial));
+) -> Result<RealAndVirtual, ThesisError> {
+    let proxy_trial = Trial { has_proxy_slots: true, ..*trial };
+    let ring = || SchemeParameters::Ring(ring_variants::parameters_for_bill(trial));
     let real = runtime.block_on(async {
         match (scheme, options.device) {
             ("none", _) => run::plain(trial, false).await,
-            ("blocks", _) => run::plain(&as_proxy, true).await,
-            ("path", _) => run::vault(trial, SchemeParameters::Path(schemes::quarter_path(trial)?)).await,
+            ("blocks", _) => run::plain(&proxy_trial, true).await,
+            ("path", _) => {
+                run::vault(trial, SchemeParameters::Path(schemes::quarter_path_parameters(trial)?)).await
+            }
             ("serve", Some(device)) => run::serve(trial, ring(), device).await,
             _ => run::vault(trial, ring()).await,
         }
     })?;
-    let computed = match scheme {
-        "none" => plain::objects(trial)?,
-        "blocks" => plain::blocks_one_by_one(&as_proxy)?,
-        "path" => schemes::path_planned(trial)?,
-        "serve" => objects::served(trial)?,
-        _ => rings::planned(trial)?,
+    let simulated = match scheme {
+        "none" => plain::whole_objects(trial)?,
+        "blocks" => plain::sequential_blocks(&proxy_trial)?,
+        "path" => schemes::planned_path(trial)?,
+        "serve" => object_layer::gateway_over_ring(trial)?,
+        _ => ring_variants::planned_ring(trial)?,
     };
-    Ok(Both { scheme, real, computed })
+    Ok(RealAndVirtual { scheme, real, simulated })
 }
 
 /// The same job without the objects that it does not touch, one step after the other.
@@ -153,7 +155,7 @@ fn without_unused(job: &Job) -> Job {
         if number == next {
             sizes.push(job.sizes[step.object]);
         }
-        (step.object, step.beside) = (number, false);
+        (step.object, step.is_concurrent) = (number, false);
     }
     // Time is taken from the first step on.
     Job { sizes, steps, ..Job::default() }

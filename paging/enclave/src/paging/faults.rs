@@ -64,9 +64,9 @@ pub(crate) struct Enclave {
 }
 
 /// Ties the platform to a processor.
-pub(crate) struct On<P>(pub(crate) Enclave, pub(crate) core::marker::PhantomData<P>);
+pub(crate) struct PlatformOn<P>(pub(crate) Enclave, pub(crate) core::marker::PhantomData<P>);
 
-impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
+impl<M: SharedMemory, P: Processor + 'static> Platform<M> for PlatformOn<P> {
     type Built = Built<P>;
 
     fn threads(&self) -> usize {
@@ -79,7 +79,7 @@ impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
             None => pages,
         };
         match self.0.workers {
-            Some(workers) => pages.with_crew(workers),
+            Some(workers) => pages.with_workers(workers),
             None => pages,
         }
     }

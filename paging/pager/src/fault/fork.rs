@@ -14,10 +14,10 @@ use ameles_core::types::BlockId;
 use core::error::Error;
 
 /// Pages that may be brought in between the last look at the scheme and the fork.
-pub(crate) const MAX_BETWEEN: usize = 64;
+pub(crate) const MAX_FAULTS_BEFORE_FORK: usize = 64;
 
 /// The pages that the scheme holds, for whoever copies them.
-pub(crate) struct Stored {
+pub(crate) struct StoredPages {
     /// The pages whose contents only the scheme has.
     pub(crate) pages: Vec<u32>,
     /// Accesses that copying takes, at least as many. Public.
@@ -31,17 +31,17 @@ pub(crate) struct ResidentState {
 }
 
 impl<O: Oram> FaultPath<O> {
-    /// Gets ready to serve up to [`MAX_BETWEEN`] faults without an eviction and without allocating. The contents of
+    /// Gets ready to serve up to [`MAX_FAULTS_BEFORE_FORK`] faults without an eviction and without allocating. The contents of
     /// the scheme change no more until then.
-    pub(crate) fn begin_fork<F: Frames>(&mut self, frames: &mut F) -> Outcome<Stored, O, F::Error> {
+    pub(crate) fn begin_fork<F: Frames>(&mut self, frames: &mut F) -> Outcome<StoredPages, O, F::Error> {
         self.unless_failed(|path| {
             if !path.resident.has_spare() {
                 // Under a second chance the frames are all in use. One goes, as it would at the next fault.
-                path.evict_one_more(frames)?;
+                path.evict_extra(frames)?;
             }
-            path.resident.reserve(MAX_BETWEEN);
+            path.resident.reserve(MAX_FAULTS_BEFORE_FORK);
             let accesses = path.writes.min(path.resident.pages());
-            Ok(Stored { pages: path.resident.stored(), accesses })
+            Ok(StoredPages { pages: path.resident.stored(), accesses })
         })
     }
 
@@ -52,17 +52,21 @@ impl<O: Oram> FaultPath<O> {
     }
 
     /// Serves a fault without an eviction, after [`begin_fork`](Self::begin_fork).
-    pub(crate) fn fault_between<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
+    pub(crate) fn fault_before_fork<F: Frames>(
+        &mut self,
+        page: u64,
+        frames: &mut F,
+    ) -> Outcome<(), O, F::Error> {
         if page >= self.resident.pages() {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
         }
         self.unless_failed(|path| match path.resident.place(page) {
-            Residence::Absent => path.bring_in_between(page, frames),
+            Residence::Absent => path.page_in_before_fork(page, frames),
             Residence::Unmapped => {
                 let frame = path.resident.frame_of(page).expect("an unmapped page has a frame");
                 frames.put(frame, page).map_err(FaultError::Frames)?;
                 path.resident.on_remapped(page);
-                path.resident.is_spare(frame);
+                path.resident.add_spare(frame);
                 path.counters.soft_faults += 1;
                 Ok(())
             }
@@ -70,7 +74,7 @@ impl<O: Oram> FaultPath<O> {
         })
     }
 
-    fn bring_in_between<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
+    fn page_in_before_fork<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
         let frame = self.resident.take_spare().expect("a frame was made spare");
         frames.prepare(frame).map_err(FaultError::Frames)?;
         self.access(Access::Read(BlockId(page), frames.bytes(frame)))?;
@@ -79,8 +83,8 @@ impl<O: Oram> FaultPath<O> {
         }
         frames.put(frame, page).map_err(FaultError::Frames)?;
         self.resident.on_mapped(page);
-        self.resident.is_spare(frame);
-        self.counters.held_pages += u64::from(self.resident.begins_to_hold(page));
+        self.resident.add_spare(frame);
+        self.counters.held_pages += u64::from(self.resident.mark_held(page));
         self.counters.max_held_pages = self.counters.max_held_pages.max(self.counters.held_pages);
         self.counters.faults += 1;
         Ok(())
@@ -97,19 +101,19 @@ impl<O: Oram> FaultPath<O> {
     }
 
     /// Hands its books over, for those of another fault path.
-    pub(crate) fn exchange(&mut self, books: ResidentState) -> ResidentState {
-        let held_pages = core::mem::replace(&mut self.counters.held_pages, books.held_pages);
+    pub(crate) fn exchange(&mut self, state: ResidentState) -> ResidentState {
+        let held_pages = core::mem::replace(&mut self.counters.held_pages, state.held_pages);
         self.counters.max_held_pages = self.counters.held_pages;
-        ResidentState { resident: core::mem::replace(&mut self.resident, books.resident), held_pages }
+        ResidentState { resident: core::mem::replace(&mut self.resident, state.resident), held_pages }
     }
 
     /// Empty books of as many pages.
-    pub(crate) fn no_books(&self) -> ResidentState {
-        ResidentState { resident: self.resident.none(), held_pages: 0 }
+    pub(crate) fn empty_state(&self) -> ResidentState {
+        ResidentState { resident: self.resident.empty_like(), held_pages: 0 }
     }
 
     /// Notes which pages the scheme was given, in books that were another's.
-    pub(crate) fn only_stored(&mut self, stored: &[u32]) {
-        self.resident.only_stored(stored);
+    pub(crate) fn set_stored(&mut self, stored: &[u32]) {
+        self.resident.set_stored(stored);
     }
 }

@@ -4,7 +4,7 @@ use core::error::Error;
 
 /// The outcome of taking a page out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum TakeOutcome {
     /// Its contents are in the frame.
     Out,
     /// Somebody else holds on to it (a device, say), and it is where it was.
@@ -25,7 +25,7 @@ pub trait Frames {
     ///
     /// # Errors
     /// The platform's.
-    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Self::Error>;
+    fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, Self::Error>;
 
     /// Gives an empty frame memory, which holds zeros.
     ///
@@ -95,7 +95,7 @@ pub trait Frames {
 
     /// True if a page of zeros that goes out counts as one that was given up: it takes no room of the region then, if
     /// room is short.
-    fn notes_zeros(&self) -> bool {
+    fn tracks_zero_pages(&self) -> bool {
         false
     }
 

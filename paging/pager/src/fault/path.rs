@@ -3,7 +3,7 @@
 //! **What the watcher of the untrusted memory sees.** Every fault is one read of the scheme, and once as many pages are
 //! resident as may be, one write before it: of a clean page as of a dirty one, and also at the first touch of a page.
 //! Where a platform allows more pages while none can be taken out (all are held for direct I/O, say), such a fault
-//! writes none, and a later one two. Where the number of resident pages follows the program's size (`follow`), a fault
+//! writes none, and a later one two. Where the number of resident pages follows the program's size (`enable_growth`), a fault
 //! that need not write a page for it writes zeros, as another page: so the number shows in nothing but how many faults
 //! there are, and in the time of those, for no page is taken out. [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they
 //! change trusted bookkeeping only. So the number and the time of the faults show, and what the scheme says that reads
@@ -14,11 +14,11 @@
 
 use super::counters::Counters;
 use super::error::{FaultError, FaultPathError};
-use super::frames::{Frames, Taken};
+use super::frames::{Frames, TakeOutcome};
 use super::policy::Policy;
 use super::poll_now::poll_now;
 use super::resident::{Residence, Resident};
-use super::reuse::Reuse;
+use super::reuse::ReuseEstimator;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::types::BlockId;
 use core::error::Error;
@@ -33,9 +33,9 @@ pub enum Served {
     /// The page was brought in through the scheme.
     PagedIn,
     /// The page had its second chance and used it.
-    BroughtBack,
+    Remapped,
     /// The page was there already: another thread's fault had brought it.
-    WasThere,
+    AlreadyMapped,
 }
 
 /// A scheme, and which of its pages are resident.
@@ -45,7 +45,7 @@ pub struct FaultPath<O> {
     pub(super) counters: Counters,
     /// Pages that the scheme was given so far.
     pub(super) writes: u64,
-    reuse: Option<Reuse>,
+    reuse: Option<ReuseEstimator>,
     failed: bool,
 }
 
@@ -66,21 +66,21 @@ impl<O: Oram> FaultPath<O> {
 
     /// Lets twice as many pages be resident whenever more than four times as many hold something.
     #[cfg(feature = "linux")]
-    pub(crate) fn follow(&mut self) {
-        self.resident.follow();
-        self.counters.max_resident = self.resident.follow_held(0);
+    pub(crate) fn enable_growth(&mut self) {
+        self.resident.enable_growth();
+        self.counters.max_resident = self.resident.grow_for(0);
     }
 
     /// Estimates from now on how many resident pages would halve the faults.
     #[cfg(feature = "linux")]
-    pub(crate) fn estimate(&mut self) {
-        self.reuse = Some(Reuse::new(self.resident.pages()));
+    pub(crate) fn enable_estimate(&mut self) {
+        self.reuse = Some(ReuseEstimator::new(self.resident.pages()));
     }
 
     /// The number of resident pages that would have halved the faults since then, or fewer, if any would have.
     #[cfg(feature = "linux")]
-    pub(crate) fn halving(&self) -> Option<u64> {
-        self.reuse.as_ref()?.halving()
+    pub(crate) fn resident_for_half_the_faults(&self) -> Option<u64> {
+        self.reuse.as_ref()?.resident_for_half_the_faults()
     }
 
     /// The scheme.
@@ -119,12 +119,12 @@ impl<O: Oram> FaultPath<O> {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
         }
         self.unless_failed(|path| match path.resident.place(page) {
-            Residence::Absent => path.bring_in(page, frames),
-            Residence::Unmapped => path.bring_back(page, frames),
+            Residence::Absent => path.page_in(page, frames),
+            Residence::Unmapped => path.remap(page, frames),
             Residence::Mapped => {
                 path.counters.repeated += 1;
                 frames.confirm(page).map_err(FaultError::Frames)?;
-                Ok(Served::WasThere)
+                Ok(Served::AlreadyMapped)
             }
         })
     }
@@ -139,7 +139,7 @@ impl<O: Oram> FaultPath<O> {
         }
         self.unless_failed(|path| {
             for page in pages {
-                path.counters.held_pages -= u64::from(path.resident.ends_to_hold(page));
+                path.counters.held_pages -= u64::from(path.resident.unmark_held(page));
                 match path.resident.place(page) {
                     Residence::Absent => path.resident.discard(page),
                     Residence::Mapped => frames.clear(page).map_err(FaultError::Frames)?,
@@ -203,15 +203,15 @@ impl<O: Oram> FaultPath<O> {
         outcome
     }
 
-    fn bring_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    fn page_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
         let begin = frames.now();
-        let more = if self.resident.exceeds() { self.evict_one_more(frames)? } else { 0 };
+        let more = if self.resident.is_over_limit() { self.evict_extra(frames)? } else { 0 };
         let (frame, victim) = self.make_room(frames)?;
         let taken = frames.now();
         if let Some(victim) = victim {
             self.evict(victim, frame, frames)?;
             frames.renew(frame);
-        } else if let Some(other) = self.resident.instead() {
+        } else if let Some(other) = self.resident.dummy_victim() {
             self.counters.evictions += 1;
             // What the scheme has of a page in sight does not matter.
             self.write(other, frames.bytes(frame))?;
@@ -224,15 +224,15 @@ impl<O: Oram> FaultPath<O> {
         let read = frames.now();
         frames.put(frame, page).map_err(FaultError::Frames)?;
         self.resident.on_mapped(page);
-        self.unmap_too_many(frame, frames)?;
+        self.unmap_excess(frame, frames)?;
         let end = frames.now();
 
         let counters = &mut self.counters;
-        counters.held_pages += u64::from(self.resident.begins_to_hold(page));
+        counters.held_pages += u64::from(self.resident.mark_held(page));
         counters.max_held_pages = counters.max_held_pages.max(counters.held_pages);
-        counters.max_resident = self.resident.follow_held(counters.held_pages);
+        counters.max_resident = self.resident.grow_for(counters.held_pages);
         if let Some(reuse) = &mut self.reuse {
-            reuse.page_comes(page, self.resident.max());
+            reuse.on_paged_in(page, self.resident.max());
         }
         counters.faults += 1;
         counters.total_nanos += end.saturating_sub(begin);
@@ -242,13 +242,13 @@ impl<O: Oram> FaultPath<O> {
         Ok(Served::PagedIn)
     }
 
-    fn bring_back<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    fn remap<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
         let frame = self.resident.frame_of(page).expect("an unmapped page has a frame");
         frames.put(frame, page).map_err(FaultError::Frames)?;
         self.resident.on_remapped(page);
-        self.unmap_too_many(frame, frames)?;
+        self.unmap_excess(frame, frames)?;
         self.counters.soft_faults += 1;
-        Ok(Served::BroughtBack)
+        Ok(Served::Remapped)
     }
 
     /// A frame with memory for the page that comes, and who was in it and must be written first.
@@ -266,7 +266,7 @@ impl<O: Oram> FaultPath<O> {
         let frame = self.resident.take_spare().expect("the frame is empty between two faults");
         let victim = self.take_oldest(frame, frames)?;
         match victim {
-            Some(_) => self.resident.oldest_left(),
+            Some(_) => self.resident.remove_oldest_mapped(),
             // They are held for a system call that may need this page too, and ends only when it has it.
             None if frames.may_exceed() => frames.prepare(frame).map_err(FaultError::Frames)?,
             None => return Err(FaultError::AllBusy { resident: self.resident.len() }),
@@ -277,18 +277,18 @@ impl<O: Oram> FaultPath<O> {
     fn evict<F: Frames>(&mut self, victim: u64, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
         self.counters.evictions += 1;
         if let Some(reuse) = &mut self.reuse {
-            reuse.page_goes(victim);
+            reuse.on_evicted(victim);
         }
-        let notes_zeros = frames.notes_zeros();
+        let tracks_zero_pages = frames.tracks_zero_pages();
         let page = frames.bytes(frame);
         self.write(victim, page)?;
-        if !notes_zeros {
+        if !tracks_zero_pages {
             return Ok(());
         }
         let zeros = is_zero(page);
-        self.resident.goes_as_zeros(victim, zeros);
+        self.resident.set_zero(victim, zeros);
         // By now it may hold something again, if it was given up while it was in sight.
-        self.counters.held_pages += u64::from(self.resident.begins_to_hold(victim));
+        self.counters.held_pages += u64::from(self.resident.mark_held(victim));
         self.counters.max_held_pages = self.counters.max_held_pages.max(self.counters.held_pages);
         Ok(())
     }
@@ -297,13 +297,13 @@ impl<O: Oram> FaultPath<O> {
     pub(super) fn write<F: Error>(&mut self, page: u64, from: &[u8]) -> Outcome<(), O, F> {
         self.access(Access::Write(BlockId(page), from))?;
         self.writes += 1;
-        self.resident.is_stored(page);
+        self.resident.mark_stored(page);
         Ok(())
     }
 
     /// Brings the number of resident pages nearer to what was asked for, if one of them can be taken out. The time of
     /// its write.
-    pub(super) fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<u64, O, F::Error> {
+    pub(super) fn evict_extra<F: Frames>(&mut self, frames: &mut F) -> Outcome<u64, O, F::Error> {
         let mut nanos = 0;
         let (frame, victim) = match self.resident.take_oldest_unmapped() {
             Some((victim, frame)) => (frame, Some(victim)),
@@ -311,7 +311,7 @@ impl<O: Oram> FaultPath<O> {
                 let frame = self.resident.take_spare().expect("a frame is empty between two faults");
                 let victim = self.take_oldest(frame, frames)?;
                 if victim.is_some() {
-                    self.resident.oldest_left();
+                    self.resident.remove_oldest_mapped();
                 }
                 (frame, victim)
             }
@@ -322,19 +322,19 @@ impl<O: Oram> FaultPath<O> {
             nanos = frames.now().saturating_sub(begin);
             frames.release(frame);
         }
-        self.resident.is_spare(frame);
+        self.resident.add_spare(frame);
         Ok(nanos)
     }
 
     /// The page that came in has left its frame. If now more are in sight than should be, the oldest goes there.
-    fn unmap_too_many<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
+    fn unmap_excess<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
         if self.resident.has_second_chance()
             && self.resident.has_too_many_mapped()
             && self.take_oldest(frame, frames)?.is_some()
         {
-            self.resident.oldest_unmapped(frame);
+            self.resident.unmap_oldest(frame);
         } else {
-            self.resident.is_spare(frame);
+            self.resident.add_spare(frame);
         }
         Ok(())
     }
@@ -353,8 +353,8 @@ impl<O: Oram> FaultPath<O> {
                 break;
             };
             match frames.take(oldest, frame).map_err(FaultError::Frames)? {
-                Taken::Out => return Ok(Some(oldest)),
-                Taken::Busy => self.resident.pin_oldest(),
+                TakeOutcome::Out => return Ok(Some(oldest)),
+                TakeOutcome::Busy => self.resident.pin_oldest(),
             }
         }
         // Where no more may be resident, one of these must go.
@@ -376,11 +376,11 @@ impl<O: Oram> FaultPath<O> {
         frame: usize,
         frames: &mut F,
     ) -> Outcome<bool, O, F::Error> {
-        let is_out = frames.take(page, frame).map_err(FaultError::Frames)? == Taken::Out;
+        let is_out = frames.take(page, frame).map_err(FaultError::Frames)? == TakeOutcome::Out;
         if is_out {
-            self.resident.is_pinned_no_more();
+            self.resident.on_unpinned();
         } else {
-            self.resident.stays_pinned();
+            self.resident.on_still_pinned();
         }
         Ok(is_out)
     }

@@ -27,10 +27,10 @@ const STORED: u8 = 0b1_0000;
 const ZERO: u8 = 0b10_0000;
 
 /// Pages that hold something, for each that may be resident, before twice as many may be.
-const FOLLOWED: u64 = 4;
+const MAX_HELD_PER_RESIDENT: u64 = 4;
 
 /// Evictions between two looks at a page that was pinned.
-const PINNED_EVERY: u32 = 8;
+const EVICTIONS_PER_PINNED_RETRY: u32 = 8;
 
 /// A byte a page, and three queues. Nothing grows after construction, but while more pages are resident than should be.
 pub(super) struct Resident {
@@ -42,7 +42,7 @@ pub(super) struct Resident {
     /// Pages in sight that could not go when it was their turn; the one that is looked at next is the first.
     pinned: VecDeque<u32>,
     /// Evictions until the next look at a pinned page.
-    until_look: u32,
+    evictions_until_retry: u32,
     /// Those out of sight with their frames, the oldest first.
     unmapped: VecDeque<(u32, usize)>,
     max_mapped: usize,
@@ -52,7 +52,7 @@ pub(super) struct Resident {
     /// True if the number of resident pages follows the number of those that hold something.
     follows: bool,
     /// True once as many were resident as might be.
-    was_full: bool,
+    has_been_full: bool,
 }
 
 impl Resident {
@@ -77,13 +77,13 @@ impl Resident {
             // A page comes in before the one that is then too many goes out.
             mapped: VecDeque::with_capacity(resident + 1),
             pinned: VecDeque::with_capacity(resident + 1),
-            until_look: 0,
+            evictions_until_retry: 0,
             unmapped: VecDeque::with_capacity(unmapped + 1),
             max_mapped,
             max_unmapped: unmapped,
             spare: (0..frames(policy)).rev().collect(),
             follows: false,
-            was_full: false,
+            has_been_full: false,
         })
     }
 
@@ -104,25 +104,25 @@ impl Resident {
 
     pub(super) fn is_full(&mut self) -> bool {
         let full = self.len() >= self.max();
-        self.was_full |= full;
+        self.has_been_full |= full;
         full
     }
 
     /// Lets the number of resident pages follow the number of those that hold something.
     #[cfg(feature = "linux")]
-    pub(super) fn follow(&mut self) {
+    pub(super) fn enable_growth(&mut self) {
         self.follows = true;
         // Nothing grows later.
         self.mapped.reserve(self.pages.len() + 1 - self.mapped.len());
     }
 
     /// Lets twice as many be resident, if so many hold something. The number that may be; 0 if it is fixed.
-    pub(super) fn follow_held(&mut self, held_pages: u64) -> u64 {
+    pub(super) fn grow_for(&mut self, held_pages: u64) -> u64 {
         if !self.follows {
             return 0;
         }
         let max = self.max_mapped + self.max_unmapped;
-        if held_pages > FOLLOWED * max as u64 {
+        if held_pages > MAX_HELD_PER_RESIDENT * max as u64 {
             self.max_mapped = (2 * max).min(self.pages.len()) - self.max_unmapped;
         }
         (self.max_mapped + self.max_unmapped) as u64
@@ -130,12 +130,12 @@ impl Resident {
 
     /// A page in sight to be written in the place of one that goes, where there is room only because more may be
     /// resident than before: each fault writes one page from the first that wrote one.
-    pub(super) fn instead(&self) -> Option<u64> {
-        if self.follows && self.was_full { self.mapped().next() } else { None }
+    pub(super) fn dummy_victim(&self) -> Option<u64> {
+        if self.follows && self.has_been_full { self.mapped().next() } else { None }
     }
 
     /// Tells whether more are resident than should be.
-    pub(super) fn exceeds(&self) -> bool {
+    pub(super) fn is_over_limit(&self) -> bool {
         self.len() > self.max()
     }
 
@@ -187,8 +187,8 @@ impl Resident {
 
     /// The pinned page to look at before the oldest, if that is due: now and then, and as long as they can go.
     pub(super) fn due_pinned(&mut self) -> Option<u64> {
-        let due = self.until_look == 0;
-        self.until_look = self.until_look.saturating_sub(1);
+        let due = self.evictions_until_retry == 0;
+        self.evictions_until_retry = self.evictions_until_retry.saturating_sub(1);
         if due { self.next_pinned() } else { None }
     }
 
@@ -198,28 +198,28 @@ impl Resident {
     }
 
     /// The pinned page cannot go yet.
-    pub(super) fn stays_pinned(&mut self) {
+    pub(super) fn on_still_pinned(&mut self) {
         self.pinned.rotate_left(1);
-        self.until_look = PINNED_EVERY - 1;
+        self.evictions_until_retry = EVICTIONS_PER_PINNED_RETRY - 1;
     }
 
     /// The pinned page goes, as the oldest would.
-    pub(super) fn is_pinned_no_more(&mut self) {
+    pub(super) fn on_unpinned(&mut self) {
         if let Some(page) = self.pinned.pop_front() {
             self.mapped.push_front(page);
         }
-        self.until_look = 0;
+        self.evictions_until_retry = 0;
     }
 
     /// The oldest in sight went behind the scheme.
-    pub(super) fn oldest_left(&mut self) {
+    pub(super) fn remove_oldest_mapped(&mut self) {
         if let Some(page) = self.mapped.pop_front() {
             self.set_place(page, 0);
         }
     }
 
     /// The oldest in sight went into a frame.
-    pub(super) fn oldest_unmapped(&mut self, frame: usize) {
+    pub(super) fn unmap_oldest(&mut self, frame: usize) {
         if let Some(page) = self.mapped.pop_front() {
             self.set_place(page, UNMAPPED);
             self.unmapped.push_back((page, frame));
@@ -253,7 +253,7 @@ impl Resident {
         self.spare.pop()
     }
 
-    pub(super) fn is_spare(&mut self, frame: usize) {
+    pub(super) fn add_spare(&mut self, frame: usize) {
         self.spare.push(frame);
     }
 
@@ -271,7 +271,7 @@ impl Resident {
     }
 
     /// Tells whether the page held nothing before; it holds something from now on.
-    pub(super) fn begins_to_hold(&mut self, page: u64) -> bool {
+    pub(super) fn mark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let begins = *state & HELD == 0;
         *state |= HELD;
@@ -279,7 +279,7 @@ impl Resident {
     }
 
     /// Tells whether the page held something; it does so no more.
-    pub(super) fn ends_to_hold(&mut self, page: u64) -> bool {
+    pub(super) fn unmark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let ends = *state & HELD != 0;
         *state &= !HELD;
@@ -294,13 +294,13 @@ impl Resident {
     }
 
     /// The page goes. It is all zeros, or it is not.
-    pub(super) fn goes_as_zeros(&mut self, page: u64, zeros: bool) {
+    pub(super) fn set_zero(&mut self, page: u64, zeros: bool) {
         let state = &mut self.pages[page as usize];
         *state = *state & !ZERO | if zeros { ZERO } else { 0 };
     }
 
     /// The scheme was given the page.
-    pub(super) fn is_stored(&mut self, page: u64) {
+    pub(super) fn mark_stored(&mut self, page: u64) {
         self.pages[page as usize] |= STORED;
     }
 
@@ -322,21 +322,21 @@ impl Resident {
 #[cfg(feature = "linux")]
 impl Resident {
     /// The same of no pages.
-    pub(super) fn none(&self) -> Self {
-        let Resident { max_mapped, max_unmapped, follows, was_full, .. } = *self;
+    pub(super) fn empty_like(&self) -> Self {
+        let Resident { max_mapped, max_unmapped, follows, has_been_full, .. } = *self;
         let (mapped, pinned, unmapped) = Default::default();
-        let (pages, spare, until_look) = Default::default();
+        let (pages, spare, evictions_until_retry) = Default::default();
         Resident {
             pages,
             mapped,
             pinned,
-            until_look,
+            evictions_until_retry,
             unmapped,
             max_mapped,
             max_unmapped,
             spare,
             follows,
-            was_full,
+            has_been_full,
         }
     }
 
@@ -347,9 +347,9 @@ impl Resident {
     }
 
     /// Another scheme has taken the place of the one that was, and was given these pages.
-    pub(super) fn only_stored(&mut self, stored: &[u32]) {
+    pub(super) fn set_stored(&mut self, stored: &[u32]) {
         self.pages.iter_mut().for_each(|state| *state &= !STORED);
-        stored.iter().for_each(|page| self.is_stored(u64::from(*page)));
+        stored.iter().for_each(|page| self.mark_stored(u64::from(*page)));
     }
 
     /// Makes room for more pages in sight than there should be: as long as they are no more, nothing is allocated.

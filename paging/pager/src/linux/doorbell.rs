@@ -15,20 +15,20 @@ static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 /// The page. It is absent until it is answered.
 pub(super) struct Doorbell {
     page: PrivateMapping,
-    rung: AtomicBool,
+    stop_requested: AtomicBool,
     /// True once the thread that rang has been let go on.
-    passed: AtomicBool,
+    ringer_resumed: AtomicBool,
     /// Somebody waits for one answer, and takes the page out again.
-    knocked: AtomicBool,
+    wake_requested: AtomicBool,
 }
 
 /// The reason why the page was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum TouchCause {
     /// Somebody rang.
-    Rung,
+    StopRequested,
     /// Somebody looked through all memory of the process.
-    Chance,
+    Other,
 }
 
 impl Doorbell {
@@ -39,24 +39,24 @@ impl Doorbell {
         uffd.register(page.first() as usize, PAGE_BYTES)?;
         Ok(Doorbell {
             page,
-            rung: AtomicBool::new(false),
-            passed: AtomicBool::new(false),
-            knocked: AtomicBool::new(false),
+            stop_requested: AtomicBool::new(false),
+            ringer_resumed: AtomicBool::new(false),
+            wake_requested: AtomicBool::new(false),
         })
     }
 
     /// Returns when the thread that reads faults has answered.
-    pub(super) fn ring(&self) {
-        self.rung.store(true, Ordering::SeqCst);
+    pub(super) fn ring_to_stop(&self) {
+        self.stop_requested.store(true, Ordering::SeqCst);
         self.touch();
-        self.passed.store(true, Ordering::SeqCst);
+        self.ringer_resumed.store(true, Ordering::SeqCst);
     }
 
     /// The same without an end: whoever reads faults looks around. One thread at a time.
-    pub(super) fn knock(&self) {
-        self.knocked.store(true, Ordering::SeqCst);
+    pub(super) fn ring_once(&self) {
+        self.wake_requested.store(true, Ordering::SeqCst);
         self.touch();
-        self.take_out();
+        self.unmap_page();
     }
 
     fn touch(&self) {
@@ -65,7 +65,7 @@ impl Doorbell {
     }
 
     /// The next touch has to be told of again.
-    fn take_out(&self) {
+    fn unmap_page(&self) {
         // A page that is locked could not go.
         self.page.unlock();
         // SAFETY: the page is ours, and holds nothing.
@@ -81,24 +81,24 @@ impl Doorbell {
     }
 
     /// Lets whoever touches it go on.
-    pub(super) fn answer(&self, uffd: &Userfaultfd) -> Answer {
+    pub(super) fn on_touch(&self, uffd: &Userfaultfd) -> TouchCause {
         loop {
-            self.put_in(uffd);
-            if self.rung.load(Ordering::SeqCst) {
+            self.map_page(uffd);
+            if self.stop_requested.load(Ordering::SeqCst) {
                 // The last answer that this thread gives: whoever rang must not wait when it has ended.
-                while !self.passed.load(Ordering::SeqCst) {
-                    self.put_in(uffd);
+                while !self.ringer_resumed.load(Ordering::SeqCst) {
+                    self.map_page(uffd);
                     std::thread::yield_now();
                 }
-                return Answer::Rung;
+                return TouchCause::StopRequested;
             }
-            if self.knocked.swap(false, Ordering::SeqCst) {
-                return Answer::Chance;
+            if self.wake_requested.swap(false, Ordering::SeqCst) {
+                return TouchCause::Other;
             }
-            self.take_out();
+            self.unmap_page();
             // Somebody who rings in between may have met the page, or wait for it: it is put in once more.
-            if !self.rung.load(Ordering::SeqCst) {
-                return Answer::Chance;
+            if !self.stop_requested.load(Ordering::SeqCst) {
+                return TouchCause::Other;
             }
         }
     }
@@ -106,7 +106,7 @@ impl Doorbell {
 
 impl Doorbell {
     /// Puts the page in, and wakes whoever waits for it.
-    fn put_in(&self, uffd: &Userfaultfd) {
+    fn map_page(&self, uffd: &Userfaultfd) {
         let page = self.page.first() as usize;
         loop {
             // SAFETY: nobody but those who wait uses the page.
@@ -151,19 +151,19 @@ mod tests {
                 while answered.load(Ordering::SeqCst) < 2 {
                     thread::yield_now();
                 }
-                doorbell.ring();
+                doorbell.ring_to_stop();
             });
-            while answers.last() != Some(&Answer::Rung) {
+            while answers.last() != Some(&TouchCause::StopRequested) {
                 for fault in uffd.faults().expect("a fault") {
                     assert!(doorbell.is_at(fault.address));
-                    answers.push(doorbell.answer(&uffd));
+                    answers.push(doorbell.on_touch(&uffd));
                     answered.store(answers.len(), Ordering::SeqCst);
                 }
             }
         });
         // A thread that is woken late finds the page gone again, and is answered once more.
         let (last, before) = answers.split_last().expect("there are answers");
-        assert_eq!(*last, Answer::Rung);
-        assert!(before.len() >= 2 && before.iter().all(|answer| *answer == Answer::Chance), "{answers:?}");
+        assert_eq!(*last, TouchCause::StopRequested);
+        assert!(before.len() >= 2 && before.iter().all(|answer| *answer == TouchCause::Other), "{answers:?}");
     }
 }

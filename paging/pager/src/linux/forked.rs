@@ -2,15 +2,15 @@
 //! pages its own, for the kernel moves no page that two processes share.
 #![allow(unsafe_code, reason = "advice on memory and touches of it; each block says why it is sound")]
 
-use super::faults::Faults;
-use super::inner::Inner;
+use super::dyn_fault_path::DynFaultPath;
 use super::pages::Pages;
+use super::paging_state::PagingState;
 use super::userfaultfd::Userfaultfd;
 use crate::access::Access;
 use crate::error::UserfaultfdError;
 use crate::extents::PageMapping;
-use crate::failure::{Failure, end};
-use crate::fault::fork::MAX_BETWEEN;
+use crate::failure::{Failure, abort_with};
+use crate::fault::fork::MAX_FAULTS_BEFORE_FORK;
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockFlags};
@@ -23,33 +23,33 @@ use zeroize::Zeroize;
 /// The C library touches a few pages between the last handler before `fork` and the call itself.
 #[derive(Debug, thiserror::Error)]
 #[error("a thread that forks has touched more pages on its way than there is room for")]
-struct TooMany;
+struct TooManyFaults;
 
-impl Inner {
+impl PagingState {
     /// Serves a fault without an eviction and without waking anybody. `None` if no page stands there.
-    pub(super) fn fault_between(&mut self, address: usize) -> Option<Result<(), Failure>> {
+    pub(super) fn fault_before_fork(&mut self, address: usize) -> Option<Result<(), Failure>> {
         let page = self.page_at(address)?;
-        if !self.faults.is_mapped(page) {
-            self.between += 1;
-            if self.between > MAX_BETWEEN {
-                end(&TooMany);
+        if !self.fault_path.is_mapped(page) {
+            self.faults_before_fork += 1;
+            if self.faults_before_fork > MAX_FAULTS_BEFORE_FORK {
+                abort_with(&TooManyFaults);
             }
         }
-        let served = self.pages.without_waking(|pages| self.faults.fault_between(page, pages));
+        let served = self.pages.without_waking(|pages| self.fault_path.fault_before_fork(page, pages));
         Some(served.map_err(|error| Failure { page, error }))
     }
 
     /// The addresses of the resident pages that the kernel is to move.
-    pub(crate) fn resident_places(&self) -> Vec<usize> {
-        let place = |page| self.pages.extents.place_of(page);
+    pub(crate) fn resident_addresses(&self) -> Vec<usize> {
+        let place = |page| self.pages.extents.mapping_of(page);
         let moves = |place: &PageMapping| place.access == Access::READ_WRITE;
-        self.faults.mapped().into_iter().filter_map(place).filter(moves).map(|place| place.at).collect()
+        self.fault_path.mapped().into_iter().filter_map(place).filter(moves).map(|place| place.at).collect()
     }
 }
 
 /// Makes a page this process's alone, if it is shared with a child or parent: a store does that, and this one changes
 /// nothing.
-pub(crate) fn own(at: usize) {
+pub(crate) fn unshare_page(at: usize) {
     // SAFETY: it is a page that may be read and written, and an atomic store of what is there harms no other thread.
     let byte = unsafe { AtomicU8::from_ptr(ptr::with_exposed_provenance_mut(at)) };
     let mut now = byte.load(Ordering::Relaxed);
@@ -61,18 +61,19 @@ pub(crate) fn own(at: usize) {
 impl Pages {
     /// All spans that faults come from, or that pages stand in while they are on their way.
     fn spans(&self) -> Vec<Range<usize>> {
-        let own = self.mapping.span();
-        let is_other = |span: &Range<usize>| span.start < own.start || own.end <= span.start;
-        std::iter::once(own.clone()).chain(self.extents.paged().filter(is_other)).collect()
+        let unshare_page = self.mapping.span();
+        let is_other =
+            |span: &Range<usize>| span.start < unshare_page.start || unshare_page.end <= span.start;
+        std::iter::once(unshare_page.clone()).chain(self.extents.paged().filter(is_other)).collect()
     }
 
     /// Lets a child have what is resident.
-    pub(crate) fn keep_in_children(&self) -> Result<(), Errno> {
+    pub(crate) fn share_with_children(&self) -> Result<(), Errno> {
         self.spans().into_iter().try_for_each(|span| advise(span, Advice::LinuxDoFork))
     }
 
     /// Keeps it from every other child.
-    pub(crate) fn keep_from_children(&self) {
+    pub(crate) fn hide_from_children(&self) {
         // What the program has unmapped by a system call of its own is in no child either.
         self.spans().into_iter().for_each(|span| {
             let _ = advise(span, Advice::LinuxDontFork);
@@ -81,7 +82,7 @@ impl Pages {
 
     /// In a child whose faults nobody serves yet: whether a page has been touched that was not resident. It was taken
     /// for zeros then.
-    pub(crate) fn has_strays(&self, faults: &dyn Faults) -> Result<bool, Errno> {
+    pub(crate) fn has_stray_pages(&self, fault_path: &dyn DynFaultPath) -> Result<bool, Errno> {
         // What is given pages at a touch reads as zeros before.
         let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));
         for span in parts.filter(|part| part.pages.is_some()).map(|part| part.at) {
@@ -98,7 +99,7 @@ impl Pages {
                 .zip(present)
                 .filter(|(_, present)| present & 1 == 1);
             let mut pages = here.filter_map(|(at, _)| self.extents.page_at(at));
-            if pages.any(|page| !faults.is_mapped(page)) {
+            if pages.any(|page| !fault_path.is_mapped(page)) {
                 return Ok(true);
             }
         }
@@ -108,25 +109,25 @@ impl Pages {
     /// In a child: has its faults come by a descriptor of its own from now on, and keeps its pages out of swap if the
     /// parent's were.
     pub(crate) fn adopt(&mut self, uffd: Arc<Userfaultfd>) -> Result<(), UserfaultfdError> {
-        let own = self.mapping.span();
+        let unshare_page = self.mapping.span();
         uffd.register(self.mapping.first() as usize, self.mapping.first_bytes())?;
         if uffd.moves() {
             uffd.register(self.mapping.second() as usize, self.mapping.second_bytes() - PAGE_BYTES)?;
         }
-        let others: Vec<_> = self.spans().into_iter().filter(|span| *span != own).collect();
+        let others: Vec<_> = self.spans().into_iter().filter(|span| *span != unshare_page).collect();
         for span in &others {
             uffd.register(span.start, span.len())?;
         }
         // A thread of the parent's had it too.
         std::mem::replace(&mut self.uffd, uffd).close();
         if self.mapping.is_locked() {
-            self.lock_again(&others);
+            self.relock(&others);
         }
         Ok(())
     }
 
     /// All of it or nothing: pages move between equals only.
-    fn lock_again(&self, others: &[Range<usize>]) {
+    fn relock(&self, others: &[Range<usize>]) {
         self.mapping.lock();
         let lock = |span: &Range<usize>| {
             // SAFETY: locking changes no contents.

@@ -8,12 +8,12 @@
 //! and given back to the system.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
-use super::moves::TakenOut;
+use super::page_moves::MoveOutcome;
 use super::pages::Pages;
 use crate::access::Access;
 use crate::extents::PageMapping;
 use crate::failure::MoveError;
-use crate::fault::frames::{Frames, Taken};
+use crate::fault::frames::{Frames, TakeOutcome};
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -22,17 +22,17 @@ use zeroize::Zeroizing;
 impl Frames for Pages {
     type Error = MoveError;
 
-    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, MoveError> {
+    fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, MoveError> {
         match self.place(page) {
-            Some((page, true)) => self.move_out(page, frame),
-            Some((page, false)) => self.copy_out(page, frame),
+            Some((page, true)) => self.take_by_move(page, frame),
+            Some((page, false)) => self.take_by_copy(page, frame),
             None => {
                 // It stands nowhere, and holds zeros; or nobody may touch it now.
-                self.zeros(frame)?;
+                self.zeroed_slot(frame)?;
                 if let Some(parked) = self.parked.remove(&page).map(Zeroizing::new) {
                     self.bytes(frame).copy_from_slice(&parked);
                 }
-                Ok(Taken::Out)
+                Ok(TakeOutcome::Out)
             }
         }
     }
@@ -74,7 +74,7 @@ impl Frames for Pages {
         let is_slot = self.uffd.moves() && !self.is_buffered(frame);
         if moves && is_slot {
             // SAFETY: the page is absent; a touch of it waits. The frame is ours alone.
-            return unsafe { self.uffd.put_in(from, to, self.wake) };
+            return unsafe { self.uffd.move_in(from, to, self.wake) };
         }
         // SAFETY: as above.
         if unsafe { !self.uffd.fill(to, from, self.wake)? } {
@@ -93,8 +93,8 @@ impl Frames for Pages {
     }
 
     fn clear(&mut self, page: u64) -> Result<(), MoveError> {
-        let Some(PageMapping { at, access }) = self.extents.place_of(page) else { return Ok(()) };
-        self.unpark_nowhere(page);
+        let Some(PageMapping { at, access }) = self.extents.mapping_of(page) else { return Ok(()) };
+        self.drop_parked(page);
         let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
         if access != Access::READ_WRITE {
             return self.drop_pages(page, 1);
@@ -107,7 +107,7 @@ impl Frames for Pages {
     }
 
     fn wipe(&mut self, page: u64) -> Result<(), MoveError> {
-        match self.extents.place_of(page) {
+        match self.extents.mapping_of(page) {
             Some(PageMapping { at, access: Access::READ_WRITE }) => {
                 let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
                 if !self.give_zeros(page, self.wake)? {
@@ -125,7 +125,7 @@ impl Frames for Pages {
         self.wake
     }
 
-    fn notes_zeros(&self) -> bool {
+    fn tracks_zero_pages(&self) -> bool {
         // Pages come at a touch under the handler thread only.
         self.wake
     }
@@ -146,10 +146,10 @@ impl Pages {
     }
 
     /// The frame's slot, without memory where pages are moved.
-    fn empty(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
+    fn empty_slot(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
         if self.is_buffered(frame) {
             if self.fresh.is_empty() {
-                self.give_back_retired()?;
+                self.release_retired()?;
             }
             self.slots[frame] = self.fresh.pop().expect("a slot is retired, or fresh");
         }
@@ -157,8 +157,8 @@ impl Pages {
     }
 
     /// The same with zeros.
-    fn zeros(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
-        let slot = self.empty(frame)?;
+    fn zeroed_slot(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
+        let slot = self.empty_slot(frame)?;
         if self.uffd.moves() {
             self.give_zeros(slot, false)?;
         } else {
@@ -168,7 +168,7 @@ impl Pages {
         Ok(slot)
     }
 
-    fn give_back_retired(&mut self) -> Result<(), MoveError> {
+    fn release_retired(&mut self) -> Result<(), MoveError> {
         self.retired.sort_unstable();
         for run in self.retired.chunk_by(|one, next| one + 1 == *next) {
             self.drop_pages(self.slot(run[0]), run.len())?;
@@ -181,38 +181,38 @@ impl Pages {
     /// The place where a page stands, if it may be touched there, and whether its memory can be moved.
     fn place(&self, page: u64) -> Option<(*mut u8, bool)> {
         let PageMapping { at, access } =
-            self.extents.place_of(page).filter(|place| place.access != Access::NONE)?;
+            self.extents.mapping_of(page).filter(|place| place.access != Access::NONE)?;
         // The kernel moves memory between equals only, and the frames may be read and written.
         let moves = self.uffd.moves() && access == Access::READ_WRITE;
         Some((std::ptr::with_exposed_provenance_mut(at), moves))
     }
 
-    fn move_out(&mut self, page: *mut u8, frame: usize) -> Result<Taken, MoveError> {
-        let slot = self.empty(frame)?;
+    fn take_by_move(&mut self, page: *mut u8, frame: usize) -> Result<TakeOutcome, MoveError> {
+        let slot = self.empty_slot(frame)?;
         // SAFETY: the page is the region's, and a thread that touches it meanwhile faults and waits for the lock that
         // our caller holds. The slot is empty, and ours alone.
-        match unsafe { self.uffd.take_out(page, slot)? } {
-            TakenOut::Moved => Ok(Taken::Out),
-            TakenOut::Held => Ok(Taken::Busy),
+        match unsafe { self.uffd.move_out(page, slot)? } {
+            MoveOutcome::Moved => Ok(TakeOutcome::Out),
+            MoveOutcome::Held => Ok(TakeOutcome::Busy),
             // Then it holds zeros.
-            TakenOut::WasAbsent => {
+            MoveOutcome::WasAbsent => {
                 self.give_zeros(slot, false)?;
-                Ok(Taken::Out)
+                Ok(TakeOutcome::Out)
             }
         }
     }
 
-    fn copy_out(&mut self, page: *mut u8, frame: usize) -> Result<Taken, MoveError> {
+    fn take_by_copy(&mut self, page: *mut u8, frame: usize) -> Result<TakeOutcome, MoveError> {
         // If the application has given the memory back, there is zeros from now on: reading it must not fault.
         self.give_zeros(page, false)?;
         if self.uffd.protects() {
             self.uffd.protect_page(page)?;
         }
-        let slot = if self.uffd.moves() { self.zeros(frame)? } else { self.frame(frame) };
+        let slot = if self.uffd.moves() { self.zeroed_slot(frame)? } else { self.frame(frame) };
         // SAFETY: the page is present and nobody can write to it; the slot is ours alone.
         unsafe { page.copy_to_nonoverlapping(slot, PAGE_BYTES) };
         self.drop_pages(page, 1)?;
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn drop_pages(&self, first: *mut u8, pages: usize) -> Result<(), MoveError> {

@@ -7,15 +7,15 @@ use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const FREE: u32 = 0;
-const HELD: u32 = 1;
+const UNLOCKED: u32 = 0;
+const LOCKED: u32 = 1;
 /// Held, and somebody sleeps until it is free.
-const AWAITED: u32 = 2;
+const CONTENDED: u32 = 2;
 /// Held beyond the call that took it, by a thread that is about to fork.
-const KEPT: u32 = 3;
+const RETAINED: u32 = 3;
 
 /// Looks before a waiter sleeps: as long as a fault lasts, about.
-const LOOKS: u32 = 200;
+const SPINS: u32 = 200;
 
 pub(crate) struct Lock<T> {
     state: AtomicU32,
@@ -29,35 +29,35 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
-        Lock { state: AtomicU32::new(FREE), faults: AtomicU32::new(0), value: UnsafeCell::new(value) }
+        Lock { state: AtomicU32::new(UNLOCKED), faults: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
     /// Acts alone, before all off-line work. The caller cannot be interrupted by code that wants the lock too.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
-        self.take(false);
-        let _held = Held(&self.state);
+        self.lock(false);
+        let _held = LockGuard(&self.state);
         // SAFETY: the lock is held until `_held` is dropped.
         act(unsafe { &mut *self.value.get() })
     }
 
     /// As [`with`](Self::with), unless the lock is kept.
-    pub(crate) fn with_unless_kept<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
-        if !self.take(true) {
+    pub(crate) fn with_unless_retained<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !self.lock(true) {
             return None;
         }
-        let _held = Held(&self.state);
+        let _held = LockGuard(&self.state);
         // SAFETY: as in `with`.
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// As [`with`](Self::with), and keeps the lock: whoever wants it waits until [`give_up`](Self::give_up).
-    pub(crate) fn with_and_keep<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
-        self.take(false);
-        let held = Held(&self.state);
+    /// As [`with`](Self::with), and keeps the lock: whoever wants it waits until [`release_retained`](Self::release_retained).
+    pub(crate) fn with_and_retain<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+        self.lock(false);
+        let held = LockGuard(&self.state);
         // SAFETY: as in `with`.
         let outcome = act(unsafe { &mut *self.value.get() });
         std::mem::forget(held);
-        if self.state.swap(KEPT, Ordering::Release) == AWAITED {
+        if self.state.swap(RETAINED, Ordering::Release) == CONTENDED {
             // Who must not wait until it is given up looks again.
             self.wake(u32::MAX);
         }
@@ -69,19 +69,19 @@ impl<T> Lock<T> {
     /// # Safety
     /// Nobody else is in it: the thread that keeps the lock waits, or is the caller.
     #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
-    pub(crate) unsafe fn kept(&self) -> &mut T {
+    pub(crate) unsafe fn retained_state(&self) -> &mut T {
         // SAFETY: the caller promises it.
         unsafe { &mut *self.value.get() }
     }
 
     /// Tells whether it is kept now.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == KEPT
+    pub(crate) fn is_retained(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == RETAINED
     }
 
     /// Gives up a lock that was kept.
-    pub(crate) fn give_up(&self) {
-        self.state.store(FREE, Ordering::Release);
+    pub(crate) fn release_retained(&self) {
+        self.state.store(UNLOCKED, Ordering::Release);
         self.wake(u32::MAX);
     }
 
@@ -90,26 +90,30 @@ impl<T> Lock<T> {
         if self.faults.load(Ordering::Relaxed) != 0 {
             return None;
         }
-        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        let _held = Held(&self.state);
+        self.state.compare_exchange(UNLOCKED, LOCKED, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        let _held = LockGuard(&self.state);
         // SAFETY: as in `with`.
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
     /// Tells whether it was taken: always, or unless it is kept.
-    fn take(&self, unless_kept: bool) -> bool {
+    fn lock(&self, unless_retained: bool) -> bool {
         self.faults.fetch_add(1, Ordering::Relaxed);
-        let taken = self.look() || self.sleep(unless_kept);
+        let locked = self.spin() || self.wait(unless_retained);
         self.faults.fetch_sub(1, Ordering::Relaxed);
-        taken
+        locked
     }
 
-    fn look(&self) -> bool {
-        for _ in 0..LOOKS {
-            if self.state.compare_exchange_weak(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+    fn spin(&self) -> bool {
+        for _ in 0..SPINS {
+            if self
+                .state
+                .compare_exchange_weak(UNLOCKED, LOCKED, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+            {
                 return true;
             }
-            if self.is_kept() {
+            if self.is_retained() {
                 return false;
             }
             spin_loop();
@@ -117,16 +121,17 @@ impl<T> Lock<T> {
         false
     }
 
-    fn sleep(&self, unless_kept: bool) -> bool {
+    fn wait(&self, unless_retained: bool) -> bool {
         loop {
             let now = self.state.load(Ordering::Relaxed);
             match now {
-                KEPT if unless_kept => return false,
+                RETAINED if unless_retained => return false,
                 // Others may sleep as well.
-                FREE | HELD => {
-                    let order = if now == FREE { Ordering::Acquire } else { Ordering::Relaxed };
-                    let changed = self.state.compare_exchange(now, AWAITED, order, Ordering::Relaxed).is_ok();
-                    if changed && now == FREE {
+                UNLOCKED | LOCKED => {
+                    let order = if now == UNLOCKED { Ordering::Acquire } else { Ordering::Relaxed };
+                    let changed =
+                        self.state.compare_exchange(now, CONTENDED, order, Ordering::Relaxed).is_ok();
+                    if changed && now == UNLOCKED {
                         return true;
                     }
                 }
@@ -142,11 +147,11 @@ impl<T> Lock<T> {
     }
 }
 
-struct Held<'a>(&'a AtomicU32);
+struct LockGuard<'a>(&'a AtomicU32);
 
-impl Drop for Held<'_> {
+impl Drop for LockGuard<'_> {
     fn drop(&mut self) {
-        if self.0.swap(FREE, Ordering::Release) == AWAITED {
+        if self.0.swap(UNLOCKED, Ordering::Release) == CONTENDED {
             // The futex is there as long as we borrow it: waking cannot fail.
             let _ = futex::wake(self.0, futex::Flags::PRIVATE, 1);
         }

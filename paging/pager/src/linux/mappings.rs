@@ -7,9 +7,9 @@
 //! of faults nor that of evictions.
 #![allow(unsafe_code, reason = "changes the addresses of memory; each block says why it is sound")]
 
-use super::inner::Inner;
+use super::paging_state::PagingState;
 use crate::access::Access;
-use crate::extents::{IfFull, Part};
+use crate::extents::{ExtentPart, OnExhaustion};
 use crate::failure::{Failure, PagingError, abort};
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
@@ -35,7 +35,7 @@ impl MappingError {
 
 /// Memory that is asked for.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct MapRequest {
     /// A hint, or what the flags say of it.
     pub at: usize,
     /// Rounded up to whole pages.
@@ -51,15 +51,16 @@ fn is_paged(access: Access) -> bool {
     access.writes() && !access.executes()
 }
 
-impl Inner {
-    pub(crate) fn map(&mut self, wanted: Wanted) -> Result<usize, MappingError> {
-        let Wanted { at, bytes, access, flags } = wanted;
+impl PagingState {
+    pub(crate) fn map(&mut self, wanted: MapRequest) -> Result<usize, MappingError> {
+        let MapRequest { at, bytes, access, flags } = wanted;
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::NOMEM)?;
         let flags = MapFlags::from_bits_retain(flags);
         // Pages come at a touch. For a stack, there is no other way to say that there are none.
-        let if_full = if flags.contains(MapFlags::STACK) { IfFull::Spill } else { IfFull::End };
-        let open = flags.contains(MapFlags::NORESERVE).then_some(if_full);
-        if is_paged(access) && open.is_none() {
+        let on_exhaustion =
+            if flags.contains(MapFlags::STACK) { OnExhaustion::Spill } else { OnExhaustion::End };
+        let on_demand = flags.contains(MapFlags::NORESERVE).then_some(on_exhaustion);
+        if is_paged(access) && on_demand.is_none() {
             let replaces = flags.contains(MapFlags::FIXED) && !flags.contains(MapFlags::FIXED_NOREPLACE);
             let span = if replaces { at..at.checked_add(bytes).ok_or(Errno::NOMEM)? } else { 0..0 };
             self.check_room(bytes, self.pages.extents.parts(span).iter().map(paged_bytes).sum())?;
@@ -74,7 +75,7 @@ impl Inner {
         let span = mapped as usize..mapped as usize + bytes;
         self.forget(span.clone());
         if is_paged(access) {
-            if let Err(error) = self.adopt(span.clone(), access, open) {
+            if let Err(error) = self.adopt(span.clone(), access, on_demand) {
                 // SAFETY: it was mapped just now, and nobody knows of it.
                 let _ = unsafe { rustix::mm::munmap(mapped, bytes) };
                 return Err(error);
@@ -106,12 +107,12 @@ impl Inner {
         Ok(protect(at..span.end, access)?)
     }
 
-    fn protect_part(&mut self, part: Part, access: Access) -> Result<(), MappingError> {
+    fn protect_part(&mut self, part: ExtentPart, access: Access) -> Result<(), MappingError> {
         let span = part.at.clone();
         if let Some(pages) = part.pages {
             return self.protect_pages(span, pages, part.access, access);
         }
-        if part.open.is_some() {
+        if part.on_demand.is_some() {
             self.check_protection(access)?;
             protect(span.clone(), access)?;
             self.pages.extents.set_access(span, access);
@@ -121,7 +122,7 @@ impl Inner {
             self.pages.extents.remove(span.clone());
             // What it may show to readers is the kernel's page of zeros, of which no fault would tell.
             self.pages.drop_memory(span.clone())?;
-            return self.adopt(span.clone(), access, Some(IfFull::End)).inspect_err(|_| {
+            return self.adopt(span.clone(), access, Some(OnExhaustion::End)).inspect_err(|_| {
                 self.pages.extents.reserve(span, part.access);
             });
         }
@@ -149,7 +150,7 @@ impl Inner {
             // No store may come after the copy.
             protect(span.clone(), Access::READ)?;
             for page in pages {
-                if self.faults.is_mapped(page) {
+                if self.fault_path.is_mapped(page) {
                     self.pages.park(page)?;
                 }
             }
@@ -177,17 +178,17 @@ impl Inner {
         let parts = self.pages.extents.parts(span.clone());
         self.pages.extents.remove(span);
         for pages in parts.into_iter().filter_map(|part| part.pages) {
-            pages.clone().for_each(|page| self.pages.unpark_nowhere(page));
+            pages.clone().for_each(|page| self.pages.drop_parked(page));
             self.discard(pages);
         }
     }
 
     /// Gives up what is held there of a span.
     pub(crate) fn discard_at(&mut self, span: Range<usize>) {
-        for Part { at, pages, open, .. } in self.pages.extents.parts(whole_pages(span)) {
+        for ExtentPart { at, pages, on_demand, .. } in self.pages.extents.parts(whole_pages(span)) {
             if let Some(pages) = pages {
                 self.discard(pages);
-            } else if open == Some(IfFull::Spill) {
+            } else if on_demand == Some(OnExhaustion::Spill) {
                 // It may have been spilt. The kernel takes this advice of what is mapped.
                 let _ = self.pages.drop_memory(at);
             }
@@ -199,7 +200,7 @@ impl Inner {
         for at in whole_pages(span).step_by(PAGE_BYTES) {
             let here = at..at + PAGE_BYTES;
             let part = self.pages.extents.parts(here.clone()).pop();
-            let is_paged = |part: &Part| part.access == Access::READ_WRITE && part.is_paged();
+            let is_paged = |part: &ExtentPart| part.access == Access::READ_WRITE && part.is_paged();
             let Some(part) = part.filter(is_paged) else { continue };
             if let Some(pages) = part.pages {
                 self.fault(pages.start)?;
@@ -209,7 +210,7 @@ impl Inner {
             self.pages.give_zeros(page, false).map_err(PagingError::Frames)?;
             // Its memory stays; what was in the region is given up.
             self.forget(here.clone());
-            self.pages.extents.open(here, part.access, IfFull::Spill);
+            self.pages.extents.reserve_on_demand(here, part.access, OnExhaustion::Spill);
         }
         Ok(())
     }
@@ -231,7 +232,7 @@ impl Inner {
 
     pub(crate) fn discard(&mut self, pages: Range<u64>) {
         let page = pages.start;
-        if let Err(error) = self.faults.discard(pages, &mut self.pages) {
+        if let Err(error) = self.fault_path.discard(pages, &mut self.pages) {
             abort(&Failure { page, error });
         }
     }
@@ -246,11 +247,11 @@ impl Inner {
         &mut self,
         span: Range<usize>,
         access: Access,
-        open: Option<IfFull>,
+        on_demand: Option<OnExhaustion>,
     ) -> Result<(), MappingError> {
-        self.pages.watch(span.clone())?;
-        if let Some(if_full) = open {
-            self.pages.extents.open(span.clone(), access, if_full);
+        self.pages.register_span(span.clone())?;
+        if let Some(on_exhaustion) = on_demand {
+            self.pages.extents.reserve_on_demand(span.clone(), access, on_exhaustion);
         } else if !self.pages.extents.bind(span.clone(), access) {
             return Err(MappingError::Full);
         }
@@ -259,7 +260,7 @@ impl Inner {
     }
 }
 
-fn paged_bytes(part: &Part) -> usize {
+fn paged_bytes(part: &ExtentPart) -> usize {
     if part.pages.is_some() { part.at.len() } else { 0 }
 }
 

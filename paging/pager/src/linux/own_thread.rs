@@ -26,7 +26,7 @@ impl OwnThread {
     pub(crate) fn start(name: &'static CStr, work: impl FnOnce() + Send + 'static) -> Result<Self, Errno> {
         let stack = PrivateMapping::new(PAGE_BYTES, BYTES, PAGE_BYTES)?;
         // The C library looks at the thread's own record there, also in a child.
-        stack.let_children_have_it()?;
+        stack.share_with_children()?;
         let named: Work = Box::new(move || {
             // SAFETY: the name ends with zero.
             unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };

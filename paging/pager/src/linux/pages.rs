@@ -1,10 +1,10 @@
 //! The memory of a region's pages: given, taken back, locked, and kept while nobody may touch it.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
-use super::moves::ZEROS;
+use super::page_moves::ZEROS;
 use super::userfaultfd::Userfaultfd;
 use crate::extents::{Extents, PageMapping};
-use crate::failure::{MoveError, say};
+use crate::failure::{MoveError, write_stderr_line};
 use crate::page::PAGE_BYTES;
 use crate::private::{PrivateMapping, guard};
 use rustix::io::Errno;
@@ -16,12 +16,12 @@ use std::sync::Arc;
 use zeroize::Zeroize;
 
 /// Pages whose memory waits to be given back at once: a call for each of them would cost more than the rest of it.
-const RETIRED: usize = 8;
+const MAX_RETIRED: usize = 8;
 
 /// Pages behind the region, in its mapping's second part, that so many frames need: the frames, what waits to be given
 /// back, and the buffer.
-pub(crate) const fn beside_region(frames: usize) -> usize {
-    frames + RETIRED + 1
+pub(crate) const fn extra_slots(frames: usize) -> usize {
+    frames + MAX_RETIRED + 1
 }
 
 /// The program has mapped too much.
@@ -56,9 +56,9 @@ impl Pages {
         wake: bool,
     ) -> Self {
         // Neither grows later: a fault may be served in a signal handler.
-        let mut fresh = Vec::with_capacity(frames + RETIRED);
-        fresh.extend(frames..frames + RETIRED);
-        let retired = Vec::with_capacity(frames + RETIRED);
+        let mut fresh = Vec::with_capacity(frames + MAX_RETIRED);
+        fresh.extend(frames..frames + MAX_RETIRED);
+        let retired = Vec::with_capacity(frames + MAX_RETIRED);
         let slots = (0..frames).collect();
         Pages { uffd, mapping, extents, parked: BTreeMap::new(), wake, slots, fresh, retired }
     }
@@ -107,7 +107,7 @@ impl Pages {
     }
 
     /// Lets faults of a span come to us, and guards it as the region is guarded.
-    pub(super) fn watch(&mut self, span: Range<usize>) -> Result<(), Errno> {
+    pub(super) fn register_span(&mut self, span: Range<usize>) -> Result<(), Errno> {
         let at = ptr::without_provenance_mut(span.start);
         self.uffd.register(span.start, span.len()).map_err(|_| Errno::NOMEM)?;
         // SAFETY: the caller of `Region::map` has it.
@@ -125,7 +125,7 @@ impl Pages {
                 // SAFETY: as above.
                 unsafe { rustix::mm::munlock(ptr::without_provenance_mut(span.start), span.len())? };
             }
-            say(&UNLOCKED);
+            write_stderr_line(&UNLOCKED);
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Pages {
         flags.set(MlockAllFlags::FUTURE, future);
         rustix::mm::mlockall(flags)?;
         if now {
-            self.mapping.is_locked_now();
+            self.mapping.mark_locked();
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Pages {
 
     /// Keeps what a page in sight holds, which nobody can write to, while it may not be touched.
     pub(super) fn park(&mut self, page: u64) -> Result<(), Errno> {
-        let Some(PageMapping { at, .. }) = self.extents.place_of(page) else { return Ok(()) };
+        let Some(PageMapping { at, .. }) = self.extents.mapping_of(page) else { return Ok(()) };
         // It may have lost its memory: then it holds zeros.
         self.give_zeros(ptr::without_provenance_mut(at), false).map_err(|error| error.errno)?;
         // SAFETY: the page is present, may be read, and nobody writes to it.
@@ -179,19 +179,19 @@ impl Pages {
         let parked: Vec<u64> = self.parked.range(pages).map(|(page, _)| *page).collect();
         for page in parked {
             let Some((PageMapping { at, .. }, bytes)) =
-                self.extents.place_of(page).zip(self.parked.get(&page))
+                self.extents.mapping_of(page).zip(self.parked.get(&page))
             else {
                 continue;
             };
             // SAFETY: the page is absent; no thread can touch it yet.
             unsafe { self.uffd.fill(ptr::without_provenance_mut(at), bytes.as_ptr(), false) }
                 .map_err(|error| error.errno)?;
-            self.unpark_nowhere(page);
+            self.drop_parked(page);
         }
         Ok(())
     }
 
-    pub(super) fn unpark_nowhere(&mut self, page: u64) {
+    pub(super) fn drop_parked(&mut self, page: u64) {
         if let Some(mut bytes) = self.parked.remove(&page) {
             bytes.zeroize();
         }

@@ -2,7 +2,7 @@
 //! interrupted, for its translations may be stale. On bare metal a microsecond, on a virtual machine up to twenty.
 #![allow(unsafe_code, reason = "a mapping of its own; each block says why it is sound")]
 
-use super::signals::Blocked;
+use super::signals::BlockedSignals;
 use crate::error::Error;
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ pub(crate) fn cost() -> Result<Duration, Error> {
     let alone = page.min()?;
     let (running, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let beside = thread::scope(|scope| {
-        let _blocked = Blocked::all();
+        let _blocked = BlockedSignals::all();
         let spin = || {
             running.store(true, Ordering::SeqCst);
             while !ended.load(Ordering::Relaxed) {

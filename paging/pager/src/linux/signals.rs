@@ -5,11 +5,11 @@ use std::mem::MaybeUninit;
 
 /// No signal handler of the application runs on this thread until it is dropped; threads that are made meanwhile
 /// inherit that for good.
-pub(crate) struct Blocked {
+pub(crate) struct BlockedSignals {
     before: libc::sigset_t,
 }
 
-impl Blocked {
+impl BlockedSignals {
     pub(crate) fn all() -> Self {
         Self::all_but(&[])
     }
@@ -31,11 +31,11 @@ impl Blocked {
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
             before.assume_init()
         };
-        Blocked { before }
+        BlockedSignals { before }
     }
 }
 
-impl Drop for Blocked {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         // SAFETY: `before` is what `pthread_sigmask` gave.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };

@@ -32,7 +32,7 @@ const EVENT_PAGEFAULT: u8 = 0x12;
 const USER_MODE_ONLY: u32 = 1;
 
 /// Faults that one read brings at most.
-const MESSAGES: usize = 8;
+const MAX_FAULTS_PER_READ: usize = 8;
 
 #[repr(C)]
 struct Handshake {
@@ -112,7 +112,7 @@ pub(crate) struct Userfaultfd {
 
 impl Userfaultfd {
     pub(crate) fn open(delivery: Delivery, eviction: Eviction) -> Result<Self, UserfaultfdError> {
-        let features = shake_hands(&open(delivery)?, 0)?;
+        let features = handshake(&open(delivery)?, 0)?;
         let need = |bit, what, since| {
             if features & bit == 0 { Err(UserfaultfdError::Lacks { what, since }) } else { Ok(bit) }
         };
@@ -133,7 +133,7 @@ impl Userfaultfd {
             need(FEATURE_PAGEFAULT_FLAG_WP, "protect pages against writing", "5.7")?
         };
         let fd = open(delivery)?;
-        shake_hands(&fd, wanted)?;
+        handshake(&fd, wanted)?;
         let fd = OwnDescriptor::new(fd).map_err(failed("fstat"))?;
         Ok(Userfaultfd { fd, moves, protects: wanted & FEATURE_PAGEFAULT_FLAG_WP != 0 })
     }
@@ -215,16 +215,16 @@ impl Userfaultfd {
     }
 
     /// The faults that wait to be served; none if none waits, unless it is to wait for one.
-    pub(crate) fn faults(&self) -> Result<Faults, Errno> {
-        const BYTES: usize = MESSAGES * size_of::<Message>();
-        let mut messages = [Message::default(); MESSAGES];
+    pub(crate) fn faults(&self) -> Result<PendingFaults, Errno> {
+        const BYTES: usize = MAX_FAULTS_PER_READ * size_of::<Message>();
+        let mut messages = [Message::default(); MAX_FAULTS_PER_READ];
         // SAFETY: the messages are plain integers without padding, so that they may be filled as bytes.
         let bytes = unsafe { std::slice::from_raw_parts_mut(messages.as_mut_ptr().cast::<u8>(), BYTES) };
         let read = match retry_on_intr(|| rustix::io::read(&self.fd, &mut *bytes)) {
             Err(Errno::AGAIN) => 0,
             other => other?,
         };
-        Ok(Faults { messages, left: 0..read / size_of::<Message>() })
+        Ok(PendingFaults { messages, remaining: 0..read / size_of::<Message>() })
     }
 
     /// # Safety
@@ -242,16 +242,16 @@ impl AsFd for Userfaultfd {
 }
 
 /// Faults that wait to be served.
-pub(crate) struct Faults {
-    messages: [Message; MESSAGES],
-    left: Range<usize>,
+pub(crate) struct PendingFaults {
+    messages: [Message; MAX_FAULTS_PER_READ],
+    remaining: Range<usize>,
 }
 
-impl Iterator for Faults {
+impl Iterator for PendingFaults {
     type Item = Fault;
 
     fn next(&mut self) -> Option<Fault> {
-        let message = self.messages[self.left.next()?];
+        let message = self.messages[self.remaining.next()?];
         if message.event == EVENT_PAGEFAULT {
             Some(Fault { address: message.address as usize, thread: message.thread })
         } else {
@@ -296,7 +296,7 @@ fn open_device() -> Result<OwnedFd, UserfaultfdError> {
 }
 
 /// Agrees on features, and says which there are.
-fn shake_hands(fd: &OwnedFd, features: u64) -> Result<u64, UserfaultfdError> {
+fn handshake(fd: &OwnedFd, features: u64) -> Result<u64, UserfaultfdError> {
     let mut argument = Handshake { api: API, features, ioctls: 0 };
     // SAFETY: `UFFDIO_API` reads and writes a `uffdio_api`, which `Handshake` is.
     unsafe { ioctl(fd, Updater::<{ opcode::read_write::<Handshake>(GROUP, 0x3F) }, _>::new(&mut argument)) }

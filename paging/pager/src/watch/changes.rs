@@ -1,7 +1,7 @@
 //! The slots that have changed from one look to the next.
 
-use super::line::Geometry;
 use super::memory::WatchedMemory;
+use super::socket::Geometry;
 
 /// Words of a slot that are compared. Each sealing has a nonce of its own, so that a slot that was sealed anew keeps
 /// them with a probability of 2^-512 only; and a look at 64 MiB takes less than a millisecond.

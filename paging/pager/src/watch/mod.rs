@@ -5,9 +5,9 @@
 //! faults and evictions, which the watcher could count itself, and the file that holds the untrusted memory.
 
 mod changes;
-mod line;
 mod memory;
+mod socket;
 
 pub use changes::Changes;
-pub use line::{FaultReporter, Geometry, Moment, WatchError, Watcher};
 pub use memory::WatchedMemory;
+pub use socket::{FaultCounts, FaultReporter, Geometry, WatchError, Watcher};

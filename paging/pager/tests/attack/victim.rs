@@ -73,7 +73,7 @@ impl Paged {
             trap,
             threads: Some(2),
             listeners: Listeners {
-                after_fault: AfterFault::CallWhenStill(Arc::new(look)),
+                after_fault: AfterFault::CallWhenQuiescent(Arc::new(look)),
                 ..Listeners::default()
             },
             ..Options::new(PAGES)

@@ -31,7 +31,7 @@ pub enum RunError {
 
 /// A path as the watcher of the memory's bus sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownPath {
+pub struct VisiblePath {
     /// The cycle at which it begins.
     pub start: Cycle,
     /// The cycle at which it has been written.

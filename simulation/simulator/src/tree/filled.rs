@@ -3,9 +3,9 @@
 use super::filled_ring;
 use super::settle::settle;
 use super::slots::Slots;
-use super::steady_state::{self, History, Sinking, SteadyState};
+use super::steady_state::{self, EvictionModel, History, SteadyState};
 use crate::configuration_error::ConfigurationError;
-use crate::memory_side::{MemorySide, TreeParts};
+use crate::main_oram::{MainOram, TreeParts};
 use crate::oram_configuration::OramConfiguration;
 use ameles_core::schemes::freecursive::BackendParameters;
 use ameles_core::types::Level;
@@ -49,11 +49,10 @@ impl FilledTree {
                 SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
             }
             Contents::Steady(history) => {
-                steady_state::fill(&mut slots, &space, (history, Sinking::of(oram.scheme)), &mut random)
+                steady_state::fill(&mut slots, &space, (history, EvictionModel::of(oram.scheme)), &mut random)
             }
         };
-        let memory =
-            MemorySide::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
+        let memory = MainOram::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
         let parts = memory.into_parts();
         Ok(FilledTree(match contents {
             Contents::Steady(History::Random) => {

@@ -1,7 +1,7 @@
 //! The first contents of a Ring ORAM.
 
 use super::slots::Slots;
-use crate::memory_side::TreeParts;
+use crate::main_oram::TreeParts;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::types::{BlockId, Leaf, Level};
 use rand_chacha::ChaCha8Rng;

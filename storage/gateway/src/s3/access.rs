@@ -5,7 +5,7 @@ use super::principal::principal;
 use super::{unsupported, version_2, versions};
 use crate::auth::identity::Users;
 use crate::auth::rights::Action;
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use crate::objects::account::Account;
 use crate::objects::gateway::Gateway;
 use http::header::AUTHORIZATION;
@@ -42,14 +42,14 @@ pub(super) fn users(extensions: &Extensions) -> S3Result<&Users> {
 
 /// The name of the account that a request was let into.
 #[derive(Clone)]
-struct Admitted(Arc<str>);
+struct AdmittedAccount(Arc<str>);
 
 /// The account that a request was let into.
 ///
 /// # Errors
 /// `AccessDenied` if the request was not let in.
 pub(super) fn target(gateway: &Gateway, extensions: &Extensions) -> S3Result<Account> {
-    let Admitted(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
+    let AdmittedAccount(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
     Ok(gateway.account(name))
 }
 
@@ -99,14 +99,14 @@ impl S3Access for Access {
             S3Path::Bucket { .. } if verb == "CreateBucket" => principal.own(&self.gateway)?,
             S3Path::Bucket { bucket } => principal.admit(&self.gateway, action(&verb), bucket, None)?,
             S3Path::Object { bucket, key } => {
-                let version = versions::in_address(context.uri())?;
+                let version = versions::id_in_query(context.uri())?;
                 principal.admit(&self.gateway, action(&verb), bucket, Some((key, version)))?
             }
         };
         unsupported::check_query(&verb, context.uri())?;
         unsupported::check_headers(&verb, context.headers(), account.name())?;
         context.extensions_mut().insert(KnownUsers(Arc::clone(&self.users)));
-        context.extensions_mut().insert(Admitted(account.name().into()));
+        context.extensions_mut().insert(AdmittedAccount(account.name().into()));
         Ok(())
     }
 }

@@ -141,8 +141,9 @@ fn check_named(
     values: &[(&str, Algorithm, &http::HeaderValue)],
     trailers: &[String],
 ) -> S3Result<()> {
-    let Some(asked) = headers.get("x-amz-sdk-checksum-algorithm") else { return Ok(()) };
-    let asked = algorithm(asked.to_str().ok().map(|name| ChecksumAlgorithm::from(name.to_owned())).as_ref())?;
+    let Some(requested) = headers.get("x-amz-sdk-checksum-algorithm") else { return Ok(()) };
+    let requested =
+        algorithm(requested.to_str().ok().map(|name| ChecksumAlgorithm::from(name.to_owned())).as_ref())?;
     let given = values.iter().map(|(_, algorithm, _)| *algorithm);
     let given =
         given.chain(trailers.iter().filter_map(|name| {
@@ -154,7 +155,7 @@ fn check_named(
             "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers \
              were found."
         )),
-        Some(given) if Some(given) != asked => {
+        Some(given) if Some(given) != requested => {
             Err(s3_error!(InvalidRequest, "Value for x-amz-sdk-checksum-algorithm header is invalid."))
         }
         Some(_) => Ok(()),

@@ -4,7 +4,7 @@ use super::checksums::coverage_name;
 use super::keep_alive::LongWork;
 use super::multipart::part_number;
 use super::principal::principal;
-use super::values::{details, etag, kept_class, moment, owner_id, tag_match, timestamp, upload_id};
+use super::values::{details, etag, owner_id, stored_class, tag_match, timestamp, unix_millis, upload_id};
 use super::{acl, checksums, encryption, lifecycle, tagging, versions};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Object, VersionId};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The object to copy from, once its conditions hold.
 macro_rules! source {
     ($account:expr, $input:expr, $extensions:expr) => {{
-        let (bucket, key, version) = place(&$input.copy_source)?;
+        let (bucket, key, version) = bucket_and_key(&$input.copy_source)?;
         let from =
             principal($extensions)?.admit($account.gateway(), Action::Read, bucket, Some((key, version)))?;
         if $input.expected_source_bucket_owner.as_ref().is_some_and(|owner| owner != owner_id(from.name())) {
@@ -39,19 +39,19 @@ macro_rules! source {
         let conditions = ReadConditions {
             if_match: tag_match($input.copy_source_if_match.take()),
             if_none_match: tag_match($input.copy_source_if_none_match.take()),
-            if_modified_since: $input.copy_source_if_modified_since.as_ref().map(moment),
-            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref().map(moment),
+            if_modified_since: $input.copy_source_if_modified_since.as_ref().map(unix_millis),
+            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref().map(unix_millis),
         };
         check(&conditions, &object)?;
-        let version = versions::shown(&from, bucket, &object);
+        let version = versions::shown_id(&from, bucket, &object);
         (object, version)
     }};
 }
 
-fn place(source: &CopySource) -> S3Result<(&str, &str, Option<VersionId>)> {
+fn bucket_and_key(source: &CopySource) -> S3Result<(&str, &str, Option<VersionId>)> {
     match source {
         CopySource::Bucket { bucket, key, version_id } => {
-            Ok((bucket, key, versions::asked(version_id.as_deref())?))
+            Ok((bucket, key, versions::parse_id(version_id.as_deref())?))
         }
         _ => Err(s3_error!(NotImplemented, "Copy from a bucket and a key; there are no access points.")),
     }
@@ -73,12 +73,12 @@ pub(super) async fn copy_object(
 ) -> S3Result<S3Response<CopyObjectOutput>> {
     let mut input = request.input;
     let directive = input.metadata_directive.as_ref().map(MetadataDirective::as_str);
-    let replace = replaces(directive, "Unknown metadata directive.")?;
+    let replace = is_replace(directive, "Unknown metadata directive.")?;
     let directive = input.tagging_directive.as_ref().map(TaggingDirective::as_str);
-    let replace_tags = replaces(directive, "Unknown tagging directive.")?;
+    let replace_tags = is_replace(directive, "Unknown tagging directive.")?;
     let changes =
         replace || replace_tags || input.storage_class.is_some() || input.server_side_encryption.is_some();
-    if let (Ok((bucket, key, None)), false) = (place(&input.copy_source), changes)
+    if let (Ok((bucket, key, None)), false) = (bucket_and_key(&input.copy_source), changes)
         && bucket == input.bucket
         && key == input.key
         && input.checksum_algorithm.is_none()
@@ -104,7 +104,7 @@ pub(super) async fn copy_object(
     } else {
         // A time to go is nothing that S3 shows: its clients would lose the copy without a warning. The class is the
         // request's, as in S3.
-        let storage_class = kept_class(input.storage_class.take());
+        let storage_class = stored_class(input.storage_class.take());
         Details { tags: BTreeMap::new(), delete_at: None, storage_class, ..source.details.clone() }
     };
     let tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
@@ -115,10 +115,13 @@ pub(super) async fn copy_object(
         encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
     account.check_room(&input.bucket, &input.key, Some(source.bytes()))?;
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
-    let of_source = source.checksum.as_ref().map(|checksum| checksum.algorithm);
-    let algorithm = algorithm.or(of_source).or(Some(checksums::DEFAULT));
-    let encryption = encryption::shown(details.encryption);
-    LongWork::begins(&request.extensions, known(copy_source_version_id.as_deref(), encryption.as_ref()));
+    let source_algorithm = source.checksum.as_ref().map(|checksum| checksum.algorithm);
+    let algorithm = algorithm.or(source_algorithm).or(Some(checksums::DEFAULT));
+    let encryption = encryption::to_s3(details.encryption);
+    LongWork::begin(
+        &request.extensions,
+        early_headers(copy_source_version_id.as_deref(), encryption.as_ref()),
+    );
     let written = account.gateway().copy_blocks(&source, None, algorithm).await?;
     let object = account.link(&input.bucket, &input.key, written, details, none).await?;
     let mut result = CopyObjectResult {
@@ -131,14 +134,14 @@ pub(super) async fn copy_object(
     Ok(S3Response::new(CopyObjectOutput {
         copy_object_result: Some(result),
         copy_source_version_id,
-        version_id: versions::made(&object),
+        version_id: versions::new_id_text(&object),
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
         server_side_encryption: encryption,
         ..CopyObjectOutput::default()
     }))
 }
 
-fn replaces(directive: Option<&str>, unknown: &'static str) -> S3Result<bool> {
+fn is_replace(directive: Option<&str>, unknown: &'static str) -> S3Result<bool> {
     match directive {
         None | Some("COPY") => Ok(false),
         Some("REPLACE") => Ok(true),
@@ -161,8 +164,11 @@ pub(super) async fn upload_part_copy(
     let algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
     let bytes = range.as_ref().map_or(source.bytes(), |range| range.end - range.start);
     account.check_part_room(&input.bucket, &input.key, id, number, bytes)?;
-    let encryption = encryption::shown(upload.details.encryption);
-    LongWork::begins(&request.extensions, known(copy_source_version_id.as_deref(), encryption.as_ref()));
+    let encryption = encryption::to_s3(upload.details.encryption);
+    LongWork::begin(
+        &request.extensions,
+        early_headers(copy_source_version_id.as_deref(), encryption.as_ref()),
+    );
     let written = account.gateway().copy_blocks(&source, range, algorithm).await?;
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut result = CopyPartResult {
@@ -180,7 +186,7 @@ pub(super) async fn upload_part_copy(
 }
 
 /// The headers of a copy's answer that are known before its bytes are copied.
-fn known<'a>(
+fn early_headers<'a>(
     source: Option<&'a str>,
     encryption: Option<&'a ServerSideEncryption>,
 ) -> [(HeaderName, Option<&'a str>); 2] {

@@ -4,7 +4,7 @@ use super::form::FileError;
 use super::refusal::{refusal, xml_headers};
 use super::unread::{slow_down, unread};
 use super::version_4::PayloadError;
-use super::{checksums, sentences, versions};
+use super::{checksums, error_messages, versions};
 use crate::catalogue::{UnixMillis, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 impl From<Error> for S3Error {
     fn from(error: Error) -> Self {
-        let text = sentence(&error).map_or_else(|| error.told(), str::to_owned);
+        let text = default_message(&error).map_or_else(|| error.client_message(), str::to_owned);
         let code = match error {
             Error::NoSuchContainer => S3ErrorCode::NoSuchBucket,
             Error::ContainerExists => S3ErrorCode::BucketAlreadyOwnedByYou,
@@ -65,7 +65,7 @@ impl From<Error> for S3Error {
 }
 
 /// S3's own sentence, where it has one: clients show it, and some look for it.
-fn sentence(error: &Error) -> Option<&'static str> {
+fn default_message(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::NoSuchContainer => "The specified bucket does not exist.",
         Error::ContainerExists => {
@@ -79,13 +79,13 @@ fn sentence(error: &Error) -> Option<&'static str> {
              aborted or completed."
         }
         Error::PartNumber(_) => "Part number must be an integer between 1 and 10000, inclusive.",
-        Error::NoParts => sentences::MALFORMED_XML,
+        Error::NoParts => error_messages::MALFORMED_XML,
         Error::InvalidPartOrder => {
             "The list of parts was not in ascending order. Parts must be ordered by part number."
         }
         Error::PreconditionFailed(_) => "At least one of the pre-conditions you specified did not hold.",
         Error::RangeNotSatisfiable { .. } => "The requested range is not satisfiable",
-        Error::WrongLength { .. } => sentences::WRONG_LENGTH,
+        Error::WrongLength { .. } => error_messages::WRONG_LENGTH,
         Error::BadDigest("Content-MD5") => "The Content-MD5 you specified did not match what we received.",
         Error::InvalidPart(_) => {
             "One or more of the specified parts could not be found.  The part may not have been uploaded, or the \
@@ -101,7 +101,7 @@ fn sentence(error: &Error) -> Option<&'static str> {
 fn delete_marker(version: VersionId, modified: UnixMillis, is_named: bool) -> S3Error {
     let mut headers = xml_headers();
     headers.insert("x-amz-delete-marker", HeaderValue::from_static("true"));
-    if let Ok(version) = HeaderValue::try_from(versions::text(version)) {
+    if let Ok(version) = HeaderValue::try_from(versions::id_text(version)) {
         headers.insert("x-amz-version-id", version);
     }
     let mut answer = match is_named {
@@ -139,7 +139,9 @@ fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
             S3ErrorCode::SignatureDoesNotMatch,
             "The signature of a chunk or of the trailer does not match.".into(),
         ),
-        (Some(PayloadError::WrongLength), _) => (S3ErrorCode::IncompleteBody, sentences::WRONG_LENGTH.into()),
+        (Some(PayloadError::WrongLength), _) => {
+            (S3ErrorCode::IncompleteBody, error_messages::WRONG_LENGTH.into())
+        }
         (Some(PayloadError::Malformed(why)), _) => {
             (S3ErrorCode::InvalidRequest, format!("The body in chunks is malformed: {why}.").into())
         }

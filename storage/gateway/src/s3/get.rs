@@ -1,11 +1,11 @@
 //! Getting an object, or the facts about it.
 
 use super::checksums::{self, coverage_name};
-use super::door::Status;
 use super::multipart::part_number;
 use super::principal::principal;
 use super::refusal::refusal;
-use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
+use super::server::Status;
+use super::values::{answer_class, content_type, etag, size, tag_match, timestamp, unix_millis};
 use super::{encryption, lifecycle, versions};
 use crate::catalogue::Object;
 use crate::error::Error;
@@ -24,8 +24,8 @@ macro_rules! conditions {
         ReadConditions {
             if_match: tag_match($input.if_match.take()),
             if_none_match: tag_match($input.if_none_match.take()),
-            if_modified_since: $input.if_modified_since.as_ref().map(moment),
-            if_unmodified_since: $input.if_unmodified_since.as_ref().map(moment),
+            if_modified_since: $input.if_modified_since.as_ref().map(unix_millis),
+            if_unmodified_since: $input.if_unmodified_since.as_ref().map(unix_millis),
         }
     };
 }
@@ -33,13 +33,13 @@ macro_rules! conditions {
 /// Only who signs may have an object given out under other headers.
 macro_rules! check_overrides {
     ($input:expr, $extensions:expr) => {
-        let asked = $input.response_cache_control.is_some()
+        let requested = $input.response_cache_control.is_some()
             || $input.response_content_disposition.is_some()
             || $input.response_content_encoding.is_some()
             || $input.response_content_language.is_some()
             || $input.response_content_type.is_some()
             || $input.response_expires.is_some();
-        if asked && principal($extensions)?.is_anonymous() {
+        if requested && principal($extensions)?.is_anonymous() {
             return Err(s3_error!(
                 InvalidRequest,
                 "Request specific response headers cannot be used for anonymous GET requests."
@@ -70,8 +70,8 @@ macro_rules! describe {
             e_tag: Some(etag(object)),
             expires: details.expires.map(timestamp),
             last_modified: Some(timestamp(object.modified)),
-            storage_class: told_class(&details),
-            server_side_encryption: encryption::shown(details.encryption),
+            storage_class: answer_class(&details),
+            server_side_encryption: encryption::to_s3(details.encryption),
             metadata: Some(details.metadata.into_iter().collect()),
             ..$output::default()
         };
@@ -85,12 +85,12 @@ macro_rules! describe {
 /// The object that get and head answer from, the range that is wanted of it, and the checksum that is shown.
 macro_rules! find {
     ($account:expr, $input:expr, $extensions:expr) => {{
-        let version = versions::asked($input.version_id.as_deref())?;
+        let version = versions::parse_id($input.version_id.as_deref())?;
         check_part_number($input.part_number)?;
         check_overrides!($input, $extensions);
         let object = $account.version(&$input.bucket, &$input.key, version)?;
-        check(&conditions!($input), &object)?;
-        let range = wanted(&object, $input.range.as_ref(), $input.part_number)?;
+        check_conditions(&conditions!($input), &object)?;
+        let range = requested_range(&object, $input.range.as_ref(), $input.part_number)?;
         let checksum = match $input.checksum_mode {
             Some(_) => checksum_of(&object, range.as_ref(), $input.part_number),
             None => (None, None),
@@ -107,7 +107,7 @@ pub(super) async fn get_object(
     let (object, range, checksum) = find!(account, input, &request.extensions);
     let mut output = describe!(GetObjectOutput, &object, range.clone(), checksum);
     output.parts_count = parts_count(&object, input.part_number);
-    output.version_id = versions::shown(account, &input.bucket, &object);
+    output.version_id = versions::shown_id(account, &input.bucket, &object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     output.tag_count = tag_count(&object);
     let reader = account.gateway().read(&object, range).await?;
@@ -123,14 +123,14 @@ pub(super) async fn head_object(
     let (object, range, checksum) = find!(account, input, &request.extensions);
     let mut output = describe!(HeadObjectOutput, &object, range.clone(), checksum);
     // s3s does this for gets.
-    replace(&mut output.cache_control, input.response_cache_control);
-    replace(&mut output.content_disposition, input.response_content_disposition);
-    replace(&mut output.content_encoding, input.response_content_encoding);
-    replace(&mut output.content_language, input.response_content_language);
-    replace(&mut output.content_type, input.response_content_type);
-    replace(&mut output.expires, input.response_expires);
+    override_value(&mut output.cache_control, input.response_cache_control);
+    override_value(&mut output.content_disposition, input.response_content_disposition);
+    override_value(&mut output.content_encoding, input.response_content_encoding);
+    override_value(&mut output.content_language, input.response_content_language);
+    override_value(&mut output.content_type, input.response_content_type);
+    override_value(&mut output.expires, input.response_expires);
     output.parts_count = parts_count(&object, input.part_number);
-    output.version_id = versions::shown(account, &input.bucket, &object);
+    output.version_id = versions::shown_id(account, &input.bucket, &object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     let mut response = S3Response::new(output);
     if let Some(count) = tag_count(&object) {
@@ -143,9 +143,9 @@ pub(super) async fn head_object(
     Ok(response)
 }
 
-fn replace<T>(said: &mut Option<T>, asked: Option<T>) {
-    if asked.is_some() {
-        *said = asked;
+fn override_value<T>(value: &mut Option<T>, requested: Option<T>) {
+    if requested.is_some() {
+        *value = requested;
     }
 }
 
@@ -174,7 +174,7 @@ fn check_part_number(number: Option<i32>) -> S3Result<()> {
 }
 
 /// A 304 carries what the client needs to go on trusting its copy.
-fn check(conditions: &ReadConditions, object: &Object) -> S3Result<()> {
+fn check_conditions(conditions: &ReadConditions, object: &Object) -> S3Result<()> {
     let Err(error) = conditions.check(object) else {
         return Ok(());
     };
@@ -198,7 +198,11 @@ fn check(conditions: &ReadConditions, object: &Object) -> S3Result<()> {
 }
 
 /// The bytes that a `Range` or a part number asks for.
-fn wanted(object: &Object, range: Option<&Range>, part: Option<i32>) -> S3Result<Option<ops::Range<u64>>> {
+fn requested_range(
+    object: &Object,
+    range: Option<&Range>,
+    part: Option<i32>,
+) -> S3Result<Option<ops::Range<u64>>> {
     let bytes = object.bytes();
     match (range, part) {
         (None, None) => Ok(None),
@@ -244,7 +248,7 @@ fn tag_count(object: &Object) -> Option<i32> {
     i32::try_from(object.details.tags.len()).ok().filter(|&count| count > 0)
 }
 
-fn parts_count(object: &Object, asked: Option<i32>) -> Option<i32> {
-    asked?;
+fn parts_count(object: &Object, requested: Option<i32>) -> Option<i32> {
+    requested?;
     object.parts().and_then(|parts| i32::try_from(parts).ok())
 }

@@ -1,7 +1,7 @@
 //! Answers that take long: while a copy or a completion goes on, its client gets the head and white space, as from S3.
 //! A failure after that is an error document under the status 200.
 
-use crate::http::door::BoxError;
+use crate::http::protocol::BoxError;
 use bytes::Bytes;
 use futures::stream;
 use http::header::CONTENT_TYPE;
@@ -14,9 +14,9 @@ use tokio::time::{Instant, Interval, interval_at};
 
 /// The longest time that a client hears nothing. Some give up after three seconds, and a head that goes out before the work
 /// is done lacks what only its end tells.
-const FIRST: Duration = Duration::from_secs(2);
+const FIRST_DELAY: Duration = Duration::from_secs(2);
 /// The time between two signs that the work goes on.
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 
@@ -26,47 +26,47 @@ const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 pub(super) struct LongWork(Arc<OnceLock<HeaderMap>>);
 
 impl LongWork {
-    /// Marks that the request can no longer be refused: the head of the answer may go out from now on, with `known`.
-    pub(super) fn begins<const N: usize>(
+    /// Marks that the request can no longer be refused: the head of the answer may go out from now on, with `headers`.
+    pub(super) fn begin<const N: usize>(
         extensions: &http::Extensions,
-        known: [(HeaderName, Option<&str>); N],
+        headers: [(HeaderName, Option<&str>); N],
     ) {
-        if let Some(LongWork(begun)) = extensions.get() {
+        if let Some(LongWork(cell)) = extensions.get() {
             let value = |text: &str| HeaderValue::from_str(text).ok();
-            let known = known.into_iter().filter_map(|(name, text)| Some((name, value(text?)?)));
+            let headers = headers.into_iter().filter_map(|(name, text)| Some((name, value(text?)?)));
             // Each request begins its work once.
-            let _ = begun.set(known.collect());
+            let _ = cell.set(headers.collect());
         }
     }
 
-    fn known(&self) -> Option<&HeaderMap> {
+    fn headers(&self) -> Option<&HeaderMap> {
         self.0.get()
     }
 }
 
 /// The work that finds an answer.
-pub(super) type Work = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
 
 /// The answer, or its head and a body that goes on with the work. Dropping the body drops the work.
 ///
 /// # Errors
 /// That of the work, if it ends at once.
-pub(super) async fn answer(mut work: Work, long: LongWork) -> Result<Response<Body>, BoxError> {
-    let mut ticks = interval_at(Instant::now() + FIRST, EVERY);
+pub(super) async fn answer(mut work: AnswerFuture, long: LongWork) -> Result<Response<Body>, BoxError> {
+    let mut ticks = interval_at(Instant::now() + FIRST_DELAY, INTERVAL);
     loop {
         tokio::select! {
             biased;
             answer = &mut work => return answer,
             _ = ticks.tick() => {
-                if let Some(known) = long.known() {
-                    return Ok(late(work, ticks, known.clone()));
+                if let Some(headers) = long.headers() {
+                    return Ok(stream_answer(work, ticks, headers.clone()));
                 }
             }
         }
     }
 }
 
-fn late(work: Work, ticks: Interval, known: HeaderMap) -> Response<Body> {
+fn stream_answer(work: AnswerFuture, ticks: Interval, headers: HeaderMap) -> Response<Body> {
     let first = stream::once(async { Ok(Bytes::from_static(DECLARATION.as_bytes())) });
     let rest = stream::unfold(Some((work, ticks)), |state| async {
         let (mut work, mut ticks) = state?;
@@ -78,7 +78,7 @@ fn late(work: Work, ticks: Interval, known: HeaderMap) -> Response<Body> {
     });
     let body = axum::body::Body::from_stream(stream::StreamExt::chain(first, rest));
     let mut answer = Response::new(Body::http_body_unsync(body));
-    *answer.headers_mut() = known;
+    *answer.headers_mut() = headers;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
     answer
 }

@@ -43,9 +43,9 @@ pub(super) async fn put_object(
     let written = receive(account, incoming).await?;
     let object = account.link(&input.bucket, &input.key, written, details, conditions).await?;
     let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };
-    output.version_id = versions::made(&object);
+    output.version_id = versions::new_id_text(&object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
-    output.server_side_encryption = encryption::shown(object.details.encryption);
+    output.server_side_encryption = encryption::to_s3(object.details.encryption);
     checksums::set!(output, &object.checksum);
     output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
     Ok(S3Response::new(output))

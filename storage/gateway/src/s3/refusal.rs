@@ -22,8 +22,8 @@ pub(super) fn bad_request(code: &'static str, message: impl Into<Cow<'static, st
 }
 
 /// The refusal of a configuration that a bucket does not have: 404.
-pub(super) fn not_found(code: S3ErrorCode, sentence: &'static str) -> S3Error {
-    refusal(code, StatusCode::NOT_FOUND, sentence)
+pub(super) fn not_found(code: S3ErrorCode, default_message: &'static str) -> S3Error {
+    refusal(code, StatusCode::NOT_FOUND, default_message)
 }
 
 /// The headers of a refusal that is to have more of them: s3s adds none to those that are set.

@@ -116,7 +116,7 @@ fn has_condition(verb: &str, name: &str) -> bool {
 }
 
 /// The refusal of a header that the verb does not keep to.
-fn not_done(header: &str, verb: &str) -> S3Error {
+fn not_supported(header: &str, verb: &str) -> S3Error {
     s3_error!(
         NotImplemented,
         "This gateway does not do {verb} with the header {header}. Leave the header out."
@@ -131,21 +131,25 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
     for (name, value) in headers {
         let value = value.as_bytes();
         match name.as_str() {
-            name @ "content-range" => return Err(not_done(name, verb)),
-            name @ "x-amz-copy-source-range" if verb == "CopyObject" => return Err(not_done(name, verb)),
+            name @ "content-range" => return Err(not_supported(name, verb)),
+            name @ "x-amz-copy-source-range" if verb == "CopyObject" => {
+                return Err(not_supported(name, verb));
+            }
             name if conditions::HEADERS.contains(&name) && !has_condition(verb, name) => {
-                return Err(not_done(name, verb));
+                return Err(not_supported(name, verb));
             }
             "x-amz-expected-bucket-owner" if value != owner_id(account).as_bytes() => {
                 return Err(s3_error!(AccessDenied));
             }
             "x-amz-server-side-encryption" if value != b"AES256" => {
-                return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
+                return Err(unsupported_feature(
+                    "keys of a key service: everything is sealed with the vault's key",
+                ));
             }
             "x-amz-bucket-object-lock-enabled" if value == b"true" => {
-                return Err(not_kept("object lock"));
+                return Err(unsupported_feature("object lock"));
             }
-            "x-amz-website-redirect-location" => return Err(not_kept("redirects")),
+            "x-amz-website-redirect-location" => return Err(unsupported_feature("redirects")),
             "x-amz-storage-class" if !values::is_storage_class(value) => {
                 return Err(s3_error!(InvalidStorageClass, "The storage class you specified is not valid"));
             }
@@ -155,15 +159,17 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
                     "The algorithm type you specified in x-amz-checksum- header is invalid."
                 ));
             }
-            name if name.starts_with("x-amz-object-lock-") => return Err(not_kept("object lock")),
+            name if name.starts_with("x-amz-object-lock-") => return Err(unsupported_feature("object lock")),
             "x-amz-server-side-encryption-bucket-key-enabled" if value == b"false" => {}
             name if name.starts_with("x-amz-server-side-encryption-")
                 && !name.starts_with("x-amz-server-side-encryption-customer-") =>
             {
-                return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
+                return Err(unsupported_feature(
+                    "keys of a key service: everything is sealed with the vault's key",
+                ));
             }
             name if name.contains("server-side-encryption-customer-") => {
-                return Err(not_kept("customer keys: everything is sealed with the vault's key"));
+                return Err(unsupported_feature("customer keys: everything is sealed with the vault's key"));
             }
             _ => {}
         }
@@ -176,7 +182,7 @@ fn is_known_checksum(name: &str) -> bool {
     checksums::HEADERS.iter().any(|(known, _)| *known == name) || others.contains(&name)
 }
 
-fn not_kept(what: &str) -> S3Error {
+fn unsupported_feature(what: &str) -> S3Error {
     S3Error::with_message(
         S3ErrorCode::NotImplemented,
         format!("This gateway has no {what}. Leave the header out."),

@@ -12,11 +12,11 @@ use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::SystemTime;
 
-pub(super) fn timestamp(moment: UnixMillis) -> Timestamp {
-    Timestamp::from(SystemTime::from(moment))
+pub(super) fn timestamp(time: UnixMillis) -> Timestamp {
+    Timestamp::from(SystemTime::from(time))
 }
 
-pub(super) fn moment(timestamp: &Timestamp) -> UnixMillis {
+pub(super) fn unix_millis(timestamp: &Timestamp) -> UnixMillis {
     let time = time::OffsetDateTime::from(timestamp.clone());
     let milliseconds = time.unix_timestamp_nanos() / 1_000_000;
     UnixMillis(u64::try_from(milliseconds).unwrap_or(0))
@@ -76,8 +76,8 @@ pub(super) fn is_storage_class(name: &[u8]) -> bool {
 }
 
 /// The class as it is kept.
-pub(super) fn kept_class(asked: Option<dto::StorageClass>) -> Option<String> {
-    asked.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
+pub(super) fn stored_class(requested: Option<dto::StorageClass>) -> Option<String> {
+    requested.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
 }
 
 /// The class as lists have it, which name every one.
@@ -86,7 +86,7 @@ pub(super) fn listed_class<T: From<String>>(details: &Details) -> Option<T> {
 }
 
 /// The class as the headers of an object have it, which do not name `STANDARD`.
-pub(super) fn told_class(details: &Details) -> Option<dto::StorageClass> {
+pub(super) fn answer_class(details: &Details) -> Option<dto::StorageClass> {
     details.storage_class.clone().map(dto::StorageClass::from)
 }
 
@@ -99,9 +99,9 @@ macro_rules! details {
             content_disposition: $input.content_disposition.take(),
             content_encoding: $crate::s3::values::without_chunking($input.content_encoding.take()),
             content_language: $input.content_language.take(),
-            expires: $input.expires.as_ref().map($crate::s3::values::moment),
+            expires: $input.expires.as_ref().map($crate::s3::values::unix_millis),
             metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
-            storage_class: $crate::s3::values::kept_class($input.storage_class.take()),
+            storage_class: $crate::s3::values::stored_class($input.storage_class.take()),
             ..$crate::catalogue::Details::default()
         })
     };
@@ -145,10 +145,10 @@ pub(super) fn upload_text(id: UploadId) -> String {
 }
 
 /// The most entries of a page: S3 gives at most 1000.
-pub(super) fn page_limit(asked: Option<i32>, name: &str) -> S3Result<usize> {
-    match asked {
+pub(super) fn page_limit(requested: Option<i32>, name: &str) -> S3Result<usize> {
+    match requested {
         None => Ok(1000),
-        Some(asked) => usize::try_from(asked).map(|limit| limit.min(1000)).map_err(|_| {
+        Some(requested) => usize::try_from(requested).map(|limit| limit.min(1000)).map_err(|_| {
             S3Error::with_message(S3ErrorCode::InvalidArgument, format!("{name} must not be negative"))
         }),
     }
@@ -185,8 +185,8 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    pub(super) fn new(asked: Option<&dto::EncodingType>) -> S3Result<Self> {
-        match asked.map(dto::EncodingType::as_str) {
+    pub(super) fn new(requested: Option<&dto::EncodingType>) -> S3Result<Self> {
+        match requested.map(dto::EncodingType::as_str) {
             None => Ok(Encoding { url: false }),
             Some("url") => Ok(Encoding { url: true }),
             Some(_) => Err(s3_error!(InvalidArgument, "The only encoding-type is url.")),

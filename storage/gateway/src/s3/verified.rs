@@ -1,6 +1,6 @@
 //! The way of a request whose signer was found out to its verb.
 
-use super::{lenient, xml};
+use super::{header_compat, xml};
 use crate::objects::memory::Memory;
 use http::{Request, Response};
 use s3s::service::S3Service;
@@ -21,7 +21,7 @@ impl Verified {
     /// Those of a body of XML that is not read; `InternalError`.
     pub(super) async fn call(&self, mut request: Request<Body>) -> S3Result<Response<Body>> {
         let method = request.method().clone();
-        lenient::loosen(&method, request.headers_mut());
+        header_compat::normalize(&method, request.headers_mut());
         let _share = match xml::has_xml(&method, request.uri()) {
             true => Some(xml::read(&mut request, &self.memory).await?),
             false => None,

@@ -12,7 +12,7 @@ use s3s::{Body, S3Error, S3ErrorCode};
 const LISTS: [&str; 4] = ["ListObjects", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"];
 
 /// The same answer in XML with its intended text.
-pub(super) fn repaired(mut response: Response<Body>, verb: &str) -> Response<Body> {
+pub(super) fn repair(mut response: Response<Body>, verb: &str) -> Response<Body> {
     // The bytes of an object are its owner's, and may look like XML.
     if verb == "GetObject" {
         return response;
@@ -46,15 +46,15 @@ fn is_forbidden(letter: char) -> bool {
 
 /// The same without the elements whose text cannot be written.
 fn without_forbidden(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+    let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(is_forbidden) {
         let (Some(start), Some(end)) = (rest[..at].rfind('<'), rest[at..].find('>')) else { break };
-        kept.push_str(&rest[..start]);
+        cleaned.push_str(&rest[..start]);
         rest = &rest[at + end + 1..];
     }
-    kept.push_str(rest);
-    kept
+    cleaned.push_str(rest);
+    cleaned
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn answer(verb: &str, text: &str) -> (u16, String) {
-        let answer = repaired(Response::new(Body::from(text.to_owned())), verb);
+        let answer = repair(Response::new(Body::from(text.to_owned())), verb);
         let status = answer.status().as_u16();
         (status, String::from_utf8(answer.into_body().bytes().expect("whole").into()).expect("UTF-8"))
     }

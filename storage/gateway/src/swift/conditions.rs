@@ -21,7 +21,7 @@ pub(super) fn check(headers: &HeaderMap, etag: &str, modified: UnixMillis) -> Ve
     let date = |name: &str| headers.get(name).and_then(|value| read_http_date(value.to_str().ok()?));
     let seconds = modified.seconds();
     match tags(headers, "if-match") {
-        Some(wanted) if !fits(&wanted, etag) => return Verdict::Failed("If-Match"),
+        Some(expected) if !tag_matches(&expected, etag) => return Verdict::Failed("If-Match"),
         Some(_) => {}
         None => {
             if date("if-unmodified-since").is_some_and(|since| seconds > since.seconds()) {
@@ -30,7 +30,7 @@ pub(super) fn check(headers: &HeaderMap, etag: &str, modified: UnixMillis) -> Ve
         }
     }
     match tags(headers, "if-none-match") {
-        Some(unwanted) if fits(&unwanted, etag) => Verdict::NotModified,
+        Some(excluded) if tag_matches(&excluded, etag) => Verdict::NotModified,
         Some(_) => Verdict::Go,
         None => match date("if-modified-since") {
             Some(since) if seconds <= since.seconds() => Verdict::NotModified,
@@ -103,7 +103,7 @@ pub(super) fn bare(tag: &str) -> &str {
     tag.trim_matches('"')
 }
 
-fn fits(tags: &[String], etag: &str) -> bool {
+fn tag_matches(tags: &[String], etag: &str) -> bool {
     tags.iter().any(|tag| tag == "*" || tag.eq_ignore_ascii_case(etag))
 }
 

@@ -50,18 +50,18 @@ impl Content {
     }
 
     /// The pieces that hold these bytes of it.
-    pub(super) fn cut(&self, wanted: &Range<u64>) -> Vec<Piece> {
-        cut(&self.pieces, wanted)
+    pub(super) fn cut(&self, range: &Range<u64>) -> Vec<Piece> {
+        cut(&self.pieces, range)
     }
 }
 
-pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
+pub(super) fn cut(pieces: &[Piece], range: &Range<u64>) -> Vec<Piece> {
     let mut at = 0;
     let mut found = Vec::new();
     for piece in pieces {
         let (start, end) = (at, at + piece.bytes());
         at = end;
-        let (from, to) = (wanted.start.max(start), wanted.end.min(end));
+        let (from, to) = (range.start.max(start), range.end.min(end));
         if from < to {
             let range = piece.range.start + (from - start)..piece.range.start + (to - start);
             found.push(Piece { object: Arc::clone(&piece.object), range });
@@ -72,7 +72,7 @@ pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
 
 /// The pieces that wait for memory if there is none. Those that do not are refused with [`Error::Busy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+pub(super) enum MemoryWait {
     /// No piece: for a reader that holds memory already, and would wait for another that waits.
     Never,
     /// All but the first: an answer that has begun goes on to its end.
@@ -86,7 +86,7 @@ pub(super) enum Waiting {
 pub(super) fn read(
     gateway: &Gateway,
     pieces: Vec<Piece>,
-    waiting: Waiting,
+    waiting: MemoryWait,
 ) -> BoxStream<'static, Result<Bytes, Error>> {
     let gateway = gateway.clone();
     stream::iter(pieces.into_iter().enumerate())
@@ -95,7 +95,8 @@ pub(super) fn read(
             async move {
                 // A whole object is read with its padding, an empty one too.
                 let range = (!piece.is_whole()).then_some(piece.range);
-                let waits = waiting == Waiting::Always || waiting == Waiting::AfterTheFirst && number > 0;
+                let waits =
+                    waiting == MemoryWait::Always || waiting == MemoryWait::AfterTheFirst && number > 0;
                 match waits {
                     true => gateway.read_on(&piece.object, range).await,
                     false => gateway.read(&piece.object, range).await,
@@ -126,8 +127,8 @@ mod tests {
             Piece::whole(&object(0)),
             Piece::whole(&object(4)),
         ];
-        let ranges = |wanted: Range<u64>| -> Vec<(u64, u64)> {
-            cut(&pieces, &wanted).into_iter().map(|piece| (piece.range.start, piece.range.end)).collect()
+        let ranges = |range: Range<u64>| -> Vec<(u64, u64)> {
+            cut(&pieces, &range).into_iter().map(|piece| (piece.range.start, piece.range.end)).collect()
         };
         assert_eq!(ranges(0..17), [(0, 10), (2, 5), (0, 4)]);
         assert_eq!(ranges(9..14), [(9, 10), (2, 5), (0, 1)]);

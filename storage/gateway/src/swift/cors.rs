@@ -73,9 +73,9 @@ impl Swift {
         if let Some(seconds) = metadata.get("access-control-max-age") {
             put(headers, "access-control-max-age", seconds);
         }
-        let asked_for = head.header("access-control-request-headers").unwrap_or_default();
+        let requested = head.header("access-control-request-headers").unwrap_or_default();
         let named = metadata.get("access-control-allow-headers").map(String::as_str).unwrap_or_default();
-        let names: Vec<&str> = [asked_for, named]
+        let names: Vec<&str> = [requested, named]
             .into_iter()
             .flat_map(|list| list.split([',', ' ']))
             .map(str::trim)
@@ -96,7 +96,7 @@ impl Swift {
         let Some(target) = decode(path).ok().and_then(|path| Target::read(&path)) else { return };
         let Some(metadata) = self.container_metadata(&target) else { return };
         let Some(any) = origin.is_allowed(&metadata) else { return };
-        let shown: Vec<&str> = answer
+        let exposed: Vec<&str> = answer
             .headers()
             .keys()
             .map(HeaderName::as_str)
@@ -104,12 +104,12 @@ impl Swift {
             .chain(EXPOSED)
             .chain(["x-trans-id", "x-openstack-request-id"])
             .collect();
-        let mut shown = shown.join(", ");
+        let mut exposed = exposed.join(", ");
         if let Some(more) = metadata.get("access-control-expose-headers") {
-            shown = format!("{shown}, {}", more.split_whitespace().collect::<Vec<_>>().join(", "));
+            exposed = format!("{exposed}, {}", more.split_whitespace().collect::<Vec<_>>().join(", "));
         }
         let headers = answer.headers_mut();
-        put(headers, "access-control-expose-headers", &shown);
+        put(headers, "access-control-expose-headers", &exposed);
         put(headers, "access-control-allow-origin", if any { "*" } else { &origin.0 });
         if !any {
             headers.append(VARY, HeaderValue::from_static("Origin"));

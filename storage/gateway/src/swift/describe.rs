@@ -68,15 +68,16 @@ pub(super) fn delete_at(head: &RequestHead) -> Outcome<Option<UnixMillis>> {
         Ok(Some(number))
     };
     let now = head.now.seconds();
-    let at = match (number("x-delete-after")?, number("x-delete-at")?) {
+    let seconds = match (number("x-delete-after")?, number("x-delete-at")?) {
         (Some(after), _) => now.checked_add(after),
-        (None, Some(at)) => Some(at),
+        (None, Some(seconds)) => Some(seconds),
         (None, None) => return Ok(None),
     };
-    let moment = at.filter(|at| *at > now).and_then(|at| at.checked_mul(1000)).map(UnixMillis);
-    moment
-        .map(Some)
-        .ok_or_else(|| Refusal::bad_request("X-Delete-At in past, or further away than time goes"))
+    let time = seconds
+        .filter(|seconds| *seconds > now)
+        .and_then(|seconds| seconds.checked_mul(1000))
+        .map(UnixMillis);
+    time.map(Some).ok_or_else(|| Refusal::bad_request("X-Delete-At in past, or further away than time goes"))
 }
 
 fn dynamic_manifest(headers: &HeaderMap) -> Outcome<Option<Manifest>> {
@@ -122,8 +123,8 @@ pub(super) fn describe(
     put(headers, LAST_MODIFIED.as_str(), &http_date(object.modified));
     put(headers, "x-timestamp", &timestamp(object.modified));
     put(headers, ETAG.as_str(), etag);
-    if let Some(moment) = details.delete_at {
-        put(headers, "x-delete-at", &moment.seconds().to_string());
+    if let Some(time) = details.delete_at {
+        put(headers, "x-delete-at", &time.seconds().to_string());
     }
     match &details.manifest {
         Some(Manifest::Dynamic { container, prefix }) => {

@@ -6,19 +6,19 @@
 mod account;
 mod address;
 mod answer;
-mod at;
 mod auth;
 mod bulk;
 mod byteranges;
 mod conditions;
 mod container;
 mod content;
+mod context;
 mod copy;
 mod cors;
 mod dates;
 mod describe;
-mod door;
 mod form_post;
+mod full_body;
 #[cfg(test)]
 mod fuzz;
 mod info;
@@ -35,14 +35,14 @@ mod refusal;
 mod request_head;
 mod rights;
 mod route;
+mod server;
 mod service;
 mod signature;
 mod target;
 mod temp_url;
-mod whole;
 
 pub use address::Address;
-pub use door::SwiftServer;
+pub use server::SwiftServer;
 
-use at::At;
+use context::VerbContext;
 use service::Swift;

@@ -8,7 +8,7 @@ use super::manifest;
 use super::metadata::put as put_header;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
-use super::{At, Swift};
+use super::{Swift, VerbContext};
 use crate::auth::rights::Action;
 use crate::catalogue::Object;
 use crate::error::Error;
@@ -21,14 +21,19 @@ use http::header::{ETAG, LAST_MODIFIED};
 use http::{Response, StatusCode};
 
 impl Swift {
-    pub(super) async fn put(&self, head: &RequestHead, at: &At<'_>, body: Body) -> Outcome<Response<Body>> {
-        self.check(at.claim, &at.target.account, Some(at.container()), Action::Write)?;
-        at.target.check_lengths()?;
+    pub(super) async fn put(
+        &self,
+        head: &RequestHead,
+        context: &VerbContext<'_>,
+        body: Body,
+    ) -> Outcome<Response<Body>> {
+        self.check(context.claim, &context.target.account, Some(context.container()), Action::Write)?;
+        context.target.check_lengths()?;
         if head.headers.contains_key("x-copy-from") {
-            return self.copy_from(head, at).await;
+            return self.copy_from(head, context).await;
         }
         if head.query.get("multipart-manifest") == Some("put") {
-            return self.put_large(head, at, body).await;
+            return self.put_large(head, context, body).await;
         }
         let length = head.length();
         if length.is_none() && !head.is_chunked() {
@@ -40,17 +45,18 @@ impl Swift {
         // A put that is refused for its head moves no block.
         let conditions = conditions::of_put(&head.headers)?;
         let mut details = details(head)?;
-        details.content_type.get_or_insert_with(|| guess_type(at.object()));
-        self.check_manifest(at.claim, at.account.name(), &details)?;
-        at.account.check_put(at.container(), at.object(), &conditions)?;
-        at.account.check_room(at.container(), at.object(), length)?;
-        let written = receive(at.account, body, length).await?;
+        details.content_type.get_or_insert_with(|| guess_type(context.object()));
+        self.check_manifest(context.claim, context.account.name(), &details)?;
+        context.account.check_put(context.container(), context.object(), &conditions)?;
+        context.account.check_room(context.container(), context.object(), length)?;
+        let written = receive(context.account, body, length).await?;
         if let Some(etag) = head.header("etag")
             && !conditions::bare(etag).eq_ignore_ascii_case(&hex(written.md5()))
         {
             return Err(Error::BadDigest("ETag").into());
         }
-        let object = at.account.link(at.container(), at.object(), written, details, conditions).await?;
+        let object =
+            context.account.link(context.container(), context.object(), written, details, conditions).await?;
         Ok(created(&object))
     }
 }

@@ -8,7 +8,7 @@ pub(super) const MAX_RANGES: usize = 50;
 
 /// The bytes wanted of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum WantedRanges {
+pub(super) enum RequestedRanges {
     /// All of them: there is no range, or no range that makes sense.
     All,
     /// Ranges within the object, none of them empty. At least one.
@@ -18,15 +18,15 @@ pub(super) enum WantedRanges {
 }
 
 /// Reads the header for an object of this many bytes (RFC 9110, section 14.2).
-pub(super) fn wanted(headers: &HeaderMap, bytes: u64) -> WantedRanges {
+pub(super) fn requested(headers: &HeaderMap, bytes: u64) -> RequestedRanges {
     let mut values = headers.get_all(RANGE).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return WantedRanges::All };
-    let Some(specs) = value.to_str().ok().and_then(parse) else { return WantedRanges::All };
-    if specs.len() > MAX_RANGES || overlaps(&specs, bytes) {
-        return WantedRanges::Nothing;
+    let (Some(value), None) = (values.next(), values.next()) else { return RequestedRanges::All };
+    let Some(specs) = value.to_str().ok().and_then(parse) else { return RequestedRanges::All };
+    if specs.len() > MAX_RANGES || exceeds_twice_the_object(&specs, bytes) {
+        return RequestedRanges::Nothing;
     }
     let ranges: Vec<Range<u64>> = specs.into_iter().filter_map(|spec| spec.within(bytes)).collect();
-    if ranges.is_empty() { WantedRanges::Nothing } else { WantedRanges::Ranges(ranges) }
+    if ranges.is_empty() { RequestedRanges::Nothing } else { RequestedRanges::Ranges(ranges) }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Spec {
 }
 
 /// Tells whether more is asked for than twice the object: a way to have much read for a short request.
-fn overlaps(specs: &[Spec], bytes: u64) -> bool {
+fn exceeds_twice_the_object(specs: &[Spec], bytes: u64) -> bool {
     let ranges = specs.iter().filter_map(|spec| spec.within(bytes));
     let sum = ranges.fold(0u64, |sum, range| sum.saturating_add(range.end - range.start));
     specs.len() > 1 && sum > bytes.saturating_mul(2)
@@ -86,20 +86,20 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn of(range: &str, bytes: u64) -> WantedRanges {
+    fn of(range: &str, bytes: u64) -> RequestedRanges {
         let mut headers = HeaderMap::new();
         headers.insert(RANGE, HeaderValue::try_from(range).unwrap());
-        wanted(&headers, bytes)
+        requested(&headers, bytes)
     }
 
     /// From, and up to but without.
-    fn ranges(list: &[(u64, u64)]) -> WantedRanges {
-        WantedRanges::Ranges(list.iter().map(|&(from, to)| from..to).collect())
+    fn ranges(list: &[(u64, u64)]) -> RequestedRanges {
+        RequestedRanges::Ranges(list.iter().map(|&(from, to)| from..to).collect())
     }
 
     #[test]
     fn ranges_are_exact_to_the_byte() {
-        assert_eq!(wanted(&HeaderMap::new(), 10), WantedRanges::All);
+        assert_eq!(requested(&HeaderMap::new(), 10), RequestedRanges::All);
         assert_eq!(of("bytes=0-0", 10), ranges(&[(0, 1)]));
         assert_eq!(of("bytes=3-5", 10), ranges(&[(3, 6)]));
         assert_eq!(of("Bytes = 3-", 10), ranges(&[(3, 10)]));
@@ -115,7 +115,7 @@ mod tests {
     fn a_range_outside_of_the_object_is_nothing() {
         for (range, bytes) in [("bytes=10-", 10), ("bytes=-0", 10), ("bytes=0-0", 0), ("bytes=10-11,12-", 10)]
         {
-            assert_eq!(of(range, bytes), WantedRanges::Nothing, "{range}");
+            assert_eq!(of(range, bytes), RequestedRanges::Nothing, "{range}");
         }
     }
 
@@ -124,14 +124,14 @@ mod tests {
         for range in
             ["bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-2", "bytes=+1-2", "lines=0-5", "bytes=0-1-2"]
         {
-            assert_eq!(of(range, 10), WantedRanges::All, "{range}");
+            assert_eq!(of(range, 10), RequestedRanges::All, "{range}");
         }
     }
 
     #[test]
     fn a_short_request_does_not_have_an_object_read_many_times() {
-        assert_eq!(of("bytes=0-,0-,0-", 10), WantedRanges::Nothing);
+        assert_eq!(of("bytes=0-,0-,0-", 10), RequestedRanges::Nothing);
         let many = format!("bytes={}", (0..51).map(|at| format!("{at}-{at}")).collect::<Vec<_>>().join(","));
-        assert_eq!(of(&many, 1000), WantedRanges::Nothing);
+        assert_eq!(of(&many, 1000), RequestedRanges::Nothing);
     }
 }

@@ -4,7 +4,7 @@ use super::range::MAX_RANGES;
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::http::body_timeout::{BodyError, find_cause};
-use crate::http::door::{BUSY, RETRY_AFTER as RETRY_SECONDS};
+use crate::http::protocol::{BUSY, RETRY_AFTER as RETRY_SECONDS};
 use axum::body::Body;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -50,7 +50,7 @@ impl Refusal {
     }
 
     /// The refusal of a request that may come again in a moment.
-    pub(super) fn for_now(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn unavailable(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
             .with(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS))
     }
@@ -93,7 +93,7 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let text = error.told();
+        let text = error.client_message();
         let status = match error {
             Error::NoSuchContainer | Error::NoSuchKey | Error::NoSuchVersion | Error::DeleteMarker { .. } => {
                 return Refusal::not_found();
@@ -114,7 +114,7 @@ impl From<Error> for Refusal {
             Error::RangeNotSatisfiable { bytes } => return unsatisfiable(bytes),
             Error::BadDigest(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Body(source) => match find_cause(&*source) {
-                Some(BodyError::NoPlace(_)) => return Refusal::for_now(BUSY),
+                Some(BodyError::Overloaded(_)) => return Refusal::unavailable(BUSY),
                 Some(BodyError::TooLate) => StatusCode::REQUEST_TIMEOUT,
                 _ => StatusCode::BAD_REQUEST,
             },
@@ -126,7 +126,7 @@ impl From<Error> for Refusal {
                 | DeviceError::DiskFull
                 | DeviceError::StoreFull
                 | DeviceError::Closed,
-            ) => return Refusal::for_now(text),
+            ) => return Refusal::unavailable(text),
             Error::Device(DeviceError::Tampered(_)) => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };

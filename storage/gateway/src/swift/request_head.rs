@@ -61,7 +61,7 @@ impl RequestHead {
     }
 
     /// Tells whether a header says yes.
-    pub(super) fn says(&self, name: &str) -> bool {
+    pub(super) fn is_true_header(&self, name: &str) -> bool {
         self.header(name).is_some_and(super::query::is_true)
     }
 

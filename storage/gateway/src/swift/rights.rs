@@ -40,7 +40,7 @@ impl Claim {
     }
 
     /// The refusal of a request without the right. It is the same whether the resource exists or not.
-    pub(super) fn turned_away(&self) -> Refusal {
+    pub(super) fn refusal(&self) -> Refusal {
         if !self.principal.is_anonymous() {
             return Refusal::forbidden("Access was denied to this resource.");
         }
@@ -59,7 +59,7 @@ impl Swift {
     pub(super) fn claim(&self, head: &RequestHead, target: &Target) -> Outcome<Claim> {
         let claim =
             |identity, temp_url| Claim { principal: Principal::new(identity, &head.headers), temp_url };
-        if temp_url::is_one(&head.query) {
+        if temp_url::is_temp_url(&head.query) {
             let temp_url =
                 self.temp_url(head, target).ok_or_else(|| Refusal::unauthorized("Temp URL invalid"))?;
             return Ok(claim(None, Some(temp_url)));
@@ -72,8 +72,8 @@ impl Swift {
 
     fn temp_url(&self, head: &RequestHead, target: &Target) -> Option<TempUrl> {
         let account = self.account_of(target)?;
-        let holder = target.container.as_deref()?;
-        let container = account.container(holder).ok();
+        let container_name = target.container.as_deref()?;
+        let container = account.container(container_name).ok();
         let use_of_url = temp_url::TempUrlRequest {
             method: &head.method,
             query: &head.query,
@@ -83,7 +83,7 @@ impl Swift {
         };
         let of_container = container.as_ref().map(|view| &view.settings.metadata);
         let grant = temp_url::check(&use_of_url, &account.view().settings.metadata, of_container)?;
-        Some(TempUrl { grant, account: target.account.clone(), container: holder.to_owned() })
+        Some(TempUrl { grant, account: target.account.clone(), container: container_name.to_owned() })
     }
 
     /// # Errors
@@ -95,7 +95,7 @@ impl Swift {
         container: Option<&str>,
         action: Action,
     ) -> Outcome<()> {
-        if self.may(claim, account, container, action) { Ok(()) } else { Err(claim.turned_away()) }
+        if self.may(claim, account, container, action) { Ok(()) } else { Err(claim.refusal()) }
     }
 
     fn may(&self, claim: &Claim, account: &str, container: Option<&str>, action: Action) -> bool {
@@ -120,9 +120,9 @@ impl Swift {
         let Err(refused) = self.check(claim, account, Some(container), Action::Read) else {
             return Ok(());
         };
-        let holder = self.gateway.account(account);
+        let container_name = self.gateway.account(account);
         let (Ok(view), Ok(object), None) =
-            (holder.container(container), holder.object(container, key), &claim.temp_url)
+            (container_name.container(container), container_name.object(container, key), &claim.temp_url)
         else {
             return Err(refused);
         };

@@ -53,7 +53,7 @@ impl Signature {
     }
 
     /// Tells whether this was signed with this key. Compares in constant time.
-    pub(super) fn fits(&self, key: &str, signed: &str) -> bool {
+    pub(super) fn verifies(&self, key: &str, signed: &str) -> bool {
         match self.digest {
             Digest::Sha1 => verify::<Hmac<Sha1>>(key, signed, &self.bytes),
             Digest::Sha256 => verify::<Hmac<Sha256>>(key, signed, &self.bytes),
@@ -82,9 +82,9 @@ mod tests {
     fn the_vectors_of_the_rfcs_come_out() {
         for text in [SHA1, SHA256, SHA512] {
             let signature = Signature::parse(text).unwrap();
-            assert!(signature.fits("Jefe", SIGNED));
-            assert!(!signature.fits("Jefe", "what do ya want for something?"));
-            assert!(!signature.fits("jefe", SIGNED));
+            assert!(signature.verifies("Jefe", SIGNED));
+            assert!(!signature.verifies("Jefe", "what do ya want for something?"));
+            assert!(!signature.verifies("jefe", SIGNED));
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
             "sha1:7_zfauXrL6LSdBbV8YTfnCWafHk",
             "sha256:W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM=",
         ] {
-            assert!(Signature::parse(text).unwrap().fits("Jefe", SIGNED), "{text}");
+            assert!(Signature::parse(text).unwrap().verifies("Jefe", SIGNED), "{text}");
         }
     }
 
@@ -103,12 +103,12 @@ mod tests {
     fn a_tampered_signature_fits_nothing() {
         let mut text = SHA256.to_owned();
         text.replace_range(0..1, "6");
-        assert!(!Signature::parse(&text).unwrap().fits("Jefe", SIGNED));
+        assert!(!Signature::parse(&text).unwrap().verifies("Jefe", SIGNED));
         for bad in ["", "5b", &SHA256[1..], "md5:AAAA", "sha256:!", &"z".repeat(64)] {
             assert!(Signature::parse(bad).is_none(), "{bad}");
         }
         // A short one is no prefix of the right one.
-        assert!(!Signature::parse("sha256:Ww==").unwrap().fits("Jefe", SIGNED));
-        assert!(!Signature::parse("sha256:").unwrap().fits("Jefe", SIGNED));
+        assert!(!Signature::parse("sha256:Ww==").unwrap().verifies("Jefe", SIGNED));
+        assert!(!Signature::parse("sha256:").unwrap().verifies("Jefe", SIGNED));
     }
 }

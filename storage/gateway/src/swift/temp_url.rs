@@ -14,7 +14,7 @@ use std::net::IpAddr;
 pub(super) const KEYS: [&str; 2] = ["temp-url-key", "temp-url-key-2"];
 
 /// Tells whether a request means to use a temporary URL.
-pub(super) fn is_one(query: &Query) -> bool {
+pub(super) fn is_temp_url(query: &Query) -> bool {
     query.has("temp_url_sig") || query.has("temp_url_expires")
 }
 
@@ -89,7 +89,7 @@ pub(super) fn check(
     let mut found = None;
     for (key, of_container) in known {
         for method in methods {
-            if signature.fits(&key, &signed(method)) {
+            if signature.verifies(&key, &signed(method)) {
                 found =
                     Some(TempUrlGrant { expires: UnixMillis(seconds.saturating_mul(1000)), of_container });
             }

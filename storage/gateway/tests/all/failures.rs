@@ -3,7 +3,7 @@
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object, VersionId, Versioning};
 use ameles_gateway::objects::conditions::{TagMatch, WriteConditions};
 use ameles_gateway::objects::listing::ListRequest;
-use ameles_gateway::objects::multipart::{Expected, NamedPart};
+use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
 use ameles_gateway::objects::versions::Removal;
 use ameles_gateway::testing::{CommitFault, Faults, MemoryDevice};
 use ameles_gateway::{DeviceError, Error, FIRST_ACCOUNT, Gateway, OpenError, Options, Reader};
@@ -19,13 +19,13 @@ fn blocks_of_their_own() -> Options {
     Options { pack: false, ..Options::default() }
 }
 
-type Tested = Gateway;
+type TestGateway = Gateway;
 
-async fn open(device: &Arc<MemoryDevice>) -> Tested {
+async fn open(device: &Arc<MemoryDevice>) -> TestGateway {
     Gateway::open(Arc::clone(device), blocks_of_their_own()).await.expect("opened")
 }
 
-async fn fresh() -> (Arc<MemoryDevice>, Tested) {
+async fn fresh() -> (Arc<MemoryDevice>, TestGateway) {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
     let gateway = open(&device).await;
     gateway
@@ -36,7 +36,7 @@ async fn fresh() -> (Arc<MemoryDevice>, Tested) {
     (device, gateway)
 }
 
-async fn put(gateway: &Tested, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
+async fn put(gateway: &TestGateway, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
     let mut writer = gateway.writer(Some(body.len() as u64), None)?;
     writer.push(Bytes::copy_from_slice(body)).await?;
     let written = writer.finish().await?;
@@ -54,12 +54,12 @@ async fn drain(mut reader: Reader) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-async fn get(gateway: &Tested, key: &str) -> Result<Vec<u8>, Error> {
+async fn get(gateway: &TestGateway, key: &str) -> Result<Vec<u8>, Error> {
     let object = gateway.account(FIRST_ACCOUNT).object("container", key)?;
     drain(gateway.read(&object, None).await?).await
 }
 
-async fn free(gateway: &Tested) -> u64 {
+async fn free(gateway: &TestGateway) -> u64 {
     gateway.settle().await;
     gateway.usage().free_blocks
 }
@@ -183,7 +183,7 @@ async fn a_commit_of_unknown_outcome_is_settled_before_the_next() {
         let conditions = WriteConditions::default;
         gateway
             .account(FIRST_ACCOUNT)
-            .complete_upload("container", "parts", id, named, Expected::default(), conditions())
+            .complete_upload("container", "parts", id, named, ExpectedObject::default(), conditions())
             .await
             .expect_err("told to fail");
         put(&gateway, "key", b"not acknowledged").await.expect_err("still uncertain");
@@ -314,7 +314,7 @@ async fn a_body_shorter_or_longer_than_announced_is_refused() {
 }
 
 /// The versions of the key: their bodies, the newest first, and `None` for a delete marker.
-async fn bodies(gateway: &Tested) -> Vec<Option<Vec<u8>>> {
+async fn bodies(gateway: &TestGateway) -> Vec<Option<Vec<u8>>> {
     let account = gateway.account(FIRST_ACCOUNT);
     let all = ListRequest { limit: 100, ..ListRequest::default() };
     let page = account.list_versions("container", &all, None).expect("listed");
@@ -345,7 +345,7 @@ async fn a_commit_that_fails_leaves_all_versions_or_none_of_its_change() {
                 key: "key".into(),
                 version,
                 conditions: WriteConditions::default(),
-                marks_absent: true,
+                marks_missing: true,
             };
             let (failed, after) = match change {
                 0 => {
@@ -393,7 +393,7 @@ async fn puts_at_the_same_time_are_versions_in_the_order_of_their_commits() {
     let bytes: Vec<[u8; 1]> = (0..20).map(|number| [number]).collect();
     let puts = futures::future::join_all(bytes.iter().map(|body| put(&gateway, "key", body))).await;
     let mut names: Vec<_> = puts.into_iter().map(|put| put.expect("put").version.id()).collect();
-    let listed = |gateway: &Tested| -> Vec<VersionId> {
+    let listed = |gateway: &TestGateway| -> Vec<VersionId> {
         let all = ListRequest { limit: 100, ..ListRequest::default() };
         let page = gateway.account(FIRST_ACCOUNT).list_versions("container", &all, None).expect("listed");
         page.entries.into_iter().map(|listed| listed.object.version.id()).collect()

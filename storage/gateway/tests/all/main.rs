@@ -13,7 +13,7 @@ mod http;
 mod logs;
 mod packing;
 mod page;
-mod running;
 mod s3;
 mod swift;
+mod test_server;
 mod unversioned_rows;

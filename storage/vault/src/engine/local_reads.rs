@@ -17,8 +17,8 @@ impl<U: Untrusted> Engine<U> {
                 Call::Read(block) | Call::Write(block, _) => Some(*block),
                 Call::Dummy => None,
             };
-            let needed = block.filter(|block| self.scheme.is_elsewhere(*block));
-            payload_reader.read_for_call(needed, |block, payload| self.scheme.bring(block, payload));
+            let needed = block.filter(|block| self.scheme.is_payload_external(*block));
+            payload_reader.read_for_call(needed, |block, payload| self.scheme.load_payload(block, payload));
         }
     }
 

@@ -55,19 +55,19 @@ pub(crate) trait Scheme {
     fn stash_blocks(&self) -> usize;
     fn trusted_bytes(&self) -> usize;
     fn reseed(&self, seed: Seed);
-    fn watch(&self);
+    fn track_changes(&self);
     /// `None` while something is in flight.
     fn take_changes(&self) -> Option<Changes>;
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
     fn hold_words(&self);
     fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
     fn rest(&self) -> Vec<u8>;
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8]));
     fn stash_order(&self) -> Vec<BlockId>;
     fn locate(&self, block: BlockId) -> Option<BlockPlace>;
-    fn is_elsewhere(&self, block: BlockId) -> bool;
-    fn bring(&self, block: BlockId, payload: &[u8]);
-    fn let_go(&self);
+    fn is_payload_external(&self, block: BlockId) -> bool;
+    fn load_payload(&self, block: BlockId, payload: &[u8]);
+    fn release_payloads(&self);
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize;
 }
 
@@ -115,8 +115,8 @@ where
         FullSnapshot::reseed(self, ChaCha20Rng::from_seed(seed));
     }
 
-    fn watch(&self) {
-        IncrementalSnapshot::watch(self);
+    fn track_changes(&self) {
+        IncrementalSnapshot::track_changes(self);
     }
 
     fn take_changes(&self) -> Option<Changes> {
@@ -139,8 +139,8 @@ where
         IncrementalSnapshot::rest(self)
     }
 
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
-        IncrementalSnapshot::look_at(self, block, look);
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
+        IncrementalSnapshot::with_payload(self, block, visit);
     }
 
     fn stash_order(&self) -> Vec<BlockId> {
@@ -151,16 +151,16 @@ where
         IncrementalSnapshot::locate(self, block)
     }
 
-    fn is_elsewhere(&self, block: BlockId) -> bool {
-        IncrementalSnapshot::is_elsewhere(self, block)
+    fn is_payload_external(&self, block: BlockId) -> bool {
+        IncrementalSnapshot::is_payload_external(self, block)
     }
 
-    fn bring(&self, block: BlockId, payload: &[u8]) {
-        IncrementalSnapshot::bring(self, block, payload);
+    fn load_payload(&self, block: BlockId, payload: &[u8]) {
+        IncrementalSnapshot::load_payload(self, block, payload);
     }
 
-    fn let_go(&self) {
-        IncrementalSnapshot::let_go(self);
+    fn release_payloads(&self) {
+        IncrementalSnapshot::release_payloads(self);
     }
 
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {

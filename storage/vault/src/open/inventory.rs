@@ -80,7 +80,7 @@ pub(crate) async fn check_epochs<B: Blobs>(
 
 /// The advice about a planted version if the trusted folder is at hand.
 pub(crate) const REMOVE: &str =
-    "it was planted. Delete nothing by hand: `ameles orphans --remove` removes it if it is nobody's";
+    "it was planted. Delete nothing by hand: `ameles gc --remove` removes it if it is nobody's";
 /// The advice if it cannot be known who has written the version.
 pub(crate) const UNCLEAR: &str = "it was planted, or this trusted folder is an older copy. Delete nothing by hand: serve with the \
     newest trusted folder, or use `restore --takeover` into an empty --data folder";

@@ -158,7 +158,7 @@ impl<L: Untrusted> PreviousVault<'_, L> {
             }
             BlockPlace::Stash => {
                 let mut payload = Vec::new();
-                self.scheme().look_at(block, &mut |bytes| payload.extend_from_slice(bytes));
+                self.scheme().with_payload(block, &mut |bytes| payload.extend_from_slice(bytes));
                 Ok(payload)
             }
             BlockPlace::Nowhere if self.later.contains_key(&block) => Ok(Vec::new()),

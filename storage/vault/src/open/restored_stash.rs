@@ -56,10 +56,10 @@ impl RestoredStash {
         &mut self,
         (changes, at_least): (StashChanges, usize),
         seal: &mut SealContext<'_>,
-        look_at: ShowPayload<'_>,
+        with_payload: ShowPayload<'_>,
     ) -> Result<(), VaultError> {
         let block = seal.header.parameters.block();
-        let mut writes = self.directory.apply_changes(changes, seal, look_at)?.writes;
+        let mut writes = self.directory.apply_changes(changes, seal, with_payload)?.writes;
         let spare = self.directory.spare_slots(at_least.saturating_sub(writes.len()));
         writes.extend(spare.into_iter().map(|slot| (slot, vec![0; block.0 as usize])));
         self.disk.write_slots(block, &writes)?;
@@ -112,8 +112,8 @@ impl RestoredStash {
         seal: &mut SealContext<'_>,
     ) -> Result<(), VaultError> {
         let Some(changes) = scheme.take_changes() else { return Ok(()) };
-        self.apply_changes((changes.stash, 0), seal, &mut |block, look| scheme.look_at(block, look))?;
-        scheme.let_go();
+        self.apply_changes((changes.stash, 0), seal, &mut |block, look| scheme.with_payload(block, look))?;
+        scheme.release_payloads();
         Ok(())
     }
 

@@ -103,12 +103,12 @@ impl State {
         let mut slots = StashPayloads { disk, opener, entries, failure: None };
         let (order, payloads) = (directory.stash_order(), &mut slots);
         let SchemeAtRest { tables, rest } = scheme;
-        let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper: payload_reader };
+        let parts = Parts { tables, rest: &rest, order: &order, payloads, payload_source: payload_reader };
         let scheme = header.parameters.scheme.resume(parts, deferred_store, seed);
         if let Some(failure) = slots.failure {
             return Err(failure);
         }
-        Ok(scheme.inspect(|scheme| scheme.watch()))
+        Ok(scheme.inspect(|scheme| scheme.track_changes()))
     }
 }
 

@@ -160,8 +160,8 @@ impl CheckpointWriter {
             };
             words.clear();
         }
-        let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| state.scheme.look_at(block, look);
-        let SlotChanges { writes, entries } = self.directory.apply_changes(stash, &mut seal, look_at)?;
+        let with_payload = &mut |block, look: &mut dyn FnMut(&[u8])| state.scheme.with_payload(block, look);
+        let SlotChanges { writes, entries } = self.directory.apply_changes(stash, &mut seal, with_payload)?;
         let delta = match is_whole {
             true => Delta::default(),
             false => self.delta(state, tables, (words, rewritten, entries)),

@@ -46,8 +46,8 @@ impl StashDirectory {
             }
             let written = some.iter().map(|(_, entry)| entry.block).collect();
             let changes = StashChanges { written, ..StashChanges::default() };
-            let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| look(&payloads[&block]);
-            let changed = self.apply_changes(changes, &mut seal, look_at)?;
+            let with_payload = &mut |block, look: &mut dyn FnMut(&[u8])| look(&payloads[&block]);
+            let changed = self.apply_changes(changes, &mut seal, with_payload)?;
             disk.write_slots(block, &changed.writes)?;
         }
         Ok(())

@@ -228,12 +228,12 @@ impl StashDirectory {
         into.extend_from_slice(&self.map().entries[slot.0 as usize]);
     }
 
-    /// Applies the changes of a stash. `look_at` shows the payload of a block in the stash.
+    /// Applies the changes of a stash. `with_payload` shows the payload of a block in the stash.
     pub(crate) fn apply_changes(
         &mut self,
         changes: StashChanges,
         seal: &mut SealContext<'_>,
-        look_at: ShowPayload<'_>,
+        with_payload: ShowPayload<'_>,
     ) -> Result<SlotChanges, VaultError> {
         let mut changed = SlotChanges::default();
         for block in changes.removed {
@@ -257,7 +257,7 @@ impl StashDirectory {
                 None => linked.get(&block).copied().expect("each new block is put into a list"),
             };
             // The block's payload may still be in its old slot, which is vacated afterwards.
-            let (key, nonce, mut sealed) = self.seal(block, seal, look_at)?;
+            let (key, nonce, mut sealed) = self.seal(block, seal, with_payload)?;
             self.vacate(block, &mut changed);
             let tag = sealed.split_off(sealed.len() - TAG_BYTES);
             let tag = tag.try_into().expect("a tag has this many bytes");
@@ -335,7 +335,7 @@ impl StashDirectory {
         &mut self,
         block: BlockId,
         SealContext { header, master, entropy }: &mut SealContext<'_>,
-        look_at: ShowPayload<'_>,
+        with_payload: ShowPayload<'_>,
     ) -> Result<(u32, u64, Vec<u8>), VaultError> {
         let cipher = header.parameters.cipher()?;
         loop {
@@ -352,7 +352,7 @@ impl StashDirectory {
             };
             let mut sealed = Vec::with_capacity(header.parameters.scheme.block_bytes() as usize + TAG_BYTES);
             let mut sealing_went = Ok(());
-            look_at(block, &mut |payload| {
+            with_payload(block, &mut |payload| {
                 sealing_went = sealing.sealer.seal(sealing.next, payload, &mut sealed);
             });
             if sealing_went.is_ok() {

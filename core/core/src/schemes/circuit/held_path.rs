@@ -57,7 +57,7 @@ impl HeldPath<'_> {
         hold.resize(self.held.entry_bytes(), 0);
         match at {
             At::Stash(handle) => {
-                self.stash.lay_out(handle, hold);
+                self.stash.serialize_block(handle, hold);
                 self.stash.remove(handle);
             }
             At::Bucket(entry) => {

@@ -78,8 +78,8 @@ pub struct CircuitOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -170,19 +170,19 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
         if batch.is_empty() {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         let mut work = mem::take(&mut self.state.borrow_mut().work);
         self.read_paths(batch, &mut work).await?;
         for (access, lookup) in batch.iter_mut().zip(&work.lookups) {
             self.serve(access, lookup, &mut work.held)?;
         }
         self.state.borrow_mut().work = work;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -200,9 +200,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
 
     /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         let due = self.state.borrow().schedule.behind(PACE);
         let emergency = u64::from(due == 0 && !self.has_room());
         self.state.borrow_mut().schedule.emergencies += emergency;
@@ -210,7 +210,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
             0 => self.positions.step().await?,
             evictions => self.evict(evictions).await?,
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -26,8 +26,8 @@ pub struct Logged<O, S> {
     store: S,
     first_bucket: Bucket,
     slots: u64,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     /// Accesses that were logged, those whose slots were written, and the slots of the others.
     logged: Cell<u64>,
     written: Cell<u64>,
@@ -47,8 +47,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
     /// [`OutOfRange`] for a log of another length.
     pub fn new(oram: O, slots: u64, first_bucket: Bucket, store: S) -> Result<Self, OutOfRange> {
         range::check(&[("slots", slots, 1, 1 << 31)])?;
-        let (turns, condition, logged, written, waiting) = <_>::default();
-        Ok(Logged { oram, store, first_bucket, slots, turns, condition, logged, written, waiting })
+        let (lock, poison_flag, logged, written, waiting) = <_>::default();
+        Ok(Logged { oram, store, first_bucket, slots, lock, poison_flag, logged, written, waiting })
     }
 
     /// The scheme.
@@ -81,7 +81,7 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
     /// Writes the slots that wait, as many at a time as the log has. One write ends before another begins: a slot is not
     /// written twice at a time.
     async fn write(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
+        let _guard = self.lock.acquire().await;
         let slot_bytes = HEADER_BYTES + self.oram.block_bytes();
         while !self.waiting.borrow().is_empty() {
             let begin = self.written.get();
@@ -128,14 +128,14 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        self.condition.check()?;
+        self.poison_flag.check()?;
         if self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         try_join(self.oram.access(batch), self.write()).await?;
         self.note(batch);
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -148,10 +148,10 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
     }
 
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         try_join(self.oram.step(), self.write()).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

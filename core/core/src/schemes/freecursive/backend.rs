@@ -110,10 +110,10 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     pub async fn access_at(
         &self,
         block: BlockId,
-        handed: PositionUpdate,
+        update: PositionUpdate,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        with_tree!(self, tree => tree.access_at(block, handed, serve).await)
+        with_tree!(self, tree => tree.access_at(block, update, serve).await)
     }
 
     /// Reads the path of a block, and takes the block out. A block that was never mapped is zeros.

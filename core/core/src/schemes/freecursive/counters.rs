@@ -175,14 +175,14 @@ mod tests {
                 let straggler = groups.straggler(&group).filter(|_| turns);
                 let entry = straggler.unwrap_or(entry % labels);
                 let waits = groups.must_wait(&group, entry);
-                let given = groups.advance(&mut group, entry);
-                prop_assert_eq!(given.is_none(), waits);
-                if let Some(given) = given {
-                    prop_assert!(given > counters[entry as usize]);
-                    counters[entry as usize] = given;
+                let assigned = groups.advance(&mut group, entry);
+                prop_assert_eq!(assigned.is_none(), waits);
+                if let Some(assigned) = assigned {
+                    prop_assert!(assigned > counters[entry as usize]);
+                    counters[entry as usize] = assigned;
                 }
-                let kept: Vec<u64> = (0..labels).map(|entry| groups.counter(&group, entry)).collect();
-                prop_assert_eq!(&kept, &counters);
+                let block_of_entry: Vec<u64> = (0..labels).map(|entry| groups.counter(&group, entry)).collect();
+                prop_assert_eq!(&block_of_entry, &counters);
             }
         }
     }

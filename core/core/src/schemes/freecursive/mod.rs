@@ -17,12 +17,12 @@
 //! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny ORAM (FCCM
 //! 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::external).
 //!
-//! A simulated processor drives the lines one by one ([`Next`]), and paces the paths itself. As an [`Oram`] it shows as many
+//! A simulated processor drives the lines one by one ([`NextPath`]), and paces the paths itself. As an [`Oram`] it shows as many
 //! paths for each access as there are levels: dummies stand in for those that the PLB saves.
 //!
 //! # Counters in place of positions (section 5)
 //!
-//! With [`PositionsKept::Counters`] a position is [computed](LeafFunction): PRF_K(a || c) mod 2^L, with the counter c of block a. A
+//! With [`PositionStorage::Counters`] a position is [computed](LeafFunction): PRF_K(a || c) mod 2^L, with the counter c of block a. A
 //! PosMap block holds a group counter GC of 64 bits and, for each of its X' blocks, an entry of β bits: a bit s and an individual
 //! counter IC. The table on the trusted side holds counters of 64 bits. With β = 14, a block of 64 bytes counts for 32 blocks,
 //! where it has room for 16 positions.
@@ -45,7 +45,7 @@
 //! enough for all stragglers to have moved when IC is used up again, but for a probability below 2^-80 a group remap. Should it
 //! happen, the others move at once, and count as [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
-//! Whoever drives the lines calls [`remap_turn`](FreecursiveOram::remap_turn) before each of them. Every group has its turn then,
+//! Whoever drives the lines calls [`remap_straggler`](FreecursiveOram::remap_turn) before each of them. Every group has its turn then,
 //! and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
@@ -97,12 +97,12 @@ mod pmmac;
 mod remap;
 mod steps;
 
-pub use address_space::{AddressSpace, Keeper};
+pub use address_space::{AddressSpace, PositionEntry};
 pub use backend::Backend;
 pub use leaves::LeafFunction;
-pub use next_path::Next;
+pub use next_path::NextPath;
 pub use parameters::{
-    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionStorage, TrustedHits,
 };
 pub use pmmac::{TAG_BYTES, Tags};
 
@@ -129,8 +129,8 @@ pub struct FreecursiveOram<S: Store, R> {
     parameters: FreecursiveParameters,
     space: AddressSpace,
     tree: Backend<S, R>,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     /// The tags of blocks, if they have any.
     tags: Option<Tags>,
     /// Paths of group remaps outside of the schedule.
@@ -221,7 +221,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         random: R,
     ) -> Result<Self, FreecursiveParametersError> {
         let (given, needed) = (positions.blocks(), parameters.address_space().blocks());
-        if parameters.positions != PositionsKept::Aside || given != needed {
+        if parameters.positions != PositionStorage::Separate || given != needed {
             return Err(FreecursiveParametersError::Positions { given, needed });
         }
         parameters.validate()?;
@@ -240,11 +240,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         let tree = tree(&parameters.tree, for_tree)?;
         let block_bytes = parameters.tree.block_bytes();
         let labels = match (parameters.positions, positions) {
-            (PositionsKept::Aside, positions) => {
-                Labels::Aside(positions.unwrap_or_else(|| Positions::new(space.blocks())))
+            (PositionStorage::Separate, positions) => {
+                Labels::Separate(positions.unwrap_or_else(|| Positions::new(space.blocks())))
             }
-            (PositionsKept::InBlocks, _) => Labels::InBlocks(Positions::new(space.trusted())),
-            (PositionsKept::Counters { bits, .. }, _) => {
+            (PositionStorage::InBlocks, _) => Labels::InBlocks(Positions::new(space.trusted())),
+            (PositionStorage::Counters { bits, .. }, _) => {
                 let (groups, leaves) = (Groups::new(parameters.labels, bits), tree.geometry().leaves());
                 let leaves = LeafFunction::new(&draw_key(&mut random), leaves);
                 Labels::Counted(Box::new(Counted::new(groups, leaves, space.trusted())))
@@ -262,8 +262,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
             parameters,
             space,
             tree,
-            turns: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             tags,
             emergencies: Cell::new(0),
             state: RefCell::new(state),
@@ -314,14 +314,14 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
                 continue;
             }
             let next = self.next(block)?;
-            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
+            let renewed = if let NextPath::PosMap(missing) = next { missing } else { block };
             if self.take_turn(&mut turn, renewed).await? {
                 continue;
             }
-            self.make_way(renewed).await?;
+            self.remap_all_stragglers(renewed).await?;
             match next {
-                Next::PosMap(lacking) => self.fetch(lacking).await?,
-                Next::Block => {
+                NextPath::PosMap(missing) => self.fetch(missing).await?,
+                NextPath::Block => {
                     self.access_block(block, |payload| access.serve(payload)).await?;
                     wanted = None;
                 }
@@ -349,16 +349,16 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if !batch.is_empty() && self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         for (nth, access) in batch.iter_mut().enumerate() {
             self.serve(access, nth == 0).await?;
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -26,7 +26,7 @@ pub struct FreecursiveParameters {
     /// The ways of its sets: a divisor of its blocks; 1 for a direct-mapped one, as the paper has it.
     pub look_aside_ways: u32,
     /// The place of the positions.
-    pub positions: PositionsKept,
+    pub positions: PositionStorage,
     /// The use of blocks that are found on the trusted side.
     pub hits: TrustedHits,
     /// The most accesses of one batch: 1 to 1024.
@@ -109,11 +109,11 @@ impl BackendParameters {
 
 /// The place of the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PositionsKept {
+pub enum PositionStorage {
     /// In the payloads of the PosMap blocks, where they belong.
     InBlocks,
     /// In a table aside, 4 bytes a block: for simulations, whose blocks have no payload. The trace is the same.
-    Aside,
+    Separate,
     /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the compressed PosMap). The
     /// table on the trusted side holds counters of 8 bytes.
     Counters {
@@ -231,7 +231,7 @@ impl FreecursiveParameters {
     /// counters in PosMap blocks.
     pub fn paths_per_access(&self) -> u32 {
         let maps = self.address_space().maps();
-        let has_turn = maps > 0 && matches!(self.positions, PositionsKept::Counters { .. });
+        let has_turn = maps > 0 && matches!(self.positions, PositionStorage::Counters { .. });
         maps + 1 + u32::from(has_turn)
     }
 
@@ -256,7 +256,7 @@ impl FreecursiveParameters {
     }
 
     pub(super) fn has_tags(&self) -> bool {
-        matches!(self.positions, PositionsKept::Counters { tags: true, .. })
+        matches!(self.positions, PositionStorage::Counters { tags: true, .. })
     }
 
     /// Checks every range.
@@ -265,7 +265,7 @@ impl FreecursiveParameters {
     /// [`FreecursiveParametersError`].
     pub fn validate(&self) -> Result<(), FreecursiveParametersError> {
         self.validate_but_bits()?;
-        if let PositionsKept::Counters { bits, .. } = self.positions {
+        if let PositionStorage::Counters { bits, .. } = self.positions {
             let min = Self::min_bits(self.address_space().maps(), self.labels);
             if bits < min {
                 return Err(FreecursiveParametersError::CounterBits { bits, min });
@@ -278,13 +278,13 @@ impl FreecursiveParameters {
     pub(super) fn validate_but_bits(&self) -> Result<(), FreecursiveParametersError> {
         let user_bytes = u64::from(self.user_bytes());
         let (bits, tag_bytes) = match self.positions {
-            PositionsKept::Counters { bits, tags } => (bits, if tags { TAG_BYTES as u64 } else { 0 }),
-            PositionsKept::InBlocks | PositionsKept::Aside => (MAX_BITS, 0),
+            PositionStorage::Counters { bits, tags } => (bits, if tags { TAG_BYTES as u64 } else { 0 }),
+            PositionStorage::InBlocks | PositionStorage::Separate => (MAX_BITS, 0),
         };
         let max_labels = match self.positions {
-            PositionsKept::InBlocks => (user_bytes / 4).min(1 << 20),
-            PositionsKept::Aside => 1 << 20,
-            PositionsKept::Counters { .. } => Groups::max_labels(user_bytes, bits).min(1 << 20),
+            PositionStorage::InBlocks => (user_bytes / 4).min(1 << 20),
+            PositionStorage::Separate => 1 << 20,
+            PositionStorage::Counters { .. } => Groups::max_labels(user_bytes, bits).min(1 << 20),
         };
         range::check(&[
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),

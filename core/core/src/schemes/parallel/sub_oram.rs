@@ -81,7 +81,7 @@ impl SubOram {
     }
 
     /// Takes a block into the stash, with its new leaf.
-    pub(super) fn take_in<E: Error + 'static>(
+    pub(super) fn add_to_stash<E: Error + 'static>(
         &mut self,
         block: BlockId,
         leaf: Leaf,

@@ -81,10 +81,10 @@ pub struct PathOram<S, P, R> {
     store: S,
     positions: P,
     /// The turns to look at the stash as a whole: of an access, or of the planning of a write-back.
-    turns: FifoLock,
+    lock: FifoLock,
     /// The turns to write back.
-    write_backs: FifoLock,
-    condition: PoisonFlag,
+    write_back_lock: FifoLock,
+    poison_flag: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -175,9 +175,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             tree,
             store,
             positions,
-            turns: FifoLock::default(),
-            write_backs: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            write_back_lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             state: RefCell::new(State {
                 random,
                 stash,
@@ -243,12 +243,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         if n == 0 {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
 
         let mut reading = self.draw(n, &block);
         self.positions.remap(&mut reading.lookups).await?;
@@ -257,7 +257,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         self.until_written(&reading.paths).await?;
         self.plan_read(&mut reading);
         self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
-        self.take_in(&reading)?;
+        self.add_to_stash(&reading)?;
 
         for nth in 0..n {
             if let Some(block) = block(nth) {
@@ -265,7 +265,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             }
         }
         self.state.borrow_mut().spare_reading = reading;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -294,7 +294,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         reading.paths.push(sampling::leaf(&mut self.state.borrow_mut().random, &self.tree));
         self.plan_read(&mut reading);
         self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
-        self.take_in(&reading)?;
+        self.add_to_stash(&reading)?;
         self.state.borrow_mut().spare_reading = reading;
         Ok(())
     }
@@ -322,7 +322,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             let meets = |path| state.in_flight.iter().any(|other| subtree(path) == subtree(other));
             !paths.iter().any(meets)
         };
-        self.condition.wait_until(is_apart).await
+        self.poison_flag.wait_until(is_apart).await
     }
 
     /// Line 3: plans which buckets are read. All of the paths, but each once, and no bucket that is held. From now on
@@ -349,7 +349,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     }
 
     /// Lines 4 and 5: all real blocks of the buckets go into the stash.
-    fn take_in(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
+    fn add_to_stash(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
         let State { stash, tree_top, .. } = &mut *self.state.borrow_mut();
         for path in &reading.paths {
             for level in (0..tree_top.levels()).map(Level) {
@@ -431,13 +431,13 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
     /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one
     /// step of the position map's if not.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _write_back = self.write_backs.take().await;
-        let turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _write_back_guard = self.write_back_lock.acquire().await;
+        let guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         self.make_room().await?;
         let writing = self.place();
-        drop(turn);
+        drop(guard);
         match writing {
             Some(mut writing) => {
                 self.store.write_buffer(&writing.buckets, &mut writing.bytes).await?;
@@ -445,7 +445,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
             }
             None => self.positions.step().await?,
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -73,10 +73,10 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), PathSnapshotError> {
-        if self.condition.is_torn() {
+        if self.poison_flag.is_poisoned() {
             return Err(PathSnapshotError::Poisoned);
         }
-        let is_quiet = self.turns.is_free() && self.write_backs.is_free();
+        let is_quiet = self.lock.is_free() && self.write_back_lock.is_free();
         if is_quiet { Ok(()) } else { Err(PathSnapshotError::InFlight) }
     }
 }

@@ -106,7 +106,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         position: Option<Leaf>,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<Option<TrustedPlace>, OramError<S::Error>> {
-        self.condition.check()?;
+        self.poison_flag.check()?;
         let state = &mut *self.state.borrow_mut();
         let Some(found) = self.find_trusted(&state.stash, &state.tree_top, block, position) else {
             return Ok(None);
@@ -129,7 +129,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         position: Option<Leaf>,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<Option<Leaf>, OramError<S::Error>> {
-        self.condition.check()?;
+        self.poison_flag.check()?;
         let state = &mut *self.state.borrow_mut();
         Ok(match self.find_trusted(&state.stash, &state.tree_top, block, position) {
             Some(Found::InStash(handle)) => {
@@ -170,16 +170,16 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         while !self.state.borrow().held.is_empty() {
             crate::oram::Oram::step(self).await?;
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         let buckets = self.top_buckets();
         let bytes = {
             let state = &mut *self.state.borrow_mut();
             state.tree_top.empty_all()
         };
         self.store.write(&buckets, &bytes).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -189,9 +189,9 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// # Errors
     /// The store's; [`OramError::Contradiction`] if a block stands where it cannot, or its set of the index is full.
     pub async fn resume(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         let buckets = self.top_buckets();
         let slots: Vec<Slot> = buckets.iter().map(|bucket| Slot::only(*bucket)).collect();
         let mut bytes = vec![0; self.state.borrow().tree_top.entries_bytes()];
@@ -201,7 +201,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
             self.tree.check_block((block, leaf), self.parameters.capacity, at)
         };
         self.state.borrow_mut().tree_top.fill(&buckets, &bytes, is_sound)?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

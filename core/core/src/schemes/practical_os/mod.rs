@@ -24,7 +24,7 @@
 //! accesses, by [`step`](Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where r is the number
 //! of [runs](PracticalOsParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a shuffle. After a
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a shuffle. After a
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
@@ -96,7 +96,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
     pub fn trusted_bytes(&self) -> usize {
         let entry = size_of::<(BlockId, usize)>() + self.parameters.slot_bytes();
         let cache = self.parameters.cache as usize * entry;
-        self.epochs.look(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
+        self.epochs.with_state(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
     }
 
     async fn serve(&self, state: &mut State<R>, batch: &mut [Access<'_>]) -> Result<(), S::Error> {

@@ -29,10 +29,10 @@ impl<S: Store, R: RngCore> RawOram<S, ExternalPositions<S::Error>, R> {
     pub async fn access_at(
         &self,
         block: BlockId,
-        handed: PositionUpdate,
+        update: PositionUpdate,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        external_access::access_at(self, block, handed, serve).await
+        external_access::access_at(self, block, update, serve).await
     }
 
     /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A block
@@ -95,7 +95,7 @@ impl<S: Store, R: RngCore> RawOram<S, ExternalPositions<S::Error>, R> {
 
     /// Refuses everything from now on: a front end found out that the store lied.
     pub(crate) fn poison(&self) {
-        drop(self.condition.begin());
+        drop(self.poison_flag.begin());
     }
 
     /// The tree of the headers, whose paths are those of the blocks.
@@ -113,7 +113,7 @@ impl<S: Store, R: RngCore> RawOram<S, ExternalPositions<S::Error>, R> {
 }
 
 impl<S: Store, R: RngCore> ExternalPositionOram for RawOram<S, ExternalPositions<S::Error>, R> {
-    fn handed(&self) -> &ExternalPositions<S::Error> {
+    fn external_positions(&self) -> &ExternalPositions<S::Error> {
         &self.positions
     }
 
@@ -126,8 +126,8 @@ impl<S: Store, R: RngCore> ExternalPositionOram for RawOram<S, ExternalPositions
         (stash, self.parameters.stash_bound as usize)
     }
 
-    fn condition(&self) -> &PoisonFlag {
-        &self.condition
+    fn poison_flag(&self) -> &PoisonFlag {
+        &self.poison_flag
     }
 
     async fn access_one(

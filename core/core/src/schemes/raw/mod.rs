@@ -77,8 +77,8 @@ pub struct RawOram<S, P, R> {
     trees: Trees,
     store: S,
     positions: P,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -120,12 +120,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         if n == 0 {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         let mut work = mem::take(&mut self.state.borrow_mut().work);
         self.draw((0..n).map(&block), &mut work);
         self.positions.remap(&mut work.lookups).await?;
@@ -137,7 +137,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
             }
         }
         self.state.borrow_mut().work = work;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -161,7 +161,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         reading.plan(paths, &self.trees, held);
         reading.read(&self.store).await?;
         for header in reading.headers() {
-            held.take_in(header, &self.trees.headers, self.parameters.capacity)?;
+            held.add_contents(header, &self.trees.headers, self.parameters.capacity)?;
         }
         Ok(())
     }
@@ -208,7 +208,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         let path = eviction::Path { leaf, trees: &self.trees, capacity: self.parameters.capacity };
         {
             let stash = &mut self.state.borrow_mut().stash;
-            path.take_in(reading.bytes(), stash)?;
+            path.add_to_stash(reading.bytes(), stash)?;
             path.fill(reading.bytes_mut(), stash, placement);
         }
         reading.write(&self.store).await?;
@@ -275,15 +275,15 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
 
     /// Writes the held headers, or does one eviction; when neither is due, one step of the position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         match self.next_due() {
             Some(Due::Headers) => self.write_headers().await?,
             Some(Due::Evict(leaf)) => self.evict(leaf).await?,
             None => self.positions.step().await?,
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -58,13 +58,13 @@ struct State<R> {
 
 /// A block that lost its tag, and has to leave the small tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaving {
+pub struct EvictedBlock {
     block: BlockId,
     leaf: Leaf,
     number: u32,
 }
 
-impl Leaving {
+impl EvictedBlock {
     /// The block.
     pub fn block(&self) -> BlockId {
         self.block
@@ -175,7 +175,11 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     ///
     /// # Errors
     /// [`OramError::Contradiction`], if the block is there, or too many are on their way out; [`OramError::StashFull`].
-    pub fn put_in(&self, block: BlockId, payload: &[u8]) -> Result<Option<Leaving>, OramError<S::Error>> {
+    pub fn put_in(
+        &self,
+        block: BlockId,
+        payload: &[u8],
+    ) -> Result<Option<EvictedBlock>, OramError<S::Error>> {
         let State { random, tags, free } = &mut *self.state.borrow_mut();
         if tags.place(block).is_some() {
             return Err(OramError::Contradiction("a block is put into the small tree that is there"));
@@ -189,7 +193,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         let (place, victim) = tags.victim(block);
         let leaving = victim.map(|Victim { block, leaf, .. }| {
             let number = number_at(tags, place);
-            Leaving { block, leaf, number }
+            EvictedBlock { block, leaf, number }
         });
         tags.put(place, block, leaf, &number.to_le_bytes());
         Ok(leaving)
@@ -201,7 +205,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// Those of [`Oram::access`].
     pub async fn take_out(
         &self,
-        leaving: Leaving,
+        leaving: EvictedBlock,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
         self.tree.take_out(BlockId(leaving.number.into()), Some(leaving.leaf), take).await?;
@@ -216,7 +220,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// [`OramError::Poisoned`].
     pub fn take_trusted_out(
         &self,
-        leaving: Leaving,
+        leaving: EvictedBlock,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<bool, OramError<S::Error>> {
         let number = BlockId(leaving.number.into());

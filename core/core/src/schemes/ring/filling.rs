@@ -34,7 +34,7 @@ pub struct RingFilling<R> {
     random: R,
 }
 
-/// The trusted state of a Ring ORAM that was filled: for [`IncrementalSnapshot::resume`](crate::snapshot::incremental::Incremental), and for
+/// The trusted state of a Ring ORAM that was filled: for [`IncrementalSnapshot::resume`](crate::snapshot::incremental::IncrementalSnapshot), and for
 /// [`over_filled_store`](super::RingOram::over_filled_store).
 #[derive(Clone)]
 pub struct FilledRing {

@@ -1,6 +1,5 @@
 //! Ring ORAM's parameters: their ranges, the paper's analysis of them, and what follows from them.
 
-use super::stash_bound::StashBound;
 use crate::oram::Bounds;
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::bucket_metadata::MAX_BLOCKS;
@@ -140,17 +139,6 @@ impl RingParameters {
     pub(super) fn min_stash_bound(&self) -> u64 {
         let waiting = libm::exp2(self.top.0.into()) * f64::from(self.eviction_rate) / 2.0;
         libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
-    }
-
-    /// The log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at the worst
-    /// time of the schedule of a full vault, whatever is asked. Computed from the parameters (`stash_bound.rs` has the
-    /// law and its assumptions); negative infinity where no more blocks exist than there is room for.
-    pub fn emergency_log2(&self) -> f64 {
-        let room = self.stash_bound.saturating_sub(self.max_batch);
-        if u64::from(room) >= self.capacity {
-            return f64::NEG_INFINITY;
-        }
-        StashBound::of(self).log2_tail(f64::from(room) + 1.0)
     }
 
     /// The most blocks that are ever in the stash, those of an eviction in flight apart: the stash bound, and what the

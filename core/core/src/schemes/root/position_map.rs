@@ -33,8 +33,8 @@ impl<E, R: RngCore> NearPositionMap<E, R> {
 
     /// Lets the caller look at the positions.
     #[cfg(feature = "inspect")]
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Positions) -> T) -> T {
-        look(&self.positions.borrow())
+    pub(super) fn with_positions<T>(&self, with_positions: impl FnOnce(&Positions) -> T) -> T {
+        with_positions(&self.positions.borrow())
     }
 }
 

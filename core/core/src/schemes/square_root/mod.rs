@@ -23,7 +23,7 @@
 //! two round trips, one after the other. A rebuild each S accesses, by [`step`](Oram::step): about 2 + lg r (lg r + 1)
 //! times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a rebuild. After a
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a rebuild. After a
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
@@ -88,7 +88,7 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
     /// Trusted memory that outlasts an operation, in bytes: π and the shelter's table.
     pub fn trusted_bytes(&self) -> usize {
         let table = self.parameters.shelter as usize * size_of::<Option<BlockId>>();
-        self.epochs.look(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)
+        self.epochs.with_state(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)
     }
 
     /// The slot of permuted memory at a place, or behind it of the shelter.

@@ -14,13 +14,13 @@ mod raw;
 mod stores;
 
 pub use biased::{Bias, BiasedLeaves, Occasion};
-pub use front_ends::{ShowsAnswers, ShowsHits, ShowsTurns};
+pub use front_ends::{ShowsAnswers, ShowsHits, ShowsRemapTurns};
 pub use networks::{SkipsDummies, TrimsMessages};
-pub use partitions::LooksElsewhere;
+pub use partitions::ReadsRandomPartition;
 pub use positions::{KeepsToOwnPart, NeverRemaps, RepeatsPaths, ReusesLeafSometimes};
-pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Repeats, Source, Uneven};
-pub use raw::{StopsAtWanted, SwapsHalves, TellsWanted, WaitsUntilFull, Wanted};
-pub use stores::{Edit, EditingStore, FirstWhen, SkipsUnchanged};
+pub use randomness::{DrawsOnce, LowBits, OneDraw, Repeats, SharedDraw, Source, Uneven};
+pub use raw::{AnnouncesTarget, StopsAtTarget, SwapsHalves, TargetBlock, WaitsUntilFull};
+pub use stores::{Edit, EditingStore, FirstUnreadWhen, SkipsUnchanged};
 
 use super::trace_store::{TraceStore, TraceStoreError};
 use crate::oram::{Access, Bounds, Oram, OramError};
@@ -60,10 +60,11 @@ async fn run_without<O: Oram>(
     skipped: &[bool],
 ) -> Result<(), OramError<O::Error>> {
     let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
-    let mut asked: Vec<Access<'_>> = kept.map(|(access, _)| mem::replace(access, Access::Dummy)).collect();
-    let outcome = oram.access(&mut asked).await;
+    let mut requested: Vec<Access<'_>> =
+        kept.map(|(access, _)| mem::replace(access, Access::Dummy)).collect();
+    let outcome = oram.access(&mut requested).await;
     let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
-    kept.zip(asked).for_each(|((access, _), asked)| *access = asked);
+    kept.zip(requested).for_each(|((access, _), requested)| *access = requested);
     outcome
 }
 
@@ -168,16 +169,16 @@ impl<O> DelaysHits<O> {
 }
 
 oram_like!(DelaysHits.oram, mutant, batch => {
-    let asked: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
-    let last = mutant.last.replace(asked.clone());
-    if !asked.is_disjoint(&last) {
-        let_step_pass().await;
+    let requested: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
+    let last = mutant.last.replace(requested.clone());
+    if !requested.is_disjoint(&last) {
+        yield_once().await;
     }
     mutant.oram.access(batch).await
 });
 
 /// Goes on in the next step.
-async fn let_step_pass() {
+async fn yield_once() {
     let mut waits = true;
     poll_fn(|context| {
         if mem::take(&mut waits) {
@@ -191,46 +192,46 @@ async fn let_step_pass() {
 
 /// The deed of a batch while the stash is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtFullStash {
+pub enum FullStashReaction {
     /// It goes on as ever, but a part of the scheme learns that the stash is full.
-    Tells,
+    Reports,
     /// It lets a step pass.
-    LetsStepPass,
+    Yields,
     /// It leaves out its last access, if that is a dummy.
-    LeavesOutDummy,
+    DropsDummy,
 }
 
 /// An ORAM whose batches do that if the stash holds at least so many blocks when they begin.
-pub struct MindsFullStash<O> {
+pub struct ReactsToFullStash<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,
     full: usize,
-    then: AtFullStash,
+    then: FullStashReaction,
     is_full: Rc<Cell<bool>>,
 }
 
-impl<O> MindsFullStash<O> {
+impl<O> ReactsToFullStash<O> {
     /// An ORAM whose stash is full with so many blocks; `is_full` learns when it is.
     pub fn new(
         oram: O,
         stash_blocks: fn(&O) -> usize,
         full: usize,
-        then: AtFullStash,
+        then: FullStashReaction,
         is_full: Rc<Cell<bool>>,
     ) -> Self {
-        MindsFullStash { oram, stash_blocks, full, then, is_full }
+        ReactsToFullStash { oram, stash_blocks, full, then, is_full }
     }
 }
 
-oram_like!(MindsFullStash.oram, mutant, batch => {
+oram_like!(ReactsToFullStash.oram, mutant, batch => {
     let is_full = (mutant.stash_blocks)(&mutant.oram) >= mutant.full;
     mutant.is_full.set(is_full);
-    if is_full && mutant.then == AtFullStash::LetsStepPass {
-        let_step_pass().await;
+    if is_full && mutant.then == FullStashReaction::Yields {
+        yield_once().await;
     }
-    let leaves_out = is_full && mutant.then == AtFullStash::LeavesOutDummy;
+    let drops_dummy = is_full && mutant.then == FullStashReaction::DropsDummy;
     match batch {
-        [first @ .., Access::Dummy] if leaves_out && !first.is_empty() => mutant.oram.access(first).await,
+        [first @ .., Access::Dummy] if drops_dummy && !first.is_empty() => mutant.oram.access(first).await,
         all => mutant.oram.access(all).await,
     }
 });

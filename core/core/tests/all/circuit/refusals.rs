@@ -1,9 +1,9 @@
 //! The refusals of Circuit ORAM, the lies that it finds out, and its silence after a failure.
 
 use super::setup::*;
-use crate::lies::{ENTRY, LIES, fill_with_junk, tamper};
 use crate::model::setup::assert_refuses_up_front;
 use crate::snapshots::write_all;
+use crate::tampering::{ENTRY, TAMPERINGS, fill_with_junk, tamper};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::circuit::CircuitSnapshotError;
 use ameles_core::snapshot::full::FullSnapshot;
@@ -53,7 +53,7 @@ fn nothing_is_answered_after_the_store_failed() {
 
 #[test]
 fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
-    for idles in [false, true] {
+    for interrupts_step in [false, true] {
         let parameters = parameters(3, 0);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_circuit(&parameters, &store, 1);
@@ -62,7 +62,7 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
         {
             let mut executor = Executor::new();
             executor.spawn(async {
-                if idles {
+                if interrupts_step {
                     oram.step().await.unwrap()
                 } else {
                     oram.access(&mut [Access::Dummy]).await.unwrap()
@@ -78,12 +78,12 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
 
 #[test]
 fn a_store_that_lies_is_found_out() {
-    for (expected, lie) in LIES {
+    for (expected, tampering) in TAMPERINGS {
         let parameters = parameters(6, 2);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_circuit(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
+        tamper(&store, &parameters.layout(), |_, bytes| tampering(bytes, ENTRY));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
             finish_now(oram.step())

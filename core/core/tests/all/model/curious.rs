@@ -90,13 +90,13 @@ fn a_trusted_side_without_room_makes_idle_put_more() {
         finish_now(model.batch(&oram, &[Operation::Write(BlockId(nth), nth as u8)]));
     }
     assert!(oram.emergencies() > 0);
-    finish_now(model.read_all(&Patient(&oram)));
+    finish_now(model.read_all(&StepsWhenBacklogged(&oram)));
 }
 
 /// Drives what must come first before each access.
-struct Patient<'a, O>(&'a O);
+struct StepsWhenBacklogged<'a, O>(&'a O);
 
-impl<O: Oram> Oram for Patient<'_, O> {
+impl<O: Oram> Oram for StepsWhenBacklogged<'_, O> {
     type Error = O::Error;
 
     fn bounds(&self) -> Bounds {
@@ -245,7 +245,7 @@ fn nothing_is_answered_after_a_write_was_dropped_half_way_or_failed() {
         let store = TraceStore::new(parameters().layout());
         let oram = curious_oram(&parameters(), &store, 1);
         finish_now(oram.access(&mut [Access::Dummy])).unwrap();
-        assert_half_an_idle_tears(&oram, &store, fail);
+        assert_interrupted_step_poisons(&oram, &store, fail);
     }
 }
 

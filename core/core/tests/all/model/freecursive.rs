@@ -3,8 +3,8 @@
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next,
-    PositionsKept, TAG_BYTES, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, NextPath,
+    PositionStorage, TAG_BYTES, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
@@ -40,7 +40,7 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
         trusted_positions,
         look_aside: 4,
         look_aside_ways: 2,
-        positions: PositionsKept::InBlocks,
+        positions: PositionStorage::InBlocks,
         hits,
         max_batch: MAX_BATCH,
         tree: BackendParameters::Path { buckets: BucketsByLevel::uniform(path).unwrap(), top },
@@ -102,7 +102,7 @@ pub(super) fn with_path(
 /// The same with counters of so many bits more than they need at least, and with tags.
 pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
     let bits = more_bits + FreecursiveParameters::min_bits(base.address_space().maps(), base.labels);
-    let positions = PositionsKept::Counters { bits, tags };
+    let positions = PositionStorage::Counters { bits, tags };
     let more = if tags { TAG_BYTES as u32 } else { 0 };
     with_path(FreecursiveParameters { positions, ..base }, |path| path.block_bytes += more)
 }
@@ -121,7 +121,7 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
         let base =
             FreecursiveParameters { look_aside, look_aside_ways, ..parameters(capacity, levels, hits) };
         let base = match positions {
-            0 => FreecursiveParameters { positions: PositionsKept::Aside, ..base },
+            0 => FreecursiveParameters { positions: PositionStorage::Separate, ..base },
             1 => base,
             counters => counted(base, 0, counters == 3),
         };
@@ -174,7 +174,7 @@ proptest! {
             exercise(&oram(&parameters, &store, seed), &batches, true);
             store.take_trace()
         };
-        assert_eq!(trace(PositionsKept::Aside), trace(PositionsKept::InBlocks));
+        assert_eq!(trace(PositionStorage::Separate), trace(PositionStorage::InBlocks));
     }
 
     /// A processor takes lines out, changes them, and puts them in again when its cache evicts them.
@@ -248,7 +248,7 @@ impl<S: Store> Processor<S> {
 
     /// Moves a straggler of the group that counts for a block, if there is one.
     fn turn(&self, block: BlockId) {
-        finish_now(self.oram.remap_turn(block)).unwrap();
+        finish_now(self.oram.remap_straggler(block)).unwrap();
         self.settle();
     }
 
@@ -263,7 +263,7 @@ impl<S: Store> Processor<S> {
     }
 
     fn bring_in(&self, block: BlockId) {
-        while let Next::PosMap(lacking) = self.oram.next(block).unwrap() {
+        while let NextPath::PosMap(lacking) = self.oram.next(block).unwrap() {
             self.turn(lacking);
             finish_now(self.oram.fetch(lacking)).unwrap();
             self.settle();
@@ -293,7 +293,7 @@ fn an_access_shows_as_many_paths_as_there_are_levels_whatever_the_buffer_and_the
 
 /// Each access shows a path for each level and, with counters, one for group remaps.
 fn assert_shows_all_paths(parameters: &FreecursiveParameters) {
-    let has_counters = matches!(parameters.positions, PositionsKept::Counters { .. });
+    let has_counters = matches!(parameters.positions, PositionStorage::Counters { .. });
     let paths = 3 + usize::from(has_counters);
     assert_eq!(parameters.paths_per_access() as usize, paths);
     let store = TraceStore::new(parameters.tree.layout());
@@ -359,8 +359,8 @@ fn parameters_that_make_no_sense_are_refused_with_their_reason() {
     let ring = FreecursiveParameters { hits: TrustedHits::AnswerAtOnce, ..over_ring(good.clone(), 0) };
     assert_eq!(ring.validate(), Err(FreecursiveParametersError::Index));
 
-    const fn counters(bits: u32, tags: bool) -> PositionsKept {
-        PositionsKept::Counters { bits, tags }
+    const fn counters(bits: u32, tags: bool) -> PositionStorage {
+        PositionStorage::Counters { bits, tags }
     }
     let few = refused(|p| p.positions = counters(8, false));
     assert_eq!(few, FreecursiveParametersError::CounterBits { bits: 8, min: 9 });
@@ -378,7 +378,7 @@ fn steps_out_of_their_order_are_refused() {
     let parameters = parameters(50, 0, TrustedHits::ReadThePath);
     let store = TraceStore::new(parameters.tree.layout());
     let oram = oram(&parameters, &store, 1);
-    let Next::PosMap(lacking) = oram.next(BlockId(7)).unwrap() else { panic!("the buffer is empty") };
+    let NextPath::PosMap(lacking) = oram.next(BlockId(7)).unwrap() else { panic!("the buffer is empty") };
     let early = [
         finish_now(oram.access_block(BlockId(7), |_| ())),
         finish_now(oram.take_block_out(BlockId(7), |_| ())),

@@ -109,11 +109,11 @@ fn a_rebuild_that_is_spread_out_keeps_no_access_waiting() {
         executor.spawn(async { oram.step().await.expect("the store works") });
         executor.run();
         assert!(!oram.must_step() && oram.pending_steps() == 1, "the next epoch has begun");
-        let asked = store.pending();
+        let requested = store.pending();
         store.hold_back(false);
         let read = |block: u64| Operation::Read(BlockId(block % 100));
         finish_now(model.batch(&oram, &[read(epoch), read(3 * epoch), read(7), read(5 * epoch)]));
-        assert_eq!(store.pending(), asked, "the rebuild has not gone on");
+        assert_eq!(store.pending(), requested, "the rebuild has not gone on");
         while store.pending() > 0 {
             store.complete(0);
             executor.run();
@@ -169,7 +169,7 @@ fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
         for _ in 0..2 {
             finish_now(oram.access(&mut [const { Access::Dummy }; 4])).unwrap();
         }
-        assert_half_an_idle_tears(&oram, &store, fail);
+        assert_interrupted_step_poisons(&oram, &store, fail);
     }
 }
 

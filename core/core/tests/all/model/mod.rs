@@ -2,10 +2,10 @@
 
 mod array;
 mod curious;
+mod external_positions;
 mod freecursive;
 mod freecursive_counters;
 mod freecursive_ring;
-mod handed;
 mod hierarchical;
 mod oblivistore;
 mod opam;

@@ -97,7 +97,7 @@ fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
         let store = TraceStore::new(parameters().layout());
         let oram = oblivistore_oram(&parameters(), &store, 1);
         finish_now(oram.access(&mut [Access::Dummy])).unwrap();
-        assert_half_an_idle_tears(&oram, &store, fail);
+        assert_interrupted_step_poisons(&oram, &store, fail);
     }
 }
 

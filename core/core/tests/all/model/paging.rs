@@ -265,12 +265,12 @@ fn reads_of_eager_detworam_never_wait_for_a_step_and_a_write_does() {
 }
 
 /// Asserts that no answer comes after a store operation failed or the future of an operation was dropped.
-fn torn_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, idle: bool) {
+fn is_poisoned_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, is_step: bool) {
     store.hold_back(true);
     let failed = Cell::new(false);
     let mut executor = Executor::new();
     executor.spawn(async {
-        let outcome = if idle {
+        let outcome = if is_step {
             oram.step().await
         } else {
             oram.access(&mut [Access::Write(BlockId(0), &[1; 3])]).await
@@ -295,10 +295,10 @@ fn torn_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, idle: bool) {
 fn nothing_is_answered_after_an_operation_was_dropped_half_way_or_failed() {
     for fail in [false, true] {
         let store = TraceStore::new(PAGES.areas(6, 2).layout());
-        torn_after(&DetWoOram::new(PAGES.areas(6, 2), &store).unwrap(), &store, fail, false);
-        for idle in [false, true] {
+        is_poisoned_after(&DetWoOram::new(PAGES.areas(6, 2), &store).unwrap(), &store, fail, false);
+        for is_step in [false, true] {
             let store = TraceStore::new(PAGES.areas(6, 2).layout());
-            torn_after(&EagerOram::new(PAGES.eager(6, 2, 2), &store).unwrap(), &store, fail, idle);
+            is_poisoned_after(&EagerOram::new(PAGES.eager(6, 2, 2), &store).unwrap(), &store, fail, is_step);
         }
     }
 }

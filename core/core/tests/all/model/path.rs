@@ -2,9 +2,9 @@
 //! write-backs, and never answers from a state that is torn or a store that lies.
 
 use super::setup::*;
-use crate::lies::{ENTRY, LIES, TWICE, fill_with_junk, tamper};
-use crate::notebook::Notebook;
+use crate::delta_copy::DeltaCopy;
 use crate::snapshots::{assert_alike, run, write_all};
+use crate::tampering::{DUPLICATE, ENTRY, TAMPERINGS, fill_with_junk, tamper};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::position_map::recursive::RecursivePositionMap;
@@ -62,15 +62,15 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_path(&parameters, &store, seeds[0]);
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-        let mut notebook = Notebook::begin(&oram, &parameters);
+        let mut delta_copy = DeltaCopy::begin(&oram, &parameters);
         for batches in before.chunks(every) {
             run(&oram, &mut model, batches);
-            notebook.write(&oram);
+            delta_copy.write(&oram);
         }
         let copy = TraceStore::new(parameters.layout());
         copy.set_contents(&store.contents());
         let other: FlatPath<'_> =
-            notebook.resume(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
+            delta_copy.resume(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
         let bytes = |oram: &FlatPath<'_>| borsh::to_vec(&FullSnapshot::snapshot(oram).unwrap()).unwrap();
         prop_assert_eq!(bytes(&other), bytes(&oram));
         oram.reseed(rng(seeds[1]));
@@ -303,12 +303,12 @@ fn nothing_is_answered_after_an_access_was_dropped_half_way() {
 
 #[test]
 fn a_store_that_lies_is_found_out() {
-    for (expected, lie) in LIES.into_iter().chain([TWICE]) {
+    for (expected, tampering) in TAMPERINGS.into_iter().chain([DUPLICATE]) {
         let parameters = parameters(6, 2);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_path(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
+        tamper(&store, &parameters.layout(), |_, bytes| tampering(bytes, ENTRY));
         let read = |block| finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
         match (0..oram.capacity()).find_map(|block| read(block).err()) {
             Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
@@ -327,8 +327,8 @@ fn positions_of_another_moment_are_found_out() {
     let before = FlatPositionMap::new(oram.positions().snapshot());
     finish_now(oram.access(&mut [Access::Write(BlockId(1), &[2; 5])])).unwrap();
     let snapshot = oram.snapshot().unwrap();
-    let torn = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
-    let outcome = finish_now(torn.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
+    let poisoned = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
+    let outcome = finish_now(poisoned.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
     assert!(matches!(outcome, Err(OramError::Contradiction("a block is not where the position map has it"))));
 }
 

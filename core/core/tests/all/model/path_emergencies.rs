@@ -47,9 +47,9 @@ fn a_full_vault_of_every_small_bucket_size_needs_no_emergency() {
         for nth in 0..BATCHES {
             make_ready(&oram);
             let mut nothing = [[0; 0]; 16];
-            let asked = nothing.iter_mut().zip(nth * 16..);
+            let requested = nothing.iter_mut().zip(nth * 16..);
             let mut batch: Vec<_> =
-                asked.map(|(into, block)| Access::Read(BlockId(block % capacity), into)).collect();
+                requested.map(|(into, block)| Access::Read(BlockId(block % capacity), into)).collect();
             finish_now(oram.access(&mut batch)).unwrap();
         }
         assert_eq!(oram.emergencies(), 0, "{parameters:?}");

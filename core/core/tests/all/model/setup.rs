@@ -244,20 +244,20 @@ pub(crate) fn recursive_path<'a>(
 
 /// A step of a schedule.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum Action {
     /// Begins a batch.
     Access(Vec<Operation>),
     /// Begins a step of what is owed, whether or not any work is owed.
-    Idle,
+    Step,
     /// Lets one of the waiting operations of the store finish.
     Complete(Index),
 }
 
-pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Action>> {
     let step = prop_oneof![
-        2 => prop::collection::vec(operation(capacity), 0..=MAX_BATCH as usize).prop_map(Step::Access),
-        2 => Just(Step::Idle),
-        5 => any::<Index>().prop_map(Step::Complete),
+        2 => prop::collection::vec(operation(capacity), 0..=MAX_BATCH as usize).prop_map(Action::Access),
+        2 => Just(Action::Step),
+        5 => any::<Index>().prop_map(Action::Complete),
     ];
     prop::collection::vec(step, 0..150)
 }
@@ -271,7 +271,7 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
 }
 
 /// Asserts that nothing is answered after a step of `step`, which is owed, that the store failed or that was dropped half-way.
-pub(crate) fn assert_half_an_idle_tears<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
+pub(crate) fn assert_interrupted_step_poisons<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
     store.hold_back(true);
     let mut executor = Executor::new();
     executor.spawn(async {
@@ -313,21 +313,21 @@ pub(crate) fn assert_replays(layout: &Layout, run: impl Fn(&TraceStore)) {
 
 /// Runs a schedule as a driver does: at most one access and one step of `step` are in flight, and no access begins
 /// while `step` must run first. Then lets everything finish, and compares every block with the array.
-pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
+pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-    let (accessing, idling) = (Cell::new(false), Cell::new(false));
+    let (accessing, stepping) = (Cell::new(false), Cell::new(false));
     store.hold_back(true);
     let mut executor = Executor::new();
-    let idle = || async {
+    let step_once = || async {
         oram.step().await.expect("idle works");
-        idling.set(false);
+        stepping.set(false);
     };
     for step in steps {
         match step {
-            Step::Access(operations) => {
+            Action::Access(operations) => {
                 while accessing.get() || oram.must_step() {
-                    if oram.must_step() && !idling.replace(true) {
-                        executor.spawn(idle());
+                    if oram.must_step() && !stepping.replace(true) {
+                        executor.spawn(step_once());
                     }
                     executor.run();
                     if accessing.get() || oram.must_step() {
@@ -344,9 +344,9 @@ pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
                     accessing.set(false);
                 });
             }
-            Step::Idle if !idling.replace(true) => executor.spawn(idle()),
-            Step::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
-            Step::Idle | Step::Complete(_) => {}
+            Action::Step if !stepping.replace(true) => executor.spawn(step_once()),
+            Action::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
+            Action::Step | Action::Complete(_) => {}
         }
         executor.run();
     }

@@ -45,7 +45,7 @@ fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
         let store = TraceStore::new(PARAMETERS.layout());
         let oram = square_root(&PARAMETERS, &store, 1);
         finish_now(oram.access(&mut [const { Access::Dummy }; 6])).unwrap();
-        assert_half_an_idle_tears(&oram, &store, fail);
+        assert_interrupted_step_poisons(&oram, &store, fail);
     }
 }
 

@@ -44,7 +44,8 @@ fn runs(parameters: &RootParameters, asks_for: &Operation, side: u64) -> Vec<Tri
             let store = TraceStore::new(parameters.path.layout());
             let oram =
                 root_oram(parameters.clone(), Bucket(0), &store, rng(seed), rng(!seed)).expect("valid");
-            let events = run_script(&oram, &store, &operations, operations.len(), Pace::Prompt, working());
+            let events =
+                run_script(&oram, &store, &operations, operations.len(), Pace::Prompt, current_work());
             Trial { operations, events }
         })
         .collect()
@@ -54,8 +55,8 @@ fn runs(parameters: &RootParameters, asks_for: &Operation, side: u64) -> Vec<Tri
 fn judge(parameters: &RootParameters, stated: f64, pair: [&Operation; 2]) -> Judgement {
     let [one, other] = pair;
     let patterns = Patterns { accesses: &[2, 3, 4, 5, 6], subtree: &|leaf| leaf / 4 };
-    let watch = |seed| path::watch(&parameters.path, Adversary::Full, seed);
-    judge_likelihood(stated, &patterns, watch, &runs(parameters, one, 1), &runs(parameters, other, 2))
+    let observer = |seed| path::observer(&parameters.path, Adversary::Full, seed);
+    judge_likelihood(stated, &patterns, observer, &runs(parameters, one, 1), &runs(parameters, other, 2))
 }
 
 fn pairs() -> [[Operation; 2]; 3] {

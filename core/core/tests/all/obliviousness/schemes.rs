@@ -6,7 +6,7 @@ use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use ameles_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionStorage, TrustedHits,
 };
 use ameles_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use ameles_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
@@ -57,40 +57,40 @@ pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> 
         rate: rate(1, parameters.eviction_rate),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(|adversary, seed| ring::watch(parameters, adversary, seed)),
+        observer: Box::new(|adversary, seed| ring::observer(parameters, adversary, seed)),
     }
 }
 
-fn judge_ring(name: &str, parameters: &RingParameters, driven: &[Driven]) {
+fn judge_ring(name: &str, parameters: &RingParameters, pace_kind: &[PaceKind]) {
     assert_eq!(parameters.validate(), Ok(()));
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.geometry().layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    ring_subject(parameters, run).must_pass(name, driven);
+    ring_subject(parameters, run).must_pass(name, pace_kind);
 }
 
 #[test]
 fn ring_oram_shows_nothing_of_what_was_asked() {
-    let driven = [Driven::Promptly, Driven::Late, Driven::Beside, Driven::Overlapping];
-    judge_ring("whole buckets", &whole_buckets(), &driven);
+    let pace_kind = [PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent, PaceKind::Overlapping];
+    judge_ring("whole buckets", &whole_buckets(), &pace_kind);
 }
 
 #[test]
 fn ring_oram_with_compacted_buckets_shows_nothing_of_what_was_asked() {
-    judge_ring("compacted buckets", &compacted_buckets(), &[Driven::Late]);
+    judge_ring("compacted buckets", &compacted_buckets(), &[PaceKind::Late]);
 }
 
 #[test]
 fn ring_oram_whose_buckets_run_out_of_dummies_shows_nothing_of_what_was_asked() {
-    judge_ring("crowded buckets", &crowded_buckets(), &[Driven::Beside]);
+    judge_ring("crowded buckets", &crowded_buckets(), &[PaceKind::Concurrent]);
 }
 
 #[test]
 fn ring_oram_as_planned_shows_nothing_of_what_was_asked() {
-    judge_ring("as planned", &RingParameters::for_capacity(128, 1, 96, MAX_BATCH), &[Driven::Late]);
+    judge_ring("as planned", &RingParameters::for_capacity(128, 1, 96, MAX_BATCH), &[PaceKind::Late]);
 }
 
 pub(crate) fn path_parameters() -> PathParameters {
@@ -114,7 +114,7 @@ pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subj
         rate: rate(1, 1),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| path::watch(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| path::observer(&parameters, adversary, seed)),
     }
 }
 
@@ -125,10 +125,10 @@ fn path_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = PathOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     path_subject(parameters.clone(), run)
-        .must_pass("path", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+        .must_pass("path", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn path_oram_with_buckets_by_level_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(buckets.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = PathOram::with_buckets(&buckets, Bucket(0), &store, positions, rng(seed));
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    path_subject(parameters.clone(), run).must_pass("path, by level", &[Driven::Promptly, Driven::Late]);
+    path_subject(parameters.clone(), run).must_pass("path, by level", &[PaceKind::Prompt, PaceKind::Late]);
 }
 
 /// Two levels of PosMap blocks, a buffer of four, and three levels of the tree on the trusted side.
@@ -163,7 +163,7 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
         trusted_positions,
         look_aside: 4,
         look_aside_ways: 1,
-        positions: PositionsKept::InBlocks,
+        positions: PositionStorage::InBlocks,
         hits,
         max_batch: MAX_BATCH,
         tree: BackendParameters::Path {
@@ -186,7 +186,7 @@ pub(crate) fn freecursive_subject<'a>(
         rate: rate(1, 1),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| freecursive::watch(&parameters, shown, adversary, seed)),
+        observer: Box::new(move |adversary, seed| freecursive::observer(&parameters, shown, adversary, seed)),
     }
 }
 
@@ -196,11 +196,11 @@ fn freecursive_oram_shows_nothing_of_what_was_asked_nor_of_what_its_buffer_saves
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.tree.layout());
         let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     for shown in 0..parameters.paths_per_access() {
         freecursive_subject(parameters.clone(), shown, run)
-            .must_pass("freecursive", &[Driven::Promptly, Driven::Late]);
+            .must_pass("freecursive", &[PaceKind::Prompt, PaceKind::Late]);
     }
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -
         rate: rate(2, 1),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| circuit::watch(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| circuit::observer(&parameters, adversary, seed)),
     }
 }
 
@@ -236,10 +236,10 @@ fn circuit_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = CircuitOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     circuit_subject(parameters.clone(), run)
-        .must_pass("circuit", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+        .must_pass("circuit", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn raw_parameters() -> RawParameters {
@@ -264,7 +264,7 @@ pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subjec
         rate: rate(1, parameters.eviction_rate),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| raw::watch(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| raw::observer(&parameters, adversary, seed)),
     }
 }
 
@@ -275,9 +275,10 @@ fn raw_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    raw_subject(parameters.clone(), run).must_pass("raw", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+    raw_subject(parameters.clone(), run)
+        .must_pass("raw", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn trivial_parameters() -> TrivialParameters {
@@ -293,7 +294,7 @@ pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -
         rate: rate(1, 1),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, _| trivial::watch(&parameters, adversary)),
+        observer: Box::new(move |adversary, _| trivial::observer(&parameters, adversary)),
     }
 }
 
@@ -302,9 +303,10 @@ fn trivial_oram_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|_, script, pace| {
         let store = TraceStore::new(trivial_parameters().layout());
         let oram = TrivialOram::new(trivial_parameters(), Bucket(0), &store).expect("valid parameters");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    trivial_subject(trivial_parameters(), run).must_pass("trivial", &[Driven::Promptly, Driven::Beside]);
+    trivial_subject(trivial_parameters(), run)
+        .must_pass("trivial", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 pub(crate) fn square_root_parameters() -> SquareRootParameters {
@@ -320,7 +322,7 @@ pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run
         rate: rate(1, 1),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| permuted::square_root(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| permuted::square_root(&parameters, adversary, seed)),
     }
 }
 
@@ -330,10 +332,10 @@ fn square_root_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(square_root_parameters().layout());
         let oram =
             SquareRootOram::new(square_root_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     let subject = square_root_subject(square_root_parameters(), run);
-    subject.must_pass("square root", &[Driven::Promptly, Driven::Beside]);
+    subject.must_pass("square root", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
@@ -357,28 +359,28 @@ pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: 
         rate: rate(1, 1),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| hierarchical::watch(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| hierarchical::observer(&parameters, adversary, seed)),
     }
 }
 
-fn judge_hierarchical(name: &str, spread: bool, driven: &[Driven]) {
+fn judge_hierarchical(name: &str, spread: bool, pace_kind: &[PaceKind]) {
     let parameters = hierarchical_parameters(spread);
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.layout());
         let oram = HierarchicalOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    hierarchical_subject(parameters.clone(), run).must_pass(name, driven);
+    hierarchical_subject(parameters.clone(), run).must_pass(name, pace_kind);
 }
 
 #[test]
 fn hierarchical_oram_shows_nothing_of_what_was_asked() {
-    judge_hierarchical("hierarchical", false, &[Driven::Promptly, Driven::Beside]);
+    judge_hierarchical("hierarchical", false, &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 #[test]
 fn hierarchical_oram_whose_rebuilds_are_spread_out_shows_nothing_of_what_was_asked() {
-    judge_hierarchical("hierarchical, spread out", true, &[Driven::Late, Driven::Beside]);
+    judge_hierarchical("hierarchical, spread out", true, &[PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
@@ -394,7 +396,7 @@ pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: R
         rate: rate(1, 1),
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| permuted::practical_os(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| permuted::practical_os(&parameters, adversary, seed)),
     }
 }
 
@@ -403,10 +405,10 @@ fn practical_os_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(practical_os_parameters().layout());
         let oram = PracticalOs::new(practical_os_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     let subject = practical_os_subject(practical_os_parameters(), run);
-    subject.must_pass("practical os", &[Driven::Promptly, Driven::Beside]);
+    subject.must_pass("practical os", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 /// Eight partitions, swept so often for each four accesses.
@@ -446,7 +448,7 @@ pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
         rate: rate(1, 1),
         max_batch: parameters.partitions.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| partitions::curious(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| partitions::curious(&parameters, adversary, seed)),
     }
 }
 
@@ -454,9 +456,9 @@ pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
 fn curious_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = &TraceStore::new(curious_parameters().layout());
-        drive(&judged_curious(&store, seed), store, script, pace, working())
+        drive(&judged_curious(&store, seed), store, script, pace, current_work())
     };
-    curious_subject(run).must_pass("curious", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+    curious_subject(run).must_pass("curious", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn oblivistore_parameters() -> ObliviStoreParameters {
@@ -481,7 +483,7 @@ pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
         rate: rate(1, 1),
         max_batch: parameters.partitions.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed)),
+        observer: Box::new(move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed)),
     }
 }
 
@@ -489,7 +491,8 @@ pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
 fn oblivistore_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = &TraceStore::new(oblivistore_parameters().layout());
-        drive(&judged_oblivistore(&store, seed), store, script, pace, working())
+        drive(&judged_oblivistore(&store, seed), store, script, pace, current_work())
     };
-    oblivistore_subject(run).must_pass("oblivistore", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+    oblivistore_subject(run)
+        .must_pass("oblivistore", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }

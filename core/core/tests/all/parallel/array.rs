@@ -1,7 +1,7 @@
 //! A parallel ORAM answers like an array, in whatever order stores and network get done.
 
 use super::setup::*;
-use crate::model::setup::{Step, assert_replays, batches, drive, schedule};
+use crate::model::setup::{Action, assert_replays, batches, drive, schedule};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, exercise, finish_now, settle};
 use ameles_core::types::BlockId;
 use proptest::prelude::*;
@@ -24,11 +24,11 @@ proptest! {
         (parameters, steps) in small().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
         seed: u64,
     ) {
-        let steps: Vec<Step> = steps
+        let steps: Vec<Action> = steps
             .iter()
             .map(|step| match step {
-                Step::Access(batch) => {
-                    Step::Access(batch.iter().copied().take(parameters.processors as usize).collect())
+                Action::Access(batch) => {
+                    Action::Access(batch.iter().copied().take(parameters.processors as usize).collect())
                 }
                 other => other.clone(),
             })

@@ -1,9 +1,9 @@
 //! The refusals of a parallel ORAM, the lies that it finds out, and its silence after a failure.
 
 use super::setup::*;
-use crate::lies::{ENTRY, LIES, fill_with_junk, tamper};
-use crate::model::setup::{assert_half_an_idle_tears, assert_refuses_up_front};
+use crate::model::setup::{assert_interrupted_step_poisons, assert_refuses_up_front};
 use crate::snapshots::write_all;
+use crate::tampering::{ENTRY, TAMPERINGS, fill_with_junk, tamper};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
 use ameles_core::types::BlockId;
@@ -23,7 +23,7 @@ fn a_round_without_requests_shows_nothing() {
     let oram = flat_parallel(&parameters, &store, 1);
     finish_now(oram.access(&mut [])).unwrap();
     finish_now(oram.step()).unwrap();
-    assert_eq!((store.take_acts(), oram.pending_steps()), (vec![], 0));
+    assert_eq!((store.take_actions(), oram.pending_steps()), (vec![], 0));
 }
 
 #[test]
@@ -71,18 +71,18 @@ fn nothing_is_answered_after_evictions_failed_or_were_dropped_half_way() {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_parallel(&parameters, &store, 1);
         finish_now(oram.access(&mut [Access::Dummy])).unwrap();
-        assert_half_an_idle_tears(&oram, &store, fails);
+        assert_interrupted_step_poisons(&oram, &store, fails);
     }
 }
 
 #[test]
 fn a_store_that_lies_is_found_out() {
-    for (expected, lie) in LIES {
+    for (expected, tampering) in TAMPERINGS {
         let parameters = parameters(2, 6, 2);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_parallel(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
+        tamper(&store, &parameters.layout(), |_, bytes| tampering(bytes, ENTRY));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
             finish_now(oram.step())

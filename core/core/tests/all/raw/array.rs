@@ -134,8 +134,8 @@ fn an_access_reads_a_path_and_writes_its_headers_and_every_a_th_is_followed_by_t
         }
         finish_now(oram.step()).unwrap();
         let eviction = nth / 5;
-        let mirrored = (0..4).fold(0, |leaf, bit| leaf << 1 | (eviction >> bit & 1));
-        let (slots, buckets) = path(&parameters, mirrored);
+        let reverse_bits = (0..4).fold(0, |leaf, bit| leaf << 1 | (eviction >> bit & 1));
+        let (slots, buckets) = path(&parameters, reverse_bits);
         slots_moved += 2 * slots.len();
         assert_eq!(store.take_trace(), [TraceEntry::Read(slots), TraceEntry::Write(buckets)]);
         assert_eq!((oram.pending_steps(), oram.evictions()), (0, eviction + 1));

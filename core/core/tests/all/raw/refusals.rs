@@ -1,9 +1,9 @@
 //! The refusals of RAW ORAM, the lies that it finds out, and its silence after a failure.
 
 use super::setup::*;
-use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
 use crate::model::setup::assert_refuses_up_front;
 use crate::snapshots::write_all;
+use crate::tampering::{DUPLICATE, TAMPERINGS, fill_with_junk, tamper};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::raw::RawSnapshotError;
 use ameles_core::snapshot::full::FullSnapshot;
@@ -59,7 +59,7 @@ fn nothing_is_answered_after_the_store_failed() {
 #[test]
 fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
     // An access, a writing of headers, an eviction.
-    for (idles, done) in [(false, 0), (true, 0), (true, 1)] {
+    for (interrupts_step, done) in [(false, 0), (true, 0), (true, 1)] {
         let parameters = parameters(3, 0);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_raw(&parameters, &store, 1);
@@ -69,7 +69,7 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
         {
             let mut executor = Executor::new();
             executor.spawn(async {
-                if idles {
+                if interrupts_step {
                     oram.step().await.unwrap()
                 } else {
                     oram.access(&mut [Access::Dummy]).await.unwrap()
@@ -85,12 +85,12 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
 
 #[test]
 fn a_store_that_lies_is_found_out() {
-    for (expected, lie) in LIES {
+    for (expected, tampering) in TAMPERINGS {
         let parameters = parameters(6, 2);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_raw(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &headers(&parameters), |_, bytes| lie(bytes, HEADER_BYTES));
+        tamper(&store, &headers(&parameters), |_, bytes| tampering(bytes, HEADER_BYTES));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
             (0..oram.pending_steps()).try_for_each(|_| finish_now(oram.step()))
@@ -109,8 +109,8 @@ fn an_eviction_finds_a_block_that_stands_in_two_places() {
     let store = TraceStore::new(parameters.layout());
     let oram = flat_raw(&parameters, &store, 1);
     write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-    let (expected, lie) = TWICE;
-    tamper(&store, &headers(&parameters), |_, bytes| lie(bytes, HEADER_BYTES));
+    let (expected, tampering) = DUPLICATE;
+    tamper(&store, &headers(&parameters), |_, bytes| tampering(bytes, HEADER_BYTES));
     let dummy = |_| {
         finish_now(oram.access(&mut [Access::Dummy]))?;
         (0..oram.pending_steps()).try_for_each(|_| finish_now(oram.step()))

@@ -1,8 +1,8 @@
 //! A RAW ORAM goes on from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::setup::*;
+use crate::delta_copy::DeltaCopy;
 use crate::model::setup::batches;
-use crate::notebook::Notebook;
 use crate::snapshots::read_whatever_comes;
 use ameles_core::oram::Oram;
 use ameles_core::schemes::raw::{RawOram, RawParameters, RawSnapshot};
@@ -69,15 +69,15 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_raw(&parameters, &store, seed);
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-        let mut notebook = Notebook::begin(&oram, &parameters);
+        let mut delta_copy = DeltaCopy::begin(&oram, &parameters);
         for batches in batches.chunks(every) {
             run(&oram, &mut model, batches);
-            notebook.write(&oram);
+            delta_copy.write(&oram);
         }
         let copy = TraceStore::new(parameters.layout());
         copy.set_contents(&store.contents());
         let other: FlatRaw<'_> =
-            notebook.resume(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
+            delta_copy.resume(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
         prop_assert_eq!(bytes(&other), bytes(&oram));
         finish_now(model.read_all(&other));
     }
@@ -92,15 +92,15 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_raw(&parameters, &store, seed);
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-        let mut notebook = Notebook::begin(&oram, &parameters);
+        let mut delta_copy = DeltaCopy::begin(&oram, &parameters);
         run(&oram, &mut model, &batches);
-        notebook.write(&oram);
-        let spoil = |words: &mut Vec<u32>| {
+        delta_copy.write(&oram);
+        let corrupt = |words: &mut Vec<u32>| {
             let at = at.index(words.len());
             words[at] ^= change;
         };
-        let taken_up: Result<FlatRaw<'_>, _> = notebook.resume(parameters, (&store, rng(seed)), spoil);
-        if let Ok(oram) = taken_up {
+        let resumed: Result<FlatRaw<'_>, _> = delta_copy.resume(parameters, (&store, rng(seed)), corrupt);
+        if let Ok(oram) = resumed {
             read_whatever_comes(&oram);
         }
     }

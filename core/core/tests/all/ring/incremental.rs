@@ -1,7 +1,7 @@
 //! A Ring ORAM whose state is written down bit by bit is, taken up again, the one that went on.
 
 use super::setup::*;
-use crate::notebook::Notebook;
+use crate::delta_copy::DeltaCopy;
 use crate::snapshots::read_whatever_comes;
 use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::ArrayModel;
@@ -20,15 +20,15 @@ proptest! {
         let store = store_for(&parameters);
         let ring = flat_ring(&parameters, &store, seed);
         let mut model = ArrayModel::new(parameters.capacity, parameters.block_bytes as usize);
-        let mut notebook = Notebook::begin(&ring, &parameters);
+        let mut delta_copy = DeltaCopy::begin(&ring, &parameters);
         for batches in batches.chunks(every) {
             interleave(&ring, &store, &mut model, batches, &order);
-            notebook.write(&ring);
+            delta_copy.write(&ring);
         }
         let copy = store_for(&parameters);
         copy.set_contents(&store.contents());
         let other: FlatRing<'_> =
-            notebook.resume(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
+            delta_copy.resume(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
         prop_assert_eq!(bytes(&other), bytes(&ring));
         assert_nothing_lost(&other, &mut model);
     }
@@ -40,15 +40,15 @@ proptest! {
         let store = store_for(&parameters);
         let ring = flat_ring(&parameters, &store, seed);
         let mut model = ArrayModel::new(parameters.capacity, parameters.block_bytes as usize);
-        let mut notebook = Notebook::begin(&ring, &parameters);
+        let mut delta_copy = DeltaCopy::begin(&ring, &parameters);
         interleave(&ring, &store, &mut model, &batches, &order);
-        notebook.write(&ring);
-        let spoil = |words: &mut Vec<u32>| {
+        delta_copy.write(&ring);
+        let corrupt = |words: &mut Vec<u32>| {
             let at = at.index(words.len());
             words[at] ^= change;
         };
-        let taken_up: Result<FlatRing<'_>, _> = notebook.resume(parameters, (&store, rng(seed)), spoil);
-        if let Ok(ring) = taken_up {
+        let resumed: Result<FlatRing<'_>, _> = delta_copy.resume(parameters, (&store, rng(seed)), corrupt);
+        if let Ok(ring) = resumed {
             read_whatever_comes(&ring);
         }
     }

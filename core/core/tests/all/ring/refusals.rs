@@ -73,19 +73,19 @@ proptest! {
 
     #[test]
     fn no_bytes_in_the_store_make_ring_oram_panic(
-        (parameters, batches) in with_batches(small()), seed: u64, lies: Vec<(u64, u32, u8)>,
+        (parameters, batches) in with_batches(small()), seed: u64, tampering: Vec<(u64, u32, u8)>,
     ) {
         let store = store_for(&parameters);
         let ring = flat_ring(&parameters, &store, seed);
         let layout = parameters.geometry().layout();
         for (nth, batch) in batches.iter().enumerate() {
-            if let Some((bucket, index, byte)) = lies.get(nth) {
+            if let Some((bucket, index, byte)) = tampering.get(nth) {
                 let bucket = Bucket(bucket % layout.buckets());
                 let index = index % layout.extent(bucket).slots;
                 store.tamper(Slot { bucket, index }, |bytes| bytes.fill(*byte));
             }
             let mut payload = vec![[1u8; 9]; batch.len()];
-            let mut asked: Vec<Access<'_>> = batch
+            let mut requested: Vec<Access<'_>> = batch
                 .iter()
                 .zip(&mut payload)
                 .map(|(operation, payload)| match operation {
@@ -103,7 +103,7 @@ proptest! {
                     return Ok(());
                 }
             }
-            if lost(finish_now(ring.access(&mut asked))) {
+            if lost(finish_now(ring.access(&mut requested))) {
                 return Ok(());
             }
         }
@@ -129,9 +129,9 @@ fn what_is_refused_up_front_shows_nothing() {
 }
 
 /// Every leaf is the first one: no eviction finds room for long.
-struct Unlucky;
+struct WorstCaseRng;
 
-impl RngCore for Unlucky {
+impl RngCore for WorstCaseRng {
     fn next_u32(&mut self) -> u32 {
         0
     }
@@ -148,7 +148,7 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     let parameters = RingParameters { capacity: 4096, ..RingParameters::for_capacity(4096, 3, 300, 4) };
     let store = store_for(&parameters);
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    let ring = RingOram::new(parameters.clone(), &store, positions, Unlucky).expect("valid parameters");
+    let ring = RingOram::new(parameters.clone(), &store, positions, WorstCaseRng).expect("valid parameters");
     let write = |block: u64| finish_now(ring.access(&mut [Access::Write(BlockId(block), &[7; 3])]));
     let mut written = 0;
     // As long as what is owed helps, do it.
@@ -323,9 +323,9 @@ fn a_store_operation_that_never_ends_holds_up_only_what_needs_it() {
 }
 
 /// A position map that has every block on a leaf that the tree does not have.
-struct BeyondTheTree;
+struct OutOfTreePositions;
 
-impl PositionMap for BeyondTheTree {
+impl PositionMap for OutOfTreePositions {
     type Error = TraceStoreError;
 
     async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<TraceStoreError>> {
@@ -342,7 +342,7 @@ impl PositionMap for BeyondTheTree {
 fn a_leaf_beyond_the_tree_is_refused_and_not_looked_for() {
     let parameters = parameters();
     let store = store_for(&parameters);
-    let ring = RingOram::new(parameters, &store, BeyondTheTree, rng(1)).expect("valid parameters");
+    let ring = RingOram::new(parameters, &store, OutOfTreePositions, rng(1)).expect("valid parameters");
     let refused = finish_now(ring.access(&mut [Access::Read(BlockId(0), &mut [0; 3])]));
     assert!(matches!(refused, Err(OramError::Contradiction(_))), "{refused:?}");
     assert_eq!(store.take_trace(), []);

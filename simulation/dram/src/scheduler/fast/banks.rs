@@ -177,7 +177,7 @@ impl Banks {
 
     /// The time from a read or write to the cycle after its burst.
     #[inline]
-    pub(super) fn move_time(&self, direction: Direction) -> u64 {
+    pub(super) fn transfer_time(&self, direction: Direction) -> u64 {
         match direction {
             Direction::Read => self.gaps.read_time,
             Direction::Write => self.gaps.write_time,
@@ -185,14 +185,14 @@ impl Banks {
     }
 
     /// Tells whether a read or write puts off those of other ranks at least as long as those of its own.
-    pub(super) fn is_own_rank_first(&self) -> bool {
+    pub(super) fn favours_own_rank(&self) -> bool {
         self.ranks.len() == 1 || self.gaps.ccd <= self.gaps.burst + self.gaps.rtrs
     }
 
     /// Takes note of a read or write, and of those of the same row in the last cycles before it, if any.
     #[inline]
-    pub(super) fn column(&mut self, bank: usize, direction: Direction, now: u64) {
-        let end = now + self.move_time(direction);
+    pub(super) fn column_command(&mut self, bank: usize, direction: Direction, now: u64) {
+        let end = now + self.transfer_time(direction);
         let (gaps, bank) = (&self.gaps, &mut self.banks[bank % BANKS]);
         let moved = &mut self.ranks[bank.rank as usize];
         moved.write = now + gaps.ccd;

@@ -1,7 +1,7 @@
 //! The fields of a form that come before its file.
 
-use crate::http::allowance::Allowance;
-use crate::s3::sentences::MALFORMED_POST;
+use crate::http::parse_budget::ParseBudget;
+use crate::s3::error_messages::MALFORMED_POST;
 use crate::s3::unread::unread;
 use bytes::Bytes;
 use futures::Stream;
@@ -60,7 +60,7 @@ pub(super) fn malformed() -> S3Error {
 }
 
 /// The longest that a form may take up to its file: its sender is not known yet.
-const WITHIN: Duration = Duration::from_secs(60);
+const FIELDS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads a form up to its file, of which nothing is read yet.
 pub(super) async fn read<E>(
@@ -70,29 +70,29 @@ pub(super) async fn read<E>(
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let read = tokio::time::timeout(WITHIN, read_at_any_pace(body, boundary)).await;
+    let read = tokio::time::timeout(FIELDS_TIMEOUT, read_without_timeout(body, boundary)).await;
     read.unwrap_or_else(|_| Err(s3_error!(RequestTimeout, "The fields of the form took too long to come.")))
 }
 
-async fn read_at_any_pace<E>(
+async fn read_without_timeout<E>(
     body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     boundary: String,
 ) -> S3Result<(Fields, Field<'static>)>
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let allowance = Allowance::new();
-    let mut form = Multipart::new(allowance.over(body), boundary);
+    let budget = ParseBudget::new();
+    let mut form = Multipart::new(budget.limit_stream(body), boundary);
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut bytes = 0;
     while let Some(mut field) = form.next_field().await.map_err(broken)? {
-        allowance.renew(0);
+        budget.renew(0);
         let name = field.name().ok_or_else(malformed)?.to_ascii_lowercase();
         if name == "file" {
             // Some send a whole path; the name is behind its last slash.
             let path = field.file_name().unwrap_or_default();
             let file_name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-            allowance.lift();
+            budget.remove_limit();
             return Ok((Fields { fields, file_name }, field));
         }
         bytes += name.len();

@@ -13,7 +13,7 @@ use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::UnixMillis;
 use crate::http::body_timeout::RequestBody;
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use bytes::Bytes;
 use fields::{Fields, malformed};
 use futures::{Stream, StreamExt};
@@ -36,7 +36,8 @@ pub(super) struct LengthUnknown;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+const KEY_BYTES: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
 /// Tells whether a request is a form.
 pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
@@ -60,7 +61,7 @@ pub(super) async fn answer(
     let bucket = bucket(&parts.uri)?;
     let boundary = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let boundary = boundary.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(malformed)?;
-    let (fields, file) = fields::read(pieces(body), boundary).await?;
+    let (fields, file) = fields::read(data_stream(body), boundary).await?;
     let key = fields.key()?;
     let (principal, allowed) = match signature::signed(&fields, users, &parts.headers, now, region)? {
         None => (Principal::new(None, &parts.headers), 0..=u64::MAX),
@@ -70,10 +71,10 @@ pub(super) async fn answer(
             (principal, policy.bytes())
         }
     };
-    let ending = Ending::new(&fields)?;
-    let mut put = Request::new(Body::from(StreamingBlob::wrap(limited(file, allowed))));
+    let success_action = SuccessAction::new(&fields)?;
+    let mut put = Request::new(Body::from(StreamingBlob::wrap(limit_file(file, allowed))));
     *put.method_mut() = Method::PUT;
-    let target = format!("/{bucket}/{}", utf8_percent_encode(&key, IN_PATH));
+    let target = format!("/{bucket}/{}", utf8_percent_encode(&key, KEY_BYTES));
     *put.uri_mut() = target.parse().map_err(|_| s3_error!(InvalidURI))?;
     *put.headers_mut() = headers(&fields)?;
     *put.extensions_mut() = parts.extensions;
@@ -84,8 +85,8 @@ pub(super) async fn answer(
         return Ok(answer);
     }
     let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let door = format!("{}://{host}", if tls { "https" } else { "http" });
-    ending.answer(answer, &bucket, &key, &door)
+    let base_url = format!("{}://{host}", if tls { "https" } else { "http" });
+    success_action.answer(answer, &bucket, &key, &base_url)
 }
 
 /// The bucket that a form is sent to.
@@ -103,7 +104,7 @@ fn bucket(uri: &Uri) -> S3Result<String> {
 }
 
 /// The bytes of a body, without its trailers.
-fn pieces(
+fn data_stream(
     mut body: RequestBody,
 ) -> impl Stream<Item = Result<Bytes, crate::http::body_timeout::BodyError>> + Send {
     futures::stream::poll_fn(move |context| {
@@ -132,7 +133,7 @@ pub(super) enum FileError {
 }
 
 /// The file, which fails as soon as it is too large, and at its end if it is too small.
-fn limited(
+fn limit_file(
     file: multer::Field<'static>,
     allowed: RangeInclusive<u64>,
 ) -> impl Stream<Item = Result<Bytes, FileError>> + Send + Sync + 'static {
@@ -211,13 +212,13 @@ fn tagging(text: &str) -> S3Result<String> {
 }
 
 /// The answer that a form wants once its object is there.
-enum Ending {
+enum SuccessAction {
     /// Go on to this address.
     Redirect(String),
     Status(StatusCode),
 }
 
-impl Ending {
+impl SuccessAction {
     fn new(fields: &Fields) -> S3Result<Self> {
         let redirect = fields.get("success_action_redirect").or_else(|| fields.get("redirect"));
         if let Some(address) = redirect.filter(|address| !address.is_empty()) {
@@ -226,39 +227,45 @@ impl Ending {
                 uri.and_then(|uri| uri.scheme_str().map(|scheme| matches!(scheme, "http" | "https")));
             // S3 ignores one that it cannot read.
             if is_web == Some(true) && HeaderValue::try_from(address).is_ok() {
-                return Ok(Ending::Redirect(address.to_owned()));
+                return Ok(SuccessAction::Redirect(address.to_owned()));
             }
         }
-        Ok(Ending::Status(match fields.get("success_action_status") {
+        Ok(SuccessAction::Status(match fields.get("success_action_status") {
             Some("200") => StatusCode::OK,
             Some("201") => StatusCode::CREATED,
             _ => StatusCode::NO_CONTENT,
         }))
     }
 
-    fn answer(self, put: Response<Body>, bucket: &str, key: &str, door: &str) -> S3Result<Response<Body>> {
+    fn answer(
+        self,
+        put: Response<Body>,
+        bucket: &str,
+        key: &str,
+        base_url: &str,
+    ) -> S3Result<Response<Body>> {
         let (mut parts, _) = put.into_parts();
         let etag = parts.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let path = utf8_percent_encode(key, IN_PATH);
-        let place = format!("{door}/{bucket}/{path}");
+        let path = utf8_percent_encode(key, KEY_BYTES);
+        let location = format!("{base_url}/{bucket}/{path}");
         let (status, location, body) = match self {
-            Ending::Redirect(address) => {
+            SuccessAction::Redirect(address) => {
                 let joint = if address.contains('?') { '&' } else { '?' };
                 let query = format!("bucket={}&key={}&etag={}", encode(bucket), encode(key), encode(&etag));
                 (StatusCode::SEE_OTHER, format!("{address}{joint}{query}"), Body::empty())
             }
-            Ending::Status(StatusCode::CREATED) => {
+            SuccessAction::Status(StatusCode::CREATED) => {
                 parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-                let said = PostResponse { location: &place, bucket, key, etag: &etag };
+                let post = PostResponse { location: &location, bucket, key, etag: &etag };
                 let mut text = Vec::new();
                 let mut writer = xml::Serializer::new(&mut text);
                 let written =
-                    writer.decl().and_then(|()| writer.content_with_ns("PostResponse", NAMESPACE, &said));
+                    writer.decl().and_then(|()| writer.content_with_ns("PostResponse", NAMESPACE, &post));
                 written.map_err(|_| s3_error!(InternalError))?;
-                (StatusCode::CREATED, place, Body::from(text))
+                (StatusCode::CREATED, location, Body::from(text))
             }
-            Ending::Status(status) => (status, place, Body::empty()),
+            SuccessAction::Status(status) => (status, location, Body::empty()),
         };
         parts.status = status;
         if let Ok(location) = HeaderValue::try_from(location) {

@@ -31,14 +31,14 @@ impl Policy {
     pub(super) fn read(text: &str, now: UnixMillis) -> S3Result<Self> {
         let policy = PostPolicy::from_base64(text)
             .map_err(|_| s3_error!(InvalidPolicyDocument, "Invalid Policy: Invalid JSON or Base64."))?;
-        let wrong = || {
+        let invalid = || {
             s3_error!(
                 InvalidPolicyDocument,
                 "Invalid Policy: its expiration is no date such as 2030-01-01T00:00:00.000Z."
             )
         };
-        if expiration(text).ok_or_else(wrong)? <= now {
-            return Err(refused("Policy expired."));
+        if expiration(text).ok_or_else(invalid)? <= now {
+            return Err(denied("Policy expired."));
         }
         Ok(Policy { policy })
     }
@@ -49,7 +49,7 @@ impl Policy {
     /// `AccessDenied`.
     pub(super) fn check(&self, fields: &Fields, bucket: &str) -> S3Result<()> {
         if fields.get("bucket").is_some_and(|named| named != bucket) {
-            return Err(refused("The bucket of the form is not the one that it was sent to."));
+            return Err(denied("The bucket of the form is not the one that it was sent to."));
         }
         // Beside its fields, a form has the bucket that it was sent to.
         let key = fields.key()?;
@@ -62,26 +62,26 @@ impl Policy {
         for condition in &self.policy.conditions {
             let holds = match condition {
                 // A policy may name the place of the file's name in the key, too.
-                PostPolicyCondition::Eq { field, value: wanted } => {
-                    value(field) == Some(wanted) || (field == "key" && fields.get("key") == Some(wanted))
+                PostPolicyCondition::Eq { field, value: expected } => {
+                    value(field) == Some(expected) || (field == "key" && fields.get("key") == Some(expected))
                 }
                 PostPolicyCondition::StartsWith { field, prefix } => starts_with(field, value(field), prefix),
                 PostPolicyCondition::ContentLengthRange { .. } => true,
             };
             if !holds {
-                return Err(refused("A condition of the policy does not hold."));
+                return Err(denied("A condition of the policy does not hold."));
             }
         }
         let names = fields.iter().map(|(name, _)| name).chain(["bucket"]);
-        for name in names.filter(|name| !is_free(name)) {
-            if !self.speaks_of(name) {
-                return Err(refused("Extra input fields: every field must be in a condition of the policy."));
+        for name in names.filter(|name| !needs_no_condition(name)) {
+            if !self.has_condition_on(name) {
+                return Err(denied("Extra input fields: every field must be in a condition of the policy."));
             }
         }
         Ok(())
     }
 
-    fn speaks_of(&self, name: &str) -> bool {
+    fn has_condition_on(&self, name: &str) -> bool {
         self.policy.conditions.iter().any(|condition| match condition {
             PostPolicyCondition::Eq { field, .. } | PostPolicyCondition::StartsWith { field, .. } => {
                 field == name
@@ -104,11 +104,11 @@ impl Policy {
 /// The moment at which a policy ends, as S3 writes it. s3s takes dates in other forms, too.
 fn expiration(text: &str) -> Option<UnixMillis> {
     #[derive(Deserialize)]
-    struct Ending {
+    struct PolicyDocument {
         expiration: String,
     }
     let json = BASE64.decode(text).ok()?;
-    let Ending { expiration } = serde_json::from_slice(&json).ok()?;
+    let PolicyDocument { expiration } = serde_json::from_slice(&json).ok()?;
     let date = PrimitiveDateTime::parse(&expiration, DATE).ok()?.assume_utc();
     u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(UnixMillis)
 }
@@ -123,12 +123,12 @@ fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
 }
 
 /// Fields that no condition need speak of.
-fn is_free(name: &str) -> bool {
+fn needs_no_condition(name: &str) -> bool {
     matches!(name, "policy" | "x-amz-signature" | "signature" | "awsaccesskeyid" | "file" | "submit")
         || name.starts_with("x-ignore-")
 }
 
-fn refused(why: &'static str) -> S3Error {
+fn denied(why: &'static str) -> S3Error {
     S3Error::with_message(S3ErrorCode::AccessDenied, format!("Invalid according to Policy: {why}"))
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Step {
 /// Takes a body out of its chunks.
 pub(super) struct Chunks {
     /// Bytes of the body that have not come.
-    left: u64,
+    remaining: u64,
     has_trailer: bool,
     signed: Option<Signed>,
     state: State,
@@ -47,7 +47,7 @@ enum State {
 
 struct Chunk {
     /// Bytes of it that have not come; its line end is behind the last one.
-    left: u64,
+    remaining: u64,
     signature: Vec<u8>,
     hasher: Sha256,
 }
@@ -55,12 +55,12 @@ struct Chunk {
 impl Chunks {
     /// A body of so many bytes; `signed` if its chunks are.
     pub(super) fn new(bytes: u64, has_trailer: bool, signed: Option<Signed>) -> Self {
-        Chunks { left: bytes, has_trailer, signed, state: State::Head, line: Vec::new() }
+        Chunks { remaining: bytes, has_trailer, signed, state: State::Head, line: Vec::new() }
     }
 
     /// Bytes that have not come.
-    pub(super) fn left(&self) -> u64 {
-        self.left
+    pub(super) fn remaining(&self) -> u64 {
+        self.remaining
     }
 
     /// Goes on with what has come.
@@ -72,15 +72,15 @@ impl Chunks {
                         self.begin()?;
                     }
                 }
-                State::Chunk(Chunk { left: 0, .. }) => {
+                State::Chunk(Chunk { remaining: 0, .. }) => {
                     if self.line(input, 2)? {
                         self.finish_chunk()?;
                     }
                 }
                 State::Chunk(chunk) => {
-                    let taken = usize::try_from(chunk.left).unwrap_or(usize::MAX).min(input.len());
+                    let taken = usize::try_from(chunk.remaining).unwrap_or(usize::MAX).min(input.len());
                     let data = input.split_to(taken);
-                    chunk.left -= taken as u64;
+                    chunk.remaining -= taken as u64;
                     if self.signed.is_some() {
                         chunk.hasher.update(&data);
                     }
@@ -126,8 +126,8 @@ impl Chunks {
         };
         let is_number = (1..=16).contains(&size.len()) && size.bytes().all(|digit| digit.is_ascii_hexdigit());
         let size = u64::from_str_radix(size, 16).ok().filter(|_| is_number).ok_or(WRONG_HEAD)?;
-        self.left = self.left.checked_sub(size).ok_or(PayloadError::WrongLength)?;
-        let chunk = Chunk { left: size, signature, hasher: Sha256::new() };
+        self.remaining = self.remaining.checked_sub(size).ok_or(PayloadError::WrongLength)?;
+        let chunk = Chunk { remaining: size, signature, hasher: Sha256::new() };
         self.state = match size {
             0 => {
                 self.check(chunk)?;
@@ -159,7 +159,7 @@ impl Chunks {
         if !matches!(self.state, State::Trailer) {
             return Err(PayloadError::Incomplete);
         }
-        if self.left > 0 {
+        if self.remaining > 0 {
             return Err(PayloadError::WrongLength);
         }
         let trailer = std::mem::take(&mut self.line);
@@ -281,8 +281,8 @@ mod tests {
         assert_eq!(unsigned("3\r\nabc\r\n0\r\n\r\n", 3, true).expect("whole").0, b"abc");
         assert_eq!(unsigned("3\r\nabc\r\n", 3, true), Err("the body ended early".into()));
         for announced in [2, 4] {
-            let wrong = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
-            assert!(wrong.contains("more or less than x-amz-decoded-content-length"), "{wrong}");
+            let invalid = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
+            assert!(invalid.contains("more or less than x-amz-decoded-content-length"), "{invalid}");
         }
     }
 

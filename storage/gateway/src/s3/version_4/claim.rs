@@ -17,7 +17,7 @@ use time::macros::format_description;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// S3's longest time that a URL is good for, in seconds: a week.
-const LONGEST: u64 = 604_800;
+const MAX_EXPIRY_SECONDS: u64 = 604_800;
 /// Names in the query that only a signature has, in lower case.
 const IN_QUERY: [&str; 6] = [
     "x-amz-algorithm",
@@ -40,7 +40,7 @@ pub(super) struct Claim {
     pub(super) region: String,
     /// The moment of the signature as it is signed.
     pub(super) date: String,
-    pub(super) moment: UnixMillis,
+    pub(super) time: UnixMillis,
     /// The names of the headers that it covers, in small letters.
     pub(super) signed: Vec<String>,
     pub(super) signature: String,
@@ -65,7 +65,7 @@ impl Claim {
     pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
         let claim = read(uri, headers)?;
         if let Some(claim) = &claim {
-            covers(&claim.signed, headers)?;
+            check_signed_headers(&claim.signed, headers)?;
             if !claim.date.starts_with(&claim.day) {
                 return Err(s3_error!(
                     SignatureDoesNotMatch,
@@ -159,42 +159,42 @@ fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Claim> {
     let signature = signature.ok_or_else(|| malformed("missing Signature."))?;
     let [access_key, day, region] = scope(credential).map_err(|why| malformed(&why))?.map(str::to_owned);
     let date = headers.get("x-amz-date").and_then(|date| date.to_str().ok()).unwrap_or_default();
-    let moment = moment(date).ok_or_else(|| {
+    let time = parse_time(date).ok_or_else(|| {
         s3_error!(AccessDenied, "AWS authentication requires a valid Date or x-amz-date header.")
     })?;
     let (date, signature) = (date.to_owned(), signature.to_owned());
     let (signed, place) = (names(signed), Place::Header);
-    Ok(Claim { access_key, day, region, date, moment, signed, signature, place })
+    Ok(Claim { access_key, day, region, date, time, signed, signature, place })
 }
 
 fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
     let bad = |why: Cow<'static, str>| bad_request("AuthorizationQueryParametersError", why);
-    let needed = |name| {
+    let required = |name| {
         parameter(name).filter(|value| !value.is_empty()).ok_or_else(|| {
             bad("Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \
                  X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters."
                 .into())
         })
     };
-    let algorithm = needed("x-amz-algorithm")?;
-    let credential = needed("x-amz-credential")?;
-    let date = needed("x-amz-date")?;
-    let expires = needed("x-amz-expires")?;
-    let signed = needed("x-amz-signedheaders")?;
-    let signature = needed("x-amz-signature")?.to_owned();
+    let algorithm = required("x-amz-algorithm")?;
+    let credential = required("x-amz-credential")?;
+    let date = required("x-amz-date")?;
+    let expires = required("x-amz-expires")?;
+    let signed = required("x-amz-signedheaders")?;
+    let signature = required("x-amz-signature")?.to_owned();
     if algorithm != ALGORITHM {
         return Err(bad("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"".into()));
     }
     let [access_key, day, region] = scope(credential)
         .map_err(|why| bad(format!("Error parsing the X-Amz-Credential parameter; {why}").into()))?
         .map(str::to_owned);
-    let moment = moment(date).ok_or_else(|| {
+    let time = parse_time(date).ok_or_else(|| {
         bad("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"".into())
     })?;
     let seconds = match expires.parse::<i64>() {
         Err(_) => return Err(bad("X-Amz-Expires should be a number".into())),
         Ok(seconds) if seconds < 0 => return Err(bad("X-Amz-Expires must be non-negative".into())),
-        Ok(seconds) if seconds.unsigned_abs() > LONGEST => {
+        Ok(seconds) if seconds.unsigned_abs() > MAX_EXPIRY_SECONDS => {
             return Err(bad(
                 "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must \
                             be less than 604800 seconds"
@@ -204,7 +204,7 @@ fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
         Ok(seconds) => seconds.unsigned_abs(),
     };
     let (date, signed, place) = (date.to_owned(), names(signed), Place::Url { seconds });
-    Ok(Claim { access_key, day, region, date, moment, signed, signature, place })
+    Ok(Claim { access_key, day, region, date, time, signed, signature, place })
 }
 
 /// The access key, the day and the region of `key/day/region/s3/aws4_request`.
@@ -234,7 +234,7 @@ pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
 }
 
 /// The moment that `20261122T080000Z` stands for.
-pub(in crate::s3) fn moment(date: &str) -> Option<UnixMillis> {
+pub(in crate::s3) fn parse_time(date: &str) -> Option<UnixMillis> {
     let date = time::PrimitiveDateTime::parse(date, DATE).ok()?.assume_utc();
     u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(UnixMillis)
 }
@@ -245,12 +245,13 @@ fn names(signed: &str) -> Vec<String> {
 
 /// Tells whether the host and all that changes the request's meaning are signed. The digest of a body is checked either
 /// way; a change of `x-amz-user-agent` changes nothing.
-fn covers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
-    let free = [CONTENT_SHA256, "x-amz-user-agent"];
-    let matters = |name: &str| name == "host" || (name.starts_with("x-amz-") && !free.contains(&name));
+fn check_signed_headers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
+    let unchecked = [CONTENT_SHA256, "x-amz-user-agent"];
+    let must_be_signed =
+        |name: &str| name == "host" || (name.starts_with("x-amz-") && !unchecked.contains(&name));
     let all = headers.keys().all(|name| {
         let name = name.as_str();
-        !matters(name) || signed.iter().any(|signed| signed == name)
+        !must_be_signed(name) || signed.iter().any(|signed| signed == name)
     });
     if all {
         return Ok(());

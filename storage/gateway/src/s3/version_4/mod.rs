@@ -12,7 +12,7 @@ mod payload;
 mod payload_error;
 mod signed;
 
-pub(super) use claim::{has_version_4, moment, pairs, scope};
+pub(super) use claim::{has_version_4, pairs, parse_time, scope};
 pub(super) use key::SigningKey;
 pub(super) use payload::{Payload, Trailers};
 pub(super) use payload_error::PayloadError;
@@ -75,7 +75,7 @@ pub(super) fn check(
         users.by_access_key(&claim.access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let key = SigningKey::new(&secret, &claim.day, &claim.region);
     let is_right = canonical::requests(parts, &claim.signed, signed_payload)
-        .map(|text| key.sign(&canonical::text_to_sign(&claim, &text)))
+        .map(|text| key.sign(&canonical::string_to_sign(&claim, &text)))
         .map(|signature| signature.as_bytes().ct_eq(claim.signature.as_bytes()))
         .reduce(|one, other| one | other);
     if !is_right.is_some_and(bool::from) {
@@ -90,9 +90,9 @@ pub(super) fn check(
 }
 
 fn check_time(claim: &Claim, now: UnixMillis) -> S3Result<()> {
-    let age = now.0.saturating_sub(claim.moment.0);
+    let age = now.0.saturating_sub(claim.time.0);
     match claim.place {
-        _ if is_ahead(claim.moment, now) => Err(too_skewed()),
+        _ if is_ahead(claim.time, now) => Err(too_skewed()),
         Place::Header if age > MAX_SKEW => Err(too_skewed()),
         Place::Url { seconds } if age > seconds * 1000 => Err(s3_error!(AccessDenied, "Request has expired")),
         _ => Ok(()),

@@ -233,7 +233,7 @@ impl hyper::body::Body for DecodedBody {
     fn size_hint(&self) -> SizeHint {
         match &self.decoding {
             Decoding::Digest { .. } => self.body.size_hint(),
-            Decoding::Chunks { chunks, .. } => SizeHint::with_exact(chunks.left()),
+            Decoding::Chunks { chunks, .. } => SizeHint::with_exact(chunks.remaining()),
         }
     }
 }

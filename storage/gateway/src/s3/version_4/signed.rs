@@ -23,11 +23,11 @@ impl Signed {
     ) -> Result<(), PayloadError> {
         let Signed { key, date, scope, signature: previous } = self;
         let text = format!("AWS4-HMAC-SHA256-{kind}\n{date}\n{scope}\n{previous}\n{digests}");
-        let right = key.sign(text.as_bytes());
-        if !bool::from(right.as_bytes().ct_eq(signature)) {
+        let expected = key.sign(text.as_bytes());
+        if !bool::from(expected.as_bytes().ct_eq(signature)) {
             return Err(PayloadError::Signature);
         }
-        self.signature = right;
+        self.signature = expected;
         Ok(())
     }
 }

@@ -46,8 +46,8 @@ impl From<XmlError> for S3Error {
 
 fn malformed(why: impl Into<String>) -> XmlError {
     let mut why: String = why.into();
-    if let Some((at, _)) = why.char_indices().nth(MAX_REASON) {
-        why.truncate(at);
+    if let Some((end, _)) = why.char_indices().nth(MAX_REASON) {
+        why.truncate(end);
     }
     XmlError::Malformed(why)
 }
@@ -92,7 +92,7 @@ impl Writer<'_> {
         for attribute in element.attributes() {
             let is_kind = attribute.namespace() == Some(SCHEMA_INSTANCE) && attribute.name() == "type";
             if name != "Grantee" || !is_kind {
-                return Err(at(element, format!("<{name}> has no attribute {}", attribute.name())));
+                return Err(error_at(element, format!("<{name}> has no attribute {}", attribute.name())));
             }
             self.text += " xsi:type=\"";
             self.text += &escape(attribute.value());
@@ -103,8 +103,8 @@ impl Writer<'_> {
             self.parts(element, name, parts)?;
         } else {
             let value = value(element, name)?;
-            let value =
-                checked(&value, &part.content).map_err(|why| at(element, format!("<{name}> {why}")))?;
+            let value = check_value(&value, &part.content)
+                .map_err(|why| error_at(element, format!("<{name}> {why}")))?;
             // A reader takes a bare carriage return for a line feed.
             self.text += &escape(value).replace('\r', "&#13;");
         }
@@ -122,13 +122,13 @@ impl Writer<'_> {
             }
             if !child.is_element() {
                 let kind = if child.is_pi() { "a processing instruction" } else { "text beside its parts" };
-                return Err(at(child, format!("<{name}> has {kind}")));
+                return Err(error_at(child, format!("<{name}> has {kind}")));
             }
             let tag = child.tag_name();
             let in_namespace = tag.namespace().is_none_or(str::is_empty) || tag.namespace() == self.namespace;
             let found = parts.iter().position(|part| in_namespace && part.name == tag.name());
             let Some(index) = found else {
-                return Err(at(child, format!("<{name}> has no part <{}>", tag.name())));
+                return Err(error_at(child, format!("<{name}> has no part <{}>", tag.name())));
             };
             let part = &parts[index];
             counts[index] += 1;
@@ -137,18 +137,18 @@ impl Writer<'_> {
                     return Err(XmlError::NotImplemented(format!("<{}> in a <{name}>", part.name)));
                 }
                 Count::One | Count::AtMostOne if counts[index] > 1 => {
-                    return Err(at(child, format!("<{name}> has a second <{}>", part.name)));
+                    return Err(error_at(child, format!("<{name}> has a second <{}>", part.name)));
                 }
                 _ => self.element(child, part)?,
             }
         }
         let missing =
             parts.iter().zip(&counts).find(|(part, count)| part.count == Count::One && **count == 0);
-        missing.map_or(Ok(()), |(part, _)| Err(at(element, format!("<{name}> has no <{}>", part.name))))
+        missing.map_or(Ok(()), |(part, _)| Err(error_at(element, format!("<{name}> has no <{}>", part.name))))
     }
 }
 
-fn at(node: Node<'_, '_>, why: String) -> XmlError {
+fn error_at(node: Node<'_, '_>, why: String) -> XmlError {
     let position = node.document().text_pos_at(node.range().start);
     malformed(format!("line {}, column {}: {why}", position.row, position.col))
 }
@@ -168,14 +168,14 @@ fn value(element: Node<'_, '_>, name: &str) -> Result<String, XmlError> {
     for child in element.children().filter(|child| !child.is_comment()) {
         match child.text().filter(|_| child.is_text()) {
             Some(text) => value += text,
-            None => return Err(at(child, format!("<{name}> holds text and nothing else"))),
+            None => return Err(error_at(child, format!("<{name}> holds text and nothing else"))),
         }
     }
     Ok(value)
 }
 
 /// The value as it is written, if it is one.
-fn checked<'a>(value: &'a str, content: &Content) -> Result<&'a str, &'static str> {
+fn check_value<'a>(value: &'a str, content: &Content) -> Result<&'a str, &'static str> {
     let number = trimmed(value);
     match content {
         Content::Text | Content::Parts(_) => Ok(value),

@@ -8,7 +8,7 @@ pub(super) mod v3;
 
 use super::Swift;
 use super::refusal::{Outcome, Refusal};
-use crate::auth::identity::{Issued, Token};
+use crate::auth::identity::{Token, TokenInfo};
 use crate::catalogue::UnixMillis;
 use http::StatusCode;
 use zeroize::Zeroizing;
@@ -30,7 +30,7 @@ impl Swift {
     ///
     /// # Errors
     /// 401 for any fault.
-    pub(super) async fn log_in(&self, login: Login, now: UnixMillis) -> Outcome<(Token, Issued)> {
+    pub(super) async fn log_in(&self, login: Login, now: UnixMillis) -> Outcome<(Token, TokenInfo)> {
         let Login { account, user, password } = login;
         let proven = self.users.by_password(&account, &user, password).await.ok_or_else(refused)?;
         self.tokens.issue(&self.users, &proven, now).ok_or_else(no_token)
@@ -40,7 +40,7 @@ impl Swift {
     ///
     /// # Errors
     /// 401 if the old one is worth nothing.
-    pub(super) fn exchange(&self, token: &str, now: UnixMillis) -> Outcome<(Token, Issued)> {
+    pub(super) fn exchange(&self, token: &str, now: UnixMillis) -> Outcome<(Token, TokenInfo)> {
         self.tokens.look_up(&self.users, token, now).ok_or_else(refused)?;
         self.tokens.exchange(&self.users, token, now).ok_or_else(no_token)
     }

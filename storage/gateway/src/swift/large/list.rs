@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for FirstSegments {
 
 /// A segment as it is kept, in the form in which `multipart-manifest=get` shows it.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredSegment {
     /// `/container/object`
     pub(super) name: String,
     pub(super) hash: String,
@@ -73,16 +73,16 @@ pub(super) struct Kept {
 }
 
 /// A kept segment as `format=raw` shows it.
-pub(super) fn raw(kept: &Kept) -> Value {
-    let mut entry = json!({"path": kept.name, "etag": kept.hash, "size_bytes": kept.bytes});
-    if let (Some(range), Some(fields)) = (&kept.range, entry.as_object_mut()) {
+pub(super) fn raw(segment: &StoredSegment) -> Value {
+    let mut entry = json!({"path": segment.name, "etag": segment.hash, "size_bytes": segment.bytes});
+    if let (Some(range), Some(fields)) = (&segment.range, entry.as_object_mut()) {
         fields.insert("range".into(), range.as_str().into());
     }
     entry
 }
 
 /// Bytes and ETag of all of a static large object, the latter as Swift makes it.
-pub(super) fn sum(segments: &[Kept]) -> (u64, String) {
+pub(super) fn sum(segments: &[StoredSegment]) -> (u64, String) {
     let (mut bytes, mut tags) = (0u64, Md5::new());
     for segment in segments {
         match segment.range.as_deref().and_then(|range| Some((range, range_of(range, segment.bytes)?))) {

@@ -4,7 +4,7 @@
 //! **static** one holds a list of its segments, with the ETag and the size that each had when the list was put; it is
 //! read only as long as they have them. The list is the object's own bytes: reading it takes accesses.
 
-mod bound;
+mod budget;
 mod content;
 mod delete;
 mod dynamic;

@@ -4,22 +4,22 @@ use ameles_gateway::catalogue::{VersionId, Versioning};
 use std::collections::BTreeMap;
 
 /// Containers.
-pub(super) type Model = BTreeMap<u8, Modelled>;
+pub(super) type Model = BTreeMap<u8, ModelContainer>;
 
 /// A container as it is expected to be.
 #[derive(Debug, Default)]
-pub(super) struct Modelled {
+pub(super) struct ModelContainer {
     pub(super) versioning: Option<Versioning>,
     /// The versions of each key, the newest first; no key without any.
-    pub(super) keys: BTreeMap<String, Vec<Kept>>,
+    pub(super) keys: BTreeMap<String, Vec<ModelVersion>>,
     /// Every name that a version ever had.
     pub(super) names: Vec<(String, VersionId)>,
 }
 
 /// A version: its name, and its body and ETag if it is no delete marker.
-pub(super) type Kept = (VersionId, Option<(Vec<u8>, String)>);
+pub(super) type ModelVersion = (VersionId, Option<(Vec<u8>, String)>);
 
-impl Modelled {
+impl ModelContainer {
     pub(super) fn current(&self, key: &str) -> Option<&(Vec<u8>, String)> {
         self.keys.get(key)?.first()?.1.as_ref()
     }
@@ -47,7 +47,7 @@ impl Modelled {
     }
 
     /// Removes a version for good, or the object that a key stands for where no versions are kept.
-    pub(super) fn remove(&mut self, key: &str, id: VersionId) -> Option<Kept> {
+    pub(super) fn remove(&mut self, key: &str, id: VersionId) -> Option<ModelVersion> {
         let versions = self.keys.get_mut(key)?;
         let nth = versions.iter().position(|(known, _)| *known == id)?;
         let removed = versions.remove(nth);

@@ -1,17 +1,16 @@
 //! The table of accesses per verb in `docs/reference/swift.md`, counted on a device.
 
-use super::desk::{BLOCK, Client, bytes, start_with};
+use super::test_server::{BLOCK, Client, bytes, start_with};
 use ameles_gateway::Padding;
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "the rows of the table in its order")]
 async fn every_verb_takes_the_accesses_that_the_table_says() {
     for padding in [Padding::None, Padding::PowersOfTwo] {
-        let running = start_with(padding.clone(), 2000).await;
-        let owner = Client::new(&running, "one", "owner").await;
+        let server = start_with(padding.clone(), 2000).await;
+        let owner = Client::new(&server, "one", "owner").await;
         let padded = |size: usize| padding.blocks(size as u64, BLOCK);
-        let took =
-            |what: &str, expected: u64| assert_eq!(running.accesses(), expected, "{what}, {padding:?}");
+        let took = |what: &str, expected: u64| assert_eq!(server.accesses(), expected, "{what}, {padding:?}");
         let a = "/v1/AUTH_one";
 
         for (method, path, status) in [
@@ -92,9 +91,9 @@ async fn every_verb_takes_the_accesses_that_the_table_says() {
         }
         owner.ask("POST", "/v1/AUTH_one?bulk-delete", &[], b"c/o\nc/dynamic\nc/none").await.expect(200);
         owner.ask("POST", "/v1/AUTH_one/c", &[("x-remove-history-location", "x")], b"").await.expect(204);
-        running.pass(1);
-        running.gateway.sweep_expired(100).await.expect("swept");
+        server.pass(1);
+        server.gateway.sweep_expired(100).await.expect("swept");
         took("deletes and sweeping", 0);
-        running.stop().await;
+        server.stop().await;
     }
 }

@@ -1,11 +1,11 @@
 //! Large objects of both kinds.
 
-use super::desk::{Client, Running, bytes, start, start_with};
+use super::test_server::{Client, TestServer, bytes, start, start_with};
 use ameles_gateway::Padding;
 use serde_json::{Value, json};
 
-async fn segments(running: &Running) -> Client<'_> {
-    let owner = Client::new(running, "one", "owner").await;
+async fn segments(server: &TestServer) -> Client<'_> {
+    let owner = Client::new(server, "one", "owner").await;
     for container in ["c", "s"] {
         owner.put(&format!("/v1/AUTH_one/{container}"), b"").await;
     }
@@ -17,8 +17,8 @@ async fn segments(running: &Running) -> Client<'_> {
 
 #[tokio::test]
 async fn a_dynamic_large_object_is_what_is_there_now() {
-    let running = start().await;
-    let owner = segments(&running).await;
+    let server = start().await;
+    let owner = segments(&server).await;
     owner.ask("PUT", "/v1/AUTH_one/c/large", &[("x-object-manifest", "s/part/")], b"").await.expect(201);
     let got = owner.get("/v1/AUTH_one/c/large").await.expect(200);
     assert_eq!(got.body, bytes(100)[..90]);
@@ -41,13 +41,13 @@ async fn a_dynamic_large_object_is_what_is_there_now() {
         Some("s/part/")
     );
     owner.ask("PUT", "/v1/AUTH_one/c/bad", &[("x-object-manifest", "nothing")], b"").await.expect(400);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_static_large_object_is_what_was_listed_or_nothing() {
-    let running = start().await;
-    let owner = segments(&running).await;
+    let server = start().await;
+    let owner = segments(&server).await;
     let put = async |name: &str, list: &Value| {
         let path = format!("/v1/AUTH_one/c/{name}?multipart-manifest=put");
         owner.ask("PUT", &path, &[("content-type", "text/x")], list.to_string().as_bytes()).await
@@ -107,13 +107,13 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
     owner.ask("DELETE", "/v1/AUTH_one/c/larger?multipart-manifest=delete", &[], b"").await.expect(200);
     assert_eq!(owner.head("/v1/AUTH_one/s").await.expect(204).header("x-container-object-count"), Some("0"));
     assert_eq!(owner.head("/v1/AUTH_one/c").await.expect(204).header("x-container-object-count"), Some("0"));
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
-    let running = start_with(Padding::None, 30_000).await;
-    let owner = segments(&running).await;
+    let server = start_with(Padding::None, 30_000).await;
+    let owner = segments(&server).await;
     let list =
         |path: &str, times: usize| Value::from_iter((0..times).map(|_| json!({"path": path}))).to_string();
     let put = async |name: &str, text: String| {
@@ -127,20 +127,20 @@ async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
     assert_eq!(owner.get("/v1/AUTH_one/c/outer").await.expect(200).body, vec![b'x'; 19 * 500]);
     owner.get("/v1/AUTH_one/c/too-much").await.expect(409);
     owner.ask("DELETE", "/v1/AUTH_one/c/too-much?multipart-manifest=delete", &[], b"").await.expect(409);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn who_may_only_write_makes_no_object_stand_for_what_others_hold() {
-    let running = start().await;
-    let owner = segments(&running).await;
+    let server = start().await;
+    let owner = segments(&server).await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-write", "one:member")], b"").await.expect(204);
-    let member = Client::new(&running, "one", "member").await;
+    let member = Client::new(&server, "one", "member").await;
     member.put("/v1/AUTH_one/c/own", b"x").await;
     let manifest = [("x-object-manifest", "s/part/")];
     member.ask("PUT", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(403);
     member.ask("POST", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(403);
     owner.ask("POST", "/v1/AUTH_one/s", &[("x-container-read", "one:member")], b"").await.expect(204);
     member.ask("PUT", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(201);
-    running.stop().await;
+    server.stop().await;
 }

@@ -3,9 +3,9 @@
 mod accesses;
 mod authorisation;
 mod containers;
-mod desk;
 mod large;
 mod links;
 mod logins;
 mod objects;
+mod test_server;
 mod versions;

@@ -1,13 +1,13 @@
 //! Old versions, in both modes.
 
-use super::desk::{Client, start};
+use super::test_server::{Client, start};
 use ameles_gateway::catalogue::Versioning;
 use ameles_gateway::objects::listing::ListRequest;
 
 #[tokio::test]
 async fn versions_come_back_one_after_the_other() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     let path = "/v1/AUTH_one/c/o";
     owner.ask("PUT", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(201);
     owner.put(path, b"0").await;
@@ -38,13 +38,13 @@ async fn versions_come_back_one_after_the_other() {
     owner.put(path, b"c").await;
     owner.ask("DELETE", path, &[], b"").await.expect(204);
     owner.get(path).await.expect(404);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_history_keeps_what_was_deleted() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     let path = "/v1/AUTH_one/c/o";
     owner.put("/v1/AUTH_one/old", b"").await;
     owner.ask("PUT", "/v1/AUTH_one/c", &[("x-history-location", "old")], b"").await.expect(201);
@@ -61,14 +61,14 @@ async fn a_history_keeps_what_was_deleted() {
     assert_eq!((read(kept[0]).await.text(), read(kept[1]).await.text()), ("first", "second"));
     let marker = read(kept[2]).await;
     assert_eq!(marker.header("content-type"), Some("application/x-deleted;swift_versions_deleted=1"));
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn what_the_archive_keeps_counts_for_the_account() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
-    let admin = Client::new(&running, "ops", "admin").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
+    let admin = Client::new(&server, "ops", "admin").await;
     owner.ask("PUT", "/v1/AUTH_one/old", &[], b"").await.expect(201);
     owner.ask("PUT", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(201);
     admin.ask("POST", "/v1/AUTH_one", &[("x-account-meta-quota-bytes", "20")], b"").await.expect(204);
@@ -76,14 +76,14 @@ async fn what_the_archive_keeps_counts_for_the_account() {
     owner.put("/v1/AUTH_one/c/a", &[2; 10]).await;
     owner.ask("PUT", "/v1/AUTH_one/c/a", &[], &[3; 1]).await.expect(413);
     assert_eq!(owner.get("/v1/AUTH_one/c/a").await.expect(200).body, [2; 10]);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_container_with_versions_of_the_s3_door_shows_what_its_names_stand_for() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
-    let account = running.gateway.account("one");
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
+    let account = server.gateway.account("one");
     owner.put("/v1/AUTH_one/c", b"").await;
     account.set_versioning("c", Versioning::Enabled).await.expect("set");
     let path = "/v1/AUTH_one/c/o";
@@ -104,5 +104,5 @@ async fn a_container_with_versions_of_the_s3_door_shows_what_its_names_stand_for
     assert_eq!(markers, [true, false, false]);
     owner.put("/v1/AUTH_one/old", b"").await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(400);
-    running.stop().await;
+    server.stop().await;
 }

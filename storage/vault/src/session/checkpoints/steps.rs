@@ -65,7 +65,7 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.bytes += change.bytes();
         self.dispatcher.run_on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
         self.checkpoints.writer.directory.on_committed();
-        self.engine.scheme.let_go();
+        self.engine.scheme.release_payloads();
         self.journal.clear_records();
         let late = self.checkpoints.since_due(self.engine.accesses()).saturating_sub(every);
         self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };

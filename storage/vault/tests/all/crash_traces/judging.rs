@@ -128,9 +128,9 @@ impl Case {
                 return Judgement { findings: vec![certain("repetition".to_owned(), Some(deviation))] };
             }
         };
-        let watch = |seed| ring::watch(&self.ring, Adversary::Full, seed ^ self.nth << 40);
+        let observer = |seed| ring::observer(&self.ring, Adversary::Full, seed ^ self.nth << 40);
         let leaves = 1 << self.ring.leaf_level.0;
-        judge_and_pool(pool, ["hammer", "scan"], leaves, watch, [&one, &other])
+        judge_and_pool(pool, ["hammer", "scan"], leaves, observer, [&one, &other])
     }
 
     /// The lifecycles under one workload, as the core's tests read them.

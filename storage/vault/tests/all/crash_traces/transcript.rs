@@ -101,7 +101,7 @@ struct Scribe {
 /// The origin of a request.
 enum Role {
     Access,
-    Idle(usize),
+    Step(usize),
     Repeated,
 }
 
@@ -170,7 +170,7 @@ impl Scribe {
                 }
                 match role {
                     Some(Role::Access) => self.access_has_read(),
-                    Some(Role::Idle(number)) => self.step_is_answered(number),
+                    Some(Role::Step(number)) => self.step_is_answered(number),
                     Some(Role::Repeated) | None => {}
                 }
             }
@@ -254,15 +254,15 @@ impl Scribe {
             self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
             self.access = Some(Access::Reading);
-            self.emit(Event::Asks(Work::Access, entry));
+            self.emit(Event::StoreRequest(Work::Access, entry));
             return Ok(Role::Access);
         }
         // A batch begins before the step that it makes due, so it has made no request.
         self.access_begins();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
-        self.emit(Event::Asks(Work::Idle(number), entry));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), entry));
+        Ok(Role::Step(number))
     }
 
     /// Returns whether this many slots of the first bucket are read only by off-line work.
@@ -277,7 +277,7 @@ impl Scribe {
         let number = self.steps_begun;
         self.steps_begun += 1;
         self.steps.push(Step { number, phase, buckets: Vec::new() });
-        self.emit(Event::IdleBegins(number));
+        self.emit(Event::StepBegins(number));
         number
     }
 
@@ -297,7 +297,7 @@ impl Scribe {
         {
             self.told.redone += 1;
             step.phase = Phase::Writing;
-            return Ok(Role::Idle(step.number));
+            return Ok(Role::Step(step.number));
         }
         self.is_fresh = false;
         self.steps_end();
@@ -312,14 +312,14 @@ impl Scribe {
         if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
             (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
         }
-        self.emit(Event::Asks(Work::Idle(number), TraceEntry::Write(buckets)));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), TraceEntry::Write(buckets)));
+        Ok(Role::Step(number))
     }
 
     fn access_has_read(&mut self) {
         if self.access == Some(Access::Reading) {
             self.access = Some(Access::HasRead);
-            self.emit(Event::Answered(Work::Access, 0));
+            self.emit(Event::StoreAnswer(Work::Access, 0));
         }
     }
 
@@ -334,7 +334,7 @@ impl Scribe {
         match step.phase {
             Phase::Reading => {
                 step.phase = Phase::MustWrite;
-                self.emit(Event::Answered(Work::Idle(number), 0));
+                self.emit(Event::StoreAnswer(Work::Step(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
             // It had been answered before the kill.
@@ -346,8 +346,8 @@ impl Scribe {
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {
-            self.emit(Event::Answered(Work::Idle(number), 0));
-            self.emit(Event::Ends(Work::Idle(number)));
+            self.emit(Event::StoreAnswer(Work::Step(number), 0));
+            self.emit(Event::Ends(Work::Step(number)));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The part of the watch over partitions that depends on what stands in them.
 
-use super::super::watch::Pick;
+use super::super::observer::Pick;
 use alloc::string::String;
 use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;

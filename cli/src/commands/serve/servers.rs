@@ -1,0 +1,68 @@
+//! The doors that clients come through.
+
+use crate::config::Settings;
+use ameles_gateway::auth::identity::Users;
+use ameles_gateway::http::server::{Limits, Options, Serving};
+use ameles_gateway::swift::Address;
+use ameles_gateway::{Admission, AnswerGuard, Gateway, Tls, serve_s3, serve_swift};
+use anyhow::{Context, Result};
+use std::net::TcpListener;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The servers of all doors. Requests of all of them share the places.
+pub(super) struct Servers {
+    s3: JoinHandle<()>,
+    swift: Option<JoinHandle<()>>,
+}
+
+impl Servers {
+    /// Opens them; `stop` closes them again.
+    ///
+    /// # Errors
+    /// What the system says of a listener.
+    pub(super) fn open(
+        settings: &Settings,
+        (s3, swift): (TcpListener, Option<TcpListener>),
+        gateway: &Gateway,
+        answer_guard: AnswerGuard,
+        users: &Arc<Users>,
+        tls: Option<Tls>,
+        stop: &CancellationToken,
+    ) -> Result<Servers> {
+        let address = match &settings.serve.swift_url {
+            Some(url) => Address::Named(url.clone()),
+            None => Address::OfHost { tls: tls.is_some() },
+        };
+        let admission = Admission::new(settings.serve.requests as usize);
+        let options = Options { limits: Limits::default(), admission, tls, answer_guard };
+        let swift = match swift {
+            Some(swift) => {
+                let swift = tokio::net::TcpListener::from_std(swift)?;
+                let (gateway, users, stop) = (gateway.clone(), Arc::clone(users), stopped(stop));
+                Some(tokio::spawn(serve_swift(swift, gateway, users, address, options.clone(), stop)))
+            }
+            None => None,
+        };
+        let s3 = tokio::net::TcpListener::from_std(s3)?;
+        let s3 = tokio::spawn(serve_s3(s3, gateway.clone(), Arc::clone(users), options, stopped(stop)));
+        Ok(Servers { s3, swift })
+    }
+
+    /// Waits until the last client has gone.
+    ///
+    /// # Errors
+    /// A server panicked.
+    pub(super) async fn closed(self) -> Result<()> {
+        self.s3.await.context("the S3 server")?;
+        match self.swift {
+            Some(swift) => swift.await.context("the Swift server"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn stopped(stop: &CancellationToken) -> Serving {
+    Box::pin(stop.clone().cancelled_owned())
+}
