@@ -22,7 +22,7 @@ pub enum Mix {
     Hammer,
     /// The same block is written over and over.
     Writes,
-    /// One request at a time, with pauses.
+    /// A single request at a time, with pauses.
     NowAndThen,
 }
 
@@ -38,7 +38,7 @@ impl Mix {
     }
 }
 
-/// What the clients of an opening did, in numbers.
+/// The counts of what the clients of an opening did.
 #[derive(Clone, Default)]
 pub struct Done {
     pub answered: Rc<Cell<u64>>,
