@@ -14,8 +14,7 @@ pub enum Trap {
     /// It requires that
     /// - **no system call accesses the region**: it would fail with EFAULT;
     /// - no thread that accesses the region blocks SIGBUS (the kernel would end the process), and the handler is not
-    ///   replaced
-    ///   afterwards (an earlier handler gets every SIGBUS that is not the region's);
+    ///   replaced afterwards (an earlier handler gets every SIGBUS that is not the region's);
     /// - every such thread has 64 KiB of stack left. The handler runs on the stack of the thread that faults.
     ///
     /// During a fault the thread takes no other signal: it takes them after the access has been repeated.

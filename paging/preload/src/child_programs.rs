@@ -1,5 +1,5 @@
-//! A child that runs another program, and shares nothing of the region: by `posix_spawn`, `system` and `popen`. It may
-//! run on every processor that the program might run on.
+//! Child programs that share nothing of the region: by `posix_spawn`, `system` and `popen`. They may run on every
+//! processor that the program might run on.
 
 use crate::region_pages::pages;
 use crate::report;
@@ -19,7 +19,7 @@ type Spawn = unsafe extern "C" fn(
 /// The program that `system` and `popen` start.
 const SHELL: &CStr = c"sh";
 
-/// Counts a program that was started.
+/// Counts a started program.
 fn count_started<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
     if was_started && pages().is_some() {
         report::program_started(name());
@@ -39,7 +39,7 @@ unsafe extern "C" fn posix_spawn(
     let refused = call_without_affinity(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
         spawn(process, path, actions, attributes, arguments, environment)
     });
-    // SAFETY: what could be started has a name.
+    // SAFETY: a program that was started has a name.
     count_started(refused == 0, || unsafe { CStr::from_ptr(path) });
     refused
 }
@@ -57,7 +57,7 @@ unsafe extern "C" fn posix_spawnp(
     let refused = call_without_affinity(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
         spawn(process, file, actions, attributes, arguments, environment)
     });
-    // SAFETY: what could be started has a name.
+    // SAFETY: a program that was started has a name.
     count_started(refused == 0, || unsafe { CStr::from_ptr(file) });
     refused
 }

@@ -1,5 +1,5 @@
-//! The program's heap: dlmalloc over pages of the region. Its own book-keeping lies among the blocks, paged as they
-//! are.
+//! The program's heap: dlmalloc over pages of the region. Its own bookkeeping lies among the blocks, and is paged with
+//! them.
 
 use crate::heap_lock::HeapLock;
 use crate::page::PAGE;
@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 /// Whole pages of the region.
 struct Paged;
 
-// SAFETY: a run of pages is given to one taker at a time, and taken back at most once.
+// SAFETY: a run of pages has one user at a time, and is freed at most once.
 unsafe impl Allocator for Paged {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let at = pages().map_or(null_mut(), |pages| pages.take(size));

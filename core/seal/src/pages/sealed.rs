@@ -68,8 +68,8 @@ struct State<V> {
     seals_left: Option<u64>,
 }
 
-/// Room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no cache line
-/// with another thread's memory.
+/// Room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no cache
+/// line with another thread's memory.
 type SealBuffer = Zeroizing<Vec<u8>>;
 
 impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
@@ -156,8 +156,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.sealed_slots.key.cipher()
     }
 
-    /// Returns the bytes from one slot to the next in shared memory. Slot i, counted through all buckets, begins at byte
-    /// i times that.
+    /// Returns the bytes from one slot to the next in shared memory. Slot i, counted through all buckets, begins at
+    /// byte i times that.
     pub fn stride(&self) -> usize {
         self.sealed_slots.geometry.stride
     }
@@ -260,8 +260,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.advance(carried.to, state)
     }
 
-    /// Carries pages as [`Store::carry`] says, on the calling thread. Each page is opened, sealed and copied out before the
-    /// next one is read.
+    /// Carries pages as [`Store::carry`] says, on the calling thread. Each page is opened, sealed and copied out before
+    /// the next one is read.
     fn carry_by_caller(&self, carried: &Carried<'_>) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();

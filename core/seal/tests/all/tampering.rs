@@ -1,7 +1,7 @@
 //! Any change that the other side makes to sealed memory is an error that names the slot, and never an answer.
 
 use crate::common::{
-    UnreachableStore, TestStore, VAULT, all_slots, at, every_kind, fresh, master, nonces, open, slot, uneven,
+    TestStore, UnreachableStore, VAULT, all_slots, at, every_kind, fresh, master, nonces, open, slot, uneven,
 };
 use ameles_core::store::{Place, Store};
 use ameles_core::types::{Bucket, Slot};

@@ -1,6 +1,6 @@
 //! The trusted version table survives its encoding, and refuses versions that contradict themselves.
 
-use crate::common::{UnreachableStore, TestStore, VAULT, fresh, master, nonces, open, uneven};
+use crate::common::{TestStore, UnreachableStore, VAULT, fresh, master, nonces, open, uneven};
 use ameles_core::store::Store;
 use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{Bucket, Version};

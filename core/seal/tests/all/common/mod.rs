@@ -118,7 +118,11 @@ pub(crate) fn fresh(store: &Rc<TestStore>, cipher: Cipher) -> Sealed<Rc<TestStor
     sealed
 }
 
-pub(crate) fn open(store: &Rc<TestStore>, cipher: Cipher, versions: TrustedVersions) -> Sealed<Rc<TestStore>> {
+pub(crate) fn open(
+    store: &Rc<TestStore>,
+    cipher: Cipher,
+    versions: TrustedVersions,
+) -> Sealed<Rc<TestStore>> {
     let nonces = nonces(store.format, 1);
     Sealed::new(Rc::clone(store), &master(7), cipher, nonces, versions, SealThreads::single())
         .expect("the layouts fit")
