@@ -25,7 +25,7 @@ const AFTER_FAULT: u32 = 6;
 
 /// Linux's largest error number.
 const MAX_ERRNO: u64 = 4095;
-/// One more than the most seconds of a clock: what fits a signed number of nanoseconds.
+/// The bound of a clock's seconds, exclusive: what fits a signed number of nanoseconds.
 const MAX_SECONDS: u64 = 1 << 33;
 
 /// An output stream.

@@ -22,7 +22,7 @@ const WRITE: u8 = 2;
 const EXECUTE: u8 = 4;
 
 impl Access {
-    /// None: every access is illegal.
+    /// No access: every access is illegal.
     pub const NONE: Access = Access(0);
     /// Loads only.
     pub const READ: Access = Access(READ);

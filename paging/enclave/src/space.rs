@@ -23,7 +23,7 @@ pub struct Area {
 /// The time when pages are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitPolicy {
-    /// When they are mapped.
+    /// At their mapping.
     Immediate,
     /// At the first change that gives the program a right; then it becomes `Immediate`.
     OnFirstRight,

@@ -6,7 +6,7 @@ use core::str::FromStr;
 /// The storage of pages in untrusted memory. A `Snapshot` adversary sees which slots changed between two times, a
 /// `Full` one sees every read and write.
 ///
-/// | | hides from | trusted memory, beside resident pages (R) and 1 byte a page |
+/// | | hides from | trusted memory, besides resident pages (R) and 1 byte a page |
 /// |---|---|---|
 /// | `Plain` | nobody | 8 bytes a page of versions |
 /// | `DetWoOram`, `Parallel` | `Snapshot` | 4 bytes a page of position map, K + 1 pages, counters |

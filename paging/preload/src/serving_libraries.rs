@@ -10,7 +10,7 @@ use std::ffi::CStr;
 /// The role of an object in a fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// None.
+    /// No role.
     None,
     /// Its linkage table contains functions of these libraries: it is a program at fixed addresses, whose entries count
     /// as the functions' addresses everywhere.
