@@ -1,7 +1,6 @@
 //! The delivery of faults to the fault path.
 
-use core::fmt;
-use core::str::FromStr;
+use crate::named_enum::named_enum;
 
 /// The two deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -34,21 +33,9 @@ impl Trap {
     }
 }
 
-impl fmt::Display for Trap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The error for an unknown trap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such trap; choose handler-thread or in-thread")]
-pub struct UnknownTrap;
-
-impl FromStr for Trap {
-    type Err = UnknownTrap;
-
-    fn from_str(name: &str) -> Result<Self, UnknownTrap> {
-        Trap::ALL.into_iter().find(|trap| trap.name().eq_ignore_ascii_case(name)).ok_or(UnknownTrap)
-    }
+named_enum! {
+    Trap,
+    /// The error for an unknown trap.
+    UnknownTrap,
+    "there is no such trap; choose handler-thread or in-thread"
 }

@@ -26,41 +26,30 @@ fn count_started<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn posix_spawn(
-    process: *mut pid_t,
-    path: *const c_char,
-    actions: *const posix_spawn_file_actions_t,
-    attributes: *const posix_spawnattr_t,
-    arguments: *const *mut c_char,
-    environment: *const *mut c_char,
-) -> c_int {
-    // SAFETY: the program's own call, as it stands.
-    let refused = call_without_affinity(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
-        spawn(process, path, actions, attributes, arguments, environment)
-    });
-    // SAFETY: a program that was started has a name.
-    count_started(refused == 0, || unsafe { CStr::from_ptr(path) });
-    refused
+/// Defines a function that starts a program, by its name as an identifier and as a C string.
+macro_rules! define_spawn {
+    ($function:ident, $name:literal) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $function(
+            process: *mut pid_t,
+            program: *const c_char,
+            actions: *const posix_spawn_file_actions_t,
+            attributes: *const posix_spawnattr_t,
+            arguments: *const *mut c_char,
+            environment: *const *mut c_char,
+        ) -> c_int {
+            // SAFETY: the program's own call, as it stands.
+            let refused = call_without_affinity($name, libc::ENOSYS, |spawn: Spawn| unsafe {
+                spawn(process, program, actions, attributes, arguments, environment)
+            });
+            // SAFETY: a program that was started has a name.
+            count_started(refused == 0, || unsafe { CStr::from_ptr(program) });
+            refused
+        }
+    };
 }
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn posix_spawnp(
-    process: *mut pid_t,
-    file: *const c_char,
-    actions: *const posix_spawn_file_actions_t,
-    attributes: *const posix_spawnattr_t,
-    arguments: *const *mut c_char,
-    environment: *const *mut c_char,
-) -> c_int {
-    // SAFETY: the program's own call, as it stands.
-    let refused = call_without_affinity(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
-        spawn(process, file, actions, attributes, arguments, environment)
-    });
-    // SAFETY: a program that was started has a name.
-    count_started(refused == 0, || unsafe { CStr::from_ptr(file) });
-    refused
-}
+define_spawn!(posix_spawn, c"posix_spawn");
+define_spawn!(posix_spawnp, c"posix_spawnp");
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn system(command: *const c_char) -> c_int {

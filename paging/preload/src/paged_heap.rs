@@ -2,7 +2,7 @@
 //! them.
 
 use crate::heap_lock::HeapLock;
-use crate::page::PAGE;
+use crate::page::fixed_zero_pages;
 use crate::region_pages::pages;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::ops::DerefMut;
@@ -18,10 +18,6 @@ unsafe impl Allocator for Paged {
         if at.is_null() { (null_mut(), 0, 0) } else { (at, size, 0) }
     }
 
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        null_mut()
-    }
-
     fn free_part(&self, at: *mut u8, old: usize, new: usize) -> bool {
         pages().is_some_and(|pages| pages.give_back(at as usize + new..at as usize + old))
     }
@@ -34,13 +30,7 @@ unsafe impl Allocator for Paged {
         true
     }
 
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        PAGE
-    }
+    fixed_zero_pages!();
 }
 
 static HEAP: HeapLock<Paged> = HeapLock::new(Paged);

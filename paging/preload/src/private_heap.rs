@@ -12,7 +12,7 @@
 use crate::block_size::usable_bytes;
 use crate::handler_stack::is_on_handler_stack;
 use crate::own_threads::is_own;
-use crate::page::PAGE;
+use crate::page::fixed_zero_pages;
 use crate::stderr::write_line;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::alloc::{GlobalAlloc, Layout};
@@ -37,10 +37,6 @@ unsafe impl Allocator for KernelPages {
         (at, size, 0)
     }
 
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        null_mut()
-    }
-
     fn free_part(&self, at: *mut u8, old: usize, new: usize) -> bool {
         // SAFETY: dlmalloc frees the end of an allocation.
         unsafe { libc::syscall(libc::SYS_munmap, at.add(new), old - new) == 0 }
@@ -55,13 +51,7 @@ unsafe impl Allocator for KernelPages {
         true
     }
 
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        PAGE
-    }
+    fixed_zero_pages!();
 }
 
 /// The second heap's pages: its addresses in order.
@@ -93,10 +83,6 @@ unsafe impl Allocator for SecondPages {
         (at, size, 0)
     }
 
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        null_mut()
-    }
-
     fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
         false
     }
@@ -109,13 +95,7 @@ unsafe impl Allocator for SecondPages {
         false
     }
 
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        PAGE
-    }
+    fixed_zero_pages!();
 }
 
 /// New memory, or null.

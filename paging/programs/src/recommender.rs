@@ -115,7 +115,8 @@ mod tests {
         let size = Size { epochs: 20, ..small::RECOMMENDER.size };
         let mut random = Random::new(size.seed);
         let ratings = Ratings::new(&size, &mut random);
-        let untaught = trained_model(&Size { epochs: 0, ..size }, &ratings, &mut random).error(&ratings.held_out);
+        let untaught =
+            trained_model(&Size { epochs: 0, ..size }, &ratings, &mut random).error(&ratings.held_out);
         let mut taught = trained_model(&size, &ratings, &mut random);
         let with_features = taught.error(&ratings.held_out);
         for row in taught.users.iter_mut().chain(&mut taught.items) {

@@ -104,23 +104,21 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<PagePool>) -> Self {
-        self.state
-            .get_mut()
-            .seal_buffers
-            .resize_with(pool.threads(), || seal_buffer(&self.sealed_slots.geometry));
-        self.executor = Executor::Pool(pool);
+        self.set_executor(pool.threads(), Executor::Pool(pool));
         self
     }
 
     /// Spreads the pages of a batch over a platform's own processors, which several regions may share.
     #[must_use]
     pub fn with_workers(mut self, workers: &'static dyn Workers) -> Self {
-        self.state
-            .get_mut()
-            .seal_buffers
-            .resize_with(workers.lanes(), || seal_buffer(&self.sealed_slots.geometry));
-        self.executor = Executor::Workers(workers);
+        self.set_executor(workers.lanes(), Executor::Workers(workers));
         self
+    }
+
+    fn set_executor(&mut self, lanes: usize, executor: Executor) {
+        let seal_buffers = &mut self.state.get_mut().seal_buffers;
+        seal_buffers.resize_with(lanes, || seal_buffer(&self.sealed_slots.geometry));
+        self.executor = executor;
     }
 
     /// Has pages [carried](Store::carry) by a worker that has the same key over the same memory.

@@ -245,10 +245,17 @@ fn versioning_query(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Ve
     VersioningQuery::new(s3, &client.with_allow_http(true)).ok()
 }
 
+/// Builds a provider's store: its builder, the type of its keys, the URL's scheme, and the parameters.
+macro_rules! build {
+    ($builder:ident, $key:ident, $scheme:literal, $url:expr, $options:expr, $again:expr) => {{
+        let set = |builder: $builder, key: $key, value: &str| builder.with_config(key, value);
+        let builder = set_keys($builder::from_env(), $options, $scheme, set)?;
+        builder.with_url($url.as_str()).with_retry(retries($again)).build().map_err(OpenError::Options)
+    }};
+}
+
 fn s3(url: &Url, options: &OpenOptions, again: usize) -> Result<AmazonS3, OpenError> {
-    let set = |builder: AmazonS3Builder, key: AmazonS3ConfigKey, value: &str| builder.with_config(key, value);
-    let builder = set_keys(AmazonS3Builder::from_env(), options, "s3://", set)?;
-    builder.with_url(url.as_str()).with_retry(retries(again)).build().map_err(OpenError::Options)
+    build!(AmazonS3Builder, AmazonS3ConfigKey, "s3://", url, options, again)
 }
 
 fn connect(
@@ -260,20 +267,10 @@ fn connect(
     Ok(match cloud {
         Cloud::S3 => Arc::new(s3(url, options, again)?),
         Cloud::Google => {
-            let set = |builder: GoogleCloudStorageBuilder, key: GoogleConfigKey, value: &str| {
-                builder.with_config(key, value)
-            };
-            let builder = set_keys(GoogleCloudStorageBuilder::from_env(), options, "gs://", set)?;
-            let builder = builder.with_url(url.as_str()).with_retry(retries(again));
-            Arc::new(builder.build().map_err(OpenError::Options)?)
+            Arc::new(build!(GoogleCloudStorageBuilder, GoogleConfigKey, "gs://", url, options, again)?)
         }
         Cloud::Azure => {
-            let set = |builder: MicrosoftAzureBuilder, key: AzureConfigKey, value: &str| {
-                builder.with_config(key, value)
-            };
-            let builder = set_keys(MicrosoftAzureBuilder::from_env(), options, "az://", set)?;
-            let builder = builder.with_url(url.as_str()).with_retry(retries(again));
-            Arc::new(builder.build().map_err(OpenError::Options)?)
+            Arc::new(build!(MicrosoftAzureBuilder, AzureConfigKey, "az://", url, options, again)?)
         }
     })
 }
