@@ -1,4 +1,4 @@
-//! The costs of sealing and opening a page, beside the bare cipher on private memory, which is their floor.
+//! The costs of sealing and opening a page, compared to the bare cipher on private memory, which is their floor.
 //!
 //! `cargo bench -p ameles-seal --bench page_speed`
 //!
@@ -165,7 +165,7 @@ fn copy() -> f64 {
     best(&mut [Box::new(|| black_box(&mut to).copy_from_slice(black_box(&from)))])[0] * 1e6
 }
 
-/// µs a page for sealing, opening and refreshing batches, each beside its floor.
+/// µs a page for sealing, opening and refreshing batches, each with its floor.
 fn row(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) {
     const WORK: [(&str, bool, bool); 3] =
         [("seal", false, true), ("open", true, false), ("refresh", true, true)];

@@ -1,4 +1,4 @@
-//! The costs that a refresh of a page by its masks alone would have, without opening it, beside the costs of opening
+//! The costs that a refresh of a page by its masks alone would have, without opening it, and the costs of opening
 //! and sealing.
 //!
 //! `cargo bench -p ameles-seal --bench refresh_by_masking`

@@ -5,10 +5,12 @@ mod failure;
 mod folder;
 mod names;
 mod open;
+mod open_error;
 mod shared;
 mod versioning;
 
-pub use open::{OpenError, OpenOptions};
+pub use open::OpenOptions;
+pub use open_error::OpenError;
 pub use versioning::Versioning;
 
 use crate::blobs::{Inventory, check_name};
