@@ -223,7 +223,7 @@ async fn what_was_written_is_there_after_reopening() {
 }
 
 #[tokio::test]
-async fn a_folder_that_went_away_is_refused_and_not_made_anew() {
+async fn a_folder_that_went_away_is_refused_and_not_made_again() {
     let (home, objects) = files().await;
     std::fs::remove_dir_all(home.path().join("store")).unwrap();
     let gone = objects.write(&[version(0, 1)], &[0; BUCKET]).await;
