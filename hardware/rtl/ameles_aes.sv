@@ -30,7 +30,7 @@ module ameles_aes
 
   localparam int unsigned Latency = ameles_aes_latency(StagesPerRound);
 
-  // State 0 is that after the first key addition, state r that after round r.
+  // State 0 is the one after the first key addition, and state r the one after round r.
   block_t [Rounds:0] states;
   block_t first_q;
   logic [Latency-1:0] valid_q;

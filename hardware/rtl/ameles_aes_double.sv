@@ -36,7 +36,7 @@ module ameles_aes_double
 
   always_ff @(posedge clk_i) in_q <= block_i;
 
-  // In the first half of a cycle of `clk_i` the faster clock has not seen its turn yet.
+  // In the first half of a cycle of `clk_i` the faster clock has not yet sampled the new turn.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) turn_q <= 1'b0;
     else turn_q <= !turn_q;

@@ -50,7 +50,7 @@ module ameles_aes_key
   logic [7:0] constant_d, constant_q;
   block_t key_q;
   block_t [Rounds:1] expanded_q;
-  // An initial value and no reset, since a reset must not clear it.
+  // An initial value and no reset, because a reset must not clear it.
   // verilator lint_off PROCASSINIT
   logic taken_q = 1'b0;
   // verilator lint_on PROCASSINIT
@@ -105,7 +105,7 @@ module ameles_aes_key
     end
   end
 
-  // No reset here: the key must outlast it to be known again.
+  // No reset here: the key must survive a reset to be recognized.
   always_ff @(posedge clk_i) begin
     if (take) begin
       key_q <= key_i;

@@ -69,7 +69,7 @@ module ameles_aes_round
     logic [7:0] sums, sum;
     for (genvar r = 0; r < 4; r++) begin : g_row
       assign shifted[r] = middle[8*(r+4*((c+r)%4))+:8];
-      // Whether twice the sum of two bytes is too long for a byte.
+      // Whether twice the sum of two bytes exceeds a byte.
       assign carries[r] = shifted[r][7] ^ shifted[(r+1)%4][7];
     end
     assign sums = shifted[0] ^ shifted[1] ^ shifted[2] ^ shifted[3];

@@ -30,7 +30,7 @@ module ameles_arrive
   output logic                    header_valid_o,
   input  logic                    header_ready_i,
   output logic [CipherBits-1:0]   header_o,
-  output logic                    header_beat_o,  // passes, the last of a header or one before
+  output logic                    header_beat_o,  // passes, the last beat of a header or an earlier one
   output logic                    body_valid_o,
   input  logic                    body_ready_i,
   output logic [Cfg.bus_bits-1:0] body_o,
@@ -39,7 +39,7 @@ module ameles_arrive
   input  logic                    mask_ready_i,
   output logic                    mask_row_o,
   output pad_t                    mask_pad_o,
-  output logic                    masks_asked_o   // all those of a bucket
+  output logic                    masks_asked_o   // all requests of a bucket
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);

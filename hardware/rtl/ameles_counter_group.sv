@@ -62,7 +62,7 @@ module ameles_counter_group #(
     end
   end
 
-  // A counter that goes on under GC adds one; any other begins at 1. GC and IC stand side by side: nothing is added up.
+  // A counter that continues under GC adds one; any other begins at 1. GC and IC are concatenated, without an addition.
   assign next_gc = gc + 64'(is_used_up);
   assign next_ic = goes_on ? label.ic + 1'b1 : IcBits'(1);
   assign counter_o = was_mapped ? {label_gc, label.ic} : '0;

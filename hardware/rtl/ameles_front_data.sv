@@ -39,7 +39,7 @@ module ameles_front_data
   localparam int unsigned Blocks = waiting_blocks(Cfg);
   localparam int unsigned BlocksBits = $clog2(Blocks + 1);
 
-  // Beats of the user, and how many whole blocks of them no slot has yet.
+  // Beats of the user, and the number of whole blocks that no slot has taken.
   logic user_valid, user_taken, came, last_came, ordered, given, grouped;
   logic [Data-1:0] user_data;
   logic [BeatBits-1:0] came_q;
@@ -66,7 +66,7 @@ module ameles_front_data
   );
   assign order_ready_o = orders_ready && (order_i != FromLookAside || !grouped_q);
 
-  // Beats: those of a PosMap block are zeros behind its counters.
+  // Beats: those of a PosMap block are zeros after its counters.
   logic [BeatBits-1:0] beat_q;
   logic [Group-1:0] group_q;
   assign last = beat_q == BeatBits'(Beats - 1);

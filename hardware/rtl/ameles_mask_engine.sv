@@ -77,7 +77,7 @@ module ameles_mask_engine
   localparam int unsigned LaneStages = 2;
   localparam int unsigned Latency =
       Cfg.aes_double ? ameles_aes_pkg::ameles_aes_double_latency() : ameles_aes_pkg::ameles_aes_latency(LaneStages);
-  // Masks in a stream that is used at once: those that AES has under way, and some more.
+  // Masks in a stream that is used at once: those in the pipeline of AES, and a few more.
   localparam int unsigned NearDepth = 32;
 
   typedef enum logic [2:0] {Leaf, Read, Interest, Write, Ahead} stream_e;
@@ -154,7 +154,7 @@ module ameles_mask_engine
     end
   end
 
-  // The lanes, and beside them what each group is for.
+  // The lanes, and the purpose of each group.
   logic [Lanes-1:0][127:0] chunks;
   logic [Lanes-1:0] out_valid;
   tag_t tag_in, tag_out;
@@ -196,7 +196,7 @@ module ameles_mask_engine
     assign returns[nth] = out_valid[0] && tag_out.last && tag_out.stream == stream_e'(nth);
   end
 
-  // A mask is whole with its last group; those before it wait here. Groups of two masks never mix, but a leaf may come between.
+  // A mask is complete with its last group; earlier groups wait here. Groups of two masks never mix, but a leaf may come between.
   logic [Groups-1:0][Lanes*128-1:0] parts_q, beat, mixed;
   for (genvar nth = 0; nth < Groups; nth++) begin : gen_parts
     always_ff @(posedge clk_i) begin

@@ -24,16 +24,16 @@ module ameles_mask_stream #(
 
   localparam int unsigned CountBits = $clog2(Depth + 1);
 
-  // Masks that were asked for and are not taken yet.
-  logic [CountBits-1:0] owed_q;
+  // Requested masks that were not taken yet.
+  logic [CountBits-1:0] pending_q;
   logic taken, unused_ready;
 
-  assign has_room_o = owed_q != CountBits'(Depth);
+  assign has_room_o = pending_q != CountBits'(Depth);
   assign taken = valid_o && ready_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) owed_q <= '0;
-    else owed_q <= owed_q + CountBits'(first_i) - CountBits'(taken);
+    if (!rst_ni) pending_q <= '0;
+    else pending_q <= pending_q + CountBits'(first_i) - CountBits'(taken);
   end
 
   if (Deep) begin : gen_deep

@@ -93,7 +93,7 @@ module ameles_oram
   slot_t slot;
   slot_tags_t slot_tags;
 
-  // A controller that has stopped takes nothing and answers nothing: what failed may be among the answers.
+  // A stopped controller takes no request and gives no answer, because an answer may be wrong.
   logic stopped, front_ready, front_answers;
   assign stopped = key_reused_o || memory_error_o || tag_error_o || overflow_o;
   assign request_ready_o = front_ready && !stopped;
@@ -143,11 +143,11 @@ module ameles_oram
       .answer_valid_o(block_valid), .answer_ready_i(block_ready), .answer_o(block_data),
       .tag_valid_o(tag_valid), .tag_ready_i(tag_ready), .tag_o(tag)
     );
-    // The second key comes when the backend has taken the first, and no path before the second.
+    // The second key is taken when the backend has taken the first, and no path begins before the second.
     assign tags_ready = slots_ready && keyed;
     assign backend_key_valid = key_valid_i && !backend_keyed;
     assign key_ready_o = backend_keyed ? key_ready && !tag_key_refused_q : backend_key_ready;
-    // The key of tags is not that of masks.
+    // The key of tags must differ from that of masks.
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) tag_key_refused_q <= 1'b0;
       else if (key_valid_i && key_ready_o && backend_keyed && key_known) tag_key_refused_q <= 1'b1;

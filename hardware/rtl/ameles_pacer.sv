@@ -21,11 +21,11 @@ module ameles_pacer
   input  logic        slot_valid_i,
   output logic        slot_ready_o,
   input  slot_t       slot_i,
-  // A path for no block: a word that nobody else knows.
+  // A path for no block: a secret random word.
   output logic        random_ready_o,
   input  logic        random_valid_i,
   input  logic [31:0] random_i,
-  // The slot is for no block: for whoever makes its tags, when its access passes.
+  // The slot is for no block: for the cell that makes its tags, when its access passes.
   output logic        taken_o,
   output logic        dummy_o,
   input  logic        tags_ready_i,
@@ -45,12 +45,12 @@ module ameles_pacer
   logic putting_q, put_q, is_open, is_real, passes, begins;
   logic [31:0] put_block_q, put_leaf_q;
 
-  // Whether the slot that is due is for a block is decided in its first cycle.
+  // The first cycle of a due slot decides whether it is for a block.
   if (Paced) begin : gen_paced
     logic [CycleBits-1:0] left_q;
     logic open_q, real_q, is_due;
     assign is_due = left_q == '0;
-    // It needs a word in any case, so that a lack of words shows nothing either.
+    // It needs a word in any case, so that a lack of words leaks nothing.
     assign is_open = is_due && !putting_q && random_valid_i;
     assign is_real = open_q ? real_q : slot_valid_i;
     always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -20,7 +20,7 @@ module ameles_path_walk #(
   output logic [LevelBits-1:0] level_o,
   output logic                 last_o,
   output logic [LeafLevel:0]   bucket_o,
-  output logic                 right_o,  // the way from this level down
+  output logic                 right_o,  // the direction from this level
   output logic [63:0]          count_o
 );
 

@@ -27,12 +27,12 @@ module ameles_plan
   input  logic                        below_bank_i,
   input  logic [LevelBits-1:0]        below_level_i,
   input  logic [1:0]                  below_i,
-  // The row that stands in for a header.
+  // The row that replaces a header.
   input  logic                        header_bank_i,
   input  logic [LevelBits-1:0]        header_level_i,
   output logic [Z-1:0][EntryBits-1:0] header_entries_o,
   output logic [Z-1:0][SlotBits-1:0]  header_slots_o,
-  // What goes back.
+  // The row that goes back.
   input  logic                        back_bank_i,
   input  logic [LevelBits-1:0]        back_level_i,
   output logic [Z-1:0][EntryBits-1:0] back_entries_o,

@@ -18,7 +18,7 @@ module ameles_plan_queue #(
   input  logic                            valid_i,
   input  logic [CountBits-1:0]            place_i,
   input  logic [DataBits-1:0]             data_i,
-  input  logic [Places-1:0]               busy_i,   // another one goes there
+  input  logic [Places-1:0]               busy_i,   // another block goes there
   output logic [Places-1:0]               valid_o,
   output logic [Places-1:0][DataBits-1:0] data_o
 );

@@ -21,17 +21,17 @@ module ameles_pmmac
 ) (
   input  logic               clk_i,
   input  logic               rst_ni,
-  // The key, and the error that stops all.
+  // The key, and the error that stops the controller.
   input  logic               key_valid_i,
   output logic               key_ready_o,
   input  logic [127:0]       key_i,
   output logic               keyed_o,
   output logic               error_o,
-  // Slots, when they are asked for.
+  // Slots, at their requests.
   input  logic               slot_valid_i,
   output logic               slot_ready_o,
   input  slot_tags_t         slot_i,
-  // Data on its way to the backend.
+  // Data to the backend.
   input  logic               data_valid_i,
   output logic               data_ready_o,
   input  logic [Data-1:0]    data_i,
@@ -62,9 +62,9 @@ module ameles_pmmac
     Key,
     Subkey,   // AES of zeros, from which the subkey of CMAC follows
     Idle,
-    Stored,   // the tag of what is written or put
+    Stored,   // the tag of the block that is written or put
     Old,      // the tag that the answer should have
-    New,      // its tag from now on
+    New,      // its new tag
     Give,
     GiveTag,
     GivePut,
@@ -78,7 +78,7 @@ module ameles_pmmac
   logic [TagBits-1:0] stored_q, new_q, block_tag_q;
   logic fits_q;
 
-  // Slots that were asked for.
+  // Requested slots.
   logic slot_valid, slot_taken;
   slot_tags_t slot;
   ameles_fifo #(.Width($bits(slot_tags_t)), .Depth(4)) u_slots (
@@ -87,14 +87,14 @@ module ameles_pmmac
     .valid_o(slot_valid), .ready_i(slot_taken), .data_o(slot)
   );
 
-  // CMAC: each chunk is added to what came before, and the last one to the subkey.
+  // CMAC: each chunk is added to the result so far, and the last one also to the subkey.
   logic begins, aes_ready, done, is_last, works, has_data, is_there, takes_beat;
   logic [127:0] chunk, last_chunk, sum, cipher;
   logic [Data-1:0] contents;
   assign works = state_q == Subkey || state_q == Stored || state_q == Old || state_q == New;
   assign is_last = state_q == New || (state_q != Subkey && step_q == StepBits'(Chunks));
   assign contents = state_q == Stored ? data_i : block_i;
-  // A beat is there with its first chunk, and passes with its last one. Without data the cycles pass as with it.
+  // A beat is present with its first chunk, and passes with its last one. The cycles are the same without data.
   assign has_data = slot.write || slot.put;
   always_comb begin
     unique case (state_q)
@@ -142,7 +142,7 @@ module ameles_pmmac
     .valid_i(block_ready_o), .ready_o(unused_block_room), .data_i(block_i),
     .valid_o(kept_valid), .ready_i(gives), .data_o(answer_o)
   );
-  // The block of a path for no block takes its cycles, and goes nowhere.
+  // The block of a path for no block takes its cycles, and is dropped.
   assign answer_valid_o = state_q == Give && kept_valid && !slot.dummy;
   assign gives = state_q == Give && kept_valid && (slot.dummy || answer_ready_i);
   assign last_given = gives && given_q == BeatBits'(Beats - 1);

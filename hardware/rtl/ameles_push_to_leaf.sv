@@ -13,8 +13,8 @@
 module ameles_push_to_leaf #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned BlocksPerBucket = 4,
-  parameter logic [31:0][7:0] LevelBlocks = '0,  // of each level, where it is not 0
-  parameter int unsigned DataBits = 8,  // what travels with a block
+  parameter logic [31:0][7:0] LevelBlocks = '0,  // of each level, unless it is 0
+  parameter int unsigned DataBits = 8,  // data that pass with a block
   localparam int unsigned Levels = LeafLevel + 1,
   localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1,
   localparam int unsigned LevelBits = LeafLevel > 0 ? $clog2(LeafLevel + 1) : 1,
@@ -27,7 +27,7 @@ module ameles_push_to_leaf #(
   input  logic [LeafBits-1:0]              path_i,
   // Blocks on their way in.
   input  logic                             valid_i,
-  input  logic                             keep_i,  // the block is to stay in the stash, wherever it may go
+  input  logic                             keep_i,  // the block must stay in the stash
   input  logic [LeafBits-1:0]              leaf_i,
   input  logic [DataBits-1:0]              data_i,
   // Blocks with their places.

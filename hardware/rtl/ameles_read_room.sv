@@ -16,14 +16,14 @@ module ameles_read_room
 ) (
   input  logic       clk_i,
   input  logic       rst_ni,
-  // Bursts, as they are asked for and as memory gets them.
+  // Bursts, as they are requested and as memory gets them.
   input  logic       valid_i,
   output logic       ready_o,
   input  logic       first_i,
   input  logic [7:0] length_i,  // beats less one
   output logic       valid_o,
   input  logic       ready_i,
-  // What leaves.
+  // The data that leave.
   input  logic       header_beat_i,
   input  logic       body_beat_i,
   input  logic       header_i,
@@ -40,7 +40,7 @@ module ameles_read_room
   logic [HeaderBits-1:0] headers_q, requests_q;
   logic has_room, passes, begins;
 
-  // Room once there stays until the burst has passed.
+  // Room that was found stays until the burst has passed.
   assign has_room = WideBits'(beats_q) + WideBits'(length_i) < WideBits'(Beats)
       && headers_q != HeaderBits'(Headers) && requests_q != HeaderBits'(Headers);
   assign valid_o = valid_i && has_room;

@@ -45,7 +45,7 @@ module ameles_resident_list
     .read_i(reading_q), .read_address_i(AddressBits'(scanned_q)), .read_data_o(item_o)
   );
 
-  // valid_q: the scan is one cycle behind its reading; is_item_q: that place held a block.
+  // valid_q: the scan is one cycle behind its reading; is_item_q: that place had a block.
   logic is_item_q;
   assign valid_o = is_item_q;
 

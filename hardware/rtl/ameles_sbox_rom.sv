@@ -8,7 +8,7 @@ module ameles_sbox_rom (
   output logic [1:0][7:0] data_o
 );
 
-  // Tools would make look-up tables of so small a memory.
+  // Without this, tools would make look-up tables of such a small memory.
   (* rom_style = "block", ram_style = "block" *) logic [7:0] words [256];
 
   initial begin

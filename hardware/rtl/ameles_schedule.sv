@@ -28,12 +28,12 @@ module ameles_schedule
   input  logic [31:0]            block_i,
   input  logic [31:0]            path_i,
   input  logic [31:0]            leaf_i,
-  input  logic                   more_i,  // a put follows, before whatever is due
+  input  logic                   more_i,  // a put follows, before any due eviction
   // A path for an emergency of Path ORAM: drawn at random.
   output logic                   random_ready_o,
   input  logic                   random_valid_i,
   input  logic [31:0]            random_i,
-  // The stash: work that it has ended, and the blocks that wait then.
+  // The stash: finished work, and the blocks that wait then.
   input  logic                   done_i,
   input  logic [WaitingBits-1:0] waiting_i,
   // Jobs.
@@ -59,7 +59,7 @@ module ameles_schedule
   assign fits = 32'(waiting_q) + 32'(ahead_q) < Cfg.stash_blocks;
   assign settled = ahead_q == '0;
   assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
-  // A put that belongs to a take has its room: the block that was taken left it.
+  // There is room for a put that belongs to a take: the taken block has left it.
   assign is_request = !is_due && (fits || more_q) && valid_i;
   assign is_access = has_path(op_i);
 

@@ -36,7 +36,7 @@ module ameles_subtree_offset #(
   localparam logic [OffsetBits-1:0] FirstBytes = OffsetBits'(((64'd1 << FirstHeight) - 1) * 64'(BucketBytes));
   localparam logic [OffsetBits-1:0] SubtreeBytes = OffsetBits'(((64'd1 << SubtreeLevels) - 1) * 64'(BucketBytes));
 
-  // Each layer behind all buckets above it.
+  // Each layer follows all buckets above it.
   function automatic logic [Layers:0][OffsetBits-1:0] firsts();
     logic [Layers:0][OffsetBits-1:0] first = '0;
     for (int unsigned layer = 1; layer <= Layers; layer++) begin

@@ -30,15 +30,15 @@ module ameles_tree_top
   input  logic                             clk_i,
   input  logic                             rst_ni,
   input  logic                             begin_i,
-  input  job_t                             job_i,    // stands from the cycle after `begin_i` on
+  input  job_t                             job_i,    // valid from the cycle after `begin_i`
   input  logic                             search_i,
-  input  logic                             wanted_i, // a block of interest is not found yet
+  input  logic                             wanted_i, // the block of interest is not found yet
   input  logic                             go_i,
   output logic                             busy_o,
   output logic                             valid_o,
   output logic                             hit_o,    // it is the block of interest
   output logic [ItemBits-1:0]              item_o,
-  // The place beside it, where two are scanned a cycle.
+  // The next place, if two are scanned per cycle.
   output logic                             twin_valid_o,
   output logic                             twin_hit_o,
   output logic [ItemBits-1:0]              twin_item_o,
@@ -105,7 +105,7 @@ module ameles_tree_top
   assign row_done = row_valid_q && last_place;
   assign ends = row_done && row_last_q;
 
-  // Of Path ORAM the root is written once a path was, and every other bucket if the one above says so.
+  // With Path ORAM the root is written after the first path, and every other bucket if the one above says so.
   assign written = row_first_q ? job_i.iv != '0 : written_q;
   assign empty = Cfg.scheme == RawOram ? row_unwritten_q : !written;
   assign below = empty ? 2'b00 : row.below;
@@ -139,7 +139,7 @@ module ameles_tree_top
     assign {twin_valid_o, twin_hit_o, twin_item_o} = '0;
   end
 
-  // What is kept.
+  // The rows that are stored.
   logic [Top-1:0][CountBits-1:0] occupied_q;
   logic [Top-1:0][1:0] below_q;
   assign keeping_o = state_q == Keep;

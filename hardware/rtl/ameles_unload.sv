@@ -43,7 +43,7 @@ module ameles_unload
   input  logic [levels(Cfg)-1:0]      on_chip_i,
   output logic                        done_o,
   input  logic                        written_i,  // the first bucket was ever written (Path ORAM), when `go_i` is set
-  // Headers with their masks, and beats with theirs: the contents of blocks go past, to the stash.
+  // Headers with their masks, and beats with theirs: the contents of blocks go directly to the stash.
   input  logic                        header_valid_i,
   output logic                        header_ready_o,
   input  logic [CipherBits-1:0]       header_i,
@@ -78,7 +78,7 @@ module ameles_unload
   output logic [slot_bits(Cfg)-1:0]   tag_slot_o,
   output logic [TagBits-1:0]          tag_o,
   // The block of interest in the tree of RAW ORAM; its tag and the tag's mask follow from the beat that has them.
-  output logic                        known_o,  // all headers are through
+  output logic                        known_o,  // all headers have passed
   output logic                        found_o,
   output pad_t                        found_pad_o,
   output pad_t                        found_tag_pad_o,
@@ -112,12 +112,12 @@ module ameles_unload
     .level_o, .last_o(last_level), .bucket_o(bucket), .right_o(right), .count_o(count)
   );
 
-  // Of Path ORAM a bucket is written if the one above says so.
+  // With Path ORAM a bucket is written if the one above says so.
   logic first_q;
   assign empty = Cfg.scheme == RawOram ? count == '0 : !(first_q ? written_i : below_q);
   assign plain = RowBits'(header_i ^ row_mask_i);
 
-  // Of an entry that is not valid nobody looks at the rest: it goes back as zeros.
+  // The rest of an invalid entry is ignored: it goes back as zeros.
   always_comb begin
     row = on_chip_i[level_o] ? on_chip_entries_i : plain[Z*EntryBits-1:0];
     kept = row;
@@ -137,7 +137,7 @@ module ameles_unload
   assign below_o = take_header && Cfg.scheme == PathOram;
   assign below_written_o = last_level ? '0 : below | (right ? 2'b10 : 2'b01);
 
-  // Bodies. Those whose headers are through, and of an access of RAW ORAM the place of the block of interest.
+  // Bodies whose headers have passed, and for an access of RAW ORAM the place of the block of interest.
   logic [LevelCountBits-1:0] open_q;
   logic [level_bits(Cfg)-1:0] body_level_q, found_level_q;
   logic busy, is_found_level, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;

@@ -60,19 +60,15 @@ fn main() -> Result<ExitCode, BenchError> {
     if has("memory-4096") {
         reports.push(memory(MemoryOptions::pages())?);
     }
-    if has("files") {
-        let mut options = FilesOptions::standard();
-        options.vault = vault(options.vault);
-        options.accesses_per_call = number("--together=")
-            .map_or(options.accesses_per_call, |accesses_per_call| accesses_per_call as usize);
-        reports.push(files::run(&options, &ToStderr)?);
-    }
-    if has("files-on-disk") {
-        let mut options = FilesOptions::on_disk();
-        options.vault = vault(options.vault);
-        options.accesses_per_call = number("--together=")
-            .map_or(options.accesses_per_call, |accesses_per_call| accesses_per_call as usize);
-        reports.push(files::run(&options, &ToStderr)?);
+    for (name, mut options) in
+        [("files", FilesOptions::standard()), ("files-on-disk", FilesOptions::on_disk())]
+    {
+        if has(name) {
+            options.vault = vault(options.vault);
+            options.accesses_per_call =
+                number("--together=").map_or(options.accesses_per_call, |accesses| accesses as usize);
+            reports.push(files::run(&options, &ToStderr)?);
+        }
     }
     if has("link") {
         let mut options = LinkOptions::standard();

@@ -6,7 +6,7 @@ use crate::svg::{Drawing, escape};
 /// A chart of groups of bars, one of each series in each group.
 pub(crate) struct Chart {
     pub(crate) title: String,
-    /// The sentence below the title that says what is drawn.
+    /// The subtitle: a sentence that says what is drawn.
     pub(crate) what: String,
     pub(crate) groups: Vec<Group>,
     pub(crate) series: Vec<Series>,
@@ -22,7 +22,7 @@ pub(crate) enum Scale {
     Linear,
 }
 
-/// Bars that stand together.
+/// A group of adjacent bars.
 pub(crate) struct Group {
     /// Its name below them; a line break begins another line.
     pub(crate) name: String,
@@ -43,7 +43,7 @@ pub(crate) struct Series {
 #[derive(Clone, Copy)]
 pub(crate) struct Bar {
     pub(crate) ratio: f64,
-    /// The ends between which its spread is drawn.
+    /// The minimum and maximum of its spread.
     pub(crate) spread: Option<(f64, f64)>,
 }
 
@@ -81,7 +81,7 @@ struct Frame<'a> {
 }
 
 impl Chart {
-    /// The chart as SVG. Its colours stand out on light and on dark ground.
+    /// The chart as SVG. Its colours are legible on light and on dark backgrounds.
     pub(crate) fn svg(&self) -> String {
         let heading = Heading::new(&self.title, &self.what);
         let frame = self.frame();
@@ -156,7 +156,7 @@ impl Chart {
         }
     }
 
-    /// A number that no bar comes near, for its own stands above it: a power of two for ratios.
+    /// A number that no bar comes near, for its own is written above it: a power of two for ratios.
     fn top_ratio(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let max = bars.map(|bar| bar.spread.map_or(bar.ratio, |(_, high)| high.max(bar.ratio)));
@@ -278,7 +278,7 @@ fn label(ratio: f64) -> String {
 mod tests {
     use super::*;
 
-    /// The picture of so many programs by so many schemes.
+    /// The chart of the given numbers of programs and schemes.
     fn drawn(programs: usize, schemes: usize, title: &str) -> String {
         let bar = |nth: usize| Some(Bar { ratio: 1.0 + nth as f64 / 10.0, spread: None });
         let group = |nth: usize| Group {

@@ -1,12 +1,12 @@
 //! A chart of lines over whole numbers, such as the levels of a tree.
 
 use crate::heading::Heading;
-use crate::svg::{Drawing, escape};
+use crate::svg::{COLOURS, Drawing, escape};
 
 /// A chart of shares, from 0 to 100 per cent, over the numbers from `first` on.
 pub(crate) struct Lines {
     pub(crate) title: String,
-    /// The sentence below the title that says what is drawn.
+    /// The subtitle: a sentence that says what is drawn.
     pub(crate) what: String,
     /// The words below the axis.
     pub(crate) across: String,
@@ -19,9 +19,6 @@ const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
 const LEGEND_LINE: f64 = 20.0;
-/// Colours that stand out on light and on dark ground.
-const COLOURS: [&str; 6] = ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46"];
-
 impl Lines {
     /// The chart as SVG.
     pub(crate) fn svg(&self) -> String {

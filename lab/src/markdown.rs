@@ -11,7 +11,7 @@ pub(crate) fn markdown(header: &[&str]) -> Table {
     table
 }
 
-/// Adds a row: words in its first cell, numbers in the others.
+/// Adds a row: text in its first cell, numbers in the others.
 pub(crate) fn add(table: &mut Table, row: Vec<String>) {
     let cell = |(nth, text): (usize, String)| {
         let alignment = if nth == 0 { CellAlignment::Left } else { CellAlignment::Right };

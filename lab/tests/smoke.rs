@@ -1,4 +1,4 @@
-//! Each bench runs to its end at the smallest size. Nothing is asked of its times.
+//! Each bench runs to its end at the smallest size. The tests check no times.
 
 use ameles_core::types::BlockId;
 use ameles_gateway::device::{Row, RowChange};
@@ -24,7 +24,7 @@ fn small() -> VaultOptions {
     }
 }
 
-/// The vault with checkpoints so often that a window, which is whole rounds of them, is short.
+/// The vault with frequent checkpoints, so that a window, which is whole rounds of them, is short.
 fn often(vault: VaultOptions) -> VaultOptions {
     VaultOptions { checkpoint_every: Some(16), ..vault }
 }
@@ -119,7 +119,7 @@ fn the_grow_bench_counts_all_local_bytes_and_opens_what_it_has_killed() {
     assert!(grow::run(&empty, &Silent).is_err());
 }
 
-/// The gateway's device over a vault, as the command line has it.
+/// The gateway's device over a vault, like that of the command line.
 struct VaultDevice(Vault);
 
 impl Device for VaultDevice {

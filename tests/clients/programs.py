@@ -149,9 +149,9 @@ class SwiftLogin:
         return environment(ST_AUTH=f"{self.url}/auth/v1.0", ST_USER=name, ST_KEY=self.password)
 
 
-def password_in(said: str) -> str:
+def password_in(output: str) -> str:
     """Returns the password in the output of `ameles user`."""
-    return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
+    return next(line.split()[1] for line in output.splitlines() if line.strip().startswith("password"))
 
 
 class Program:
@@ -329,6 +329,11 @@ class Gateway:
             timeout=240,
         )
 
+    def check(self, *flags: str) -> None:
+        """Checks the vault of the stopped gateway, which must be intact."""
+        checked = self.run("check", *flags)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
     def url(self, port: int) -> str:
         """Returns the address of the gateway's server on this port."""
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{port}"
@@ -342,16 +347,16 @@ class Gateway:
     def swift(self) -> SwiftLogin:
         """The Swift server, with a new password: the gateway shows the first one at terminals only."""
         command = [str(self.binary), "user", "password", "ameles:owner", "--data", str(self.data)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        login = SwiftLogin(self.url(self.swift_port), "ameles", "owner", password_in(said))
+        output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        login = SwiftLogin(self.url(self.swift_port), "ameles", "owner", password_in(output))
         login.wait_until_good()
         return login
 
     def add_user(self, account: str, user: str, role: str) -> SwiftLogin:
         """Adds a user of Swift, also while the gateway runs."""
         command = [str(self.binary), "user", "add", f"{account}:{user}", "--role", role, "--data", str(self.data)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        return SwiftLogin(self.url(self.swift_port), account, user, password_in(said))
+        output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        return SwiftLogin(self.url(self.swift_port), account, user, password_in(output))
 
 
 class Demonstration:

@@ -128,9 +128,9 @@ def test_lifecycle_rules_are_set_returned_and_deleted(s3, bucket):
     s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": rules})
     assert s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"] == rules
     put = s3.put_object(Bucket=bucket, Key="logs/1", Body=b"content", Tagging="kind=brief")
-    told = 'expiry-date="Mon, 21 Dec 3012 00:00:00 GMT", rule-id="logs"'
+    expiration = 'expiry-date="Mon, 21 Dec 3012 00:00:00 GMT", rule-id="logs"'
     head, got = s3.head_object(Bucket=bucket, Key="logs/1"), s3.get_object(Bucket=bucket, Key="logs/1")
-    assert [answer["Expiration"] for answer in (put, head, got)] == [told] * 3
+    assert [answer["Expiration"] for answer in (put, head, got)] == [expiration] * 3
     assert "Expiration" not in s3.put_object(Bucket=bucket, Key="logs/2", Body=b"content")
     moves = [{"ID": "cold", "Filter": {}, "Status": "Enabled", "Transitions": [{"Days": 1, "StorageClass": "GLACIER"}]}]
     answer = refusal(

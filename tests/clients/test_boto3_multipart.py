@@ -108,8 +108,8 @@ def test_completing_again_is_answered_as_the_first_time(s3, bucket, upload):
     parts = [put_part(s3, bucket, upload, number, content(size, number)) for number, size in ((1, PART), (2, 99))]
     first = complete(s3, bucket, upload, parts)
     again = complete(s3, bucket, upload, parts)
-    said = ("ETag", "Key", "ChecksumCRC64NVME", "ChecksumType")
-    assert [first[name] for name in said] == [again[name] for name in said]
+    fields = ("ETag", "Key", "ChecksumCRC64NVME", "ChecksumType")
+    assert [first[name] for name in fields] == [again[name] for name in fields]
     s3.put_object(Bucket=bucket, Key="k", Body=b"another")
     with pytest.raises(ClientError, match="NoSuchUpload"):
         complete(s3, bucket, upload, parts)
@@ -127,13 +127,13 @@ def test_checksums_of_parts_are_returned_as_s3_returns_them(s3, bucket):
         parts.append({"PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": answer["ChecksumSHA256"]})
     done = complete(s3, bucket, begun["UploadId"], parts)
     assert (done["ChecksumType"], done["ChecksumSHA256"][-2:]) == ("COMPOSITE", "-2")
-    told = s3.get_object_attributes(
+    attributes = s3.get_object_attributes(
         Bucket=bucket, Key="k", ObjectAttributes=["ETag", "Checksum", "ObjectParts", "ObjectSize"]
     )
-    assert told["ETag"] == done["ETag"].strip('"')
-    assert told["Checksum"]["ChecksumSHA256"] == done["ChecksumSHA256"].removesuffix("-2")
+    assert attributes["ETag"] == done["ETag"].strip('"')
+    assert attributes["Checksum"]["ChecksumSHA256"] == done["ChecksumSHA256"].removesuffix("-2")
     sums = [part["ChecksumSHA256"] for part in parts]
-    assert [part["ChecksumSHA256"] for part in told["ObjectParts"]["Parts"]] == sums
+    assert [part["ChecksumSHA256"] for part in attributes["ObjectParts"]["Parts"]] == sums
     for number, body in data.items():
         # boto3 verifies the checksum of the answer.
         got = s3.get_object(Bucket=bucket, Key="k", PartNumber=number, ChecksumMode="ENABLED")

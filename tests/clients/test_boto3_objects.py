@@ -263,8 +263,8 @@ def test_links_and_forms_of_a_client_with_default_settings_are_accepted(s3, buck
     what = {"Bucket": bucket, "Key": "k", "ContentType": "text/csv", "Metadata": {"in": "link"}}
     link = plain.generate_presigned_url("put_object", Params=what, ExpiresIn=60)
     assert "AWSAccessKeyId=" in link
-    said = {"Content-Type": "text/csv", "x-amz-meta-in": "link"}
-    urllib.request.urlopen(urllib.request.Request(link, data=b"by link", headers=said, method="PUT")).close()
+    signed_headers = {"Content-Type": "text/csv", "x-amz-meta-in": "link"}
+    urllib.request.urlopen(urllib.request.Request(link, data=b"by link", headers=signed_headers, method="PUT")).close()
     got = s3.get_object(Bucket=bucket, Key="k")
     assert (got["Body"].read(), got["ContentType"], got["Metadata"]) == (b"by link", "text/csv", {"in": "link"})
     link = plain.generate_presigned_url("list_objects_v2", Params={"Bucket": bucket, "Prefix": "k"})

@@ -77,7 +77,7 @@ class Container:
         flags += [f"--volume={self.volume}:/data", f"--publish=127.0.0.1:{self.port}:9317"]
         self.id = self.podman("run", "--detach", *flags, self.image)
         deadline = time.monotonic() + READY_TIMEOUT
-        while "Ctrl-C stops." not in self.podman("logs", self.id):
+        while "Press Ctrl-C to stop." not in self.podman("logs", self.id):
             assert self.inspect("{{.State.Status}}") == "running" and time.monotonic() < deadline, self.podman("logs", self.id)
             time.sleep(0.1)
 

@@ -14,7 +14,7 @@ from content import content
 from playwright.sync_api import expect
 from programs import Gateway, UntrustedSide
 
-BUCKET = "kept"
+BUCKET = "bucket"
 
 
 @pytest.fixture
@@ -41,19 +41,21 @@ def status_of(refused: pytest.ExceptionInfo[ClientError]) -> int:
     return refused.value.response["ResponseMetadata"]["HTTPStatusCode"]
 
 
+def put(s3, stored: dict[str, bytes], number: int) -> None:
+    """Puts an object, and records it as stored when the put is acknowledged."""
+    data = content(200_000, number)
+    s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=data)
+    stored[f"k{number}"] = data
+
+
 def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gateway, browser):
     gateway: Gateway = new_gateway()
     gateway.data = small_disk / "data"
     gateway.start()
-    assert "of the trusted disk: when that is full, writes get 507, and at least" in gateway.program.output()
+    assert "of the trusted disk: when it is full, writes get 507, and at least" in gateway.program.output()
     s3 = gateway.endpoint.client()
     s3.create_bucket(Bucket=BUCKET)
     stored = {}
-
-    def put(number: int) -> None:
-        data = content(200_000, number)
-        s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=data)
-        stored[f"k{number}"] = data
 
     def check_all() -> None:
         for key, data in stored.items():
@@ -62,12 +64,12 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
         assert {entry["Key"] for entry in listed} == set(stored)
 
     for number in range(5):
-        put(number)
+        put(s3, stored, number)
     filling = small_disk / "filling"
     fill(filling)
     with pytest.raises(ClientError) as refused:
         for number in range(5, 100):
-            put(number)
+            put(s3, stored, number)
     assert status_of(refused) == 507
     page = browser.new_page()
     page.goto(gateway.page_link.read_text().strip())
@@ -85,17 +87,16 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
     gateway.start()
     check_all()
     with pytest.raises(ClientError) as refused:
-        put(200)
+        put(s3, stored, 200)
     assert status_of(refused) == 507
 
     filling.unlink()
     time.sleep(5)
-    put(201)
+    put(s3, stored, 201)
     check_all()
     assert "has room again" in gateway.program.output()
     gateway.stop()
-    checked = gateway.run("check")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    gateway.check()
 
 
 @pytest.mark.parametrize("small_disk", [256], indirect=True)
@@ -109,20 +110,15 @@ def test_with_a_full_provider_writes_are_refused_and_the_gateway_waits_for_room(
         s3.create_bucket(Bucket=BUCKET)
         stored = {}
 
-        def put(number: int) -> None:
-            data = content(200_000, number)
-            s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=data)
-            stored[f"k{number}"] = data
-
-        put(0)
+        put(s3, stored, 0)
         filling = small_disk / "filling"
         fill(filling)
         # The gateway waits for room for a write that has begun. Its client may give up.
         with pytest.raises((ClientError, ReadTimeoutError)):
             for number in range(1, 100):
-                put(number)
+                put(s3, stored, number)
         with pytest.raises(ClientError) as refused:
-            put(100)
+            put(s3, stored, 100)
         assert status_of(refused) == 507
         assert "the store is full: writes are refused" in gateway.program.output()
         s3.list_objects_v2(Bucket=BUCKET)
@@ -132,12 +128,11 @@ def test_with_a_full_provider_writes_are_refused_and_the_gateway_waits_for_room(
         while "the store has room again" not in gateway.program.output():
             assert time.monotonic() < deadline, gateway.program.output()
             time.sleep(0.2)
-        put(101)
+        put(s3, stored, 101)
         for key, data in stored.items():
             assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == data
         gateway.stop()
-        checked = gateway.run("check")
-        assert checked.returncode == 0, checked.stdout + checked.stderr
+        gateway.check()
     finally:
         gateway.kill()
         provider.close()

@@ -202,15 +202,15 @@ def start(enclave):
 @pytest.fixture(scope="session")
 def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[ChangedSlots], str]]:
     """Watches a program. Returns the slots that changed at each fault, and the command's report."""
-    seen = tmp_path_factory.mktemp("watched") / "seen.csv"
+    csv_file = tmp_path_factory.mktemp("watched") / "seen.csv"
 
     def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[ChangedSlots], str]:
-        words = enclave(["--faults", "1000000", "--csv", seen, *flags], *program, way="watch")
+        words = enclave(["--faults", "1000000", "--csv", csv_file, *flags], *program, way="watch")
         result = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=500)
         assert result.returncode == 0, result.stderr
         faults = int(re.search(r"watched (\d+)", result.stderr)[1])
         changed: dict[int, set[int]] = defaultdict(set)
-        with seen.open() as lines:
+        with csv_file.open() as lines:
             for line in csv.DictReader(lines):
                 changed[int(line["fault"])].add(int(line["slot"]))
         return [frozenset(changed[fault]) for fault in range(1, faults + 1)], result.stderr

@@ -56,17 +56,17 @@ class Tree:
 Shape = Flat | Tree
 
 
-def log_likelihood(seen: list[ChangedSlots], shape: Shape, written: int, read: int) -> float:
+def log_likelihood(trace: list[ChangedSlots], shape: Shape, written: int, read: int) -> float:
     """Returns a logarithm that grows with the likelihood that fault `read` loads the page of fault `written`."""
-    found = sum(_path_likelihood(seen, level, written, read) for level in shape.paths(seen[read]))
+    found = sum(_path_likelihood(trace, level, written, read) for level in shape.paths(trace[read]))
     return math.log(found + UNEXPECTED_LIKELIHOOD)
 
 
-def _path_likelihood(seen: list[ChangedSlots], level: Level, written: int, read: int) -> float:
+def _path_likelihood(trace: list[ChangedSlots], level: Level, written: int, read: int) -> float:
     # None stands for the stash.
     places: dict[int | None, float] = {}
-    _spread(places, _slots_of_path(seen[written], level), 1.0)
-    for slots in seen[written + 1 : read]:
+    _spread(places, _slots_of_path(trace[written], level), 1.0)
+    for slots in trace[written + 1 : read]:
         changed = _slots_of_path(slots, level)
         moved = places.pop(None, 0.0) + sum(places.pop(slot, 0.0) for slot in changed)
         for slot in places:
@@ -75,7 +75,7 @@ def _path_likelihood(seen: list[ChangedSlots], level: Level, written: int, read:
         _spread(places, changed, moved)
         whole = sum(places.values())
         places = {slot: likelihood / whole for slot, likelihood in places.items()}
-    return sum(likelihood for slot, likelihood in places.items() if slot is None or slot in seen[read])
+    return sum(likelihood for slot, likelihood in places.items() if slot is None or slot in trace[read])
 
 
 def _slots_of_path(changed: ChangedSlots, level: Level) -> list[int]:
@@ -99,9 +99,9 @@ class Question(NamedTuple):
     other: int
 
 
-def first_is_likelier(seen: list[ChangedSlots], shape: Shape, questions: Iterable[Question]) -> bool:
+def first_is_likelier(trace: list[ChangedSlots], shape: Shape, questions: Iterable[Question]) -> bool:
     """Returns whether the answer `one` is likelier, for questions that have the same answer."""
     return sum(
-        log_likelihood(seen, shape, one, read) - log_likelihood(seen, shape, other, read)
+        log_likelihood(trace, shape, one, read) - log_likelihood(trace, shape, other, read)
         for read, one, other in questions
     ) > 0

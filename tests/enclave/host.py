@@ -46,8 +46,8 @@ class EnclaveProgram:
                     continue
             time.sleep(0.002)
         self.process.kill()
-        _, said = self.process.communicate()
-        raise AssertionError(f"the program has no untrusted memory: {said}")
+        _, errors = self.process.communicate()
+        raise AssertionError(f"the program has no untrusted memory: {errors}")
 
     def _files(self) -> list[Path]:
         try:

@@ -60,10 +60,10 @@ class Rehearsal:
         self.second = faults[1][: 1 + rounds]
         self.leak = leak
 
-    def split_by_secret(self, seen: list[ChangedSlots]) -> list[Round]:
+    def split_by_secret(self, trace: list[ChangedSlots]) -> list[Round]:
         """Splits the changes by secret, each part from the fault that loads the first of both pages."""
         starts = [out - RESIDENT for out in (self.second if self.leak == "load" else self.first)[1:]]
-        return [seen[start:end] for start, end in zip_longest(starts, starts[1:])]
+        return [trace[start:end] for start, end in zip_longest(starts, starts[1:])]
 
     def questions(self) -> list[list[Question]]:
         """Returns questions whose first answer is right if the round's secret is 1, for all rounds of `load` but the last."""
@@ -79,11 +79,11 @@ class Rehearsal:
         ]
 
 
-def features(seen: Round) -> set[tuple[int, ...]]:
+def features(trace: Round) -> set[tuple[int, ...]]:
     """Returns the features of a round: how often each slot changed, and which of two slots changed first."""
     first: dict[int, int] = {}
     changes: Counter = Counter()
-    for fault, slots in enumerate(seen):
+    for fault, slots in enumerate(trace):
         for slot in slots:
             first.setdefault(slot, fault)
             changes[slot] += 1
@@ -92,20 +92,20 @@ def features(seen: Round) -> set[tuple[int, ...]]:
     return found
 
 
-def right_guesses(secrets: str, seen: list[Round], lessons: int) -> tuple[int, int]:
-    """Guesses secrets by the feature that separates the first `lessons` secrets best. Returns right guesses and guesses."""
-    known = list(zip(secrets, map(features, seen), strict=True))
+def right_guesses(secrets: str, trace: list[Round], known_count: int) -> tuple[int, int]:
+    """Guesses secrets by the feature that separates the first `known_count` secrets best. Returns right guesses and guesses."""
+    known = list(zip(secrets, map(features, trace), strict=True))
     counts: dict[str, Counter] = {"1": Counter(), "2": Counter()}
-    runs = Counter(secrets[:lessons])
-    for secret, found in known[:lessons]:
+    runs = Counter(secrets[:known_count])
+    for secret, found in known[:known_count]:
         counts[secret].update(found)
-    said = {
+    scores = {
         feature: counts["1"][feature] / runs["1"] - counts["2"][feature] / runs["2"]
         for feature in counts["1"].keys() | counts["2"].keys()
     }
-    best = max(sorted(said), key=lambda feature: abs(said[feature]))
-    right = sum((secret == "1") == ((best in found) == (said[best] > 0)) for secret, found in known[lessons:])
-    return right, len(known) - lessons
+    best = max(sorted(scores), key=lambda feature: abs(scores[feature]))
+    right = sum((secret == "1") == ((best in found) == (scores[best] > 0)) for secret, found in known[known_count:])
+    return right, len(known) - known_count
 
 
 def chance_tail(right: int, trials: int) -> float:
@@ -116,8 +116,8 @@ def chance_tail(right: int, trials: int) -> float:
 
 def miss_likelihood(rate: float, trials: int) -> float:
     """Returns the likelihood that a guesser who is right at this rate raises no alarm."""
-    least = next(right for right in range(trials // 2, trials + 1) if chance_tail(right, trials) < ALARM)
-    return sum(math.comb(trials, right) * rate**right * (1 - rate) ** (trials - right) for right in range(least))
+    alarm_at = next(right for right in range(trials // 2, trials + 1) if chance_tail(right, trials) < ALARM)
+    return sum(math.comb(trials, right) * rate**right * (1 - rate) ** (trials - right) for right in range(alarm_at))
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +129,10 @@ def rehearse(watch, small, tmp_path_factory):
         return watch([*VICTIM, "--scheme", "plain"], small("victim"), leak, secrets)[0]
 
     def record_rehearsal(leak: str, path: Path) -> None:
-        seen, other = plain(leak, "1" * MAX_ROUNDS), plain(leak, "2")
+        trace, other = plain(leak, "1" * MAX_ROUNDS), plain(leak, "2")
         # The slots of both pages are the ones in which the runs first differ.
-        pages = next((min(mine), min(theirs)) for mine, theirs in zip(seen, other, strict=False) if mine != theirs)
-        faults = [[fault for fault, slots in enumerate(seen) if page in slots] for page in pages]
+        pages = next((min(first), min(second)) for first, second in zip(trace, other, strict=False) if first != second)
+        faults = [[fault for fault, slots in enumerate(trace) if page in slots] for page in pages]
         assert list(map(len, faults)) == [1 + MAX_ROUNDS * evictions_of_page_1(leak), 1 + MAX_ROUNDS]
         path.write_text(json.dumps(faults))
 
@@ -146,8 +146,8 @@ def rehearse(watch, small, tmp_path_factory):
 @pytest.mark.parametrize("leak", ["load", "evict"])
 def test_under_plain_paging_every_guess_is_right(watch, small, rehearse, leak):
     secrets = random_secrets(48, 1)
-    seen, _ = watch([*VICTIM, "--scheme", "plain"], small("victim"), leak, secrets)
-    right, trials = right_guesses(secrets, rehearse(leak, len(secrets)).split_by_secret(seen), 12)
+    trace, _ = watch([*VICTIM, "--scheme", "plain"], small("victim"), leak, secrets)
+    right, trials = right_guesses(secrets, rehearse(leak, len(secrets)).split_by_secret(trace), 12)
     assert right == trials
     assert chance_tail(right, trials) < ALARM
 
@@ -157,8 +157,8 @@ def attack(watch, small, rehearse):
     """Attacks the victim: for each secret it asks when the loaded pages were last written."""
 
     def attack(flags: list[str], shape: Tree | Flat, secrets: str) -> tuple[int, int]:
-        seen, _ = watch([*VICTIM, *flags], small("victim"), "load", secrets)
-        guessed = [first_is_likelier(seen, shape, asked) for asked in rehearse("load", len(secrets)).questions()]
+        trace, _ = watch([*VICTIM, *flags], small("victim"), "load", secrets)
+        guessed = [first_is_likelier(trace, shape, asked) for asked in rehearse("load", len(secrets)).questions()]
         right = sum((secret == "1") == one for secret, one in zip(secrets, guessed, strict=False))
         print(f"{flag_values(flags)}: {right} of {len(guessed)}")
         return right, len(guessed)
@@ -182,15 +182,15 @@ def test_under_detworam_the_same_attack_is_chance(attack):
 @pytest.mark.parametrize("leak", ["load", "evict"])
 def test_under_detworam_and_its_variants_all_secrets_show_the_same(watch, small, leak, flags):
     program = small("victim")
-    shown = [watch([*VICTIM, *flags], program, leak, secrets)[0] for secrets in ("1" * 6, "2" * 6, random_secrets(6, 2))]
-    assert sum(map(len, shown[0])) > 500
-    assert shown[0] == shown[1] == shown[2]
+    traces = [watch([*VICTIM, *flags], program, leak, secrets)[0] for secrets in ("1" * 6, "2" * 6, random_secrets(6, 2))]
+    assert sum(map(len, traces[0])) > 500
+    assert traces[0] == traces[1] == traces[2]
 
 
 def test_under_detworam_guesses_from_known_secrets_are_chance(watch, small, rehearse):
     secrets = random_secrets(76, 3)
-    seen, _ = watch([*VICTIM, "--scheme", "detworam"], small("victim"), "evict", secrets)
-    right, trials = right_guesses(secrets, rehearse("evict", len(secrets)).split_by_secret(seen), 12)
+    trace, _ = watch([*VICTIM, "--scheme", "detworam"], small("victim"), "evict", secrets)
+    right, trials = right_guesses(secrets, rehearse("evict", len(secrets)).split_by_secret(trace), 12)
     assert chance_tail(right, trials) > ALARM, f"{right} of {trials}"
 
 

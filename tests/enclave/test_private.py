@@ -27,16 +27,16 @@ def sealed_pages(running: EnclaveProgram) -> dict[int, bytes]:
 
 @pytest.mark.parametrize("scheme", ["plain", "detworam"])
 def test_no_two_runs_seal_a_page_alike(start, built, scheme):
-    seen = []
+    snapshots = []
     for _ in range(2):
         running = start(["--scheme", scheme, "--untrusted", "4MiB", "--faults", "1000000"], built("steps"), "40", "9", way="watch")
         with running.at_fault(150):
-            seen.append(sealed_pages(running))
-    both = seen[0].keys() & seen[1].keys()
+            snapshots.append(sealed_pages(running))
+    both = snapshots[0].keys() & snapshots[1].keys()
     assert len(both) > 40
-    assert all(seen[0][at] != seen[1][at] for at in both)
+    assert all(snapshots[0][at] != snapshots[1][at] for at in both)
     # Within a run no two slots are equal either, although most of the program's pages are.
-    assert all(len(set(slots.values())) == len(slots) for slots in seen)
+    assert all(len(set(slots.values())) == len(slots) for slots in snapshots)
 
 
 @pytest.mark.parametrize("flags", [["--scheme", "detworam"], ["--scheme", "parallel", "--harts", "3"]], ids=["detworam", "parallel"])

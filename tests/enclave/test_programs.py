@@ -106,9 +106,9 @@ def test_counts_of_several_harts_are_the_same_in_every_run_and_add_up(run, small
     }
     assert len(reports) == 1, reports
     text = reports.pop()
-    whole = int(re.search(r"(\d+) instructions a fault: ", text)[1])
+    whole = int(re.search(r"(\d+) instructions per fault: ", text)[1])
     shared, longest, handing_over = map(int, re.search(r"(\d+) shared, .* are (\d+); (\d+) to hand over", text).groups())
-    side_by_side = int(re.search(r"(\d+) instructions a fault when", text)[1])
+    side_by_side = int(re.search(r"(\d+) instructions per fault when", text)[1])
     assert longest <= shared <= 4 * longest and shared + handing_over < whole
     # Four pages are sealed, one on each hart. Most of the opened pages were never written, which costs nothing.
     assert 3.9 < shared / longest <= 4

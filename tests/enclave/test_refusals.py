@@ -32,9 +32,9 @@ def test_files_that_are_no_programs_for_the_enclave(run, compiler, tmp_path):
         ("missing", "No such file"),
         ("dynamic", "linked dynamically"),
         ("script", "it is a script"),
-        ("text", "no ELF program"),
-        ("empty", "no ELF program"),
-        ("cut", "cut short"),
+        ("text", "not an ELF program"),
+        ("empty", "not an ELF program"),
+        ("cut", "truncated"),
     ]:
         line = refused(run, [], tmp_path / name)
         assert why in line and str(tmp_path / name) in line, line
@@ -45,9 +45,9 @@ def test_files_that_are_no_programs_for_the_enclave(run, compiler, tmp_path):
 def test_files_that_are_no_program_or_no_runtime_are_refused_at_once(run, built, programs, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ["/dev/zero", tmp_path / "pipe", tmp_path]:
-        assert "no regular file" in refused(run, [], path)
-        assert "no regular file" in refused(run, ["--host-program", path], built("steps"))
-        assert "no regular file" in refused(run, ["--runtime", path], built("steps"))
+        assert "not a regular file" in refused(run, [], path)
+        assert "not a regular file" in refused(run, ["--host-program", path], built("steps"))
+        assert "not a regular file" in refused(run, ["--runtime", path], built("steps"))
     with (tmp_path / "large").open("wb") as large:
         large.truncate(1 << 40)
     assert "it is larger than" in refused(run, [], tmp_path / "large")
@@ -102,11 +102,11 @@ def test_invalid_flags(run, built, flags, why):
 
 def test_a_host_program_without_an_instruction(run, built, tmp_path):
     (tmp_path / "empty").touch()
-    assert "it is empty" in refused(run, ["--host-program", tmp_path / "empty"], built("steps"))
+    assert "the file is empty" in refused(run, ["--host-program", tmp_path / "empty"], built("steps"))
 
 
 def test_a_program_without_a_name(run):
-    assert "name is empty" in refused(run, [], "")
+    assert "name of the program is empty" in refused(run, [], "")
 
 
 def test_a_missing_emulator_is_named_with_its_package(run, built, tmp_path):

@@ -13,7 +13,7 @@ SMALL = ["--untrusted", "1MiB"]
 @pytest.mark.parametrize(
     ("flags", "verdict"),
     [
-        (["--scheme", "plain"], "whoever watches knows when each of these"),
+        (["--scheme", "plain"], "a watcher learns when each of these"),
         (["--scheme", "detworam"], "exactly the slots of the deterministic schedule"),
         (["--scheme", "detworam", "--k", "7"], "exactly the slots of the deterministic schedule"),
         (["--scheme", "eager"], "exactly the slots of the deterministic schedule"),
@@ -24,9 +24,9 @@ SMALL = ["--untrusted", "1MiB"]
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, list) else "",
 )
 def test_a_watcher_sees_what_the_scheme_shows_and_no_more(watch, small, flags, verdict):
-    seen, report = watch([*SMALL, *flags], small("steps"), "40", "3")
+    trace, report = watch([*SMALL, *flags], small("steps"), "40", "3")
     assert verdict in report, report
-    assert len(seen) > 120 and any(seen)
+    assert len(trace) > 120 and any(trace)
 
 
 def test_the_machine_exits_after_the_requested_faults_which_are_drawn(ameles, runtime, small, tmp_path):

@@ -211,7 +211,7 @@ def compiled(folder, source: str):
     ("leave", "report"),
     [
         ("syscall(SYS_exit_group, 3);", "faults"),
-        ('__asm__ volatile("syscall" :: "a"(SYS_exit_group), "D"(3));', "by a system call of its own"),
+        ('__asm__ volatile("syscall" :: "a"(SYS_exit_group), "D"(3));', "by a direct system call"),
     ],
 )
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the system call is written for x86-64")
@@ -227,6 +227,6 @@ def test_a_program_that_executes_another_is_not_reported_as_paged(page_run, tool
     for wrapper in [["nice"], ["env", "A=b"]]:
         paged = page_run([], tool(wrapper[0]), *wrapper[1:], tool("echo"), "runs")
         assert (paged.returncode, paged.stdout) == (0, "runs\n"), paged.stderr
-        assert "made way for echo, which ran unpaged" in paged.stderr, paged.stderr
+        assert "replaced itself with echo, which ran unpaged" in paged.stderr, paged.stderr
     missing = page_run([], tool("nice"), "/nowhere/at/all")
-    assert missing.returncode == 127 and "made way" not in missing.stderr, missing.stderr
+    assert missing.returncode == 127 and "replaced itself" not in missing.stderr, missing.stderr

@@ -44,19 +44,19 @@ def untrusted(name: str) -> list[str]:
     return ["--untrusted", "16MiB" if name == "lbm" else "8MiB"]
 
 
-Seen = dict[int, list[int]]
+Trace = dict[int, list[int]]
 
 
-def watch(ameles: Path, csv_file: Path, flags: list[str], program: list[str | Path]) -> tuple[Seen, str]:
+def watch(ameles: Path, csv_file: Path, flags: list[str], program: list[str | Path]) -> tuple[Trace, str]:
     """Returns the slots that changed at each fault, and the command's report."""
     words = [ameles, "page", "watch", *FLAGS, *flags, "--csv", csv_file, "--", *program]
     finished = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert finished.returncode == 0, finished.stderr
-    seen: Seen = defaultdict(list)
+    trace: Trace = defaultdict(list)
     with csv_file.open() as lines:
         for line in csv.DictReader(lines):
-            seen[int(line["fault"])].append(int(line["slot"]))
-    return seen, finished.stderr
+            trace[int(line["fault"])].append(int(line["slot"]))
+    return trace, finished.stderr
 
 
 def scheduled(main: int, holding: int):
@@ -71,27 +71,27 @@ def test_every_program_changes_exactly_the_slots_of_the_schedule(ameles, paper_p
     for k, programs in [("3", paper_programs), ("7", {"random_writes": paper_programs["random_writes"]})]:
         for name, program in programs.items():
             flags = [*untrusted(name), "--scheme", scheme, "--k", k, *worker_flags, "--end"]
-            seen, report = watch(ameles, tmp_path / "seen.csv", flags, program)
+            trace, report = watch(ameles, tmp_path / "seen.csv", flags, program)
             assert f"watched {FAULTS} faults with {FAULTS - RESIDENT} evictions" in report, (name, report)
             assert "exactly the slots of the deterministic schedule" in report, (name, report)
             areas = re.search(r"(\d+) main and (\d+) holding slots", report)
             assert areas and int(areas[1]) > int(areas[2]) > 100, report
             writes = scheduled(int(areas[1]), int(areas[2]))
             if scheme.startswith("eager"):
-                assert_order(name, seen, writes)
+                assert_order(name, trace, writes)
             else:
                 expected = {fault: sorted(next(writes)) for fault in range(RESIDENT + 1, FAULTS + 1)}
-                assert seen == expected, name
+                assert trace == expected, name
 
 
-def assert_order(name, seen: Seen, writes) -> None:
+def assert_order(name, trace: Trace, writes) -> None:
     """Checks that slots change in the order of the writes: the next write does what an eager write leaves undone."""
     due: list[int] = []
     for fault in range(1, FAULTS + 1):
         before = len(due)
         if fault > RESIDENT:
             due += next(writes)
-        changed = seen.get(fault, [])
+        changed = trace.get(fault, [])
         assert sorted(due[: len(changed)]) == changed, (name, fault)
         assert len(changed) >= before, (name, fault)
         due = due[len(changed) :]
@@ -101,12 +101,12 @@ def test_under_plain_every_program_and_every_input_shows_another_sequence(ameles
     sequences = {}
     for name, program in paper_programs.items():
         flags = [*untrusted(name), "--scheme", "plain", "--end"]
-        seen, report = watch(ameles, tmp_path / "seen.csv", flags, program)
-        assert "whoever watches knows when" in report, report
+        trace, report = watch(ameles, tmp_path / "seen.csv", flags, program)
+        assert "a watcher learns when" in report, report
         # Each fault changes one slot, that of the evicted page.
-        assert set(seen) == set(range(RESIDENT + 1, FAULTS + 1)), name
-        assert {len(slots) for slots in seen.values()} == {1}, name
-        sequences[name] = [slots[0] for slots in seen.values()]
+        assert set(trace) == set(range(RESIDENT + 1, FAULTS + 1)), name
+        assert {len(slots) for slots in trace.values()} == {1}, name
+        sequences[name] = [slots[0] for slots in trace.values()]
     for one, other in combinations(paper_programs, 2):
         assert sequences[one] != sequences[other], (one, other)
 

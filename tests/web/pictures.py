@@ -41,14 +41,14 @@ PICTURES = {
     "plain": ("capacity=32&step=100", READS, 0),
 }
 # A scheme that has not reached its step by then has failed.
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 
 
 # Steps until the text matches and the stash has enough blocks; false if that does not happen.
-STEP_TO = """([moment, held, most]) => {
+STEP_TO = """([pattern, blocks, steps]) => {
     const text = (id) => document.getElementById(id).textContent;
-    for (let step = 0; step < most; step++) {
-        if (new RegExp(moment).test(text("said")) && text("trusted").split("block ").length > held) return true;
+    for (let step = 0; step < steps; step++) {
+        if (new RegExp(pattern).test(text("said")) && text("trusted").split("block ").length > blocks) return true;
         document.getElementById("step").click();
     }
     return false;
@@ -62,9 +62,9 @@ def setting_of(scheme: str) -> str:
 
 def draw(page: Page, scheme: str) -> tuple[str, str]:
     """Returns a scheme's picture at its step, and the page's text. The page is open at the scheme's setting."""
-    _, snapshot, held = PICTURES[scheme]
-    if not page.evaluate(STEP_TO, [snapshot, held, MOST_STEPS]):
-        raise RuntimeError(f"{scheme}: no step says {snapshot}")
+    _, pattern, blocks = PICTURES[scheme]
+    if not page.evaluate(STEP_TO, [pattern, blocks, MAX_STEPS]):
+        raise RuntimeError(f"{scheme}: no step matches {pattern}")
     with page.expect_download() as download:
         page.locator("#save").click()
     return download.value.path().read_text(), page.locator("#said").inner_text()

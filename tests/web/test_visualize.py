@@ -38,4 +38,4 @@ def test_a_file_that_is_no_module_is_refused_in_a_sentence(tmp_path):
     ended = subprocess.run(
         [os.environ["AMELES_BIN"], "visualize", "--port", "0", "--module", wrong], capture_output=True, text=True, timeout=60
     )
-    assert ended.returncode == 1 and "no module of WebAssembly" in ended.stderr
+    assert ended.returncode == 1 and "not a WebAssembly module" in ended.stderr

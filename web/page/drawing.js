@@ -6,7 +6,7 @@ import { leavesOf } from "./words.js";
 
 const MARGIN = 10;
 /** The minimum size of text in pixels. Smaller text is omitted. */
-const LEAST_FONT = 7;
+const MIN_FONT = 7;
 /** The minimum width of a processor's column for its text. */
 const WORDS_WIDTH = 76;
 
@@ -154,7 +154,7 @@ function label({ context, colours, view }, { x, y, width, height }, block, numbe
   if (view.label === "nothing") return;
   const text = String(view.label === "number" && number !== undefined ? number : block);
   const size = Math.min(13, Math.floor((width - 2) / (0.62 * text.length)), height - 2);
-  if (size < LEAST_FONT) return;
+  if (size < MIN_FONT) return;
   context.fillStyle = colours.ink;
   context.textAlign = "center";
   context.font = `600 ${size}px system-ui, sans-serif`;

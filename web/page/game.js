@@ -1,4 +1,4 @@
-// The game: be the provider, and guess which block was asked for.
+// The game: be the provider, and guess which block was requested.
 //
 // Four blocks are accessed once each, and the provider sees the accesses. Then one of them is accessed again. Each round
 // has new random choices.

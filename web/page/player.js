@@ -102,9 +102,9 @@ export class Player {
       return 0;
     }
     const stops = this.#engine.ask({ do: "step", simulation: this.#simulation, times });
-    const made = stops.filter((stop) => stop.work);
-    made.forEach((stop) => this.#note(stop));
-    return made.length;
+    const done = stops.filter((stop) => stop.work);
+    done.forEach((stop) => this.#note(stop));
+    return done.length;
   }
 
   #note(stop) {

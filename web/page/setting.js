@@ -46,6 +46,6 @@ export function settingOf(hash, schemes, workloads, refuse) {
 /** Returns the address of a setting, without default values. */
 export function hashOf(setting) {
   const usual = { ...START, batch: usualBatch(setting.scheme) };
-  const told = Object.keys(START).filter((name) => setting[name] !== usual[name]);
-  return "#" + new URLSearchParams(told.map((name) => [name, String(setting[name])])).toString();
+  const changed = Object.keys(START).filter((name) => setting[name] !== usual[name]);
+  return "#" + new URLSearchParams(changed.map((name) => [name, String(setting[name])])).toString();
 }

@@ -5,13 +5,13 @@ import { prepare } from "./surface.js";
 
 const HEIGHT = 150;
 /** The maximum of columns: accesses for the program, store operations for the provider. */
-const MOST = 240;
+const MAX_COLUMNS = 240;
 
 /** Draws the blocks of the last accesses, with the first block at the top. */
 export function drawAsked(canvas, run, capacity) {
   const context = prepare(canvas, HEIGHT);
   const colours = coloursOf(canvas);
-  const asked = (run.asked ?? []).slice(0, run.rounds).filter((round) => !round.idle).slice(-MOST);
+  const asked = (run.asked ?? []).slice(0, run.rounds).filter((round) => !round.idle).slice(-MAX_COLUMNS);
   const place = ({ block, write }) => ({ place: block, colour: write === undefined ? colours.read : colours.write });
   draw(context, canvas, asked.map(({ accesses }) => accesses.filter(Boolean).map(place)), capacity);
 }
@@ -21,7 +21,7 @@ export function drawSeen(canvas, run) {
   const context = prepare(canvas, HEIGHT);
   const colours = coloursOf(canvas);
   // Messages touch no slot.
-  const seen = run.touches.operations.filter(({ slots }) => slots.length > 0).slice(-MOST);
+  const seen = run.touches.operations.filter(({ slots }) => slots.length > 0).slice(-MAX_COLUMNS);
   const places = ({ writes, slots }) => slots.map((place) => ({ place, colour: writes ? colours.write : colours.read }));
   const columns = seen.map(places);
   draw(context, canvas, columns, run.touches.reads.length);

@@ -14,7 +14,7 @@ const PHASES = {
   back: "Answers are sorted back to their requesters",
 };
 /** The maximum of messages that are listed one by one. */
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 /** Returns the name of a part of memory, with its partition. */
 function nameOf({ name, partition, part, map }) {
@@ -51,7 +51,7 @@ export function operationOf(run) {
 
 function messagesOf({ messages, phase }) {
   const ends = messages.map(({ from, to }) => `${from} → ${to}`).join(", ");
-  return `${PHASES[phase]}: ${lengthsOf(messages)}${messages.length <= MOST_NAMED ? `: ${ends}` : ""}.`;
+  return `${PHASES[phase]}: ${lengthsOf(messages)}${messages.length <= MAX_NAMED ? `: ${ends}` : ""}.`;
 }
 
 /** Describes a step, as the owner knows it or as the provider sees it. */

@@ -4,14 +4,14 @@ use crate::example_schemes;
 use crate::instance::{Instance, PositionMapKind, Setting};
 use serde::Serialize;
 
-/// The fewest blocks that a scheme is made for.
+/// Minimum number of blocks of a scheme.
 pub const MIN_BLOCKS: u64 = 8;
-/// The most blocks that a scheme is made for: a page draws no more.
+/// Maximum number of blocks of a scheme: a page draws no more.
 pub const MAX_BLOCKS: u64 = 1024;
 /// The most accesses of a batch.
 pub const MAX_BATCH: u32 = 8;
 
-/// The watcher that a scheme stands against.
+/// The adversary that a scheme protects against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Adversary {
@@ -19,7 +19,7 @@ pub enum Adversary {
     Full,
     /// Sees what changed between two moments, and no reads.
     Snapshot,
-    /// Learns what it wants to know: the scheme hides too little.
+    /// Learns its secret: the scheme hides too little.
     Unopposed,
 }
 
@@ -32,11 +32,11 @@ pub struct Entry {
     pub title: &'static str,
     /// Its paper.
     pub source: &'static str,
-    /// The way in which it works, in a sentence or two.
+    /// How it works, in a sentence or two.
     pub about: &'static str,
-    /// The watcher that it stands against.
+    /// The adversary that it protects against.
     pub adversary: Adversary,
-    /// The word for the blocks that it keeps on the trusted side; empty if it keeps none.
+    /// The word for the blocks that it stores on the trusted side; empty if it stores none.
     pub stash: &'static str,
     /// True if its position map may be recursive.
     pub recursive: bool,
@@ -61,7 +61,7 @@ pub const ENTRIES: [Entry; 16] = [
         title: "Ring ORAM",
         source: "Ren and others, USENIX Security 2015",
         about: "An access reads one slot of each bucket of a path, the block's or a dummy's. Every third \
-                access a whole path is written anew.",
+                access a whole path is rewritten.",
         adversary: Adversary::Full,
         stash: "stash",
         recursive: true,
@@ -82,8 +82,8 @@ pub const ENTRIES: [Entry; 16] = [
         name: "square-root",
         title: "Square-Root ORAM",
         source: "Goldreich and Ostrovsky, JACM 1996, section 4",
-        about: "Memory is permuted in secret. A block that was read is kept in a shelter, and a dummy is \
-                read in its place the next time. When the shelter is full, everything is permuted anew.",
+        about: "Memory is permuted in secret. A block that was read is stored in a shelter, and a dummy is \
+                read in its place the next time. When the shelter is full, everything is permuted again.",
         adversary: Adversary::Full,
         stash: "",
         recursive: false,
@@ -115,7 +115,7 @@ pub const ENTRIES: [Entry; 16] = [
         name: "curious",
         title: "CURIOUS",
         source: "Bindschaedler and others, CCS 2015",
-        about: "Trees side by side, each a partition of its own. An access reads a path of its block's \
+        about: "Several trees, each a separate partition. An access reads a path of its block's \
                 partition, and gives the block a new random one. A cache holds it until that is written.",
         adversary: Adversary::Full,
         stash: "eviction cache and stashes of the trees",
@@ -201,7 +201,7 @@ pub const ENTRIES: [Entry; 16] = [
         name: "plain",
         title: "Plain store",
         source: "A baseline",
-        about: "Block n is in slot n. Encryption hides what is in it, and not that it is asked for.",
+        about: "Block n is in slot n. Encryption hides its content, and not that it is accessed.",
         adversary: Adversary::Unopposed,
         stash: "",
         recursive: false,
@@ -220,7 +220,7 @@ pub const ENTRIES: [Entry; 16] = [
     },
 ];
 
-/// Makes the scheme of a name.
+/// Creates the scheme of a name.
 ///
 /// # Errors
 /// There is no such scheme, or it cannot have this size; the text says what to do.

@@ -10,11 +10,11 @@ pub enum Work {
     Read,
     /// An access that writes.
     Write,
-    /// Work that is owed after accesses.
+    /// Work that is pending after accesses.
     Idle,
 }
 
-/// The moment of that work.
+/// The stage of that work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It has begun.

@@ -1,4 +1,4 @@
-//! The schemes of the page, each made at a toy's size.
+//! The schemes of the page, each in a small example size.
 
 use crate::area::{self, Area};
 use crate::code;
@@ -129,7 +129,7 @@ fn partitions(Setting { capacity, batch, .. }: Setting, sweep_evictions: u32) ->
     }
 }
 
-/// Trees as the authors have them, for the blocks that are expected in one, but of two levels at the least.
+/// Trees of the authors' size for the number of blocks expected in one, but at least two levels.
 pub(crate) fn curious(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let partitions = partitions(setting, 0);

@@ -10,7 +10,7 @@ use ameles_core::types::BlockId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most steps that one request makes.
+/// Maximum number of steps of one request.
 pub const MAX_STEPS: u32 = 100_000;
 
 /// A request.
@@ -30,7 +30,7 @@ pub enum Request {
         /// The most accesses of a batch: 1 if it is not given.
         #[serde(default = "default_one")]
         batch: u32,
-        /// True if work that is owed waits until it must be done.
+        /// True if pending work waits until it must be done.
         #[serde(default)]
         lazy: bool,
         /// The place of the position map: the trusted side if it is not given.
@@ -44,12 +44,12 @@ pub enum Request {
         /// The accesses, some of which may be `null`: they ask for nothing.
         batch: Vec<Option<AccessRequest>>,
     },
-    /// Asks a simulation for a step of the work that is owed.
+    /// Requests a step of the pending work of a simulation.
     Idle {
         /// The simulation.
         simulation: u32,
     },
-    /// Has a simulation go on by operations of its store, until nothing is left to do.
+    /// Advances a simulation by operations of its store, until nothing is left to do.
     Step {
         /// The simulation.
         simulation: u32,

@@ -1,4 +1,4 @@
-//! A scheme over its memory, made for the page.
+//! A scheme over its memory, created for the page.
 
 use crate::area::Area;
 use crate::code::Code;
@@ -61,7 +61,7 @@ pub struct MapShape {
     pub blocks: u64,
     /// X, the leaves in each of them.
     pub leaves: u32,
-    /// Blocks of the scheme that stand behind each of them.
+    /// Blocks of the scheme behind each of them.
     pub covers: u64,
 }
 

@@ -1,9 +1,9 @@
 //! The visualizer: the schemes of the core, one store operation at a time, for a page in a browser.
 //!
-//! Compiled to WebAssembly it is asked in JSON ([`host`]) through three exported functions ([`exports`]). The page is
-//! in `web/page/`; `cargo xtask web` puts both together. A scheme of your own goes into [`own`]: it implements
-//! [`Oram`](ameles_core::oram::Oram) over any [`Store`](ameles_core::store::Store), and the page draws it like the
-//! others.
+//! Compiled to WebAssembly it takes requests in JSON ([`host`]) through three exported functions ([`exports`]). The
+//! page is in `web/page/`; `cargo xtask web` puts both together. A scheme of your own goes into [`own`]: it
+//! implements [`Oram`](ameles_core::oram::Oram) over any [`Store`](ameles_core::store::Store), and the page draws it
+//! like the others.
 #![deny(unsafe_code)]
 
 pub mod area;

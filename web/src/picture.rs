@@ -18,7 +18,7 @@ pub const EMPTY: i64 = -1;
 pub struct Picture {
     /// Steps so far.
     pub step: u64,
-    /// The block in each entry of each slot, one slot after the other; [`EMPTY`] if there is none.
+    /// The block in each entry of each slot, slot by slot; [`EMPTY`] if there is none.
     pub blocks: Vec<i64>,
     /// The number in each entry.
     pub numbers: Vec<u32>,
@@ -30,7 +30,7 @@ pub struct Picture {
     pub stale: Vec<u64>,
     /// The slots that were read, and are not read again before they are written.
     pub used: Vec<u64>,
-    /// The slots that the store is asked to read now: what is in them is not yet on the trusted side.
+    /// The slots that the store is reading now: their contents are not yet on the trusted side.
     pub asked: Vec<u64>,
     /// The blocks on the trusted side.
     pub stash: Vec<Trusted>,
@@ -38,7 +38,7 @@ pub struct Picture {
     pub positions: Vec<Option<u64>>,
     /// The word for a place: leaf, slot or partition.
     pub place: &'static str,
-    /// True if stash and positions are those from before the operation under way, which has them.
+    /// True if stash and positions are those from before the current operation, which owns them.
     pub is_taken: bool,
     /// The levels that hold something.
     pub levels: Vec<bool>,
@@ -51,7 +51,7 @@ pub struct Picture {
 /// The PosMap blocks of a recursive position map.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Maps {
-    /// The leaves in each entry that holds one; `None` for what was never mapped.
+    /// The leaves in each occupied entry; `None` for one that was never mapped.
     pub leaves: BTreeMap<usize, Vec<Option<u64>>>,
     /// Those on the trusted side, of each tree of the map, the largest first.
     pub stashes: Vec<Vec<TrustedMap>>,
@@ -77,12 +77,12 @@ pub struct Trusted {
     pub leaf: Option<u64>,
     /// The number in it.
     pub number: u32,
-    /// The processor that has it, in a scheme of many.
+    /// The processor that holds it, in a scheme of many.
     pub processor: Option<u64>,
 }
 
 impl Picture {
-    /// The picture of this moment.
+    /// The picture of the current state.
     pub fn of(simulation: &Simulation) -> Self {
         let (instance, known) = (simulation.instance(), simulation.known());
         let entries = Entries::of(instance, known);
@@ -125,7 +125,7 @@ impl Picture {
     }
 }
 
-/// The blocks of all slots, one after the other.
+/// The blocks of all slots, slot by slot.
 #[derive(Default)]
 struct Entries {
     /// The block of each entry.
@@ -197,7 +197,7 @@ fn word(positions: &[Option<Position>]) -> &'static str {
     }
 }
 
-/// The slots whose blocks were taken out: they were read, or their level holds nothing. Those that are only asked for
+/// The slots whose blocks were taken out: they were read, or their level holds nothing. Those that are only requested
 /// still hold theirs.
 fn emptied(simulation: &Simulation, used: &[u64], asked: &[u64]) -> BTreeSet<usize> {
     let levels = &simulation.known().levels;
@@ -209,7 +209,8 @@ fn emptied(simulation: &Simulation, used: &[u64], asked: &[u64]) -> BTreeSet<usi
     emptied.difference(&asked).map(|slot| *slot as usize).collect()
 }
 
-/// The slots, of one entry each, whose block has its newest copy elsewhere: where the position map says, or in the stash.
+/// The slots, of one entry each, whose block has its newest copy elsewhere: where the position map points, or in the
+/// stash.
 fn elsewhere(blocks: &[i64], positions: &[Option<u64>], stash: &[Trusted]) -> Vec<usize> {
     if positions.is_empty() {
         return Vec::new();

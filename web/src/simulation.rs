@@ -12,11 +12,11 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
-/// A scheme, its memory and the work under way. The same setting and the same requests give the same steps.
+/// A scheme, its memory and the current work. The same setting and the same requests give the same steps.
 pub struct Simulation {
     instance: Instance,
     capacity: u64,
-    /// True if work that is owed waits until it must be done.
+    /// True if pending work waits until it must be done.
     lazy: bool,
     queued_batches: VecDeque<Batch>,
     idle_requested: bool,
@@ -46,13 +46,13 @@ pub struct Stop {
     pub begun: bool,
     /// True if it has ended with this step.
     pub ended: bool,
-    /// The number that each access of the batch has found that is a read.
+    /// The result of each access of the batch that is a read.
     pub answers: Vec<Option<u32>>,
-    /// The operation that the store is asked for now: the provider sees it.
+    /// The current request to the store: the provider sees it.
     pub operation: Option<VisibleOperation>,
     /// The lines of the pseudocode that have run, from 0.
     pub lines: Vec<usize>,
-    /// True if nothing is under way, asked for or owed.
+    /// True if nothing is in progress, requested or pending.
     pub rests: bool,
 }
 
@@ -121,7 +121,7 @@ impl Simulation {
         self.request_batch(vec![Some(request)])
     }
 
-    /// Asks for a batch of accesses: it begins when the work before it is done.
+    /// Requests a batch of accesses: it begins when the work before it is done.
     ///
     /// # Errors
     /// There are none or too many, or there is no such block.
@@ -137,7 +137,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Asks for a step of the work that is owed, which comes before the next access.
+    /// Requests a step of the pending work, which comes before the next access.
     pub fn request_idle_step(&mut self) {
         self.idle_requested = true;
     }
@@ -189,7 +189,7 @@ impl Simulation {
         Ok(stop)
     }
 
-    /// The next work: what is owed before what is asked for.
+    /// The next work: pending work before requested accesses.
     fn next(&mut self) -> Option<Running> {
         let scheme = &self.instance.scheme;
         let requested = std::mem::take(&mut self.idle_requested);

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// An access that the owner asks for. A block holds one number of 32 bits.
+/// An access requested by the owner. A block holds one number of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestedAccess {
     /// The block.
@@ -22,11 +22,11 @@ pub const BLOCK_BYTES: u32 = 4;
 /// The accesses of a batch. A processor, or a place of the batch, may ask for nothing.
 pub type Batch = Vec<Option<RequestedAccess>>;
 
-/// The work of a scheme, to be polled to its end: the number that each access of a batch has found, if it is a read, or
-/// why it failed.
+/// The work of a scheme, to be polled to completion: the result of each access of a batch, if it is a read, or the
+/// error.
 pub type Task = Pin<Box<dyn Future<Output = Result<Vec<Option<u32>>, String>>>>;
 
-/// A scheme, whatever its type.
+/// A scheme, independent of its type.
 pub trait SteppedScheme {
     /// Begins a batch of accesses.
     fn access(&self, batch: Batch) -> Task;
@@ -34,16 +34,16 @@ pub trait SteppedScheme {
     /// The most accesses of a batch.
     fn max_batch(&self) -> usize;
 
-    /// Begins a step of the work that is owed.
+    /// Begins a step of the pending work.
     fn step(&self) -> Task;
 
-    /// Steps of that work that are owed now.
+    /// Pending steps of that work.
     fn pending_steps(&self) -> u64;
 
     /// Tells whether they must come before the next access.
     fn must_step(&self) -> bool;
 
-    /// The trusted state; `None` while an operation has it.
+    /// The trusted state; `None` while an operation owns it.
     fn inspect(&self) -> Option<Inspection>;
 }
 

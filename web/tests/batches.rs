@@ -18,13 +18,13 @@ fn simulation(scheme: &str, capacity: u64, batch: u32) -> Simulation {
     instance.unwrap_or_else(|error| panic!("{scheme} of {capacity}, {batch} at a time: {error}"))
 }
 
-/// Carries a batch out, and all that it makes due.
+/// Runs a batch, and all work pending after it.
 fn handle(simulation: &mut Simulation, batch: &Batch) -> Vec<Stop> {
     simulation.request_batch(batch.clone()).expect("the blocks are there");
     settle(simulation)
 }
 
-/// A batch at random, a third of which reads, a third writes, and a third asks for nothing.
+/// A batch at random, a third of which reads, a third writes, and a third is empty.
 fn at_random(random: &mut ChaCha8Rng, capacity: u64, length: u32) -> Batch {
     (0..length)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! Position maps in memory: trees of their own, one path of each for an access.
+//! Position maps in memory: separate trees, one path of each for an access.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn an_access_reads_a_path_of_each_map_the_smallest_first_and_then_of_the_tree_of
             let stops = access(&mut simulation, &mut random, &mut array);
             let instance = simulation.instance();
             let mut read = Vec::new();
-            // What comes after the answers is owed: paths are written back.
+            // What follows the answers is pending: paths are written back.
             for stop in stops.iter().filter(|stop| stop.work != Some(Work::Idle)) {
                 assert!(!stop.lines.is_empty(), "{scheme}: {stop:?}");
                 let Some(operation) = &stop.operation else { continue };
@@ -114,8 +114,8 @@ fn find<'a>(
     found
 }
 
-/// Looks for a block where its leaf says that it is: on the path to that leaf, or in the stash under it. Returns the
-/// leaves in it, if it is a PosMap block, and whether it is in memory.
+/// Looks for a block where its leaf points to: on the path to that leaf, or in the stash under it. Returns the leaves
+/// in it, if it is a PosMap block, and whether it is in memory.
 fn look_up(simulation: &Simulation, map: usize, block: u64, leaf: u64) -> (Vec<Option<u64>>, bool) {
     let picture = Picture::of(simulation);
     match find(simulation, &picture, map, block)[..] {

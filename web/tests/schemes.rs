@@ -178,7 +178,7 @@ fn partitions_that_are_rebuilt_side_by_side_take_their_turns_at_the_store() {
         simulation.request_access(request).expect("the block is there");
         settle(&mut simulation);
     }
-    // Fifty evictions of the sweep at once, and what the partitions owe.
+    // Fifty evictions of the sweep at once, and the pending work of the partitions.
     simulation.request_idle_step();
     let writes = settle(&mut simulation)
         .iter()

@@ -1,4 +1,4 @@
-//! The files that a bench writes its figures to.
+//! The files for the figures of a bench.
 
 use ameles_lab::paging::Picture;
 use anyhow::{Context, Result};
@@ -12,12 +12,12 @@ pub(super) struct FigureFlags {
     /// Write the figures as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Draw the paper's Figures 2, 5 and 6, into this folder
+    /// Draw the paper's Figures 2, 5 and 6 into this folder
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 }
 
-/// The files and the folder, created before the bench runs: a bench that ran for nothing would be worse.
+/// The files and the folder. They are created before the bench runs, so that an error appears at once.
 pub(super) struct FigureFiles {
     csv: Option<BufWriter<File>>,
     pictures: Option<PathBuf>,
@@ -30,11 +30,10 @@ impl FigureFlags {
     /// A file or folder cannot be created.
     pub(super) fn create(self) -> Result<FigureFiles> {
         if let Some(folder) = &self.svg {
-            fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+            fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         }
-        let create = |path: PathBuf| {
-            File::create(&path).with_context(|| format!("{} cannot be written", path.display()))
-        };
+        let create =
+            |path: PathBuf| File::create(&path).with_context(|| format!("writing {}", path.display()));
         Ok(FigureFiles { csv: self.csv.map(create).transpose()?.map(BufWriter::new), pictures: self.svg })
     }
 }
@@ -48,7 +47,7 @@ impl FigureFiles {
         let Some(folder) = &self.pictures else { return Ok(()) };
         pictures.into_iter().try_for_each(|Picture { file, svg }| {
             let path = folder.join(file);
-            fs::write(&path, svg).with_context(|| format!("{} cannot be written", path.display()))
+            fs::write(&path, svg).with_context(|| format!("writing {}", path.display()))
         })
     }
 

@@ -12,12 +12,12 @@ use std::collections::HashMap;
 /// The reason why a controller did not show what it should.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BenchError {
-    /// Nothing has moved for too long, or there is no end.
+    /// Nothing has moved for too long, or there was no end.
     #[error("no end after {cycles} cycles, at request {request} and answer {answer}")]
     Stuck {
         /// Cycles.
         cycles: u64,
-        /// Requests that were taken.
+        /// Requests that the controller accepted.
         request: usize,
         /// Answers that were given.
         answer: usize,
@@ -54,7 +54,7 @@ pub enum BenchError {
 pub struct Run {
     /// Cycles from the first request to the last beat.
     pub cycles: u64,
-    /// The cycle in which each request was taken.
+    /// The cycle in which each request was accepted.
     pub requests: Vec<u64>,
     /// The cycle in which each answer ended.
     pub answers: Vec<u64>,
@@ -62,13 +62,13 @@ pub struct Run {
     pub answer_contents: Vec<Vec<u8>>,
     /// All that the bus has shown in this run.
     pub traffic: Traffic,
-    /// The cycle in which each slot of the front end began, and whether it was for no block.
+    /// The cycle in which each slot of the front end began, and whether it was a dummy.
     pub slots: Vec<(u64, bool)>,
     /// Blocks of AES that had begun when each answer ended.
     pub aes_chunks: Vec<u32>,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
-    /// Cycles in which the controller said that memory stalls.
+    /// Cycles in which the controller signalled a stall of memory.
     pub stalled: u64,
 }
 
@@ -87,11 +87,12 @@ pub struct Bench {
 /// Cycles without any movement after which a controller counts as stuck.
 const MAX_IDLE_CYCLES: u64 = 20_000;
 
-/// Cycles for each request, beside four times those of its beats and ten slots of a pacer, after which a controller counts as stuck, though beats may move
-/// without an end.
+/// Cycles for each request, in addition to four times those of its beats and ten slots of a pacer, after which a
+/// controller counts as stuck, though beats may move without an end.
 const MAX: u64 = 5_000;
 
-/// Cycles without any movement, once all was asked for, after which a run has ended, beside those of the tags: two for each byte of a block.
+/// Cycles without any movement, once all requests are sent, after which a run has ended, in addition to those of the
+/// tags: two for each byte of a block.
 const SETTLE_CYCLES: u64 = 2_000;
 
 impl Bench {
@@ -121,7 +122,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Resets the controller, while nothing is under way. Memory keeps what it holds.
+    /// Resets the controller, while it is idle. Memory is unchanged.
     pub fn reset(&mut self) {
         self.inputs.rst_n = 0;
         for _ in 0..4 {
@@ -130,7 +131,7 @@ impl Bench {
         self.inputs.rst_n = 1;
     }
 
-    /// Lets DRAM decide when beats come and go.
+    /// Sets DRAM to decide when beats pass.
     ///
     /// # Errors
     /// [`BenchError::NoRoom`].
@@ -165,7 +166,7 @@ impl Bench {
         &self.answer_contents
     }
 
-    /// Records every cycle from now on, and gives back those that were recorded so far.
+    /// Records every cycle from now on, and returns those that were recorded so far.
     pub fn record(&mut self) -> Vec<PortSample> {
         self.samples.replace(Vec::new()).unwrap_or_default()
     }
@@ -198,8 +199,8 @@ impl Bench {
         self.check_traffic(session, &run.traffic)
     }
 
-    /// Does all requests, each as soon as the controller takes it, whatever it answers, until nothing moves any more. A run goes on
-    /// where the last one ended.
+    /// Does all requests, each as soon as the controller accepts it, whatever it answers, until nothing moves any
+    /// more. A run continues where the last one ended.
     ///
     /// # Errors
     /// [`BenchError::Stuck`], [`BenchError::Stopped`].
@@ -264,11 +265,11 @@ impl Bench {
         })
     }
 
-    /// Lets memory go on behind a controller that has stopped, with a user that asks and takes answers. Returns whether every
-    /// burst has come to its end.
+    /// Lets memory continue behind a controller that has stopped, with a user that sends requests and accepts
+    /// answers. Returns whether every burst has ended.
     ///
     /// # Panics
-    /// If a whole controller takes a request or answers.
+    /// If a whole controller accepts a request or answers.
     pub fn finish_bursts(&mut self, cycles: u64) -> bool {
         (self.inputs.request_valid, self.inputs.answer_ready) = (1, 1);
         let is_whole = self.configuration.front_end.is_some();
@@ -283,7 +284,7 @@ impl Bench {
         self.memory.is_idle()
     }
 
-    /// Cycles for each request after which a run counts as one without an end.
+    /// Cycles for each request after which a run counts as endless.
     fn max_cycles(&self) -> u64 {
         let slot_cycles = self.configuration.front_end.map_or(0, |front_end| front_end.slot_cycles);
         MAX + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
@@ -312,7 +313,7 @@ impl Bench {
     }
 }
 
-/// Compares stretches of memory, each an address and a number of bytes, with the bursts of which they are made.
+/// Compares stretches of memory, each an address and a number of bytes, with the bursts that they consist of.
 fn check_bursts(
     what: &'static str,
     stretches: impl ExactSizeIterator<Item = (u64, usize)>,
@@ -344,7 +345,7 @@ fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     words
 }
 
-/// The user of a controller: asks for all at once, and always takes answers.
+/// The user of a controller: sends all requests at once, and always accepts answers.
 struct User<'a> {
     session: &'a Session,
     configuration: Configuration,
@@ -354,7 +355,7 @@ struct User<'a> {
     aes_chunks: Vec<u32>,
     /// The answer that is coming.
     answering: Vec<u8>,
-    /// Beats that the user sends, of all requests one after the other.
+    /// Beats that the user sends, of all requests in sequence.
     data: Vec<[u32; 16]>,
     sent: usize,
     /// The first cycle in which the next of them may be sent.

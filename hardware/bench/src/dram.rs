@@ -1,8 +1,8 @@
-//! DDR3 behind the bus: the timing model of the processor lab, of one channel, which decides when beats come and go.
+//! DDR3 behind the bus: the timing model of the processor lab, of one channel, which decides when beats pass.
 //!
-//! It carries no data: [`Memory`](crate::Memory) does. A beat is a burst of DRAM. Reads and writes have a channel of the bus each, as
-//! AXI has; what they share is the data bus of DRAM. What is read comes back in the order in which it was asked for, as
-//! bursts of one ID must, though DRAM may read it in another one.
+//! It carries no data: [`Memory`](crate::Memory) does. A beat is a burst of DRAM. Reads and writes have separate
+//! channels of the bus, as in AXI; they share the data bus of DRAM. Read data return in the order of the requests, as
+//! bursts of one ID must, though DRAM may read them in another one.
 
 use ameles_dram::{
     Block, Command, Counts, Cycle, Direction, DramError, Fast, Memory, Observer, RequestId, Specification,
@@ -17,7 +17,7 @@ pub struct Dram {
     done: Rc<RefCell<HashMap<u64, u64>>>,
     /// Requests of the model so far: they are numbered from 0.
     submitted: u64,
-    /// Beats that were asked for, in order, with the cycle of the controller in which each may pass.
+    /// Requested beats, in order, with the cycle of the controller in which each may pass.
     reads: VecDeque<(RequestId, Option<u64>)>,
     /// Beats that wait for DRAM to write them.
     writes: Vec<RequestId>,
@@ -28,7 +28,7 @@ pub struct Dram {
     interface_cycles: u64,
 }
 
-/// The ear for what DRAM has done, by the numbers of requests.
+/// The listener to completed requests of DRAM, by their numbers.
 struct CountingObserver(Rc<RefCell<HashMap<u64, u64>>>);
 
 impl Observer for CountingObserver {
@@ -39,7 +39,8 @@ impl Observer for CountingObserver {
     }
 }
 
-/// DDR3-1600 of the processor lab as on the paper's board: a channel of one rank, 1 GiB. Blocks that follow each other lie in a row.
+/// DDR3-1600 of the processor lab as on the paper's board: a channel of one rank, 1 GiB. Consecutive blocks are in a
+/// row.
 pub fn board_specification() -> Specification {
     let mut board = Specification::usimm().with_super_rows();
     (board.geometry.channels, board.geometry.ranks, board.geometry.rows) = (1, 1, 1 << 14);
@@ -47,11 +48,12 @@ pub fn board_specification() -> Specification {
 }
 
 impl Dram {
-    /// DRAM at rest, behind a controller whose clock has so many MHz. A read of memory at rest takes `read_latency` cycles of the
-    /// controller up to its beat: what the model does not take itself is the way through the interface and back.
+    /// DRAM at rest, behind a controller whose clock has that many MHz. A read of memory at rest takes `read_latency`
+    /// cycles of the controller up to its beat: what the model does not take itself is the latency of the interface
+    /// in both directions.
     ///
     /// # Errors
-    /// [`DramError`], if the description makes no sense.
+    /// [`DramError`], if the specification is invalid.
     ///
     /// # Panics
     /// If the clock of DRAM is no multiple of the controller's, or DRAM alone takes longer for a read.
@@ -79,7 +81,7 @@ impl Dram {
         self.counts
     }
 
-    /// Bytes that it holds.
+    /// Its capacity in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.model.specification().geometry.bytes().0
     }
@@ -103,7 +105,7 @@ impl Dram {
         self.writes.retain(|write| done.remove(&write.0).is_none());
     }
 
-    /// Tells whether another burst of reads may be asked for.
+    /// Returns whether another burst of reads may be requested.
     pub(crate) fn takes_reads(&self) -> bool {
         self.reads.len() < self.model.specification().queues.read as usize
     }

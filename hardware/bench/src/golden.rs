@@ -60,7 +60,7 @@ impl GoldenMemory {
         self.0.borrow().reads.len()
     }
 
-    /// The path whose reading began with so many reads before it: its last bucket is the leaf's.
+    /// The path whose reading began after that many reads: its last bucket is the leaf's.
     ///
     /// # Panics
     /// If no path was read.
@@ -217,7 +217,7 @@ impl State {
         bytes
     }
 
-    /// Blocks as they stand in a body, and behind them their tags, each within a beat.
+    /// Blocks as in a body, followed by their tags, each within a beat.
     fn body<'a>(&self, blocks: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         let shape = self.configuration;
         let tag_bytes = shape.tag_bits() as usize / 8;
@@ -258,7 +258,7 @@ impl Store for GoldenMemory {
     }
 }
 
-/// A tree of the core, driven as the controller is, with positions of its own.
+/// A tree of the core, driven as the controller is, with its own positions.
 pub struct Golden {
     configuration: Configuration,
     memory: GoldenMemory,
@@ -283,7 +283,7 @@ impl Golden {
         Golden { configuration, memory, tree, positions: HashMap::new(), random, session: Session::default() }
     }
 
-    /// Does an operation, and all that is owed after it.
+    /// Does an operation, and all work pending after it.
     ///
     /// # Panics
     /// If the core fails: its memory never does.
@@ -355,7 +355,7 @@ impl Golden {
     fn finish_pending_steps(&mut self) {
         while self.tree.pending_steps() > 0 {
             let (before, emergencies) = (self.memory.reads(), self.tree.emergencies());
-            finish_now(self.tree.step()).expect("the core does all that it owes");
+            finish_now(self.tree.step()).expect("the core completes its pending work");
             if self.configuration.scheme == Scheme::Path && self.tree.emergencies() > emergencies {
                 self.session.drawn.push(self.memory.path_of(before));
             }

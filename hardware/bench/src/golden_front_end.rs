@@ -74,7 +74,7 @@ impl GoldenFrontEnd {
         self.pending.push_back((block, data));
     }
 
-    /// Does the next path of the first request that is pending, and all that is owed after it. Returns whether there was one.
+    /// Does the next path of the first pending request, and all work pending after it. Returns whether there was one.
     ///
     /// # Panics
     /// If the core fails: its memory never does.
@@ -113,7 +113,7 @@ impl GoldenFrontEnd {
         true
     }
 
-    /// Reads a path for no block, and does all that is owed after it.
+    /// Reads a dummy path, and does all work pending after it.
     ///
     /// # Panics
     /// As [`run_slot`](Self::run_slot).
@@ -149,7 +149,7 @@ impl GoldenFrontEnd {
 
     fn finish_pending_steps(&self) {
         while self.oram.tree().pending_steps() > 0 {
-            finish_now(self.oram.tree().step()).expect("the core does all that it owes");
+            finish_now(self.oram.tree().step()).expect("the core completes its pending work");
         }
     }
 }

@@ -1,8 +1,10 @@
-//! A bench for the ORAM controller in `hardware/`: its RTL, simulated cycle by cycle, beside the schemes of `ameles-core`.
+//! A bench for the ORAM controller in `hardware/`: its RTL, simulated cycle by cycle, compared with the schemes of
+//! `ameles-core`.
 //!
-//! [`Golden`] runs a scheme of the core over memory that is laid out and encrypted as the controller's is, and says what the
-//! controller must show: which addresses, in which order, with which ciphertext, and which answers. [`Bench`] drives the
-//! RTL, which Verilator has turned into a library ([`Rtl`]), with memory behind its bus ([`Memory`]).
+//! [`Golden`] runs a scheme of the core over memory that is laid out and encrypted as the controller's is, and
+//! predicts what the controller must show: which addresses, in which order, with which ciphertext, and which answers.
+//! [`Bench`] drives the RTL, which Verilator has turned into a library ([`Rtl`]), with memory behind its bus
+//! ([`Memory`]).
 
 mod bench;
 mod configuration;

@@ -1,5 +1,5 @@
-//! Libraries of simulated RTL: Verilator translates a configuration to C++, the C++ compiler makes a library of it. What was
-//! built stays, under a name that tells sources and configuration.
+//! Libraries of simulated RTL: Verilator translates a configuration to C++, the C++ compiler builds a library from
+//! it. Builds are cached under a name derived from sources and configuration.
 
 use crate::configuration::Configuration;
 use crate::mutant::Mutant;
@@ -61,7 +61,7 @@ const FAULTS: (&str, &str) = (
 /// The headers that every model includes.
 const HEADERS: &str = "#include \"verilated.h\"\n#include <cstring>\n";
 
-/// Tells Verilator how a library for a short run is made, beside the bench.
+/// Configures Verilator to build a library for a short run with the bench.
 const SHORT_RUNS: &str = "short_runs.vlt";
 
 /// The place of tools, sources and libraries.
@@ -71,12 +71,12 @@ pub struct DesignBuilder {
     output_folder: PathBuf,
     /// Libraries are for long runs: the C++ compiler takes its time, and they are faster.
     pub for_long_runs: bool,
-    /// Libraries show the inside of a backend ([`BackendSample`](crate::BackendSample)), which makes them slower.
+    /// Libraries expose the inside of a backend ([`BackendSample`](crate::BackendSample)), which slows them down.
     pub samples_backend: bool,
 }
 
 impl DesignBuilder {
-    /// The workshop of this checkout. The variable `AMELES_VERILATOR` names the root of Verilator.
+    /// The builder of this checkout. The variable `AMELES_VERILATOR` names the root of Verilator.
     ///
     /// # Errors
     /// [`LibraryError::NoVerilator`].
@@ -126,11 +126,11 @@ impl DesignBuilder {
         fs::create_dir_all(&self.output_folder).map_err(file(&self.output_folder))?;
         let folder = self.output_folder.join(&name);
         let (library, busy) = (folder.with_extension("so"), folder.with_extension("lock"));
-        // Another test that wants the same waits for it.
+        // Another test that needs the same waits for it.
         let lock = File::create(&busy).map_err(file(&busy))?;
         lock.lock().map_err(file(&busy))?;
         if !library.exists() {
-            // What is there is of a build that was stopped.
+            // Existing files are of an interrupted build.
             if folder.exists() {
                 fs::remove_dir_all(&folder).map_err(file(&folder))?;
             }
@@ -152,7 +152,7 @@ impl DesignBuilder {
         let sources = self.sources()?;
         write_sources(&sources, &folder)?;
         let mut verilator = self.verilator(configuration, &sources, &folder);
-        // What is refused need not fit in width to what stands in for it.
+        // A rejected value need not fit in width to its replacement.
         let output = verilator.args(["--lint-only", "-Wno-WIDTH"]).output().map_err(file)?;
         fs::remove_dir_all(&folder).map_err(file)?;
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -264,7 +264,8 @@ impl DesignBuilder {
         Ok(headers)
     }
 
-    /// A file that all libraries share, made under another name where it is not there yet: others may make it too.
+    /// A file that all libraries share, written under another name and renamed where it does not exist yet: others
+    /// may write it too.
     fn build_once(
         &self,
         file: PathBuf,
@@ -295,7 +296,7 @@ impl DesignBuilder {
     }
 }
 
-/// Sources in which each mutant's expression is there beside the right one, and a run chooses.
+/// Sources that contain each mutant's expression and the right one; a run chooses.
 fn with_all_mutants(mut sources: Vec<(String, String)>) -> Result<Vec<(String, String)>, LibraryError> {
     for mutant in Mutant::ALL.concat() {
         let changed = sources.iter_mut().find(|(name, _)| name == mutant.file);
@@ -310,8 +311,8 @@ fn with_all_mutants(mut sources: Vec<(String, String)>) -> Result<Vec<(String, S
     Ok(sources)
 }
 
-/// Two sources for the C++ compiler, which then reads Verilator's headers only twice: AES, which is most of the work and is
-/// optimised whatever the rest is, and the rest, of which what runs only when a model is made is not.
+/// Two sources for the C++ compiler, which then reads Verilator's headers only twice: AES, which is most of the work
+/// and is always optimised, and the rest, of which the code that runs only when a model is created is not.
 fn split_for_compiler(generated: &[String]) -> [String; 2] {
     let (slow, fast): (Vec<_>, Vec<_>) = generated.iter().partition(|name| name.ends_with("Slow.cpp"));
     let (aes, rest): (Vec<_>, Vec<_>) = fast.into_iter().partition(|name| name.contains("ameles_aes_"));
@@ -322,7 +323,7 @@ fn split_for_compiler(generated: &[String]) -> [String; 2] {
     [aes, format!("#include \"ameles_bench.cpp\"\n{rest}#pragma GCC optimize(\"O0\")\n{slow}")]
 }
 
-/// Writes sources into a folder, which is made.
+/// Creates a folder and writes sources into it.
 fn write_sources(sources: &[(String, String)], folder: &Path) -> Result<(), LibraryError> {
     let file = |source| LibraryError::File { path: folder.to_path_buf(), source };
     fs::create_dir_all(folder).map_err(file)?;
@@ -334,7 +335,7 @@ fn unique() -> String {
     format!("{}-{:?}", std::process::id(), std::thread::current().id())
 }
 
-/// Runs a tool; what it printed tells why it failed.
+/// Runs a tool; on failure its output is in the error.
 fn run_tool(tool: &'static str, command: &mut Command) -> Result<(), LibraryError> {
     let output = command.output().map_err(|error| LibraryError::Tool { tool, output: error.to_string() })?;
     if output.status.success() {

@@ -25,10 +25,10 @@ impl Mutant {
         &Mutant::LEAKING,
     ];
 
-    /// The number by which a run chooses it: its place among all, counted from 1.
+    /// The number by which a run chooses it: its index among all, counted from 1.
     ///
     /// # Panics
-    /// If it is none of [`Mutant::ALL`].
+    /// If it is not in [`Mutant::ALL`].
     pub fn number(&self) -> u32 {
         let place = Mutant::ALL.concat().iter().position(|mutant| mutant == self);
         place.expect("it is one of all") as u32 + 1
@@ -92,7 +92,7 @@ impl Mutant {
         },
     ];
 
-    /// Faults of the front end: those that a comparison with the core must find.
+    /// Faults of the front end: those that a comparison with the core must detect.
     pub const FRONT_END: [Mutant; 3] = [
         Mutant {
             fault: "a leaf that is not redrawn",
@@ -114,7 +114,7 @@ impl Mutant {
         },
     ];
 
-    /// A controller that goes on whatever the tags are.
+    /// A controller that continues whatever the tags are.
     pub const UNCHECKED_TAGS: Mutant = Mutant {
         fault: "tags that are not compared",
         file: "ameles_pmmac.sv",

@@ -26,10 +26,11 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
     short::names()
 }
 
-/// The accesses of a real program in a memory of so many lines, whose pages lie anywhere; at most `max` of them.
+/// The accesses of a real program in a memory of that many lines, whose pages are placed at random; at most `max` of
+/// them.
 ///
-/// A miss of the last-level cache is a read, and a dirty line that has to leave for it is written after. The warm-up of the trace fills
-/// the cache and counts as nothing else. `None` if no program has that name.
+/// A miss of the last-level cache is a read, and a dirty line that is evicted for it is written after. The warm-up of
+/// the trace fills the cache and does not count otherwise. `None` if no program has that name.
 pub fn program_accesses(
     name: &str,
     lines: u64,
@@ -59,7 +60,7 @@ pub fn program_accesses(
     }))
 }
 
-/// A block after the other: the best locality that there is.
+/// Consecutive blocks: the best possible locality.
 pub fn scan(max: usize) -> Vec<ProgramAccess> {
     (0..max as u64).map(|nth| ProgramAccess { block: BlockId(nth), writes: false }).collect()
 }
@@ -71,9 +72,9 @@ pub fn rand(lines: u32, max: usize) -> Vec<ProgramAccess> {
     (0..max).map(|_| ProgramAccess { block: block(), writes: false }).collect()
 }
 
-/// A session of the controller with its front end that makes these accesses, with the answers of a memory that works.
+/// A session of the controller with its front end that makes these accesses, with the answers of correct memory.
 ///
-/// It says nothing of the bus: [`Bench::drive`](crate::Bench::drive) is for it.
+/// It does not predict the bus: [`Bench::drive`](crate::Bench::drive) does not need that.
 pub fn session_of(configuration: &Configuration, accesses: &[ProgramAccess]) -> Session {
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let mut memory: HashMap<BlockId, Vec<u8>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! A look at a cycle of a controller: its ports, and the inside of a backend.
+//! A sample of a cycle of a controller: its ports, and the inside of a backend.
 
 use crate::rtl::{Inputs, Outputs};
 use std::io;
@@ -20,9 +20,9 @@ pub struct BackendSample {
     pub level: u32,
     /// The state of the stash, as a place in [`enumeration_names`].
     pub state: usize,
-    /// A header is decrypted and taken.
+    /// A header is decrypted and accepted.
     pub header: bool,
-    /// A beat of a body is taken.
+    /// A beat of a body is accepted.
     pub body: bool,
     /// It is one of the block of interest (RAW ORAM).
     pub interest: bool,
@@ -37,7 +37,7 @@ pub struct BackendSample {
 }
 
 impl BackendSample {
-    /// The inside in a moment of a library that watches.
+    /// The inside in a cycle, from a library that exposes it.
     pub fn of(sample: &PortSample) -> Self {
         let mut word = sample.outputs.watch;
         let mut field = |bits: u32| {

@@ -1,8 +1,8 @@
-//! The bound of the stash: how many blocks wait but for a probability of 2^-80, by the tail tools of the core.
+//! The bound of the stash: how many blocks wait except with a probability of 2^-80, by the tail tools of the core.
 //!
-//! A full tree of fewer leaves, as full as the configuration's, is read in its worst order, a scan. The tail of what waits is counted,
-//! and continued as a straight line in its logarithm, which lies above what longer runs count further out. The law of a stash
-//! hardly depends on the height of the tree (docs/how-it-works/stash.md).
+//! A full tree of fewer leaves, as full as the configuration's, is read in its worst order, a scan. The tail of the
+//! waiting blocks is counted, and continued as a straight line in its logarithm, which is above what longer runs
+//! count further out. The law of a stash hardly depends on the height of the tree (docs/how-it-works/stash.md).
 
 use crate::configuration::{Configuration, Scheme};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
@@ -30,7 +30,8 @@ const fn min_samples(scheme: Scheme) -> u64 {
 /// The leaves of the trees that are simulated, as a power of two.
 const LEAF_LEVEL: u32 = 8;
 
-/// The most requests that go ahead of the work before them: where waiting blocks and these come to C, a request waits, which shows.
+/// The maximum of requests ahead of the work before them: where waiting blocks and these reach C, a request waits,
+/// which shows.
 const REQUESTS_AHEAD: u32 = 7;
 
 /// The probability that the bound leaves, as a power of two.
@@ -41,12 +42,12 @@ const LOG2_PROBABILITY: f64 = -80.0;
 pub struct StashBound {
     /// Blocks beyond which more wait with a probability below 2^-80.
     pub blocks: u32,
-    /// Bits by which each further block makes it less likely.
+    /// Bits by which each further block reduces the probability.
     pub slope: f64,
 }
 
 impl StashBound {
-    /// The bound of a configuration whose tree holds so many blocks for each leaf.
+    /// The bound of a configuration whose tree holds that many blocks for each leaf.
     ///
     /// A fuller tree has a higher bound. `None` if so few wait that no tail was counted, or if it does not fall.
     ///
@@ -118,7 +119,7 @@ mod tests {
         for (name, configuration) in Configuration::SHIPPED {
             let load = blocks_a_leaf(configuration.scheme);
             assert!(configuration.tree_blocks() <= u64::from(load) << configuration.leaf_level, "{name}");
-            // Leaves and bytes of a block apart, which the tool does not look at, many are the same.
+            // Many differ only in leaves and bytes of a block, which the tool ignores.
             let shape = Configuration {
                 leaf_level: 20,
                 block_bytes: 64,
@@ -137,7 +138,7 @@ mod tests {
                 "{name}: {bound:?} against {}",
                 configuration.stash_blocks
             );
-            assert!(!bound.is_below(configuration.stash_blocks / 2), "{name}: half of C is told from enough");
+            assert!(!bound.is_below(configuration.stash_blocks / 2), "{name}: half of C is found too small");
         }
         assert_eq!(bounds.len(), 2);
     }

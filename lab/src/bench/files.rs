@@ -1,13 +1,13 @@
-//! The bytes and requests of a vault over a folder, beside the same blocks as plain files.
+//! Counts the bytes and requests of a vault over a folder, compared with the same blocks as plain files.
 //!
-//! Every block is written once; then accesses, half of them reads, blocks uniform, until bytes per access no longer
-//! drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of shipped
-//! checkpoints, and ends when nothing is owed. Files are synced, and so is the trusted disk.
+//! Every block is written once. Then uniform accesses follow, half of them reads, until the bytes per access no
+//! longer drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of
+//! shipped checkpoints. It ends when no eviction is pending. Files are synced, and so is the trusted disk.
 
 use super::reference_figures;
 use super::report::{Bound, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{DiskUsage, UniformLoad, VaultFolder, VaultOptions, fill};
+use super::service::{BenchVault, DiskUsage, UniformLoad, VaultOptions, fill};
 use super::{BenchError, Progress};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, Meter, MeterReader, Objects, OpenOptions, Usage};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub struct FilesOptions {
     /// The vault.
     pub vault: VaultOptions,
-    /// Accesses of one call; each call is made when the one before is answered.
+    /// Accesses of one call. Each call is made when the one before is answered.
     pub accesses_per_call: usize,
     /// A window differs from the one before by less than this share: steady.
     pub max_drift: f64,
@@ -34,10 +34,10 @@ pub struct FilesOptions {
     pub goal_store_bytes: Option<f64>,
     /// The bound on the requests for each access.
     pub goal_requests: Option<f64>,
-    /// The bound on what stash and tree top take of memory, as a share of the payload; that of what is trusted if nothing
-    /// is said.
+    /// The bound on the memory of the stash and the tree top, as a share of the payload. The default is the trusted
+    /// share.
     pub goal_memory: Option<f64>,
-    /// Figures as the book has them.
+    /// The reference figures of the documentation.
     pub reference: &'static [(&'static str, f64)],
 }
 
@@ -84,7 +84,7 @@ pub fn run(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, Be
     runtime.map_err(BenchError::failed)?.block_on(measure(options, progress))
 }
 
-/// A store in a folder of its own, with fsync on.
+/// Opens a store in its own folder, with fsync on.
 async fn open_folder(path: &Path) -> Result<Objects, BenchError> {
     let location =
         path.to_str().ok_or_else(|| BenchError::Options("the folder's name is not text".into()))?;
@@ -93,21 +93,24 @@ async fn open_folder(path: &Path) -> Result<Objects, BenchError> {
 }
 
 async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let home = VaultFolder::new(&options.vault)?;
-    let store = open_folder(&home.path().join("untrusted")).await?;
-    let store = Meter::new(store.with_layout(home.parameters().layout()));
+    let bench_vault = BenchVault::new(&options.vault)?;
+    let store = open_folder(&bench_vault.folder.path().join("untrusted")).await?;
+    let store = Meter::new(store.with_layout(bench_vault.folder.parameters().layout()));
     let meter = store.reader();
-    let vault = home.create(store).await?;
+    let vault = bench_vault.folder.create_and_open(store).await?;
     fill(&vault, options.vault.filled, progress).await?;
-    let plain = PlainFiles::fill(open_folder(&home.path().join("plain")).await?, options, progress).await?;
+    let plain =
+        PlainFiles::fill(open_folder(&bench_vault.folder.path().join("plain")).await?, options, progress)
+            .await?;
 
-    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
-    let accesses = round.max(options.min_window).next_multiple_of(home.parameters().recovery_point());
+    let round = u64::from(bench_vault.ring.eviction_rate) << bench_vault.ring.leaf_level.0;
+    let accesses =
+        round.max(options.min_window).next_multiple_of(bench_vault.folder.parameters().recovery_point());
     let mut load = UniformLoad::new(1, options.vault.filled, vault.block_bytes());
     let mut windows: Vec<Window> = Vec::new();
     while windows.len() < options.max_windows {
         let what = format!("accesses of window {}, of at most {}", windows.len() + 1, options.max_windows);
-        let before = (meter.usage(), home.disk_usage(), vault.status().accesses);
+        let before = (meter.usage(), bench_vault.folder.disk_usage(), vault.status().accesses);
         let start = Instant::now();
         for done in (0..accesses).step_by(options.accesses_per_call) {
             if done.is_multiple_of(64) {
@@ -120,7 +123,7 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
         windows.push(Window {
             accesses: vault.status().accesses - before.2,
             store: meter.usage().since(&before.0),
-            disk: home.disk_usage().since(&before.1),
+            disk: bench_vault.folder.disk_usage().since(&before.1),
             seconds: start.elapsed().as_secs_f64(),
             plain_seconds: plain.time(&mut load, accesses.min(512)).await?,
         });
@@ -130,18 +133,18 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     }
 
     let status = vault.status();
-    let trusted = home.trusted(&status);
+    let trusted = bench_vault.trusted(&status);
     let VaultOptions { capacity, block_bytes, filled, trusted_blocks, .. } = options.vault;
     let mut report = Report::new(format!(
         "files: a vault of {capacity} blocks of {}, fsync on",
         bytes(block_bytes.into())
     ));
-    home.describe(&mut report);
+    bench_vault.describe(&mut report);
     report.set(
         "load",
         format!("{} at a time, half of them reads, uniform over {filled} blocks", options.accesses_per_call),
     );
-    report.set("window", format!("{accesses} accesses, until nothing is owed and nothing moves"));
+    report.set("window", format!("{accesses} accesses, until no evictions are pending and nothing moves"));
     let drift = drift(&windows, options).unwrap_or(f64::NAN);
     let count = windows.len();
     report
@@ -160,14 +163,14 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     Ok(report)
 }
 
-/// Waits until nothing is owed and nothing moves.
+/// Waits until no eviction is pending and nothing moves.
 async fn settle(vault: &Vault, meter: &MeterReader) {
     let mut idle_polls = 0;
     let mut last = meter.usage();
     while idle_polls < 5 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let now = meter.usage();
-        idle_polls = if now == last && vault.status().evictions_owed == 0 { idle_polls + 1 } else { 0 };
+        idle_polls = if now == last && vault.status().evictions_pending == 0 { idle_polls + 1 } else { 0 };
         last = now;
     }
 }
@@ -222,7 +225,7 @@ fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOption
     report.row("syncs of the trusted disk", "syncs/access", per_access(last.disk.syncs), None, trusted);
     report.row("plain files: bytes moved", "bytes/logical byte", Sample::once(1.0), None, None);
     report.row("plain files: requests", "requests/access", Sample::once(1.0), None, None);
-    let of = |value: fn(&Window) -> f64| Sample::of(&windows.iter().map(value).collect::<Vec<_>>());
+    let of = |value: fn(&Window) -> f64| Sample::of(windows.iter().map(value));
     let rate = |window: &Window| window.accesses as f64 / window.seconds;
     report.row("vault", "accesses/s", of(rate), None, trusted);
     report.row("plain files", "accesses/s", of(|window| 1.0 / window.plain_seconds), None, None);

@@ -1,12 +1,12 @@
-//! A vault behind a link, beside plain objects behind the same: the throughput of many clients together, and the
-//! latency of a lone one.
+//! Measures a vault behind a link, compared with plain objects behind the same link: the throughput of many clients
+//! together, and the latency of a single one.
 //!
-//! The store beneath is memory, so that the link is what is slow; the trusted disk is a real one, and synced. Every
-//! block is written, and a round of evictions passed, before the link is put in.
+//! The store is in memory, so that the link is the slow part. The trusted disk is real and synced. Every block is
+//! written and a round of evictions is done before the link is inserted.
 
 use super::report::{Bound, Report, bytes};
 use super::sample::Sample;
-use super::service::{UniformLoad, VaultFolder, VaultOptions, fill};
+use super::service::{BenchVault, UniformLoad, VaultOptions, warm_up};
 use super::{BenchError, Progress};
 use ameles_store::{BitsPerSecond, Blobs, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::Vault;
@@ -57,7 +57,7 @@ impl LinkOptions {
     }
 }
 
-/// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
+/// The divisor of the link for the goal of throughput: a logical byte costs this many bytes on the link.
 const LINK_SHARE: f64 = 16.0;
 
 /// Runs the bench. Not to be called from within an asynchronous runtime.
@@ -85,13 +85,19 @@ struct Measured {
 }
 
 async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let home = VaultFolder::new(&options.vault)?;
-    let memory = VersionedMemory::new(home.parameters().layout());
+    let bench_vault = BenchVault::new(&options.vault)?;
+    let memory = VersionedMemory::new(bench_vault.folder.parameters().layout());
     let filled = options.vault.filled;
     let mut load = UniformLoad::new(1, filled, options.vault.block_bytes as usize);
-    warm_up(home.create(memory.clone()).await?, &home, &mut load, filled, progress).await?;
+    warm_up(
+        bench_vault.folder.create_and_open(memory.clone()).await?,
+        &bench_vault.ring,
+        &mut load,
+        progress,
+    )
+    .await?;
 
-    let vault = home.open(Link::new(memory, options.speed).precise()).await?;
+    let vault = bench_vault.folder.open(Link::new(memory, options.speed).precise()).await?;
     let plain = PlainObject::new(options).await?;
     let mut measured = Measured::default();
     for repetition in 0..options.repetitions {
@@ -108,33 +114,15 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
             plain.read().await?;
             measured.plain_read.push(milliseconds(start.elapsed()));
         }
-        measured.sync.push(sync_time(home.path())?);
+        measured.sync.push(sync_time(bench_vault.folder.path())?);
     }
-    let report = report(options, &home, &vault, &measured);
+    let report = report(options, &bench_vault, &vault, &measured);
     vault.close().await.map_err(BenchError::failed)?;
     Ok(report)
 }
 
-/// Fills the vault and lets every path be evicted once, with no link before the store.
-async fn warm_up(
-    vault: Vault,
-    home: &VaultFolder,
-    load: &mut UniformLoad,
-    filled: u64,
-    progress: &dyn Progress,
-) -> Result<(), BenchError> {
-    fill(&vault, filled, progress).await?;
-    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
-    let batch = vault.max_batch();
-    for done in (0..round).step_by(batch) {
-        progress.on_step("warming up", done, round);
-        vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
-    }
-    vault.close().await.map_err(BenchError::failed)?;
-    Ok(())
-}
-
-/// Megabits of blocks that the clients read and write in a second; ends when no eviction is owed.
+/// Megabits per second of the blocks that the clients read and write. The measurement ends when no eviction is
+/// pending.
 async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> Result<f64, BenchError> {
     let start = Instant::now();
     let client = |client: u64| async move {
@@ -148,7 +136,7 @@ async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> 
         Ok::<u64, BenchError>(accesses)
     };
     let accesses: u64 = try_join_all((0..options.clients as u64).map(client)).await?.iter().sum();
-    while vault.status().evictions_owed > 0 {
+    while vault.status().evictions_pending > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(megabits(accesses, options, start.elapsed()))
@@ -162,7 +150,7 @@ fn milliseconds(time: Duration) -> f64 {
     1000.0 * time.as_secs_f64()
 }
 
-/// An object of a block's length behind a link of its own, as fast as the vault's.
+/// An object with the length of a block behind its own link, as fast as the vault's.
 struct PlainObject {
     link: Link<VersionedMemory>,
     block: Vec<u8>,
@@ -216,7 +204,7 @@ fn sync_time(folder: &Path) -> Result<f64, BenchError> {
     Ok(Sample::of(&times).median)
 }
 
-fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &Measured) -> Report {
+fn report(options: &LinkOptions, bench_vault: &BenchVault, vault: &Vault, measured: &Measured) -> Report {
     let LinkSpeed { round_trip, up, down } = options.speed;
     let mut report = Report::new(format!(
         "link: a vault of {} blocks of {} behind {:.1} ms, {} Mbit/s up and {} down",
@@ -226,14 +214,14 @@ fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &M
         up.0 / 1_000_000,
         down.0 / 1_000_000
     ));
-    home.describe(&mut report);
+    bench_vault.describe(&mut report);
     report.set(
         "load",
         format!("half of the clients' accesses are reads, uniform over {} blocks", options.vault.filled),
     );
     let status = vault.status();
     report.set("emergency evictions", status.emergencies);
-    let trusted = Some(home.trusted(&status));
+    let trusted = Some(bench_vault.trusted(&status));
     let clients = options.clients;
     let of = |values: &[f64]| Sample::of(values);
     let sixteenth = down.0.min(up.0) as f64 / 1e6 / LINK_SHARE;

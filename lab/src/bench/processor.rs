@@ -73,7 +73,7 @@ pub fn run(options: &ProcessorOptions, progress: &dyn Progress) -> Result<Report
     Ok(report)
 }
 
-/// Reads and writes random paths in turn, with no ORAM above. Returns paths a second.
+/// Reads and writes random paths alternately, without an ORAM. Returns paths per second.
 fn memory_alone(configuration: &Configuration, paths: u64) -> Result<f64, BenchError> {
     let top = configuration.oram.top_levels as usize;
     let levels = configuration.oram.levels as usize;

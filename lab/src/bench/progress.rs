@@ -1,14 +1,14 @@
 //! The progress of a bench.
 
-/// A listener that is told how far a bench is. Calls are rare: they take no time from the measurement.
+/// Receives the progress of a bench. Calls are rare: they take no time from the measurement.
 pub trait Progress {
     /// `done` of `all` steps of `what` are done.
     fn on_step(&self, what: &str, done: u64, all: u64);
 
-    /// Tells that one figure of many is found: a line that is worth reading before the report is there.
+    /// Receives one figure, or one table, before the report is complete.
     fn on_figure(&self, figure: &str);
 
-    /// Tells what there is of a report that is not whole, for whoever ends the run now; it takes the place of what was told before.
+    /// Receives the text of an incomplete report, for a user who interrupts the run. It replaces the text before it.
     fn on_partial_report(&self, _text: &str) {}
 }
 

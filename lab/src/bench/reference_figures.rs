@@ -1,16 +1,16 @@
-//! The counts that the book's page of figures has of these benches. A run that is a twentieth above one of them has missed
-//! it. They do not depend on the machine: a change that moves one is a change of the vault, and changes the page too.
+//! The reference counts of these benches, from docs/reference/figures.md. A run that is a twentieth above one of them
+//! fails. They do not depend on the machine: a change that moves one is a change of the vault, and changes the page too.
 
 /// A line of the table of sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceFigure {
     /// Its name in the table that the bench prints.
     pub figure: &'static str,
-    /// Its name in the book.
+    /// Its name in the documentation.
     pub in_docs: &'static str,
-    /// The figures of 2^12, 2^14 and 2^17 blocks, in the book's unit.
+    /// The figures of 2^12, 2^14 and 2^17 blocks, in the documentation's unit.
     pub expected: [f64; 3],
-    /// The bench's units in one of the book's.
+    /// The bench's units in one of the documentation's.
     pub unit: f64,
 }
 

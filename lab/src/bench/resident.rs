@@ -1,4 +1,4 @@
-//! The memory that this process occupies, as Linux tells it.
+//! The resident memory of this process, as Linux reports it.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ pub(crate) fn resident_memory() -> Option<Resident> {
     parse(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// Lets the peak begin anew, where the system allows it.
+/// Resets the peak, if the system allows it.
 pub(crate) fn reset_peak() {
     // Refused in some containers: the peak then counts from the beginning of the process, which is never less.
     let _ = fs::write("/proc/self/clear_refs", "5");

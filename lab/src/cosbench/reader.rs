@@ -29,7 +29,7 @@ pub(super) struct Reader<'a, 'i> {
     document: &'a Document<'i>,
 }
 
-/// The configurations, stores and services that stand around an element.
+/// The configurations, stores and services inherited from the enclosing elements.
 #[derive(Default)]
 pub(super) struct ElementContext {
     pub(super) config: Config,
@@ -72,7 +72,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         })
     }
 
-    /// Checks the names of the elements in `node`, and reads those that may stand in any.
+    /// Checks the names of the elements in `node`, and reads those that are allowed in any element.
     pub(super) fn context(
         &self,
         node: Node<'a, 'i>,

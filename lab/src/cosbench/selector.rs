@@ -1,10 +1,10 @@
-//! Selectors: the ways in which COSBench draws a number, such as `u(1,10)`.
+//! Selectors: how COSBench draws a number, such as `u(1,10)`.
 
 use rand_core::RngCore;
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
-/// A way to draw whole numbers.
+/// A rule to draw whole numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// `c(n)`: always n.
@@ -14,7 +14,7 @@ pub enum Selector {
     /// `r(a,b)`, or `a-b`: each from a to b once, in order, and then again from the beginning. The workers share it
     /// out.
     Range(u64, u64),
-    /// `s(a,b)`: the same, whatever the worker.
+    /// `s(a,b)`: the same for every worker.
     Sequence(u64, u64),
     /// `h(a|b|weight,…)`: a bar is drawn by its weight, and a number in it uniformly.
     Histogram(Vec<Bar>),
@@ -60,7 +60,7 @@ pub enum SelectorError {
     Unit(String),
 }
 
-/// The greatest number of an open bar, which names no end.
+/// The maximum of an open bar, which has no stated upper end.
 const OPEN_BAR_MAX: u64 = i32::MAX as u64;
 
 impl FromStr for Selector {
@@ -136,8 +136,8 @@ impl FromStr for SizeSelector {
 }
 
 impl Selector {
-    /// The selector of one of several workers, counted from 0, where each is to have numbers of its own; none if there
-    /// are fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
+    /// The selector of one of several workers, counted from 0, where each has its own numbers; `None` if there are
+    /// fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
     pub fn share(&self, worker: u64, workers: u64) -> Option<Selector> {
         let part = |min: u64, max: u64| {
             let count = (max - min).saturating_add(1);

@@ -85,7 +85,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(Work { name: name.to_owned(), workers, division, limit, storage, auth, operations })
     }
 
-    /// Checks the numbers that change nothing of what is asked of the store.
+    /// Checks the numbers that do not affect the requests to the store.
     fn check_numbers(&self, node: Node<'a, 'i>) -> Result<(), CosbenchError> {
         self.number(node, "interval", 5, 1, MAX_NUMBER)?;
         self.number(node, "rampup", 0, 0, MAX_NUMBER)?;
@@ -186,7 +186,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// The fault of an attribute whose value is not one of those that there are.
+    /// The fault of an attribute whose value is not one of the valid ones.
     fn choice_error(&self, node: Node<'a, 'i>, name: &'static str, known: &[&str]) -> CosbenchError {
         let attribute = node.attribute_node(name);
         let value = attribute.map_or("", |attribute| attribute.value()).to_owned();
@@ -195,7 +195,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// The division and the end of a work that is a single operation, whatever the file says of them, as in COSBench.
+/// The division and the end of a work that is a single operation; what the file states for them is ignored, as in
+/// COSBench.
 fn implied_limits(kind: OperationKind, workers: u64) -> (Division, Limit) {
     let division = match kind {
         OperationKind::Init | OperationKind::Dispose => Division::Container,

@@ -48,7 +48,7 @@ impl Configuration {
         paper::slowdown(self.paging_configuration())
     }
 
-    /// The configuration of `ameles page bench` that is the same but for the number of harts.
+    /// The configuration of `ameles page bench` with the same scheme and K.
     pub(super) fn paging_configuration(self) -> paging::Configuration {
         paging::Configuration::new(self.scheme, self.k)
     }

@@ -1,7 +1,7 @@
 //! The figures for programs: a line for each program in each configuration, and one for each geometric mean.
 
 use super::figures::{Figures, PagingBaseline};
-use std::fmt::Display;
+use crate::paging::csv::option;
 use std::io::{self, Write};
 
 const HEADER: &str = "cipher,resident_pages,untrusted_mib,program,scheme,k,harts,faults,slowdown,slowdown_of_all_work,\
@@ -62,8 +62,4 @@ pub(super) fn write<'a>(
         }
     }
     into.flush()
-}
-
-fn option(value: Option<impl Display>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
 }

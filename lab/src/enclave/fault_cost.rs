@@ -3,8 +3,8 @@
 use ameles_pager::scheme::Scheme;
 use std::ops::Add;
 
-/// The cost of the counted faults together, those of all runs of a program added up. Instructions, but for `faults` and
-/// `nanos`.
+/// The sum of the costs of the counted faults, over all runs of a program. All fields but `faults` and `nanos` are
+/// instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCost {
     /// The number of faults.
@@ -15,7 +15,7 @@ pub struct FaultCost {
     pub in_faults: u64,
     /// The part of that between the faults: refreshes ahead, unloading.
     pub off_line: u64,
-    /// The part of that which another hart would have done while the program went on.
+    /// The part of it that another hart would have done while the program ran.
     pub hidden: u64,
     /// System calls of the program.
     pub system_calls: u64,
@@ -34,8 +34,8 @@ pub struct FaultCost {
 }
 
 impl FaultCost {
-    /// The instructions that follow one after the other: what another hart does at the same time counts once, and off-line
-    /// work only as far as the program comes to the next fault before it is done.
+    /// The instructions of the critical path. Work that harts do at the same time counts once. Off-line work counts
+    /// only as far as it delays the program's next fault.
     ///
     /// This is the paper's computation for its Eager and Parallel forms (section 5), by counts instead of times.
     pub fn critical_path(&self, scheme: Scheme) -> u64 {
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(counted.critical_path(Scheme::Parallel), 600);
         let alone = FaultCost { shared: 0, longest: 0, ..counted };
         assert_eq!(alone.critical_path(Scheme::Eager), 950);
-        // Path ORAM's off-line work is its own: the paper lets nobody do it beside.
+        // The paper hides no off-line work of Path ORAM.
         assert_eq!(alone.critical_path(Scheme::Path), 1000);
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Figure {
     pub(super) slowdown: f64,
     /// The same by all instructions, of whichever hart.
     pub(super) total_slowdown: f64,
-    /// The same by the wall clock, if that was looked at.
+    /// The same by the wall clock, if it was measured.
     pub(super) wall_clock_slowdown: Option<f64>,
     /// Milliseconds from fault to fault by the wall clock: the median over the rounds.
     pub(super) millis: Option<f64>,
@@ -58,10 +58,9 @@ pub(super) struct Line {
 impl Line {
     /// The geometric mean over the programs, if all have the figure.
     pub(super) fn mean(&self, of: impl Fn(&Figure) -> Option<f64>) -> Option<f64> {
-        let logarithms: Option<Vec<f64>> =
-            self.programs.iter().map(|figure| figure.as_ref().and_then(&of).map(f64::ln)).collect();
-        let logarithms = logarithms?;
-        Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+        let values: Option<Vec<f64>> =
+            self.programs.iter().map(|figure| figure.as_ref().and_then(&of)).collect();
+        values.map(|values| Sample::geometric_mean(&values))
     }
 
     /// The geometric mean of the slowdowns.
@@ -82,8 +81,8 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// The lines of a figure of the paper: those of the schemes that stand beside its own for comparison, and its own.
-    /// Nothing if none of its own was measured.
+    /// Returns the lines of a figure of the paper: first the schemes shown for comparison, then the figure's own.
+    /// Returns nothing if none of its own was measured.
     pub(super) fn lines_of(&self, paging_baseline: &[Scheme], own: &[Scheme]) -> Vec<&Line> {
         let of = |scheme: &Scheme| {
             let scheme = *scheme;

@@ -1,4 +1,4 @@
-//! The bench's view of whoever starts machines.
+//! The interface between the bench and the code that starts machines.
 
 use super::configuration::Configuration;
 use super::fault_cost::FaultCost;
@@ -53,9 +53,9 @@ pub enum Clock {
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub enum RunOutcome {
-    /// It came to the end of its window.
+    /// The run reached the end of its window.
     Counted(FaultCost),
-    /// It ended by itself before that.
+    /// The program ended before that.
     Ended,
     /// The program does not fit, for this reason.
     TooLarge(String),

@@ -1,9 +1,10 @@
-//! The cost of each paging scheme in the enclave, by instructions, behind `ameles enclave bench`: the paper's six programs
-//! run under every scheme for the same number of faults, and a slowdown is that against plain encrypted paging.
+//! Measures the cost of each paging scheme in the enclave, by instructions, for `ameles enclave bench`. The paper's
+//! six programs run under every scheme for the same number of faults. A slowdown is relative to plain encrypted
+//! paging.
 //!
-//! The bench does not know how a machine is started: a [`Machine`] runs a [`Task`], and returns its [`FaultCost`] cost.
-//! Instructions are the same digits in every run, so that machines may run side by side; the wall clock is looked at in
-//! runs of their own, one at a time.
+//! The bench does not know how a machine is started: a [`Machine`] runs a [`Task`] and returns its [`FaultCost`].
+//! Instruction counts are the same in every run, so machines may run in parallel. The wall clock is measured in
+//! separate runs, one at a time.
 
 mod configuration;
 mod csv;
@@ -37,11 +38,11 @@ pub struct Report {
     sweep_result: Result<(), EnclaveError>,
 }
 
-/// Measures all plans. Each table is told as soon as it is found. The slowdowns of `ameles page bench` stand beside them, if
+/// Measures all plans. Each table is reported as soon as it is complete, with the slowdowns of `ameles page bench` if
 /// there are any.
 ///
 /// # Errors
-/// A machine that cannot be started, a program that fails or has too few faults. An error in a sweep stands in the report.
+/// A machine cannot be started; a program fails or has too few faults. An error in a sweep is in the report.
 pub fn run(
     options: &Options,
     machine: &dyn Machine,
@@ -84,7 +85,7 @@ fn sweep(
 }
 
 impl Report {
-    /// The paper's Figures 2, 5 and 6 drawn anew.
+    /// Draws the paper's Figures 2, 5 and 6 from these figures.
     pub fn pictures(&self) -> Vec<Picture> {
         pictures::paper_pictures(&self.figures)
     }

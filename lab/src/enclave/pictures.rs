@@ -1,4 +1,4 @@
-//! The paper's Figures 2, 5 and 6 drawn anew.
+//! The paper's Figures 2, 5 and 6, drawn from our figures.
 
 use super::figures::{Figures, Line};
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
@@ -6,7 +6,7 @@ use crate::paging::Picture;
 use crate::paging::colours::{colour, strength};
 use ameles_pager::scheme::Scheme;
 
-/// Path ORAM, OPAM and DetWoORAM; the Eager and the Parallel form beside it.
+/// Draws Path ORAM, OPAM and DetWoORAM; then the Eager and the Parallel form next to DetWoORAM.
 pub(super) fn paper_pictures(figures: &Figures) -> Vec<Picture> {
     use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
     let all: [(&str, &str, &[Scheme], &[Scheme]); 3] = [

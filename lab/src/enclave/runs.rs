@@ -1,4 +1,4 @@
-//! The runs of a plan: those that are counted side by side, those by the wall clock one at a time.
+//! The runs of a plan: those that count instructions run in parallel, those by the wall clock one at a time.
 
 use super::error::EnclaveError;
 use super::fault_cost::FaultCost;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// The machine, and whoever listens.
+/// The machines of the bench, and its progress.
 pub(super) struct Bench<'a> {
     machine: &'a dyn Machine,
     machines: usize,
@@ -34,10 +34,10 @@ impl<'a> Bench<'a> {
         Bench { machine, machines: machines.max(1), progress, done: Count::new(0), all }
     }
 
-    /// Counts, and then looks at the wall clock.
+    /// Counts the instructions, and then measures the wall clock.
     ///
     /// # Errors
-    /// A machine that cannot be started, a program that fails or has too few faults.
+    /// A machine cannot be started; a program fails or has too few faults.
     pub(super) fn figures(&self, plan: &Plan) -> Result<Figures, EnclaveError> {
         let counted = self.count_in_parallel(&groups(plan, plan.window))?;
         let groups = groups(plan, plan.timed_window());
@@ -68,7 +68,7 @@ impl<'a> Bench<'a> {
                 let (send, next, tasks) = (send.clone(), &next, &tasks);
                 scope.spawn(move || {
                     while let Some((nth, task)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        // After an error nobody listens any more.
+                        // After an error the receiver is gone.
                         if send.send((*nth, *task, run(machine, task, Clock::Instructions))).is_err() {
                             break;
                         }
@@ -153,7 +153,7 @@ mod tests {
 
     /// A machine under which each fault takes 10 instructions, and 30 if it is not a plain one.
     struct FixedCostMachine {
-        /// The fault with which a program ends.
+        /// The last fault of a program.
         last: u64,
         /// The least memory that a program fits into, in bytes.
         min: u64,

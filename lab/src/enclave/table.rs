@@ -147,7 +147,7 @@ pub(super) fn plain_fault(figures: &Figures) -> String {
     format!("## Instructions of a plain fault\n\n{}", render(&table))
 }
 
-/// The share of handing pages over to other harts, beside the paper's of making threads; nothing without harts.
+/// The share of handing pages over to other harts, with the paper's share of making threads; nothing without harts.
 pub(super) fn hand_over(figures: &Figures) -> Option<String> {
     let mut table = markdown(&[
         "scheme",
@@ -175,7 +175,7 @@ pub(super) fn hand_over(figures: &Figures) -> Option<String> {
     Some(format!("## Shares in the critical path of a fault, over all programs\n\n{}", render(&table)))
 }
 
-/// Slowdowns by the wall clock; nothing if it was not looked at.
+/// Slowdowns by the wall clock; nothing if it was not measured.
 pub(super) fn wall_clock(figures: &Figures) -> Option<String> {
     if figures.rounds == 0 {
         return None;

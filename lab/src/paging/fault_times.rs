@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct FaultTimes {
     /// The number of faults.
     pub faults: u64,
-    /// The time from the first of them to the last, with the program's own work meanwhile.
+    /// The time from the first of them to the last, the program's own work included.
     pub elapsed: Duration,
     /// The time in the fault path.
     pub in_faults: Duration,

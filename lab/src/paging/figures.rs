@@ -26,11 +26,8 @@ impl Spread {
 
     /// The geometric means of medians, of lower and of upper quartiles.
     fn geometric_mean<'a>(of: impl Iterator<Item = &'a Spread> + Clone) -> Self {
-        let mean = |figure: fn(&Spread) -> f64| {
-            let (sum, count) =
-                of.clone().fold((0.0, 0), |(sum, count), one| (sum + figure(one).ln(), count + 1));
-            (sum / f64::from(count)).exp()
-        };
+        let mean =
+            |figure: fn(&Spread) -> f64| Sample::geometric_mean(&of.clone().map(figure).collect::<Vec<_>>());
         Spread {
             median: mean(|spread| spread.median),
             lower_quartile: mean(|spread| spread.lower_quartile),
@@ -42,7 +39,7 @@ impl Spread {
 /// The parts of the time of a fault, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Parts {
-    /// The time from fault to fault: all but the work done beside.
+    /// The time from fault to fault, without the second process.
     pub(super) all: f64,
     /// The time in ciphers, in the program's own process.
     pub(super) crypto: f64,
@@ -62,9 +59,7 @@ pub(super) struct Parts {
 
 impl Parts {
     fn of(metered: &[FaultTimes], own_micros: f64) -> Self {
-        let median = |part: &dyn Fn(&FaultTimes) -> f64| {
-            Sample::of(&metered.iter().map(part).collect::<Vec<_>>()).median
-        };
+        let median = |part: &dyn Fn(&FaultTimes) -> f64| Sample::of(metered.iter().map(part)).median;
         Parts {
             all: median(&|one| one.micros(one.elapsed)),
             crypto: median(&|one| one.micros(one.crypto)),
@@ -112,7 +107,7 @@ pub(super) struct Figures {
     pub(super) lines: Vec<Line>,
 }
 
-/// The figures that say where the time goes.
+/// The figures of the parts of a fault.
 pub(super) struct Metered {
     pub(super) rounds: Rounds,
     /// The own computation of each program between two faults.
@@ -162,7 +157,7 @@ mod tests {
     use ameles_seal::pages::PageCipher;
     use std::time::Duration;
 
-    /// A round that took so many microseconds a fault.
+    /// A round with this many microseconds per fault.
     fn duration(micros: u64) -> FaultTimes {
         FaultTimes {
             faults: 1000,

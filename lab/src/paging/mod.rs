@@ -5,7 +5,7 @@
 
 pub(crate) mod colours;
 pub(crate) mod configuration;
-mod csv;
+pub(crate) mod csv;
 mod error;
 mod fault_times;
 mod figures;
@@ -42,10 +42,10 @@ pub struct Report {
     sweep: Vec<Figures>,
 }
 
-/// Measures all plans. Each table is told as soon as it is found.
+/// Measures all plans. Each table is reported as soon as it is complete.
 ///
 /// # Errors
-/// A program that cannot be run, fails, or has too few faults.
+/// A program cannot be run, fails, or has too few faults.
 pub fn run(
     options: &Options,
     programs: &Programs,
@@ -79,7 +79,7 @@ impl Bench<'_> {
         Ok(Figures::of(plan, &rounds, metered.as_ref()))
     }
 
-    /// Measures where the time goes: rounds of their own, and the programs' own computation.
+    /// Measures the parts of a fault, in separate rounds, and the programs' own computation.
     fn metered(&self, plan: &Plan) -> Result<Metered, PagingError> {
         let own_micros: Result<Vec<f64>, PagingError> =
             PROGRAMS.iter().map(|program| whole_runs::own_micros(self, program, &plan.setting)).collect();
@@ -93,7 +93,7 @@ impl Report {
         self.figures.lines.iter().map(|line| (line.configuration, line.slowdown.median))
     }
 
-    /// The paper's Figures 2, 5 and 6 drawn anew, and the sweep if there was one.
+    /// Draws the paper's Figures 2, 5 and 6 from these figures, and the sweep if there was one.
     pub fn pictures(&self) -> impl Iterator<Item = Picture> {
         pictures::paper_pictures(&self.figures).into_iter().chain(pictures::sweep_picture(&self.sweep))
     }

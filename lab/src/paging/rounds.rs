@@ -13,7 +13,7 @@ use ameles_programs::{PROGRAMS, Program, Run};
 /// The measurements: for each program, for each configuration, one of each round.
 pub(super) type Rounds = Vec<Vec<Vec<FaultTimes>>>;
 
-/// The programs, and whoever starts them.
+/// The programs and the pager of the bench.
 pub(super) struct Bench<'a> {
     pub(super) programs: &'a Programs,
     pub(super) pager: &'a dyn Pager,
@@ -21,10 +21,10 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Takes the rounds that count.
+    /// Runs the rounds that count.
     ///
     /// # Errors
-    /// A run that cannot be started, fails, or has not so many faults.
+    /// A run cannot be started, fails, or has too few faults.
     pub(super) fn measure(&self, plan: &Plan) -> Result<Rounds, PagingError> {
         self.take_turns(plan, plan.rounds, false)
     }
@@ -54,7 +54,7 @@ impl Bench<'_> {
         Ok(measured)
     }
 
-    /// Runs all runs of a program for so many faults each.
+    /// Runs all runs of a program for the faults of the setting.
     fn program(
         &self,
         program: &Program,

@@ -3,7 +3,7 @@
 use crate::bench::Progress;
 use std::cell::Cell;
 
-/// The steps so far, for whoever listens.
+/// Counts the steps of the bench, and reports them.
 pub(super) struct StepCounter<'a> {
     progress: &'a dyn Progress,
     done: Cell<u64>,

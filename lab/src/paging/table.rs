@@ -93,7 +93,7 @@ pub(super) fn shares(figures: &Figures) -> Option<String> {
          that alone makes them slower. Crypto and copying: of sealed pages, by the program's process, in the faults and\n\
          between them. Moving pages: the kernel's calls that take a page out of the program's sight and put one in. Trap:\n\
          from the touch into the fault path and back, with what a fault waits for work between the faults: what is left\n\
-         when the fault path and the program's own computation are taken off. That computation is reckoned from a whole\n\
+         when the fault path and the program's own computation are taken off. That computation is derived from a whole\n\
          unpaged run, over the faults of a whole run. Off-line: work between the faults, by the program's process. Second\n\
          process: its ciphers and copies meanwhile. What is missing to 100 % is bookkeeping and waiting for the second\n\
          process; what is off-line, or on several threads, goes beyond it.",

@@ -1,4 +1,4 @@
-//! Each program from its beginning to its end, unpaged and paged, for what it computes itself between two faults.
+//! Whole runs of each program, unpaged and paged, to find what it computes itself between two faults.
 
 use super::configuration::{Configuration, Setting};
 use super::error::PagingError;
@@ -46,7 +46,7 @@ pub(super) fn own_micros(
     Ok(unpaged.as_secs_f64() * 1e6 / faults.max(1) as f64)
 }
 
-/// The faults of a whole run, whose answer is looked at.
+/// The faults of a whole run, whose answer is checked.
 fn paged(bench: &Bench<'_>, run: &Run, setting: &Setting) -> Result<u64, PagingError> {
     let mut output = tempfile::tempfile().map_err(PagingError::File)?;
     let mut command = bench.programs.command(run);

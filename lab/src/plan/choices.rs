@@ -1,4 +1,4 @@
-//! The choices that there are for some work: schemes and block sizes, each with its figures or the reason against it.
+//! The choices for some work: schemes and block sizes, each with its figures or the reason for rejection.
 
 use super::figures::Figures;
 use super::traffic::{self, Traffic};
@@ -20,7 +20,7 @@ const TRIES: usize = 5;
 /// The cost of a written slot, in that of a read one, where writing costs nothing.
 const MIN_WRITTEN: f64 = 0.01;
 
-/// The most that a batch of a vault holds.
+/// The maximum of accesses in a batch of a vault.
 const MAX_BATCH: u32 = BATCH as u32;
 
 /// Bytes of trusted memory that a vault with these parameters takes.
@@ -39,7 +39,7 @@ pub struct Choice {
     pub figures: Figures,
     /// Bytes of trusted memory.
     pub memory: u64,
-    /// The flags of `ameles init` that make it, unless no vault runs it.
+    /// The flags of `ameles init` for it; `None` if no vault runs the scheme.
     pub flags: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Choices {
     pub(super) rejected: Vec<Rejected>,
 }
 
-/// The choices for some work. Block sizes are looked at side by side.
+/// Finds the choices for some work. Block sizes are examined in parallel.
 pub(super) fn choices_for(work: &Work, memory: VaultMemory<'_>) -> Choices {
     let of_size = |block_bytes: u64| {
         let mut choices = Choices::default();
@@ -185,11 +185,11 @@ impl ChoiceSearch<'_> {
         }
         match min {
             Some(min) => self.add(min),
-            None => self.reject(scheme, "no parameters of it hold so many blocks".to_owned()),
+            None => self.reject(scheme, "no parameters of it hold that many blocks".to_owned()),
         }
     }
 
-    /// The flags of `ameles init` for a vault with a tree top of so many blocks.
+    /// The flags of `ameles init` for a vault with a tree top of `top` blocks.
     fn flags(&self, scheme: &str, top: u64, objective: Option<&str>) -> String {
         let (capacity, block) = (size_flag(self.work.capacity), size_flag(self.block_bytes));
         let mut flags = format!("--capacity {capacity} --block-size {block} --scheme {scheme}");

@@ -68,8 +68,9 @@ fn transfer_time(line: BitsPerSecond, bytes: f64) -> Duration {
     if line.0 == 0 { Duration::ZERO } else { Duration::from_secs_f64(bytes * 8.0 / line.0 as f64) }
 }
 
-/// The mean time of an object, in a row of such. The longest of these counts: batch after batch, with what it waits for of what
-/// is owed; either direction of the line; what is owed, one after the other; and the requests, of which so many are in flight.
+/// The mean time of an object in a row of reads. It is the longest of five: the batches in sequence, with the pending
+/// work that they wait for; each direction of the line; the pending work in sequence; and the requests, of which at
+/// most [`IN_FLIGHT`] are in flight.
 fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration {
     let Work { speed, server, .. } = work;
     let Traffic { on_line, off_line, waits, .. } = traffic;
@@ -89,7 +90,8 @@ fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration
     in_turn.max(down).max(up).max(pending).max(in_flight)
 }
 
-/// The part of the owed reads that accesses find in their way: of a burst, what is longer than the line is idle anyway.
+/// The part of the pending reads that delays accesses: the part of a burst that is longer than the idle time of the
+/// line.
 fn blocking_share(traffic: &Traffic, work: &Work) -> f64 {
     let burst = transfer_time(work.speed.down, traffic.burst * traffic.off_line.down);
     if burst.is_zero() {

@@ -1,4 +1,4 @@
-//! The sizes of somebody's objects: from a table, from a folder, or from a bucket's listing.
+//! The sizes of a user's objects: from a table, from a folder, or from a bucket's listing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub enum ObjectSizesError {
         /// The reason.
         error: io::Error,
     },
-    /// A line of a table is none.
+    /// A line of a table is malformed.
     #[error(
         "line {line} of the table of sizes is {text:?}: write a size in bytes, or a size and a count, such as 4096,17"
     )]
@@ -30,7 +30,7 @@ pub enum ObjectSizesError {
         /// Its text.
         text: String,
     },
-    /// A line of a listing is none.
+    /// A line of a listing is malformed.
     #[error(
         "line {line} of the listing is {text:?}: give what `aws s3 ls --recursive` prints (date, time, size, name), or a \
          table whose name ends with .csv"
@@ -57,7 +57,7 @@ impl ObjectSizes {
         self.0.last_key_value().map_or(0, |(size, _)| *size)
     }
 
-    /// Reads sizes: those of the files of a folder; a table if the name ends with `.csv`; a listing otherwise.
+    /// Reads sizes: the files of a folder; a table if the name ends with `.csv`; a listing otherwise.
     ///
     /// # Errors
     /// [`ObjectSizesError`].
@@ -123,7 +123,7 @@ impl ObjectSizes {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder)? {
                 let entry = entry?;
-                // What a link points to may be counted elsewhere.
+                // The target of a link may be counted elsewhere.
                 let kind = entry.file_type()?;
                 if kind.is_dir() {
                     folders.push(entry.path());

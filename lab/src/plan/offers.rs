@@ -49,13 +49,13 @@ pub struct Offer {
     pub rejected: Vec<Rejected>,
 }
 
-/// The trusted memory that is a little more than there is, as a multiple of it.
+/// The factor of the trusted memory up to which better choices are shown.
 const MORE_MEMORY: u64 = 2;
 /// The part of a figure that is worth more memory.
 const WORTHWHILE: f64 = 0.9;
 
 impl Plan {
-    /// Plans some work, at each of these prices instead of its own. `memory` tells the trusted memory that a vault takes.
+    /// Plans some work at each of these prices instead of its own. `memory` returns the trusted memory of a vault.
     pub fn of(work: &Work, prices: &[(String, Prices)], order: Order, memory: VaultMemory<'_>) -> Self {
         let offer = |(name, prices): &(String, Prices)| {
             let work = Work { prices: prices.clone(), ..work.clone() };

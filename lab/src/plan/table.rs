@@ -7,7 +7,7 @@ use crate::markdown::{add, markdown, render};
 use std::collections::BTreeMap;
 
 impl Plan {
-    /// The plan in Markdown: the best `rows`, what a little more memory would bring, and why the others were left out.
+    /// The plan in Markdown: the best `rows`, the gain of more memory, and the reasons for rejections.
     pub fn tables(&self, rows: usize) -> String {
         plan_tables(self, rows)
     }
@@ -36,7 +36,7 @@ fn plan_tables(plan: &Plan, rows: usize) -> String {
         add(&mut table, row);
     }
     let choices = plan.choices();
-    // Cheap prices do not hide what the others have.
+    // Each offer shows its best vault, even if other prices are cheaper.
     let is_shown = |(nth, (offer, choice)): &(usize, &(&Offer, &Choice))| {
         *nth < rows || offer.best_vault().is_some_and(|best| std::ptr::eq(best, *choice))
     };
@@ -102,7 +102,7 @@ fn figure_cells(figures: &Figures, plain: &Figures) -> [String; 7] {
     ]
 }
 
-/// A line for each reason, with the block sizes that it holds for, and the least memory that each would take.
+/// A line for each reason, with its block sizes and the least memory of each.
 fn rejected_lines(rejected: &[&Rejected]) -> String {
     let mut reasons: BTreeMap<(&str, &str), BTreeMap<u64, Option<u64>>> = BTreeMap::new();
     for Rejected { scheme, block_bytes, why, choice } in rejected {

@@ -81,7 +81,7 @@ fn the_memory_of_oblivistore_has_the_buffers_of_its_rebuilds() {
     let too_large_vaults = rejected.iter().filter_map(|rejected| rejected.choice.as_ref());
     let is_it = |choice: &&Choice| (choice.scheme, choice.block_bytes) == ("oblivistore", 1 << 20);
     let memory = choices.iter().chain(too_large_vaults).find(is_it).unwrap().memory;
-    // 128 partitions of 128 blocks and a third more; a rebuild of the last level holds three times as many.
+    // 128 partitions of 128 blocks and a third more; a rebuild of the last level takes room for three times as many.
     assert!(memory >> 20 > 20 * 3 * (128 + 32), "{memory}");
 }
 
@@ -106,7 +106,7 @@ fn small_files_are_looked_at_in_blocks_of_4_kib() {
 
 #[test]
 fn what_a_little_more_memory_would_bring_is_said() {
-    // Trivial ORAM always fits; what a process takes anyway keeps the others out.
+    // Trivial ORAM always fits; the fixed memory of a process excludes the others.
     let memory = |parameters: &VaultParameters| match parameters.scheme {
         SchemeParameters::Trivial(_) => 1 << 20,
         _ => (64 << 20) + memory(parameters),

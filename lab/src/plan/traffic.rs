@@ -47,7 +47,7 @@ impl Mul<f64> for Flow {
     }
 }
 
-/// The work that is owed and that a batch waits for, in the mean.
+/// The mean pending work that a batch waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PendingWaits {
     /// Round trips of reads.
@@ -63,15 +63,15 @@ pub struct PendingWaits {
 pub struct Traffic {
     /// The requests and bytes before the answer.
     pub on_line: Flow,
-    /// The requests and bytes that are owed after it.
+    /// The requests and bytes that are pending after it.
     pub off_line: Flow,
     /// Round trips of a batch before its answer.
     pub round_trips: f64,
-    /// Round trips of what is owed that a batch waits for: of reads, and of writes.
+    /// Round trips of pending work that a batch waits for: of reads, and of writes.
     pub waits: PendingWaits,
-    /// Accesses whose owed reads go out together; 0 where each goes out by itself.
+    /// Accesses whose pending reads are sent together; 0 if each is sent by itself.
     pub burst: f64,
-    /// Round trips of what is owed for an access, which follow one after the other.
+    /// Sequential round trips of the pending work of an access.
     pub off_line_round_trips: f64,
     /// Bytes of the store.
     pub stored: f64,
@@ -92,7 +92,7 @@ fn slot(layout: &Layout) -> f64 {
     layout.extents().first().map_or(0.0, |extent| sealed(extent.slot_bytes.into()))
 }
 
-/// The probability that one of a batch is where one of the batch before was, of so many places.
+/// The probability that one access of a batch goes to a place of the batch before, among `places`.
 fn collision_probability(batch: f64, places: f64) -> f64 {
     1.0 - (1.0 - (batch / places).min(1.0)).powf(batch)
 }
@@ -121,7 +121,7 @@ pub(crate) fn ring(ring: &RingParameters, batch: f64) -> Traffic {
         on_line,
         off_line,
         round_trips: 1.0,
-        // Where a largest batch owes more than one eviction, accesses wait for them; two are in flight.
+        // If a full batch causes more than one eviction, accesses wait for them; two are in flight.
         waits: if ring.eviction_rate < ring.max_batch {
             let evictions = batch / f64::from(ring.eviction_rate) / 2.0;
             PendingWaits { reads: evictions, writes: evictions, up: 0.0 }
@@ -134,7 +134,7 @@ pub(crate) fn ring(ring: &RingParameters, batch: f64) -> Traffic {
     }
 }
 
-/// Path ORAM, for batches of so many: the buckets of their paths, each once, are read and written.
+/// Path ORAM in batches: the buckets of the batch's paths are read and written once each.
 pub(crate) fn path(path: &PathParameters, batch: f64) -> Traffic {
     let layout = path.layout();
     let distinct = |level: u32| {
@@ -147,7 +147,7 @@ pub(crate) fn path(path: &PathParameters, batch: f64) -> Traffic {
         on_line: Flow { gets: buckets, down: bytes, ..Flow::default() },
         off_line: Flow { puts: buckets, up: bytes, ..Flow::default() },
         round_trips: 1.0,
-        // Accesses wait for the writes once as many as a largest batch are held.
+        // Accesses wait for the writes of a full batch.
         waits: PendingWaits { writes: 1.0 / (BATCH as f64 / batch).ceil(), up: 1.0, reads: 0.0 },
         burst: 0.0,
         off_line_round_trips: 1.0 / batch,
@@ -193,14 +193,14 @@ pub(crate) fn curious(curious: &CuriousParameters, batch: f64) -> Traffic {
     }
 }
 
-/// ObliviStore: of each level that holds something a slot; a put rebuilds level j with the probability 2^-(j + 1).
+/// ObliviStore: an access reads a slot of each filled level; a put rebuilds level j with the probability 2^-(j + 1).
 pub(crate) fn oblivistore(oblivistore: &ObliviStoreParameters, batch: f64) -> Traffic {
     let layout = oblivistore.layout();
     let (shape, common) = (&oblivistore.partition, &oblivistore.partitions);
     let partitions = f64::from(common.partitions);
     let waits = repeat_accesses(batch, partitions) + collision_probability(batch, partitions);
     let (inner, bytes) = (shape.levels - 1, slot(&layout));
-    // Of the levels above the last, each holds something half of the time.
+    // Each level above the last is filled half of the time.
     let read = f64::from(inner) / 2.0 + 1.0;
     let puts = 1.0 + f64::from(common.sweep_evictions) / f64::from(common.sweep_accesses);
     let period = f64::from(inner).exp2();

@@ -17,14 +17,14 @@ use std::path::Path;
 /// A program's misses, in places of the memory.
 pub(super) struct Program {
     pub(super) name: String,
-    /// The programs of the paper that it stands in for.
+    /// The programs of the paper for which it is a substitute.
     pub(super) stands_for: String,
     pub(super) misses: Vec<Miss>,
     /// The first misses only fill the last-level cache.
     pub(super) warm_up: u64,
 }
 
-/// Programs that run side by side in the mix: of one length of warm-up.
+/// The programs of the mix, all with the same warm-up.
 const MIX: [&str; 3] = ["xz", "picosat", "recommender"];
 
 /// Misses of a synthetic trace.
@@ -38,11 +38,11 @@ enum Source {
     Real,
     /// Several of them.
     Mix,
-    /// A trace that no program made.
+    /// A synthetic trace.
     Synthetic(Pattern),
 }
 
-/// A program that was asked for: its name, those that it stands in for, and the source of its misses.
+/// A selected program: its name, the paper's programs for which it is a substitute, and the source of its misses.
 struct SelectedProgram {
     name: String,
     stands_for: String,
@@ -52,10 +52,10 @@ struct SelectedProgram {
 /// Misses in places of the memory.
 type BoxedMisses<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
 
-/// The programs that were asked for, or all, in a memory for a tree of at most so many levels.
+/// Returns the selected programs, or all, in a memory for a tree of at most `max_levels` levels.
 ///
 /// # Errors
-/// [`ProcessorError`]; [`ProcessorError::Room`] names all programs that find no room, and a tree that has it.
+/// [`ProcessorError`]; [`ProcessorError::Room`] lists all programs that find no room, and the choices that have room.
 pub(super) fn all(options: &Options, max_levels: u32) -> Result<Vec<Program>, ProcessorError> {
     let lines = options.lines();
     let (mut all, mut too_large, mut needed) = (Vec::new(), Vec::new(), 0);
@@ -82,7 +82,7 @@ pub(super) fn all(options: &Options, max_levels: u32) -> Result<Vec<Program>, Pr
     Err(ProcessorError::Room { programs: too_large.join(", "), lines, advice })
 }
 
-/// The programs that were asked for, or all.
+/// The selected programs, or all.
 fn selected_programs(options: &Options) -> Result<Vec<SelectedProgram>, ProcessorError> {
     if let Some(path) = &options.trace {
         return Ok(vec![user_trace(options, path)?]);
@@ -129,7 +129,7 @@ fn user_trace(options: &Options, path: &Path) -> Result<SelectedProgram, Process
 }
 
 impl SelectedProgram {
-    /// The number of misses that only warm the cache, and the misses in places of a memory of so many lines.
+    /// Returns the number of misses that only warm the cache, and the misses placed in a memory of `lines` lines.
     fn placed_misses(
         &self,
         options: &Options,
@@ -159,7 +159,7 @@ impl SelectedProgram {
         })
     }
 
-    /// The program in a memory of so many lines.
+    /// Reads the program into a memory of `lines` lines.
     fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
         let (warm_up, placed) = self.placed_misses(options, lines, Order::Random { seed: options.seed })?;
         let max = options.misses.saturating_add(warm_up as usize);
@@ -185,7 +185,7 @@ fn open_trace(name: &str) -> Result<OpenTrace, ProcessorError> {
     Ok((trace.warm_up(), trace))
 }
 
-/// The programs with their misses of the last-level cache that the settings make.
+/// The section of the programs, with their misses of the last-level cache of the settings.
 pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
     let machine = Setting::apply_all(&options.settings, Configuration::baseline(options.levels));
     let lines = match machine.block_lines {
@@ -199,7 +199,7 @@ pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
     let mut sheet = Sheet::new(
         "programs",
         "",
-        ["program", "stands for", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
+        ["program", "replaces", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
     );
     for program in programs {
         let MissCounts { instructions, loads, stores, written_back } = count_misses(&machine, program);

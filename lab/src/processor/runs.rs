@@ -1,4 +1,4 @@
-//! All runs, several side by side, each in a copy of a tree that is drawn once.
+//! All runs, in parallel, each in a copy of a tree that is drawn once.
 
 use super::error::ProcessorError;
 use super::options::Options;

@@ -17,13 +17,13 @@ use ameles_simulator::oram_configuration::OramConfiguration;
 use ameles_simulator::tree::filled::{Contents, FilledTree};
 use ameles_simulator::tree::steady_state::History;
 
-/// Random traces over which the gain is taken, as in the paper.
+/// The number of random traces over which the gain is averaged, as in the paper.
 const TRACES: u64 = 13;
 /// The most misses of each.
 const MISSES: usize = 10_000;
 
-/// Searches the sizes for the tree asked for and its neighbours in height, and runs random traces over them and over Baseline. It shows
-/// each try.
+/// Searches the sizes for the selected tree and for those one level lower and higher, and runs random traces over
+/// them and over Baseline. It shows each try.
 ///
 /// # Errors
 /// [`ProcessorError`].
@@ -133,7 +133,7 @@ fn cycles(configuration: &Configuration, seed: u64, misses: usize) -> Result<Vec
     let lines = configuration.oram.user_blocks;
     let tree = draw(&configuration.oram, seed)?;
     let mut machine = Machine::over(configuration.clone(), tree, seed)?;
-    // One trace after the other: random accesses leave the tree as they found it.
+    // The traces run in sequence: random accesses do not change the state of the tree.
     let of_trace = |trace| Ok(machine.run(random(lines, misses, seed + 1 + trace), 0, |_| ())?.cycles.0);
     (0..TRACES).map(of_trace).collect()
 }

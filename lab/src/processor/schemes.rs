@@ -12,7 +12,7 @@ use ameles_simulator::tree_scheme::TreeScheme;
 /// A scheme of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LabScheme {
-    /// A scheme as the paper has it.
+    /// A scheme of the paper.
     Paper(Scheme),
     /// The sizes of Figure 12 by number, 2 or 3. (1 and 4 are those of IR-ORAM and of IR-Alloc.)
     Sizes(u32),
@@ -80,7 +80,7 @@ fn scheme_by_name(name: &str) -> Result<LabScheme, ProcessorError> {
     }
 }
 
-/// The rate as it is given, such as end:1000.
+/// The rate as the user writes it, such as end:1000.
 pub fn pace_name(pace: Pace) -> String {
     match pace {
         Pace::Free => "free".into(),
@@ -91,7 +91,7 @@ pub fn pace_name(pace: Pace) -> String {
     }
 }
 
-/// The configurations to run. Schemes that need a rate are left out where there is none.
+/// Returns the configurations to run. Schemes that need a rate are left out without one.
 ///
 /// # Errors
 /// [`ProcessorError`].
@@ -131,7 +131,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
             return Err(ProcessorError::Unused { setting, kind });
         }
     }
-    // Schemes of one tree stand together, so that one tree at a time is in memory.
+    // Schemes of one tree are adjacent, so that one tree at a time is in memory.
     all.sort_by_key(|named| {
         let oram = &named.configuration.oram;
         (oram.scheme, oram.sizes.clone(), oram.hits == TrustedHits::AnswerAtOnce)
@@ -139,10 +139,11 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
     Ok(all)
 }
 
-/// The schemes that run under every rate if none is asked for: those that show what a rate does.
+/// The schemes that run under every rate by default: those that show the effect of a rate.
 const UNDER_EVERY_RATE: [&str; 5] = ["baseline", "ir-alloc", "ir-stash", "ir-dwb", "ir-oram"];
 
-/// The most levels with which Ring ORAM runs if no scheme is asked for: its tree takes four times as much memory as the others'.
+/// The maximum of levels with which Ring ORAM runs by default: its tree takes four times as much memory as the
+/// others'.
 const MAX_LEVELS_OF_RING: u32 = 22;
 
 /// The names of the schemes to run at a rate.
@@ -200,7 +201,8 @@ mod tests {
         }
     }
 
-    /// A tree settles with the room that its top and its stash have: what runs beside a scheme changes none of its digits.
+    /// The room of the tree top and of the stash decides how a tree settles: other schemes of the same run change no
+    /// digit.
     #[test]
     fn schemes_share_a_tree_only_if_each_would_draw_it_for_itself() {
         let mut options = Options { paces: vec![Pace::FromEnd(1000)], ..Options::standard() };

@@ -1,7 +1,8 @@
 //! Figures 3, 4 and 13: the share of the slots of each level that hold a block.
 //!
-//! The paper takes four billion paths through a tree of 25 levels. Here the states of that tree in which random accesses end are
-//! drawn, and real programs run in a tree that is smaller by seven levels, where as many paths a block take seconds.
+//! The paper takes four billion paths through a tree of 25 levels. Here the states of that tree after random accesses
+//! are drawn. Real programs run in a tree that is smaller by seven levels, in which as many paths per block take
+//! seconds.
 
 use super::error::ProcessorError;
 use super::options::Options;
@@ -23,7 +24,7 @@ use ameles_simulator::tree_scheme::TreeScheme;
 
 /// Stand-ins for gcc and lbm, and random accesses: the programs of Figure 4.
 const PROGRAMS: [&str; 3] = ["cc1", "lbm", "rand"];
-/// Levels of the tree in which they run, at the most.
+/// The maximum of levels of the tree in which they run.
 const RUN_LEVELS: u32 = 18;
 
 /// A figure: its name in names of files, its title, and its scheme.
@@ -95,7 +96,7 @@ fn configuration(levels: u32, scheme: Scheme) -> Configuration {
     configuration
 }
 
-/// The states that random accesses come to: each line accessed once, and long after.
+/// Draws the states after each line was accessed once, and after many random accesses.
 fn drawn_states(options: &Options, scheme: Scheme) -> Result<Vec<State>, ConfigurationError> {
     let oram = configuration(options.levels, scheme).oram;
     let histories =

@@ -1,4 +1,4 @@
-//! The folder of a report. Its files appear whole, and those of an older report go.
+//! The folder of a report. Its files are written atomically and replace those of an older report.
 
 use super::about::About;
 use super::csv::csv;
@@ -21,7 +21,7 @@ pub struct Folder(PathBuf);
 /// The reason why a report cannot be written into a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// It has files of somebody else's.
+    /// It has files that are not of a report.
     #[error(
         "the folder is not empty, and no report of Ameles's is in it: name a new one, or one whose report may be replaced"
     )]
@@ -32,14 +32,14 @@ pub enum WriteError {
 }
 
 impl Folder {
-    /// Sees whether a report can be written there: into a folder that is still to be made, an empty one, or one with an older
-    /// report. Nothing is made yet.
+    /// Checks that a report can be written there: into a folder that does not exist yet, an empty one, or one with an
+    /// older report. Nothing is created yet.
     ///
     /// # Errors
     /// [`WriteError`].
     pub fn open(path: &Path) -> Result<Self, WriteError> {
         let there = path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
-        // It has no name, so that it goes with the process.
+        // It has no name, so that it is deleted when the process ends.
         tempfile::tempfile_in(there)?;
         if path.exists() && fs::read_dir(path)?.next().is_some() && files_of(path)?.is_none() {
             return Err(WriteError::NotEmpty);
@@ -47,8 +47,8 @@ impl Folder {
         Ok(Folder(path.to_owned()))
     }
 
-    /// Writes a report: `report.html`, `figures.csv`, and each table and picture under its name. The files of an older report
-    /// go; if it fails, nothing is left of this one.
+    /// Writes a report: `report.html`, `figures.csv`, and each table and picture under its name. The files of an
+    /// older report are deleted; on failure, nothing is left of this one.
     ///
     /// # Errors
     /// Those of the file system.
@@ -56,7 +56,7 @@ impl Folder {
         self.write_files(&files(about, figures, sections))
     }
 
-    /// Writes files, and makes the folder before; if it fails, neither stays.
+    /// Creates the folder and writes files into it; on failure, both are removed.
     fn write_files(&self, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let missing: Vec<&Path> = self.0.ancestors().take_while(is_missing).collect();
@@ -68,7 +68,7 @@ impl Folder {
         written
     }
 
-    /// Writes all files beside those that are there, then gives them their names, the page first.
+    /// Writes all files under temporary names, then renames them, the page first.
     fn replace(&self, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         fs::create_dir_all(&self.0)?;
         let old = files_of(&self.0)?.unwrap_or_default();
@@ -84,7 +84,7 @@ impl Folder {
         Ok(())
     }
 
-    /// A file with these bytes, which goes unless it gets a name.
+    /// A file with these bytes, which is deleted unless it gets a name.
     fn temporary_file(&self, bytes: &[u8]) -> io::Result<TempPath> {
         // As any new file: what the process's mask leaves.
         let mask = Permissions::from_mode(0o666);

@@ -9,7 +9,7 @@ const STYLE: &str = include_str!("style.css");
 /// The beginning of the element that names the other files of a report.
 const FILES: &str = "<meta name=\"ameles-report-files\" content=\"";
 
-/// The page of sections with these names, beside which these files lie. It is well-formed XML, too.
+/// The page of sections with these names; the files are in the same folder. It is well-formed XML, too.
 pub(super) fn page(about: &About, sections: &[Section], names: &[String], files: &[&str]) -> String {
     let contents: String = sections
         .iter()
@@ -60,7 +60,7 @@ fn piece(piece: &Piece) -> String {
     }
 }
 
-/// A table in a box of its own, which the keyboard scrolls, too.
+/// A table in a box that scrolls by keyboard, too.
 fn table(sheet: &Sheet) -> String {
     let caption = match sheet.caption.as_str() {
         "" => String::new(),

@@ -24,7 +24,7 @@ pub enum Piece {
     Picture(Picture),
 }
 
-/// A table. The first cell of a row holds words, the others numbers.
+/// A table. The first cell of a row holds text, the others numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
     /// Its name in names of files: small letters and hyphens.

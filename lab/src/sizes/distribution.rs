@@ -16,7 +16,7 @@ pub struct Distribution {
 /// A part of a mixture.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Part {
-    /// Its share of the objects, beside the weights of the other parts.
+    /// Its weight: its share of the objects relative to the other parts.
     #[serde(default = "default_weight")]
     pub weight: f64,
     /// The sizes in it.
@@ -134,7 +134,7 @@ impl Shape {
             Shape::Lognormal { median_kib, sigma, .. } if !is_size(median_kib) || !is_size(sigma) => {
                 Some("median_kib and sigma are more than 0")
             }
-            // What lies between the bounds must be likely enough to be drawn.
+            // A value between the bounds must be likely enough to be drawn.
             Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => {
                 let area = |kib: f64| normal_cdf((kib / median_kib).ln() / sigma);
                 (area(max_kib) - area(min_kib) < 1e-3)
@@ -156,7 +156,7 @@ impl Distribution {
         KIB * (self.average(|shape| shape.moment(2)) - mean * mean).max(0.0).sqrt()
     }
 
-    /// The share of the sizes that are below so many bytes, from 0 to 1.
+    /// The share of the sizes that are below that many bytes, from 0 to 1.
     pub fn share_below(&self, bytes: f64) -> f64 {
         self.average(|shape| shape.below(bytes / KIB))
     }

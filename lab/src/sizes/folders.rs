@@ -31,7 +31,7 @@ pub enum FolderError {
     /// The text is no table of folders.
     #[error("this is no table of folders: {0}")]
     Unreadable(#[from] toml::de::Error),
-    /// The numbers make no sense.
+    /// The numbers are invalid.
     #[error("in the folder {name:?}: {why}")]
     Senseless {
         /// The folder.
@@ -56,12 +56,12 @@ pub enum FolderError {
     Unknown {
         /// The folder.
         name: String,
-        /// The folders that there are.
+        /// The folders that exist.
         known: String,
     },
 }
 
-/// The part by which a stated moment may differ from the true one: it is stated in a few digits.
+/// The relative difference allowed between a stated moment and the true one: it is stated in a few digits.
 const ROUNDING: f64 = 0.005;
 
 impl FromStr for Folders {
@@ -88,10 +88,10 @@ impl FromStr for Folders {
 }
 
 impl Folders {
-    /// The folder that a path leads to: its last part names it.
+    /// The folder of a path: its last part names it.
     ///
     /// # Errors
-    /// [`FolderError::Unknown`], which tells the folders that there are.
+    /// [`FolderError::Unknown`], which lists the folders that exist.
     pub fn folder(&self, path: &str) -> Result<&Folder, FolderError> {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
         self.0.get(name).ok_or_else(|| FolderError::Unknown {

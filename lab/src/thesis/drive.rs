@@ -1,4 +1,4 @@
-//! The driver of a scheme: it asks for the blocks of objects, and gives the scheme its time for what is owed.
+//! Drives a scheme: accesses the blocks of objects, and runs the scheme's pending steps.
 
 use super::error::ThesisError;
 use super::job::{Job, Step};
@@ -16,12 +16,12 @@ use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-/// The way in which a scheme is driven.
+/// The settings of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DriverSettings {
     /// The most accesses of a batch.
     pub(super) batch: u64,
-    /// True if what is owed is done beside the next accesses; otherwise before them.
+    /// True if pending steps run in parallel with the next accesses; false if they run before them.
     pub(super) overlaps_steps: bool,
     /// The most requests in flight.
     pub(super) in_flight: usize,
@@ -46,7 +46,7 @@ struct Driver<'a, O> {
 
 /// The blocks that the steps of a job access.
 pub(super) enum JobBlocks<'a> {
-    /// Those of the objects, which lie in these blocks of so many bytes.
+    /// The blocks of the objects: a range for each object, and the payload bytes of a block.
     Objects(&'a [Range<u64>], u64),
     /// Those that the object layer accessed in each step.
     RecordedAccesses(&'a RecordedAccesses),
@@ -56,14 +56,14 @@ pub(super) enum JobBlocks<'a> {
 pub(super) struct RepeatedJob<'a> {
     pub(super) job: &'a Job,
     pub(super) blocks: JobBlocks<'a>,
-    /// The time that the application takes for each operation, beside the store.
+    /// The time that the application takes for each operation, in addition to the store.
     pub(super) application_time: Duration,
-    /// The number of times that the job is done, one after the other. Figures are those of one.
+    /// The number of times that the job is done in sequence. Figures are means over them.
     pub(super) repeats: u32,
 }
 
 impl RepeatedJob<'_> {
-    /// The batches of steps that are asked for together: the steps with these numbers.
+    /// The batches of a group of steps; `steps` are their numbers.
     fn batches(&self, group: &[Step], steps: &Range<usize>) -> Vec<Batch> {
         match &self.blocks {
             JobBlocks::Objects(places, payload) => {
@@ -86,7 +86,7 @@ fn merge_accesses(all: impl Iterator<Item = (u64, bool)>) -> Batch {
     blocks.into_iter().collect()
 }
 
-/// Writes so many blocks at random, and does what is owed.
+/// Writes random blocks `accesses` times, and finishes all pending steps.
 pub(super) async fn warm_up<O: Oram<Error = Infallible>>(
     oram: &O,
     random: &mut impl RngCore,
@@ -195,7 +195,7 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
         Ok(())
     }
 
-    /// Lets so much time go by, and does what is owed meanwhile, if it may be done beside accesses.
+    /// Waits for a time. Pending steps run meanwhile, if they may run in parallel with accesses.
     async fn wait(&mut self, clock: &Clock, time: Duration) -> Result<(), ThesisError> {
         let mut end = pin!(clock.sleep_until(clock.now() + time));
         while !self.steps_in_flight.is_empty() {
@@ -208,7 +208,7 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
         Ok(())
     }
 
-    /// Begins as many steps of what is owed as gain from being in flight together.
+    /// Starts as many pending steps as the scheme can run concurrently.
     fn start_pending_steps(&self) {
         let room = self.oram.max_concurrent_steps().saturating_sub(self.steps_in_flight.len()) as u64;
         for _ in 0..room.min(self.oram.pending_steps()) {
@@ -216,7 +216,7 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
         }
     }
 
-    /// Does all that is owed.
+    /// Finishes all pending steps.
     async fn finish_pending_steps(&mut self) -> Result<(), ThesisError> {
         loop {
             self.start_pending_steps();
@@ -228,7 +228,7 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
     }
 }
 
-/// Adds a time to each of these that the job notes after so many steps.
+/// Adds the time to each entry whose step count is `steps`.
 pub(super) fn add_step_times(
     timed_steps: &[usize],
     steps: usize,

@@ -1,12 +1,13 @@
-//! Elasticity: a vault grows under load. Requests served meanwhile, their slowdown, and what was lost.
+//! Elasticity: a vault grows under load. The section shows the served requests, their slowdown, and lost writes.
 //!
-//! A vault grows by a successor: a larger vault that serves beside it until all blocks are there. Both are whole vaults
-//! over stores in memory, each behind a link of its own, in real time.
+//! A vault grows by a successor: a larger vault that serves together with it until all blocks are copied. Both are
+//! whole vaults over stores in memory, each behind its own link, in real time.
 
 use super::error::ThesisError;
-use super::live::vault_folder::{VaultFolder, fill, settle};
+use super::live::vault_folder::{fill, settle, vault_folder};
 use super::live::write_history::WriteHistory;
 use super::reliability::count_lost;
+use crate::bench::service::TrustedFolder;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
@@ -50,15 +51,15 @@ pub(super) struct Growth {
     pub(super) lost: u64,
 }
 
-/// Lets a vault grow under load.
+/// Grows a vault under load.
 pub(super) fn growth(plan: &Plan) -> Result<Growth, ThesisError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(ThesisError::live)?.block_on(grow_under_load(plan))
 }
 
-async fn new_vault(plan: &Plan, blocks: u64) -> Result<(VaultFolder, Vault, MeterReader), ThesisError> {
+async fn new_vault(plan: &Plan, blocks: u64) -> Result<(TrustedFolder, Vault, MeterReader), ThesisError> {
     let ring = RingParameters::for_capacity(blocks, plan.block_bytes, blocks / 8, 16);
-    let folder = VaultFolder::new(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let memory = VersionedMemory::new(folder.parameters().layout());
     folder.create(memory.clone()).await?;
     if blocks == plan.blocks {
@@ -125,7 +126,7 @@ async fn grow_under_load(plan: &Plan) -> Result<Growth, ThesisError> {
     Ok(Growth { phases: [before, during, after], acknowledged: client.history.writes, lost })
 }
 
-/// A client that asks for random blocks, batch after batch, and checks what it reads.
+/// A client that accesses random blocks in batches, and checks what it reads.
 struct Client {
     random: ChaCha8Rng,
     history: WriteHistory,

@@ -1,5 +1,5 @@
-//! The thesis's Figures 5.1 to 5.5 drawn anew: a workload's traffic, dollars, response time and slowdown as multiples of
-//! the run without an ORAM. The printed figures stand beside ours as outlines.
+//! The thesis's Figures 5.1 to 5.5, drawn from our figures: a workload's traffic, dollars, response time and slowdown
+//! as multiples of the run without an ORAM. The printed figures are outlines next to ours.
 
 use super::printed::Printed;
 use super::row::{self, RELATIVE, Row};
@@ -7,6 +7,7 @@ use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::bench::Sample;
 use crate::prices::Provider;
 use crate::report::Picture;
+use crate::svg::COLOURS;
 
 /// A picture of a workload.
 struct Figure {
@@ -47,7 +48,7 @@ const FIGURES: [Figure; 4] = [
     },
 ];
 
-/// The schemes that are not drawn, so that the others can be told from each other. Their figures are in the tables.
+/// The schemes that are not drawn, so that the bars of the others are readable. Their figures are in the tables.
 const NOT_DRAWN: [&str; 8] = [
     "none",
     "blocks-together",
@@ -58,9 +59,6 @@ const NOT_DRAWN: [&str; 8] = [
     "square-root",
     "hierarchical",
 ];
-
-/// The colours of block sizes, smallest first, which stand out on light and on dark ground.
-const COLOURS: [&str; 6] = ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46"];
 
 /// The letters of Figures 5.1 to 5.5.
 const LETTERS: &str = "ABCDE";

@@ -14,9 +14,8 @@ use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
-use std::time::Duration;
 
-/// Bytes of a block. They are so many that tables of a few bytes for each block count for nothing.
+/// Bytes of a block. They are large, so that tables of a few bytes per block do not count.
 const BLOCK_BYTES: u64 = 16 << 20;
 
 /// The numbers of blocks: those of the thesis's ORAM in blocks of 16 MB to 64 KB.
@@ -137,17 +136,7 @@ fn point(options: &Options, scheme: &GrowthScheme, blocks: u64) -> Result<Point,
         steps: (0..(scheme.accesses)(blocks)).map(|_| step()).collect(),
         ..Job::default()
     };
-    let trial = Trial {
-        job: &job,
-        oram_bytes: blocks * BLOCK_BYTES,
-        block_bytes: BLOCK_BYTES,
-        model: options.model(),
-        application_time: Duration::ZERO,
-        is_single_run: false,
-        seed: options.seed,
-        has_proxy_slots: false,
-        recorded: None,
-    };
+    let trial = Trial { oram_bytes: blocks * BLOCK_BYTES, ..Trial::of(&job, BLOCK_BYTES, options) };
     let result = (scheme.run)(&trial)?;
     let accesses = result.accesses.max(1) as f64;
     let moved = (result.usage.bytes_up + result.usage.bytes_down) as f64 / BLOCK_BYTES as f64;
@@ -207,7 +196,7 @@ mod tests {
     #[test]
     fn path_oram_moves_a_path_down_and_up_and_that_is_logarithmic() {
         let points = points("PathORAM");
-        // Four times the blocks make a path longer by two buckets of four blocks.
+        // With four times the blocks a path has two more buckets of four blocks.
         for pair in points.windows(2) {
             let more = pair[1].figures[0] - pair[0].figures[0];
             assert!((more - 2.0 * 2.0 * 4.0).abs() < 0.1, "{more}");

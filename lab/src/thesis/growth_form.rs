@@ -66,7 +66,7 @@ mod tests {
             let points = points_of(|blocks| 7.0 + 3.0 * (form.of)(blocks));
             assert_eq!(best_fit(&FORMS, &points).unwrap().name, form.name);
             assert!(relative_error(form, &points) < 1e-6);
-            // A constant stands for no growth.
+            // A constant fits no growth.
             assert!(nth == 0 || relative_error(&FORMS[0], &points) > 0.02);
         }
     }

@@ -1,8 +1,8 @@
-//! The workloads of a thesis, "Oblivious RAM in practice" (2019), in virtual time: every scheme does the same reads
-//! and writes of objects over the thesis's link, and its figures stand beside those that the thesis prints.
+//! The workloads of a thesis, "Oblivious RAM in practice" (2019), in virtual time. Every scheme does the same reads
+//! and writes of objects over the thesis's link. Its figures are compared with those that the thesis prints.
 //!
-//! The thesis ran its workloads once, on objects that it had drawn; here they are drawn anew, so that totals
-//! differ. Bytes and requests for each access of a block can be compared.
+//! The thesis ran its workloads once, on objects that it had drawn. Here they are redrawn, so totals differ. Bytes
+//! and requests for each access of a block can be compared.
 
 mod csv;
 mod dollars;
@@ -55,11 +55,11 @@ use std::io::{self, Write};
 pub struct Report {
     /// The rows of the workloads, workload by workload.
     pub rows: Vec<Row>,
-    /// The sections, in the order in which they were told.
+    /// The sections, in the order in which they were completed.
     pub sections: Vec<Section>,
 }
 
-/// Runs the parts that were asked for. Each section is told as soon as it is found.
+/// Runs the selected parts. Each section is reported as soon as it is complete.
 ///
 /// # Errors
 /// [`ThesisError`].
@@ -79,7 +79,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
             Part::Git => found(seeds::section(options, progress, git::section)?),
             Part::Growth => found(seeds::section(options, progress, growth::section)?),
             Part::Verdicts => {
-                // They follow from the rows, which another part may have found already.
+                // The verdicts follow from the rows, which another part may have produced already.
                 if report.rows.is_empty() {
                     report.rows = runs::run_workloads(options, progress, &mut |_| ())?;
                 }

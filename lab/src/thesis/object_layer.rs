@@ -1,5 +1,5 @@
-//! The object layer over a scheme: the accesses that Ameles's gateway makes for a job. They are recorded once, over a device
-//! that holds no bytes, and then any scheme serves them.
+//! The object layer over a scheme: the accesses that Ameles's gateway makes for a job. They are recorded once, over a
+//! device without contents, and then any scheme serves them.
 
 use super::drive::DriverSettings;
 use super::error::ThesisError;
@@ -90,7 +90,7 @@ async fn get(account: &Account, step: &Step) -> Result<(), ThesisError> {
     reader.try_for_each(|_| async { Ok(()) }).await.map_err(ThesisError::live)
 }
 
-/// A device that keeps what it was asked for, and nothing else: every block reads as zeros.
+/// A device that records its accesses and stores nothing: every block reads as zeros.
 struct RecordingDevice {
     zeros: Bytes,
     blocks: u64,

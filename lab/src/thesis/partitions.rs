@@ -17,11 +17,11 @@ use std::rc::Rc;
 const PROXY_BATCH: u32 = 64;
 /// Slots of the proxy's log: this many for each partition and each power of two of partitions.
 const LOG: u64 = 4;
-/// Evictions of the proxy's sweep for so many accesses, as its code draws them: 1.25 an access, less the one of the partition that
-/// was read, rounded up three times in four.
+/// The evictions of the proxy's sweep, and the accesses for them, as its code draws them: 1.25 per access, minus the
+/// one of the partition that was read, rounded up three times in four.
 const PROXY_SWEEP: (u32, u32) = (3, 4);
 
-/// The thesis's proxy: requests side by side, each access by itself.
+/// The thesis's proxy: parallel requests, each access by itself.
 const PROXY: DriverSettings = DriverSettings { batch: PROXY_BATCH as u64, ..DriverSettings::CONCURRENT };
 
 /// CURIOUS with the thesis's trees and its log.
@@ -109,8 +109,8 @@ fn randomness(trial: &Trial<'_>) -> impl FnMut() -> ChaCha12Rng {
     }
 }
 
-/// The most that the trusted side held: the eviction cache with the buffers of paths and rebuilds, and the tables. The thesis
-/// prints a peak, too.
+/// The peak of the trusted side: blocks of the eviction cache with the buffers of paths and rebuilds, and bytes of
+/// tables. The thesis prints a peak, too.
 fn peak_trusted<P: SubOram, R: RngCore>(oram: &Partitions<P, R>) -> (u64, u64) {
     (oram.peak_blocks() as u64, oram.trusted_bytes() as u64)
 }

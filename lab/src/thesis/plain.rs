@@ -12,12 +12,12 @@ use std::time::Duration;
 /// Moves each object by one request.
 pub(super) fn whole_objects(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let stored = trial.job.sizes.iter().sum();
-    // Those that are asked for together are in flight together, and no more than those.
+    // The steps of a group are in flight together, and no others.
     let together = trial.job.groups().map(|(group, _)| group.len()).max().unwrap_or(1);
     Ok(run_requests(trial, together, stored, |step| vec![step.bytes(&trial.job.sizes)]))
 }
 
-/// Moves the blocks of each object one after the other, as the thesis did.
+/// Moves the blocks of each object in sequence, as the thesis did.
 pub(super) fn sequential_blocks(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     blocks(trial, 1)
 }
@@ -34,7 +34,7 @@ fn blocks(trial: &Trial<'_>, in_flight: usize) -> Result<RunResult, ThesisError>
     let payload = trial.payload().into();
     let blocks = |step: &Step| step.blocks(&places[step.object], payload).count();
     let result = run_requests(trial, in_flight, stored, |step| vec![trial.block_bytes; blocks(step)]);
-    // What a block is being put together from, or taken apart into.
+    // The trusted side holds the block that is assembled or split.
     Ok(RunResult { local_bytes: trial.block_bytes, ..result })
 }
 

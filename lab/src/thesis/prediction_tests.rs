@@ -1,6 +1,7 @@
 //! The promise of a plan's model: what the lab measures for the same work, it predicts.
 
 use super::job::{Job, Step};
+use super::options::Options;
 use super::run_result::RunResult;
 use super::trial::Trial;
 use super::{partitions, ring_variants, schemes};
@@ -58,15 +59,10 @@ fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
     let RandomInputs { job, work, block_bytes } = draw(seed);
     let (speed, server) = (work.speed, work.server);
     let trial = Trial {
-        job: &job,
         oram_bytes: work.capacity,
-        block_bytes,
         model: LinkModel { speed, server, stream: BitsPerSecond(0), in_flight: 64 },
-        application_time: Duration::ZERO,
-        is_single_run: false,
         seed,
-        has_proxy_slots: false,
-        recorded: None,
+        ..Trial::of(&job, block_bytes, &Options::standard())
     };
     let batch = {
         let blocks = |size: u64| size.div_ceil(block_bytes);

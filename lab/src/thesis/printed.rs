@@ -101,7 +101,7 @@ impl Printed {
         self.baselines.find(|line| line.word("workload") == Some(workload))
     }
 
-    /// The run of a workload by a scheme (`blocks`, `oblivistore`, `curious`, `ring`) with blocks of so many KiB.
+    /// The run of a workload by a scheme (`blocks`, `oblivistore`, `curious`, `ring`) with blocks of `block_kib` KiB.
     pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<PrintedRow<'_>> {
         self.results.find(|line| {
             line.word("workload") == Some(workload)
@@ -127,7 +127,7 @@ impl Printed {
         sizes
     }
 
-    /// A workload without an ORAM in blocks of so many KiB: reads, writes, MB down, MB up, dollars (Appendix B).
+    /// A workload without an ORAM in blocks of `block_kib` KiB: reads, writes, MB down, MB up, dollars (Appendix B).
     pub fn estimate(&self, workload: &str, block_kib: u64) -> Option<[f64; 5]> {
         let line = self.estimates.find(|line| {
             line.word("workload") == Some(workload) && line.number("block_kb") == Some(block_kib as f64)
@@ -175,7 +175,7 @@ impl Printed {
         self.conclusions.egovernment
     }
 
-    /// Buckets on a path of the thesis's Ring ORAM, and all its buckets, with blocks of so many KiB.
+    /// Buckets on a path of the thesis's Ring ORAM, and all its buckets, with blocks of `block_kib` KiB.
     pub fn ring_tree(&self, block_kib: u64) -> Option<(f64, f64)> {
         let line = self.derived_ring.find(|line| line.number("block_kb") == Some(block_kib as f64))?;
         Some((line.number("height")?, line.number("buckets")?))
@@ -198,7 +198,7 @@ impl<'a> PrintedRow<'a> {
         self.cells.get(nth)
     }
 
-    /// The word in a column; `None` where there is none.
+    /// The word in a column; `None` without one.
     pub fn word(&self, column: &str) -> Option<&'a str> {
         match self.cell(column)? {
             Cell::Word(word) => Some(word),
@@ -206,7 +206,7 @@ impl<'a> PrintedRow<'a> {
         }
     }
 
-    /// The number in a column; `None` where there is none.
+    /// The number in a column; `None` without one.
     pub fn number(&self, column: &str) -> Option<f64> {
         match self.cell(column)? {
             Cell::Number(number) => Some(*number),

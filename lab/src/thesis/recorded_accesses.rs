@@ -1,6 +1,6 @@
-//! Accesses that the object layer made for a job.
+//! The accesses of the object layer for a job.
 
-/// Blocks that are asked for at once, and whether each is written.
+/// Blocks of one batch, each with true if it is written.
 pub(super) type Batch = Vec<(u64, bool)>;
 
 /// The accesses of each step of a job.

@@ -5,7 +5,7 @@
 //! it has in flight: the trusted disk refuses it everything from then on. Power loss is left to the vault's own tests.
 
 use super::error::ThesisError;
-use super::live::vault_folder::{VaultFolder, fill};
+use super::live::vault_folder::{fill, vault_folder};
 use super::live::write_history::WriteHistory;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
@@ -44,10 +44,10 @@ pub(super) struct Restart {
     pub(super) duration: Duration,
 }
 
-/// A figure of a life: its name, digits behind the point, and the way to it.
+/// A figure of a restart: its name, its decimal places, and the function that returns it.
 type Figure = (&'static str, usize, fn(&Restart) -> f64);
 
-/// Kills the vault as often as the plan says.
+/// Kills the vault as often as the plan says, and returns the restarts.
 pub(super) fn restarts(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(ThesisError::live)?.block_on(kill_and_restart(plan))
@@ -55,7 +55,7 @@ pub(super) fn restarts(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
 
 async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     let ring = RingParameters::for_capacity(plan.blocks, plan.block_bytes, plan.blocks / 8, 16);
-    let folder = VaultFolder::new(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let store = VersionedMemory::new(folder.parameters().layout());
     folder.create(store.clone()).await?;
     let vault = folder.open(store.clone()).await?;
@@ -85,7 +85,7 @@ async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
             let (requests_before_kill, acknowledged) = before;
             restarts.push(Restart { requests_before_kill, acknowledged, lost, records, opening, duration });
         }
-        // The instants lie between the requests of some batches, and differ from life to life.
+        // The instants of the kills lie between the requests of some batches, and differ from restart to restart.
         let (start_write, writes) = (reader.usage().requests(), history.writes);
         let instant = 1 + random.next_u64() % 800;
         let kill_instant = poll_fn(|_| match reader.usage().requests() >= start_write + instant {
@@ -165,7 +165,7 @@ it holds neither the last acknowledged write nor one that was under way.",
         all.sort_by(f64::total_cmp);
         (all.first().copied(), all.get(all.len() / 2).copied(), all.last().copied())
     };
-    let mut sheet = Sheet::new("kills", "", ["for each kill", "least", "median", "most"]);
+    let mut sheet = Sheet::new("kills", "", ["for each kill", "min", "median", "max"]);
     let figures: [Figure; 7] = [
         ("requests before the kill", 0, |restart| restart.requests_before_kill as f64),
         ("writes acknowledged before it", 0, |restart| restart.acknowledged as f64),

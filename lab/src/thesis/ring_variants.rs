@@ -26,10 +26,10 @@ const EGRESS: f64 = 0.09 / (1u64 << 30) as f64;
 
 type Ring = RingOram<SimulatedStore, FlatPositionMap<Infallible>, ChaCha12Rng>;
 
-/// The thesis's parameters, with its proxy's requests, one after the other.
+/// The thesis's parameters, with its proxy's sequential requests.
 pub(super) fn proxy_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let parameters = thesis_parameters(trial, 1);
-    // Four bytes a count, a slot and a block; a byte a slot that tells whether it was read.
+    // Four bytes for each count, slot and block; a byte per slot that marks whether it was read.
     let record_bytes = u64::from(4 + 4 * (Z + Z + S) + (Z + S));
     run_ring(
         trial,
@@ -79,8 +79,8 @@ pub(super) fn parameters_for_bill(trial: &Trial<'_>) -> RingParameters {
 
 /// The tree of the thesis: `2^⌈lg ⌊N/Z⌋⌉ − 1` buckets of Z + S slots.
 ///
-/// Our analysis wants leaf buckets that may hold their share of a full ORAM and three deviations of it, which is
-/// more than Z; they may, in the same number of slots.
+/// Our analysis needs leaf buckets with room for their share of a full ORAM and three deviations of it, which is more
+/// than Z. The number of slots stays the same.
 fn thesis_parameters(trial: &Trial<'_>, max_batch: u32) -> RingParameters {
     let levels = (trial.blocks() / u64::from(Z)).max(2).next_power_of_two().ilog2();
     let leaf_level = Level(levels - 1);

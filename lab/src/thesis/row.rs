@@ -8,7 +8,7 @@ use ameles_store::Usage;
 use std::time::Duration;
 
 /// Bytes of a MB in the thesis.
-const MEGA: f64 = (1u64 << 20) as f64;
+pub(super) const MEGA: f64 = (1u64 << 20) as f64;
 
 /// The thesis's provider, whose costs it prints.
 pub(super) const THESIS_PROVIDER: &str = "IBM";
@@ -37,6 +37,26 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row of a run that the thesis does not print: no filling counts, and nothing was run over the bare link.
+    pub(super) fn unprinted(
+        workload: &str,
+        scheme: &'static str,
+        block_kib: Option<u64>,
+        [result, baseline]: [RunResult; 2],
+    ) -> Self {
+        Row {
+            workload: workload.to_owned(),
+            scheme,
+            printed: None,
+            block_kib,
+            result,
+            baseline,
+            bare_slowdown: f64::NAN,
+            filling: CountFilling::Nothing,
+            seed: 0,
+        }
+    }
+
     /// The cells that a row of a table begins with: the scheme and its size of blocks, which may be empty.
     pub(super) fn names(&self) -> Vec<String> {
         vec![self.scheme.to_owned(), self.block_kib.map_or_else(String::new, |kib| kib.to_string())]
@@ -152,7 +172,7 @@ pub(super) const TRAFFIC: [Column; 7] = [
     column("write, ms", "write_ms", "resp_write_ms", 0, |row| millis(row.result.write)),
 ];
 
-/// The figures beside the baseline's, and the trusted side's share.
+/// The figures relative to the baseline's, and the trusted side's share.
 pub(super) const RELATIVE: [Column; 6] = [
     column("slowdown", "slowdown", "x_slowdown", 2, Row::slowdown),
     column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),

@@ -12,13 +12,13 @@ pub struct FillingTraffic {
     pub bytes: u64,
 }
 
-/// The evictions or rebuilds that a run must have for its figures to say what an access costs.
+/// The minimum of evictions or rebuilds in a run whose figures show the cost of an access.
 const MIN_EVICTIONS: u64 = 4;
 
 /// The figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunResult {
-    /// Requests and bytes, the filling not counted; bytes stored at the end.
+    /// Requests and bytes, without the filling; bytes stored at the end.
     pub usage: Usage,
     /// The filling.
     pub filling: FillingTraffic,
@@ -26,7 +26,7 @@ pub struct RunResult {
     pub repeats: u32,
     /// Accesses of blocks.
     pub accesses: u64,
-    /// The time until nothing is owed.
+    /// The time until no step is pending.
     pub runtime: Duration,
     /// The mean time of a read of an object.
     pub read: Duration,
@@ -34,7 +34,7 @@ pub struct RunResult {
     pub write: Duration,
     /// The instants that the job notes, since its first step after what is prepared.
     pub step_times: [Duration; 4],
-    /// Bytes that the trusted side must hold; of CURIOUS and ObliviStore those that it held at most.
+    /// Bytes that the trusted side must hold; for CURIOUS and ObliviStore their peak.
     pub local_bytes: u64,
     /// Accesses between two evictions or rebuilds; 0 where nothing comes later.
     pub period: u64,
@@ -49,12 +49,12 @@ impl RunResult {
     }
 }
 
-/// The number of times that a job of so many accesses is done, so that enough comes due in it.
+/// The number of times that a job of this many accesses is done, so that enough evictions are due in it.
 pub(super) fn repeats(accesses: u64, period: u64) -> u32 {
     u32::try_from((MIN_EVICTIONS * period).div_ceil(accesses.max(1)).max(1)).unwrap_or(u32::MAX)
 }
 
-/// The mean requests and bytes of a job that was done so often, between two readings of a meter.
+/// The mean requests and bytes of a job that was done `repeats` times between two readings of a meter.
 pub(super) fn mean_usage(after: &Usage, before: &Usage, repeats: u32) -> Usage {
     let mean = |of: fn(&Usage) -> u64| {
         let all = of(after) - of(before);

@@ -73,7 +73,7 @@ pub(super) fn run_workloads(
     Ok(of_seeds.concat())
 }
 
-/// The rows of a workload with one seed. `seen` is told of those that there are, after each.
+/// Returns the rows of a workload with one seed. `on_rows` receives the rows so far, after each.
 fn run_workload(
     plan: &WorkloadPlan,
     options: &Options,
@@ -128,15 +128,9 @@ pub(super) fn workload_trial<'a>(
     block_kib: Option<u64>,
 ) -> Trial<'a> {
     Trial {
-        job,
-        oram_bytes: ORAM_BYTES,
-        block_bytes: block_kib.unwrap_or(1) << 10,
-        model: options.model(),
         application_time: options.application_time_of(letter),
-        is_single_run: false,
-        seed: options.seed,
         has_proxy_slots: scheme.has_proxy_slots,
-        recorded: None,
+        ..Trial::of(job, block_kib.unwrap_or(1) << 10, options)
     }
 }
 
@@ -147,7 +141,7 @@ fn run_with_bare_link(scheme: &Scheme, trial: &Trial<'_>) -> Result<(RunResult, 
     Ok(((scheme.run)(trial)?, (scheme.run)(&bare)?))
 }
 
-/// The runs that were asked for, with the jobs drawn.
+/// The plans of the selected workloads. Each job is drawn to check it.
 fn plan(options: &Options) -> Result<Vec<WorkloadPlan>, ThesisError> {
     let (schemes, printed) = (selected_schemes(options)?, Printed::tables());
     let plan = |name: String| {
@@ -185,7 +179,7 @@ fn plan(options: &Options) -> Result<Vec<WorkloadPlan>, ThesisError> {
     options.letters().into_iter().map(plan).collect()
 }
 
-/// The schemes that were asked for.
+/// The selected schemes.
 fn selected_schemes(options: &Options) -> Result<Vec<&'static Scheme>, ThesisError> {
     if options.schemes.is_empty() {
         return Ok(schemes::all().take(SCHEMES.len()).collect());

@@ -26,7 +26,7 @@ pub(super) struct Scheme {
     pub(super) has_proxy_slots: bool,
     /// True if the gateway's object layer is above it.
     pub(super) uses_object_layer: bool,
-    /// The most blocks of an ORAM with which a run makes sense.
+    /// The maximum of blocks of an ORAM for a run.
     pub(super) max_blocks: u64,
     /// Runs a trial.
     pub(super) run: fn(&Trial<'_>) -> Result<RunResult, ThesisError>,
@@ -39,7 +39,7 @@ impl Scheme {
     }
 }
 
-/// The name of the scheme that the others are compared with.
+/// The name of the scheme to which the others are compared.
 pub(super) const BASELINE: &str = "none";
 
 /// The name of blocks that are moved together, without an ORAM.
@@ -91,7 +91,7 @@ pub(super) const SCHEMES: [Scheme; 16] = [
     ours("path", planned_path),
     Scheme { max_blocks: 512, ..ours("trivial", trivial) },
     ours("practical-os", practical_os),
-    // Sorting so many slots takes the machine longer than all other schemes together.
+    // Sorting more slots takes the machine longer than all other schemes together.
     Scheme { max_blocks: 100_000, ..ours("square-root", square_root) },
 ];
 
@@ -102,7 +102,7 @@ pub(super) const NAMED_ONLY: [Scheme; 3] = [
     ours("path-alloc", planned_path_with_small_buckets),
 ];
 
-/// All schemes, those that are run only when they are named at the end.
+/// All schemes; those that must be named are at the end.
 pub(super) fn all() -> impl Iterator<Item = &'static Scheme> {
     static ALL: ([Scheme; SCHEMES.len()], [Scheme; NAMED_ONLY.len()]) = (SCHEMES, NAMED_ONLY);
     ALL.0.iter().chain(&ALL.1)
@@ -113,7 +113,7 @@ pub(super) fn by_name(name: &str) -> Option<&'static Scheme> {
     all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
 }
 
-/// Bytes of the runs that are sorted at once where a scheme sorts; the trusted side holds two.
+/// Bytes of the runs that a scheme sorts at once; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 
 fn run_blocks(trial: &Trial<'_>) -> u32 {
@@ -126,12 +126,12 @@ fn parameters_error(
     move |error| ThesisError::Parameters(scheme, error)
 }
 
-/// Accesses one after the other, as in the papers.
+/// Sequential accesses, as in the papers.
 const SEQUENTIAL_ACCESSES: DriverSettings =
     DriverSettings { batch: 1, overlaps_steps: false, ..DriverSettings::CONCURRENT };
 
-/// IR-Alloc4 of a tree of any height: the level that lies so many levels above the leaves and those above that have buckets of so many
-/// blocks.
+/// IR-Alloc4 of a tree of any height: the distance of a level from the leaves, and the bucket size of that level and
+/// of those above it.
 const SMALL_BUCKETS: [(u32, u32); 2] = [(6, 2), (9, 1)];
 
 /// Path ORAM with Z = 4, all of its tree in the store, and one access after the other.
@@ -224,7 +224,7 @@ fn practical_os(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_practical_os(trial, PracticalOsParameters { run_blocks: run_blocks(trial), ..planned })
 }
 
-/// PracticalOS with runs of √N blocks, as its paper has it.
+/// PracticalOS with runs of √N blocks, as in its paper.
 pub(super) fn paper_practical_os(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_practical_os(trial, PracticalOsParameters::for_capacity(trial.blocks(), trial.payload(), 16))
 }

@@ -1,4 +1,4 @@
-//! The same work over several seeds: it is done side by side, and its tables become one of medians and ranges.
+//! Runs the same work over several seeds in parallel. Its tables become one table of medians and ranges.
 
 use super::error::ThesisError;
 use super::options::Options;
@@ -16,7 +16,7 @@ enum WorkerMessage<T> {
     Done { nth: u64, result: T },
 }
 
-/// Progress that a worker tells the thread that began it.
+/// The progress of a worker, which is sent to the thread that started it.
 struct ChannelProgress<T> {
     nth: u64,
     sender: Sender<WorkerMessage<T>>,
@@ -24,17 +24,17 @@ struct ChannelProgress<T> {
 
 impl<T> Progress for ChannelProgress<T> {
     fn on_step(&self, what: &str, done: u64, all: u64) {
-        // Without a listener nobody waits for it.
+        // Without a receiver the message is dropped.
         let _ = self.sender.send(WorkerMessage::Step { nth: self.nth, what: what.to_owned(), done, all });
     }
 
     fn on_figure(&self, _: &str) {}
 }
 
-/// Does the work once for each seed, side by side. `text` says what there is of those seeds that are done.
+/// Runs the work once for each seed, in parallel. `text` formats the results of the seeds that are done.
 ///
 /// # Errors
-/// That of a run; no other is begun then.
+/// The error of a run; no other run is started then.
 pub(super) fn for_each_seed<T: Send>(
     options: &Options,
     progress: &dyn Progress,
@@ -114,7 +114,7 @@ pub(super) fn merge_sections(sections: &[Section], first_seed: u64) -> Section {
     let mut all = Section::new(first.name.clone(), first.title.clone());
     let last = first_seed.wrapping_add(sections.len() as u64 - 1);
     all.add_text(format!(
-        "Medians over the seeds {first_seed} to {last}; in square brackets the least and the greatest, where they differ."
+        "Medians over the seeds {first_seed} to {last}; in square brackets the minimum and the maximum, where they differ."
     ));
     for (nth, piece) in first.pieces.iter().enumerate() {
         let Piece::Table(_) = piece else {
@@ -143,7 +143,7 @@ pub(super) fn merge_sheets(sheets: &[Sheet]) -> Sheet {
     Sheet { rows: first.rows.iter().enumerate().map(row).collect(), ..first.clone() }
 }
 
-/// The median of the numbers that cells begin with, their range, and what stands behind the numbers.
+/// The median of the numbers at the start of the cells, their range, and the text after the numbers.
 fn merge_cells(cells: &[String]) -> String {
     if cells.iter().all(|cell| *cell == cells[0]) {
         return cells[0].clone();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_several_seeds_is_the_median_with_its_range_beside_the_thesis_s_figure() {
+    fn a_cell_of_several_seeds_is_the_median_with_its_range_and_the_thesis_s_figure() {
         assert_eq!(of(&["3.10 (8.50)", "1.00 (8.50)", "2.00 (8.50)"]), "2.00 [1.00–3.10] (8.50)");
         assert_eq!(of(&["4", "1", "2", "9"]), "3 [1–9]");
         assert_eq!(of(&["64", "64"]), "64");

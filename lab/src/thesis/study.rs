@@ -20,13 +20,13 @@ use rand_chacha::ChaCha12Rng;
 
 /// The statements of privacy. 0 is Path ORAM.
 const EPSILONS: [f64; 9] = [0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 14.0, 16.0, 20.0];
-/// The parts of the capacity that are trusted: one in so many blocks.
+/// The divisors of the capacity that give the trusted blocks.
 const SHARES: [u64; 3] = [4, 16, 64];
 /// The workload, and its size of blocks in KiB.
 const WORKLOAD: (&str, u64) = ("A", 256);
 /// The accesses of each block, in the mean, before the blocks that wait are counted.
 const WARM_UP_ACCESSES: u64 = 4;
-/// The readings of which the mean is taken, each after so many accesses.
+/// The number of readings of a mean, and the accesses before each.
 const READINGS: (u64, u64) = (64, 64);
 const BATCH: u32 = 16;
 
@@ -61,16 +61,11 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     for (nth, (share, epsilon)) in runs.enumerate() {
         progress.on_step(&format!("study: ε = {epsilon}, 1/{share} trusted"), nth as u64, all);
         let Some((parameters, mean_waiting_blocks)) = highest_top(&trial, share, epsilon)? else { continue };
+        let result = run(&trial, &parameters)?;
         let row = Row {
-            workload: letter.to_owned(),
-            scheme: "root",
-            printed: None,
-            block_kib: Some(kib),
-            result: run(&trial, &parameters)?,
-            baseline,
-            bare_slowdown: f64::NAN,
             filling: options.filling,
             seed: options.seed,
+            ..Row::unprinted(letter, "root", Some(kib), [result, baseline])
         };
         sheet.rows.push(cells(share, &parameters, mean_waiting_blocks, &row));
     }
@@ -132,7 +127,7 @@ fn highest_top(
     Ok(None)
 }
 
-/// The blocks that wait on the trusted side when nothing is owed, in the mean of a run of random accesses.
+/// The mean of the blocks on the trusted side when no step is pending, over random accesses.
 fn mean_waiting_blocks(trial: &Trial<'_>, parameters: &RootParameters) -> Result<f64, ThesisError> {
     let layout = parameters.path.layout();
     let (clock, network) = trial.link(DriverSettings::CONCURRENT.in_flight);

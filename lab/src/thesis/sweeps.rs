@@ -1,4 +1,4 @@
-//! Sweeps that the thesis asks for: the size of blocks, the bandwidth, the latency and the loss of the link.
+//! Sweeps that the thesis proposes: the block size, the bandwidth, the latency and the loss of the link.
 
 use super::error::ThesisError;
 use super::job::Job;
@@ -206,15 +206,9 @@ fn sweep_row(
         result => result?,
     };
     Ok(Some(Row {
-        workload: (*letter).to_owned(),
-        scheme: scheme.name,
-        printed: None,
-        block_kib: Some(kib),
-        result,
-        baseline,
-        bare_slowdown: f64::NAN,
         filling: options.filling,
         seed: options.seed,
+        ..Row::unprinted(letter, scheme.name, Some(kib), [result, baseline])
     }))
 }
 

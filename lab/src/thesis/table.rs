@@ -92,9 +92,9 @@ fn accesses(scheme: &str, rows: &[Row], printed: &Printed) -> Sheet {
     sheet
 }
 
-/// The accesses of a printed run, and for each of them GETs, PUTs, blocks down and blocks up. They follow from the bytes:
-/// Ring ORAM reads a block of each bucket of a path that it does not write, and all else it reads and writes; CURIOUS
-/// writes what it reads, and a block of its log.
+/// Returns the accesses of a printed run, and for each of them GETs, PUTs, blocks down and blocks up. They follow
+/// from the bytes. Ring ORAM reads a block of each bucket of a path without writing it; it writes all else that it
+/// reads. CURIOUS writes what it reads, and a block of its log.
 fn printed_accesses(
     scheme: &str,
     kib: u64,
@@ -121,7 +121,7 @@ fn printed_accesses(
 fn cell(row: &Row, column: &Column, theirs: Option<PrintedRow<'_>>) -> String {
     let digits = column.digits;
     let ours = (column.of)(row);
-    // A trusted side that holds nothing has no ratio.
+    // An empty trusted side has no ratio.
     let ours = if ours.is_finite() { format!("{ours:.digits$}") } else { "–".to_owned() };
     bracketed(ours, theirs.and_then(|line| line.number(column.printed)), digits)
 }

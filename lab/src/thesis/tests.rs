@@ -5,6 +5,7 @@ use super::schemes::SCHEMES;
 use super::*;
 use crate::bench::{Sample, Silent};
 use crate::virtual_time::ServerTime;
+use std::ops::Range;
 use std::time::Duration;
 
 fn quick(workload: &str, schemes: &[&str]) -> Options {
@@ -114,13 +115,21 @@ fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
         result.period
     );
     assert!(!result.is_short());
-    // What it moves for an access is what its parameters say of a long run.
+    // An access moves what its parameters predict for a long run.
     let (_, job) = runs::workload_job(&options, "D").unwrap();
     let trial = runs::workload_trial(&options, "D", &job, &SCHEMES[0], Some(64));
     let expected = ring_variants::parameters_for_bill(&trial).traffic();
     let slot = ((64 << 10) + 32) as f64;
     let slots = result.usage.bytes_down as f64 / slot / result.accesses as f64;
     assert!((slots / expected.slots_read - 1.0).abs() < 0.15, "{slots} slots, {}", expected.slots_read);
+}
+
+/// Asserts that our figures and those of the thesis, each for an access, have a ratio in the range.
+fn assert_per_access(figures: &[(&str, f64, f64)], accesses: f64, printed_accesses: f64, range: Range<f64>) {
+    for (name, ours, theirs) in figures {
+        let ratio = ours / accesses / (theirs / printed_accesses);
+        assert!(range.contains(&ratio), "{name}: {ratio}");
+    }
 }
 
 #[test]
@@ -133,15 +142,13 @@ fn ring_oram_with_the_thesis_s_parameters_moves_what_the_thesis_prints_for_each_
     let (usage, accesses) = (row.result.usage, row.result.accesses as f64);
     // 31,568 GETs, 16,337 PUTs less those of the filling, 1521.75 MB down and 1024.59 MB up, in 663 accesses of 12
     // buckets.
-    for (name, ours, theirs) in [
+    let figures = [
         ("GETs", usage.gets() as f64, 31_568.0),
         ("PUTs", usage.puts() as f64, 16_337.0 - 2.0 * 4095.0),
         ("bytes down", usage.bytes_down as f64, 1521.75 * 1_048_576.0),
         ("bytes up", usage.bytes_up as f64, 1024.59 * 1_048_576.0),
-    ] {
-        let ratio = ours / accesses / (theirs / 662.9);
-        assert!((0.9..1.1).contains(&ratio), "{name}: {ratio}");
-    }
+    ];
+    assert_per_access(&figures, accesses, 662.9, 0.9..1.1);
     assert_eq!(row.result.filling.requests, 2 * 4095);
 }
 
@@ -154,15 +161,13 @@ fn curious_moves_what_the_thesis_prints_for_each_access() {
     let row = &report.rows[1];
     let (usage, accesses) = (row.result.usage, row.result.accesses as f64);
     // 2088 GETs of 5 blocks in 522 accesses, as many PUTs and one of the log; 36 trees of 40 buckets are filled.
-    for (name, ours, theirs) in [
+    let figures = [
         ("GETs", usage.gets() as f64, 2088.0),
         ("PUTs", usage.puts() as f64, 2088.0 + 522.0),
         ("bytes down", usage.bytes_down as f64, 41_759.94 * 1_048_576.0),
         ("bytes up", usage.bytes_up as f64, 43_847.94 * 1_048_576.0),
-    ] {
-        let ratio = ours / accesses / (theirs / 522.0);
-        assert!((0.98..1.02).contains(&ratio), "{name}: {ratio}");
-    }
+    ];
+    assert_per_access(&figures, accesses, 522.0, 0.98..1.02);
 }
 
 #[test]
@@ -171,7 +176,7 @@ fn the_trusted_side_of_partitions_is_what_it_held_at_most() {
         let options = Options { block_bytes: vec![4 << 20], quick: false, ..quick(letter, &[scheme]) };
         run(&options, &Silent).unwrap().rows[1].result.local_bytes >> 22
     };
-    // A bound is the same whatever is done: D has a fifth of C's accesses.
+    // A bound does not depend on the job: D has a fifth of C's accesses.
     for scheme in ["curious-thesis", "oblivistore-thesis"] {
         assert!(held(scheme, "D") < held(scheme, "C"), "{scheme}");
     }

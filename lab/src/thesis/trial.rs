@@ -3,6 +3,7 @@
 use super::drive::{self, DriverSettings, JobBlocks, RepeatedJob};
 use super::error::ThesisError;
 use super::job::{Job, Step};
+use super::options::Options;
 use super::recorded_accesses::RecordedAccesses;
 use super::run_result::{self, FillingTraffic, RunResult};
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
@@ -20,33 +21,33 @@ use std::time::Duration;
 
 /// Bytes that sealing adds to a slot: the tag of AES-GCM.
 pub(super) const SEALING_BYTES: u64 = 16;
-/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, whatever the block size.
+/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, for every block size.
 pub(super) const ORAM_BYTES: u64 = 5 << 30;
 
 /// A job, and the circumstances in which a scheme does it.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
     pub(super) job: &'a Job,
-    /// Bytes of the ORAM, whatever the block size.
+    /// Bytes of the ORAM, for every block size.
     pub(super) oram_bytes: u64,
     /// Bytes of a block, as the thesis counts them.
     pub(super) block_bytes: u64,
     /// The link, with its greatest number of requests in flight.
     pub(super) model: LinkModel,
-    /// The time that the application takes for each operation, beside the store.
+    /// The time that the application takes for each operation, in addition to the store.
     pub(super) application_time: Duration,
     /// True if the job is done once, however short it is.
     pub(super) is_single_run: bool,
     /// The seed of the scheme's randomness.
     pub(super) seed: u64,
-    /// True if a sealed slot, header and all, is as long as a block, and the end of an object is marked in its last
-    /// block, as in the thesis's proxy. Otherwise a block is payload.
+    /// True if a sealed slot with its header is as long as a block, and the last block of an object marks its end, as
+    /// in the thesis's proxy. Otherwise a block is payload.
     pub(super) has_proxy_slots: bool,
     /// The accesses of the object layer; none if the blocks of objects are accessed as they are.
     pub(super) recorded: Option<&'a RecordedAccesses>,
 }
 
-/// A scheme that was made for a trial.
+/// A scheme that is ready for a trial.
 pub(super) struct PreparedOram<O> {
     pub(super) oram: O,
     /// Its trusted side.
@@ -61,20 +62,36 @@ pub(super) struct PreparedOram<O> {
 pub(super) enum TrustedSide<O> {
     /// The bytes that it must hold, by the scheme's bound.
     Bound(u64),
-    /// The most that it held in the run: blocks, and bytes of tables.
+    /// The peak in the run: a function that returns blocks and bytes of tables.
     Peak(fn(&O) -> (u64, u64)),
 }
 
 /// The state of an ORAM before a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialState {
-    /// As it was filled: the job is done once, whatever comes due in it. So the thesis ran it.
+    /// As it was filled: the job is done once, with the work that is due in it. The thesis ran it this way.
     Fresh,
-    /// In use, after so many accesses; the job is done as often as it takes for what comes due to count.
+    /// In use, after this many accesses. The job is repeated until enough evictions or rebuilds are due.
     InUse(u64),
 }
 
-impl Trial<'_> {
+impl<'a> Trial<'a> {
+    /// A trial of a job in blocks of `block_bytes` bytes: over the link of the options, in the thesis's ORAM, without
+    /// time of the application.
+    pub(super) fn of(job: &'a Job, block_bytes: u64, options: &Options) -> Self {
+        Trial {
+            job,
+            oram_bytes: ORAM_BYTES,
+            block_bytes,
+            model: options.model(),
+            application_time: Duration::ZERO,
+            is_single_run: false,
+            seed: options.seed,
+            has_proxy_slots: false,
+            recorded: None,
+        }
+    }
+
     /// N: blocks of the ORAM.
     pub(super) fn blocks(&self) -> u64 {
         self.oram_bytes / self.block_bytes
@@ -91,7 +108,7 @@ impl Trial<'_> {
         ChaCha12Rng::seed_from_u64(self.seed ^ self.block_bytes)
     }
 
-    /// The blocks of each object, one after the other from the first block on.
+    /// The blocks of each object, in sequence from the first block on.
     ///
     /// # Errors
     /// [`ThesisError::TooSmall`].
@@ -119,7 +136,7 @@ impl Trial<'_> {
         StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }
     }
 
-    /// Runs a scheme over a simulated store: `prepare` makes it.
+    /// Runs a scheme, which `prepare` makes, over a simulated store.
     ///
     /// # Errors
     /// Those of `prepare`, of the scheme, and [`ThesisError::TooSmall`].

@@ -2,7 +2,7 @@
 //! thesis calls practical, and is applied to the thesis's own figures as well as to ours.
 
 use super::printed::{Printed, PrintedRow};
-use super::row::{RELATIVE, Row, by_run, thesis_provider};
+use super::row::{MEGA, RELATIVE, Row, by_run, thesis_provider};
 use super::trial::ORAM_BYTES;
 use crate::bench::Sample;
 use crate::report::{Section, Sheet};
@@ -10,13 +10,10 @@ use crate::report::{Section, Sheet};
 /// Days of a month, as the thesis counts them.
 const DAYS: f64 = 30.0;
 
-/// Bytes of a MB in the thesis.
-const MEGA: f64 = (1u64 << 20) as f64;
-
 /// The schemes without an ORAM.
 const NO_ORAM: [&str; 3] = ["none", "blocks", "blocks-together"];
 
-/// The schemes that stand still for a rebuild. The mean time of their answers hides it, so that they get no verdict.
+/// The schemes that pause for a rebuild. The mean response time hides the pause, so they get no verdict.
 const REBUILT: [&str; 3] = ["practical-os", "square-root", "hierarchical"];
 
 /// True for a run from which a verdict may follow.
@@ -176,7 +173,7 @@ fn min(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<&Run> {
     runs.iter().filter(is_number).min_by(|one, other| of(one).total_cmp(&of(other)))
 }
 
-/// The dollars of an attachment, if they grow with the bytes that are written.
+/// The dollars of an attachment, if they grow with the written bytes.
 fn per_attachment(run: &Run, printed: &Printed) -> f64 {
     run.dollars / run.written_mb * printed.email().attachment_mb
 }
@@ -185,7 +182,7 @@ fn per_month(run: &Run, printed: &Printed) -> f64 {
     per_attachment(run, printed) * printed.email().attachments_a_day * DAYS
 }
 
-/// The rows by their runs, but for runs from which no verdict follows, with whatever seed.
+/// The rows grouped by runs, without the runs that have no verdict for some seed.
 fn rows_by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>> {
     let mut runs = by_run(rows);
     runs.retain(|run| run.iter().all(|row| has_verdict(row)));
@@ -194,8 +191,7 @@ fn rows_by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>>
 
 /// The medians of a run over its seeds.
 fn median_run(rows: &[&Row]) -> Run {
-    let median =
-        |of: &dyn Fn(&Row) -> f64| Sample::of(&rows.iter().map(|row| of(row)).collect::<Vec<_>>()).median;
+    let median = |of: &dyn Fn(&Row) -> f64| Sample::of(rows.iter().map(|row| of(row))).median;
     let column = |name: &str| {
         RELATIVE.iter().find(|column| column.name == name).map_or(f64::NAN, |column| median(&column.of))
     };

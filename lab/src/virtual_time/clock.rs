@@ -1,4 +1,4 @@
-//! A clock that stands still while anything can be done, and then leaps to the next instant that is waited for.
+//! A clock that stops while any task can run, and then jumps to the next awaited instant.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::{Ordering, Reverse};
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// A clock, and whoever waits for it. Instants are times since it began.
+/// A clock and its waiting tasks. Instants are times since it began.
 #[derive(Default)]
 pub struct Clock {
     now: Cell<Duration>,
     timers: RefCell<BinaryHeap<Reverse<Timer>>>,
-    /// Timers that were ever set: of two for the same instant, the one that was set first goes off first.
+    /// The number of timers ever set: of two for the same instant, the one that was set first fires first.
     timers_set: Cell<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Clock {
         .await;
     }
 
-    /// Runs a future to its end, in virtual time. It may hold many others: they wake one another as they would
+    /// Runs a future to completion, in virtual time. It may hold many others: they wake one another as they would
     /// under any executor.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_future_that_waits_for_nothing_is_told() {
+    fn a_future_that_waits_for_nothing_is_an_error() {
         let clock = Clock::default();
         let never = async {
             clock.sleep_until(SECOND).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A link and a store, as a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkModel {
-    /// The round trip, and the bandwidth each way.
+    /// The round trip, and the bandwidth in each direction.
     pub speed: LinkSpeed,
     /// The time that the store takes for a request, apart from the link's.
     pub server: ServerTime,
@@ -34,7 +34,7 @@ pub enum RequestKind {
     Get,
     /// A bucket, or an object.
     Put,
-    /// A record that a scheme keeps beside its buckets.
+    /// A record that a scheme stores with its buckets.
     GetMetadata,
     /// The writing of such a record.
     PutMetadata,
@@ -43,10 +43,10 @@ pub enum RequestKind {
 /// A link in use.
 ///
 /// Payload queues for the bandwidth of its direction, first come, first served; latency does not queue, and neither
-/// do requests and answers without payload. A request that finds no room waits until the earliest answer is there.
+/// do requests and answers without payload. A request that finds no room waits for the earliest answer.
 ///
-/// The instant of an answer is known when its request is asked for: later requests never overtake earlier ones in a
-/// queue, because those that carry payload down carry none up, and the store takes the same time for each of them.
+/// The instant of an answer is known when its request is sent: later requests never overtake earlier ones in a queue,
+/// because those that carry payload down carry none up, and the store takes the same time for each of them.
 #[derive(Debug)]
 pub struct Network {
     model: LinkModel,
@@ -74,7 +74,7 @@ impl Network {
         self.usage
     }
 
-    /// Sends a request that carries so many bytes up (a write) or down (a read). Returns the instant of its answer.
+    /// Sends a request that carries that many bytes up (a write) or down (a read). Returns the instant of its answer.
     pub fn request(&mut self, now: Duration, kind: RequestKind, bytes: u64) -> Duration {
         let LinkModel { speed, server, stream, .. } = self.model;
         let (up, down, server_time) = match kind {

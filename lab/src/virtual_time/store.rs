@@ -11,14 +11,14 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The way from reads of slots and writes of buckets to requests.
+/// How reads of slots and writes of buckets map to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requests {
     /// As Ameles's store does it: a bucket that is written is one PUT, and one removal of its old version; exactly
     /// adjacent slots of one bucket are one GET.
     Ameles,
-    /// As the thesis's proxy runs Ring ORAM, whose metadata lie in the store: for a slot, the bucket's record is
-    /// read three times and written once; where more slots of a bucket are read, it and its record are read whole.
+    /// As the thesis's proxy runs Ring ORAM, whose metadata is in the store: for a slot, the bucket's record is read
+    /// three times and written once; where several slots of a bucket are read, it and its record are read whole.
     ProxyRing {
         /// Bytes of the record of a bucket.
         record_bytes: u64,
@@ -34,10 +34,10 @@ pub struct StoreShape {
     pub real: Layout,
     /// Bytes that sealing adds to a slot.
     pub sealing_bytes: u64,
-    /// True if every bucket counts as written from the beginning. Otherwise no request goes out for one that was
-    /// never written, as below Ameles's sealing layer.
+    /// True if every bucket counts as written from the beginning. Otherwise no request is sent for one that was never
+    /// written, as below Ameles's sealing layer.
     pub filled: bool,
-    /// The way to requests.
+    /// The mapping to requests.
     pub requests: Requests,
 }
 
@@ -159,7 +159,7 @@ impl SimulatedStore {
     }
 }
 
-/// A read answers with what is there when it is asked for, as [`Store`] promises; a write changes it at once, for
+/// A read answers with the content at the time of the request, as [`Store`] promises; a write changes it at once, for
 /// no bucket is read while its write is in flight.
 impl Store for SimulatedStore {
     type Error = Infallible;

@@ -1,4 +1,4 @@
-//! Page tables that are an array.
+//! A page table that is an array.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -12,7 +12,7 @@ pub const PAGE_BYTES: usize = 512;
 /// Bytes of one page.
 pub type Page = [u8; PAGE_BYTES];
 
-/// The memory of each page and each frame, if it has any.
+/// The memory of each page and each frame that has any.
 pub struct PageTable {
     pages: Vec<Option<Box<Page>>>,
     frames: Vec<Option<Box<Page>>>,
@@ -24,7 +24,7 @@ impl PageTable {
         PageTable { pages: vec![None; pages as usize], frames: vec![None; frames] }
     }
 
-    /// A page's memory; `None` if a touch of it faults.
+    /// A page's memory; `None` if an access to it faults.
     pub fn page(&mut self, page: u64) -> Option<&mut Page> {
         self.pages[page as usize].as_deref_mut()
     }

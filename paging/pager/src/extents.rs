@@ -1,10 +1,10 @@
-//! The addresses at which a region's pages stand.
+//! The addresses of a region's pages.
 //!
-//! An extent is a run of addresses. Pages of the region stand there, in a row; or it is open: it is given free pages
-//! where it is touched; or it is reserved: the program has made it without the right to write, so that it holds nothing
-//! yet. The pages that stand nowhere are free.
+//! An extent is a run of addresses. Pages of the region are mapped there, in a row; or it is on demand: free pages are
+//! assigned at the first access; or it is reserved: the program has mapped it without the right to write, so that it is
+//! still empty. Pages without an address are free.
 //!
-//! Nothing here touches memory. Looking something up allocates nothing.
+//! Nothing here accesses the memory. Lookups do not allocate.
 
 use crate::access::Access;
 use crate::interval_set::IntervalSet;
@@ -35,18 +35,18 @@ struct Extent {
 enum ExtentContents {
     /// Pages in a row, from this one.
     Pages(u64),
-    /// Nothing yet. Pages come at a touch.
+    /// No pages yet. They are assigned at an access.
     OnDemand(OnExhaustion),
     /// Nothing.
     Reserved,
 }
 
-/// The outcome of a touch of what is open, if no page is free.
+/// What happens at an access to on-demand memory if no page is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnExhaustion {
     /// The program ends.
     End,
-    /// It is the kernel's memory from now on, in the clear.
+    /// The memory becomes the kernel's, unencrypted.
     Spill,
 }
 
@@ -57,31 +57,31 @@ pub(crate) struct ExtentPart {
     pub(crate) access: Access,
     /// `None` if it is open or reserved.
     pub(crate) pages: Option<Range<u64>>,
-    /// The outcome of a touch without a free page, if pages come at a touch.
+    /// What happens without a free page, if pages are assigned at an access.
     pub(crate) on_demand: Option<OnExhaustion>,
 }
 
 impl ExtentPart {
-    /// Tells whether pages stand there, or come.
+    /// Tells whether pages are mapped there, or will be.
     pub(crate) fn is_paged(&self) -> bool {
         self.pages.is_some() || self.on_demand.is_some()
     }
 }
 
-/// The place where a page stands.
+/// The address of a page.
 #[derive(Clone, Copy)]
 pub(crate) struct PageMapping {
     pub(crate) at: usize,
     pub(crate) access: Access,
 }
 
-/// Pages in so many bytes.
+/// The number of pages in a number of bytes.
 fn page_count(bytes: usize) -> usize {
     bytes / PAGE_BYTES
 }
 
 impl Extent {
-    /// Without its first so many bytes.
+    /// The extent without its first bytes.
     fn skip(self, bytes: usize) -> Extent {
         Extent { bytes: self.bytes - bytes, contents: self.contents.skip(bytes), ..self }
     }
@@ -99,7 +99,7 @@ impl Extent {
 }
 
 impl ExtentContents {
-    /// Behind so many bytes.
+    /// The contents after a number of bytes.
     fn skip(self, bytes: usize) -> ExtentContents {
         match self {
             ExtentContents::Pages(first) => ExtentContents::Pages(first + page_count(bytes) as u64),
@@ -109,7 +109,7 @@ impl ExtentContents {
 }
 
 impl Extents {
-    /// So many pages, none of which stands anywhere.
+    /// All pages of a region, none of them mapped.
     pub(crate) fn new(pages: u64) -> Self {
         let free = IntervalSet::of(0..pages as usize);
         Extents {
@@ -133,18 +133,18 @@ impl Extents {
         self.pages
     }
 
-    /// Pages that stand nowhere.
+    /// Pages that are not mapped.
     pub(crate) fn free_pages(&self) -> usize {
         self.free_pages
     }
 
-    /// Bytes on the trusted side.
+    /// Trusted memory in bytes.
     pub(crate) fn trusted_bytes(&self) -> usize {
         let extent = size_of::<(usize, Extent)>() + size_of::<(u64, usize)>();
         size_of::<Self>() + self.extents.len() * extent
     }
 
-    /// The page at an address, if one stands there that may be touched.
+    /// The page at an address, if one is mapped there and may be accessed.
     pub(crate) fn page_at(&self, address: usize) -> Option<u64> {
         let (&first, extent) = self.extents.range(..=address).next_back()?;
         let offset = address - first;
@@ -152,7 +152,7 @@ impl Extents {
         is_here.then_some(extent.first_page()? + page_count(offset) as u64)
     }
 
-    /// The place where a page stands, unless it is free.
+    /// The address of a page, unless it is free.
     pub(crate) fn mapping_of(&self, page: u64) -> Option<PageMapping> {
         let (&first_page, first) = self.by_page.range(..=page).next_back()?;
         let extent = self.extents[first];
@@ -160,13 +160,13 @@ impl Extents {
         (offset < extent.bytes).then(|| PageMapping { at: first + offset, access: extent.access })
     }
 
-    /// The spans where pages stand, or will.
+    /// The spans where pages are mapped, or will be.
     pub(crate) fn paged(&self) -> impl Iterator<Item = Range<usize>> {
         let paged = self.extents.iter().filter(|(_, extent)| extent.contents != ExtentContents::Reserved);
         paged.map(|(first, extent)| *first..first + extent.bytes)
     }
 
-    /// The parts of a span that are there, in their order.
+    /// The extents in a span, in order.
     pub(crate) fn parts(&self, span: Range<usize>) -> Vec<ExtentPart> {
         let begun = self.extents.range(..span.start).next_back();
         let begin = self.extents.range(span.start..span.end.max(span.start));
@@ -187,8 +187,7 @@ impl Extents {
         begun.into_iter().chain(begin).filter_map(part).collect()
     }
 
-    /// Puts free pages into a span of whole pages where nothing is. `false`, and nothing has changed, if there are too
-    /// few.
+    /// Maps free pages at an empty span of whole pages. Returns `false` and changes nothing if there are too few.
     pub(crate) fn bind(&mut self, span: Range<usize>, access: Access) -> bool {
         debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
         let mut wanted = page_count(span.len());
@@ -208,12 +207,12 @@ impl Extents {
         true
     }
 
-    /// Notes a span without pages where nothing is.
+    /// Records a reserved span, which was empty before.
     pub(crate) fn reserve(&mut self, span: Range<usize>, access: Access) {
         self.insert_span(span, access, ExtentContents::Reserved);
     }
 
-    /// Notes a span where nothing is, to which pages come as it is touched.
+    /// Records a span, which was empty before, whose pages are assigned at their first access.
     pub(crate) fn reserve_on_demand(
         &mut self,
         span: Range<usize>,
@@ -231,7 +230,7 @@ impl Extents {
         }
     }
 
-    /// The outcome of a touch of this address without a free page, if a page comes at a touch.
+    /// What happens at an access to this address without a free page, if pages are assigned there at an access.
     pub(crate) fn on_demand_at(&self, address: usize) -> Option<OnExhaustion> {
         let (_, on_exhaustion) =
             self.on_demand_extent(address).filter(|(access, _)| *access != Access::NONE)?;
@@ -248,25 +247,25 @@ impl Extents {
         }
     }
 
-    /// Puts a free page to an address that is open. `false`, and nothing has changed, if none is free.
+    /// Maps a free page at an on-demand address. Returns `false` and changes nothing if none is free.
     pub(crate) fn bind_touched(&mut self, address: usize) -> bool {
         let Some((access, _)) = self.on_demand_extent(address).filter(|_| self.free_pages > 0) else {
             return false;
         };
         let page = address - address % PAGE_BYTES;
         self.extract(page..page + PAGE_BYTES);
-        // Who touches one page after the other gets the first free ones, in a row: one extent.
+        // A program that accesses one page after the other gets the first free ones, in a row: one extent.
         self.bind(page..page + PAGE_BYTES, access)
     }
 
-    /// Takes a page, which holds nothing, away from where it stands. Another comes there at a touch.
+    /// Unmaps a page, which holds nothing. Another is assigned at the next access.
     pub(crate) fn release_page(&mut self, page: u64, on_exhaustion: OnExhaustion) {
         let Some(PageMapping { at, access }) = self.mapping_of(page) else { return };
         self.remove(at..at + PAGE_BYTES);
         self.reserve_on_demand(at..at + PAGE_BYTES, access, on_exhaustion);
     }
 
-    /// Forgets what is there of a span. Its pages are free.
+    /// Removes a span. Its pages become free.
     pub(crate) fn remove(&mut self, span: Range<usize>) {
         for part in self.extract(span) {
             if let Some(pages) = part.pages {
@@ -277,7 +276,7 @@ impl Extents {
         }
     }
 
-    /// Changes what may be done with all that is there of a span.
+    /// Changes the access rights of a span.
     pub(crate) fn set_access(&mut self, span: Range<usize>, access: Access) {
         for ExtentPart { at, pages, on_demand, .. } in self.extract(span.clone()) {
             let contents = match (pages, on_demand) {
@@ -305,7 +304,7 @@ impl Extents {
         Some(extent)
     }
 
-    /// Takes a span out, without freeing its pages.
+    /// Removes a span without freeing its pages.
     fn extract(&mut self, span: Range<usize>) -> Vec<ExtentPart> {
         self.split(span.start);
         self.split(span.end);
@@ -316,7 +315,7 @@ impl Extents {
         parts
     }
 
-    /// Lets an extent begin at this address, if it lies within one.
+    /// Splits an extent at this address, if it lies within one.
     fn split(&mut self, at: usize) {
         let Some((&first, &extent)) = self.extents.range(..at).next_back() else { return };
         if first + extent.bytes > at {
@@ -326,7 +325,7 @@ impl Extents {
         }
     }
 
-    /// Makes one of neighbours that go on as one another, in a span and at its ends.
+    /// Merges neighbours with consecutive contents, in a span and at its ends.
     fn join(&mut self, span: Range<usize>) {
         let firsts: Vec<usize> = self.extents.range(span.start..=span.end).map(|(first, _)| *first).collect();
         for first in firsts {
@@ -341,168 +340,4 @@ impl Extents {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::{BTreeMap, BTreeSet};
-
-    const PAGES: u64 = 24;
-    /// Pages of addresses, more than the region has.
-    const ADDRESSES: usize = 40;
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Bind(Range<usize>),
-        Reserve(Range<usize>),
-        OnDemand(Range<usize>),
-        Touch(usize),
-        GiveUp(u64),
-        Remove(Range<usize>),
-        SetAccess(Range<usize>, bool),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        let span =
-            || (0..ADDRESSES, 1..12_usize).prop_map(|(first, len)| first..(first + len).min(ADDRESSES));
-        prop_oneof![
-            3 => span().prop_map(Step::Bind),
-            1 => span().prop_map(Step::Reserve),
-            2 => span().prop_map(Step::OnDemand),
-            3 => (0..ADDRESSES).prop_map(Step::Touch),
-            2 => (0..PAGES).prop_map(Step::GiveUp),
-            2 => span().prop_map(Step::Remove),
-            2 => (span(), any::<bool>()).prop_map(|(span, writes)| Step::SetAccess(span, writes)),
-        ]
-    }
-
-    fn access(writes: bool) -> Access {
-        if writes { Access::READ_WRITE } else { Access::NONE }
-    }
-
-    fn bytes(span: &Range<usize>) -> Range<usize> {
-        span.start * PAGE_BYTES..span.end * PAGE_BYTES
-    }
-
-    /// The state of a page of addresses: which page stands there (`MAX` if that is not known), whether it may be
-    /// written, and whether it is open.
-    type Model = BTreeMap<usize, (Option<u64>, bool, bool)>;
-
-    /// Compares every address and every page; keeps which page was found where.
-    fn compare(extents: &Extents, model: &mut Model) -> Result<(), TestCaseError> {
-        let mut seen = BTreeSet::new();
-        for address in 0..ADDRESSES {
-            let span = bytes(&(address..address + 1));
-            let found = extents.parts(span.clone());
-            prop_assert_eq!(found.len(), usize::from(model.contains_key(&address)));
-            let Some((page, writes, is_on_demand)) = model.get_mut(&address) else { continue };
-            prop_assert!(!*is_on_demand || page.is_none());
-            prop_assert_eq!(found[0].on_demand, is_on_demand.then_some(OnExhaustion::Spill));
-            prop_assert_eq!(
-                extents.on_demand_at(span.start),
-                (*is_on_demand && *writes).then_some(OnExhaustion::Spill)
-            );
-            prop_assert!(found[0].at == span && found[0].access == access(*writes));
-            let found_page = found[0].pages.as_ref().map(|pages| pages.start);
-            prop_assert_eq!(found_page.is_some(), page.is_some());
-            let Some(found_page) = found_page else { continue };
-            // A page that was put there stays there.
-            prop_assert!(*page == Some(u64::MAX) || *page == Some(found_page));
-            *page = Some(found_page);
-            prop_assert!(seen.insert(found_page), "one page stands at two addresses");
-            prop_assert_eq!(extents.page_at(span.end - 1), writes.then_some(found_page));
-            let place = extents.mapping_of(found_page).unwrap();
-            prop_assert!(place.at == span.start && place.access == access(*writes));
-        }
-        prop_assert_eq!(extents.free_pages(), PAGES as usize - seen.len());
-        for page in (0..PAGES).filter(|page| !seen.contains(page)) {
-            prop_assert!(extents.mapping_of(page).is_none());
-        }
-        Ok(())
-    }
-
-    /// A page comes to what is open, if one is free.
-    fn bind_touched(extents: &mut Extents, model: &mut Model, address: usize) -> Result<(), TestCaseError> {
-        let state =
-            model.get_mut(&address).filter(|(_, _, is_on_demand)| *is_on_demand && extents.free_pages() > 0);
-        prop_assert_eq!(extents.bind_touched(address * PAGE_BYTES + 7), state.is_some());
-        if let Some((page, _, is_on_demand)) = state {
-            (*page, *is_on_demand) = (Some(u64::MAX), false);
-        }
-        Ok(())
-    }
-
-    proptest! {
-        #[test]
-        fn every_page_stands_at_one_address_at_most_and_stays_there(steps in prop::collection::vec(step(), 1..40)) {
-            let (mut extents, mut model) = (Extents::new(PAGES), Model::new());
-            for step in steps {
-                match step {
-                    Step::Bind(span) => {
-                        let here: Vec<usize> = span.clone().filter(|address| model.contains_key(address)).collect();
-                        if here.is_empty() {
-                            let room = extents.free_pages() >= span.len();
-                            prop_assert_eq!(extents.bind(bytes(&span), Access::READ_WRITE), room);
-                            if room {
-                                model.extend(span.map(|address| (address, (Some(u64::MAX), true, false))));
-                            }
-                        }
-                    }
-                    Step::Reserve(span) => {
-                        if span.clone().all(|address| !model.contains_key(&address)) {
-                            extents.reserve(bytes(&span), Access::NONE);
-                            model.extend(span.map(|address| (address, (None, false, false))));
-                        }
-                    }
-                    Step::OnDemand(span) => {
-                        if span.clone().all(|address| !model.contains_key(&address)) {
-                            extents.reserve_on_demand(bytes(&span), Access::READ_WRITE, OnExhaustion::Spill);
-                            model.extend(span.map(|address| (address, (None, true, true))));
-                        }
-                    }
-                    Step::Touch(address) => bind_touched(&mut extents, &mut model, address)?,
-                    Step::GiveUp(page) => {
-                        extents.release_page(page, OnExhaustion::Spill);
-                        for state in model.values_mut().filter(|(found_page, ..)| *found_page == Some(page)) {
-                            (state.0, state.2) = (None, true);
-                        }
-                    }
-                    Step::Remove(span) => {
-                        extents.remove(bytes(&span));
-                        model.retain(|address, _| !span.contains(address));
-                    }
-                    Step::SetAccess(span, writes) => {
-                        extents.set_access(bytes(&span), access(writes));
-                        for (_, state) in model.range_mut(span) {
-                            state.1 = writes;
-                        }
-                    }
-                }
-                compare(&extents, &mut model)?;
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_touched_in_a_row_is_one() {
-        let mut extents = Extents::new(8);
-        extents.reserve_on_demand(bytes(&(10..20)), Access::READ_WRITE, OnExhaustion::End);
-        assert!(
-            (10..18).all(|address| extents.bind_touched(address * PAGE_BYTES))
-                && !extents.bind_touched(18 * PAGE_BYTES)
-        );
-        assert_eq!((extents.extents.len(), extents.by_page.len()), (2, 1));
-    }
-
-    #[test]
-    fn neighbours_that_go_on_as_one_another_are_one() {
-        let mut extents = Extents::new(8);
-        for page in 0..8 {
-            assert!(extents.bind(bytes(&(page..page + 1)), Access::READ_WRITE));
-        }
-        assert_eq!(extents.extents.len(), 1);
-        extents.set_access(bytes(&(3..5)), Access::NONE);
-        assert_eq!(extents.extents.len(), 3);
-        extents.set_access(bytes(&(2..6)), Access::READ_WRITE);
-        assert_eq!((extents.extents.len(), extents.by_page.len()), (1, 1));
-    }
-}
+mod tests;

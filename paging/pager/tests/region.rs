@@ -59,11 +59,11 @@ fn a_region_is_memory_under_every_scheme_and_trap() {
     }
 }
 
-const CARRIED_BESIDE: [Scheme; 3] = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
+const WITH_WORKER: [Scheme; 3] = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
 
 #[test]
-fn a_region_is_memory_when_a_second_process_carries_its_pages() {
-    for scheme in CARRIED_BESIDE {
+fn a_region_is_memory_when_a_second_process_seals_its_pages() {
+    for scheme in WITH_WORKER {
         for trap in Trap::ALL {
             for (ratio, cipher) in PageCipher::ALL.into_iter().enumerate() {
                 let ratio = [3, 7, 15][ratio % 3];
@@ -133,8 +133,8 @@ fn a_region_whose_resident_pages_follow_its_size_is_memory() {
     }
 }
 
-/// Each thread counts up a counter of its own in every page, while the pages go in and out under the others' hands. A
-/// store that an eviction lost would show.
+/// Each thread counts up a counter of its own in every page, while other threads page it in and out. A store
+/// that an eviction lost would be found.
 fn loses_no_store(options: Options, rounds: u64) {
     const THREADS: usize = 4;
     let name = format!("{options:?}");
@@ -186,7 +186,7 @@ fn no_store_of_any_thread_is_lost_under_heavy_paging() {
 }
 
 #[test]
-fn regions_stand_beside_one_another_and_come_again() {
+fn several_regions_exist_at_once_and_one_after_the_other() {
     for trap in Trap::ALL {
         for _ in 0..3 {
             let mut one = Region::new(options(Scheme::DetWoOram, trap)).unwrap();
@@ -221,7 +221,7 @@ fn memory_that_is_given_back_to_the_system_becomes_zeros() {
     }
 }
 
-/// Pages of addresses that a program has reserved, with what it may do there and what it finds.
+/// Reserved pages of addresses, with the access and the contents that the program expects.
 struct Reserved {
     region: Region,
     start: usize,
@@ -285,7 +285,7 @@ impl Reserved {
         }
     }
 
-    /// All that a watcher sees.
+    /// Everything that an observer sees.
     fn view(&self) -> (u64, u64, Vec<u8>) {
         self.region.settle();
         let counters = self.region.counters();
@@ -340,7 +340,7 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
         assert!(trusted > resident, "{scheme}");
         if scheme.has_ratio() {
             let bookkeeping = 96 * 5 + 4096;
-            // A frame, eight that wait to be given back, a buffer; the scheme's; sealing's.
+            // A frame, eight that wait to be freed, a buffer; the scheme's; sealing's.
             assert!(
                 trusted < resident + (1 + 8 + 1 + 4 + 2) * PAGE_BYTES + bookkeeping,
                 "{scheme}: {trusted}"
@@ -350,12 +350,12 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
 }
 
 #[test]
-fn whoever_asked_is_told_of_every_fault_before_the_next_is_served() {
+fn the_listener_is_called_after_every_fault_before_the_next_is_handled() {
     for trap in Trap::ALL {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&seen);
+        let log = Arc::clone(&seen);
         let after_fault = AfterFault::Call(Arc::new(move |counters: &Counters| {
-            told.lock().unwrap().push((counters.faults, counters.evictions));
+            log.lock().unwrap().push((counters.faults, counters.evictions));
         }));
         let listeners = Listeners { after_fault, ..Listeners::default() };
         let options = Options { resident: 2, trap, listeners, ..Options::new(8) };

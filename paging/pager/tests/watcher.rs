@@ -114,9 +114,9 @@ fn resident_pages_whose_number_follows_the_program_show_in_no_slot() {
 
 #[test]
 fn eager_schemes_change_the_slots_in_the_same_order_when_the_off_line_work_is_done() {
-    let beside = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
+    let with_worker = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
     for (scheme, second_process) in
-        beside.into_iter().chain([(Scheme::Eager, false), (Scheme::EagerParallel, false)])
+        with_worker.into_iter().chain([(Scheme::Eager, false), (Scheme::EagerParallel, false)])
     {
         for trap in Trap::ALL {
             for seed in [0, 1, 17, 39] {

@@ -12,7 +12,7 @@ pub(crate) fn after_fault(watcher: Option<Arc<FaultReporter>>, window: Window) -
         return count.map_or(AfterFault::Nothing, AfterFault::Call);
     };
     let both: FaultListener = Arc::new(move |counters| {
-        watcher.tell(counters);
+        watcher.report(counters);
         if let Some(count) = &count {
             count(counters);
         }

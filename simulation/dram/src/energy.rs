@@ -1,4 +1,4 @@
-//! Counts of commands and of time, and the energy that they stand for.
+//! Counts of commands and of time, and the energy computed from them.
 //!
 //! The formulas are those of Micron's technical note TN-41-01 ("Calculating memory system power for DDR3"), without
 //! power-down, which the model does not have, and without termination, which depends on the board.
@@ -8,7 +8,7 @@ use crate::specification::Specification;
 use crate::units::{Cycle, Picojoules};
 use std::ops::AddAssign;
 
-/// The work of a memory, or of a part of it, from cycle 0 to the cycle in which it was asked for.
+/// The work of a memory, or of a part of it, from cycle 0 to the cycle of the query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Activates.
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn energy_is_what_the_data_sheet_gives_by_hand() {
         let usimm = Specification::usimm();
-        // A cycle is 1.25 ns; 8 devices at 1.5 V make 15 pJ a milliampere and cycle.
+        // A cycle is 1.25 ns; 8 devices at 1.5 V use 15 pJ per milliampere and cycle.
         let counts = Counts { activates: 1, ..Counts::default() };
         assert_eq!(
             counts.energy(&usimm).total(),

@@ -15,7 +15,7 @@ const MAX_BLOCK_BYTES: u64 = 1 << 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Field {
-    /// The channel: a bus and a scheduler of its own.
+    /// The channel, which has its own bus and scheduler.
     Channel,
     /// The rank: chips of a channel that work as one.
     Rank,
@@ -74,7 +74,7 @@ impl Geometry {
         u64::from(self.channels) * u64::from(self.columns)
     }
 
-    /// Says what makes no sense.
+    /// Returns what is invalid.
     pub(crate) fn check(&self) -> Result<(), DramError> {
         let invalid = |why: String| Err(DramError::Invalid(why));
         let mut fields = self.order;
@@ -119,7 +119,7 @@ pub struct Mapping {
 
 /// A name for a block: its number or its place.
 pub trait Address: Copy {
-    /// Refuses a name that stands for no block of the memory.
+    /// Refuses a name that denotes no block of the memory.
     fn check(self, mapping: &Mapping) -> Result<(), DramError>;
 
     /// The place of a block that [`Address::check`] let pass.
@@ -168,7 +168,7 @@ impl Mapping {
         Mapping { geometry: geometry.clone(), blocks: geometry.blocks(), shift, mask }
     }
 
-    /// The place of a block; one beyond the memory's end falls on another's place.
+    /// The place of a block; one beyond the memory's end maps to another block's place.
     #[inline]
     pub fn place(&self, block: Block) -> Place {
         let part = |field: Field| (block.0 >> self.shift[field as usize]) as u32 & self.mask[field as usize];

@@ -1,4 +1,4 @@
-//! The memory as the controller of an ORAM sees it: batches of blocks, and a clock that only goes forward.
+//! The memory as the controller of an ORAM sees it: batches of blocks, and a clock that only moves forward.
 
 use crate::command::{Command, Observer, RequestId};
 use crate::energy::{Counts, Energy, Meter};
@@ -10,20 +10,20 @@ use crate::specification::Specification;
 use crate::units::Cycle;
 use std::ops::ControlFlow;
 
-/// Requests that were submitted together. It belongs to the memory that gave it.
+/// Requests that were submitted together. It belongs to the memory that returned it.
 ///
-/// A memory keeps a few bytes of a batch until somebody waits for it. A batch for which nobody will wait is
-/// better given to [`Memory::post`].
+/// A memory stores a few bytes per batch until a caller waits for it. A batch for which no caller will wait is better
+/// given to [`Memory::post`].
 #[derive(Debug)]
-#[must_use = "a batch is remembered until somebody waits for it: use `post` for requests nobody waits for"]
+#[must_use = "a batch is stored until it is waited for: use `post` for requests without a waiter"]
 pub struct Batch(u32);
 
 /// A memory system.
 ///
 /// It has a clock: requests are submitted [`now`](Memory::now), and only [`wait`](Memory::wait),
-/// [`advance`](Memory::advance) and [`finish`](Memory::finish) move it, forward. So nobody can submit a request in a
-/// past that was already worked through. Any number of requests can be submitted: those that find a queue full wait
-/// outside in the order of submission.
+/// [`advance`](Memory::advance) and [`finish`](Memory::finish) move it, forward. So no request can be submitted in
+/// the past. Any number of requests can be submitted: those that find a queue full wait outside it in the order of
+/// submission.
 #[derive(Debug)]
 pub struct Memory<S = Fast, W = ()> {
     specification: Specification,
@@ -45,11 +45,11 @@ struct Channel<S> {
     pending: u64,
     /// The cycle in which the last of all requests so far is done.
     last: Cycle,
-    /// This channel's share of each batch; the first is for requests nobody waits for.
+    /// This channel's share of each batch; the first is for posted requests.
     shares: Vec<Share>,
 }
 
-/// The part of a batch that lies in one channel.
+/// The part of a batch in one channel.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     pending: u32,
@@ -57,10 +57,10 @@ struct Share {
     last: Cycle,
 }
 
-/// The batch of requests nobody waits for.
+/// The batch of all posted requests, for which no caller waits.
 const POSTED_BATCH: u32 = 0;
 
-/// The ear of a channel's scheduler.
+/// The listener to a channel's scheduler.
 struct ChannelListener<'a, W> {
     meter: &'a mut Meter,
     pending: &'a mut u64,
@@ -73,7 +73,7 @@ struct ChannelListener<'a, W> {
 /// The reason to stop before the limit.
 #[derive(Clone, Copy)]
 enum StopCondition {
-    /// There is none.
+    /// Never.
     Limit,
     /// The share of a batch is done.
     Batch(u32),
@@ -82,20 +82,20 @@ enum StopCondition {
 }
 
 impl Memory {
-    /// Makes a memory at rest, in cycle 0.
+    /// Creates a memory at rest, in cycle 0.
     ///
     /// # Errors
-    /// The description makes no sense.
+    /// The specification is invalid.
     pub fn new(specification: &Specification) -> Result<Self, DramError> {
         Memory::with_observer(specification, ())
     }
 }
 
 impl<S: Scheduler, W: Observer> Memory<S, W> {
-    /// Makes a memory at rest, in cycle 0, with a scheduler of the caller's choice and a listener.
+    /// Creates a memory at rest, in cycle 0, with a scheduler of the caller's choice and a listener.
     ///
     /// # Errors
-    /// The description makes no sense.
+    /// The specification is invalid.
     pub fn with_observer(specification: &Specification, observer: W) -> Result<Self, DramError> {
         specification.check()?;
         let share = Share { pending: 0, last: Cycle(0) };
@@ -143,7 +143,7 @@ impl<S: Scheduler, W: Observer> Memory<S, W> {
         self.submit_batch(Direction::Write, blocks)
     }
 
-    /// Submits blocks for which nobody will wait.
+    /// Submits blocks for which no caller will wait.
     ///
     /// # Errors
     /// The memory has no such block; nothing was submitted.

@@ -122,20 +122,20 @@ pub struct Power {
 }
 
 impl Specification {
-    /// The memory on which IR-ORAM was measured: DDR3-1600 as USIMM has it. A block's number is spread over the
-    /// channels and then the banks.
+    /// The memory on which IR-ORAM was measured: DDR3-1600 as in USIMM. A block's number is spread over the channels
+    /// and then the banks.
     pub fn usimm() -> Self {
         USIMM.parse().expect("the built-in description is in order")
     }
 
     /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers: channel, column, bank,
-    /// rank and row from the lowest bit. A layout by subtrees wants it.
+    /// rank and row from the lowest bit. A layout by subtrees requires it.
     pub fn with_super_rows(mut self) -> Self {
         self.geometry.order = [Field::Channel, Field::Column, Field::Bank, Field::Rank, Field::Row];
         self
     }
 
-    /// Says which values make no sense.
+    /// Returns which values are invalid.
     pub fn check(&self) -> Result<(), DramError> {
         self.geometry.check()?;
         self.timing.check()?;

@@ -1,9 +1,10 @@
 //! The processor: it fetches and retires several instructions a cycle, in order, with a reorder buffer between.
 //!
-//! The rules are USIMM's. Up to `width` instructions are fetched in a cycle while the reorder buffer has room, and up to
-//! `width` retire, oldest first. An instruction may retire in the cycle after it is done. It is done `pipeline` cycles after it was
-//! fetched; a load that misses, so many cycles after its line is there. A store is done like any other instruction: its line
-//! is fetched meanwhile. A fetch stops while the memory owes too many lines of stores and of lines written back.
+//! The rules are USIMM's. Up to `width` instructions are fetched in a cycle while the reorder buffer has room, and up
+//! to `width` retire, oldest first. An instruction may retire in the cycle after it is done. It is done `pipeline`
+//! cycles after it was fetched; a load that misses, that many cycles after its line arrives. A store is done like any
+//! other instruction: its line is fetched in the background. A fetch stalls while too many stored lines and
+//! write-backs are outstanding.
 
 mod rounds;
 
@@ -20,11 +21,11 @@ pub struct Shape {
     pub width: u64,
     /// Instructions of the reorder buffer: at least 1.
     pub reorder_buffer: usize,
-    /// Cycles from fetching an instruction to its end.
+    /// Cycles from fetching an instruction to its completion.
     pub pipeline: u64,
     /// Cycles more that a load takes which the last-level cache answers.
     pub cache: u64,
-    /// The most requests for which no instruction waits that the memory may owe: at least 1.
+    /// The maximum of outstanding requests for which no instruction waits: at least 1.
     pub posted: usize,
     /// True if lines that leave the cache clean are given to the memory as well: it has no copy of what it hands out.
     pub evicts_clean_lines: bool,
@@ -48,7 +49,7 @@ impl Shape {
 pub struct Request {
     /// The number by which it is answered: they count from 0.
     pub number: u64,
-    /// The cycle at which it is made.
+    /// The cycle of the request.
     pub at: Cycle,
     /// The line.
     pub line: Line,
@@ -72,11 +73,11 @@ pub enum Reason {
 /// The next thing that a processor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It asks the memory.
+    /// It sends a request to the memory.
     Request(Request),
-    /// It can go on only when the memory has answered a request that was made.
+    /// It can continue only after the memory has answered a request.
     Waits,
-    /// It makes no request before the cycle, or the count of instructions, that was given.
+    /// It sends no request before the given cycle or count of instructions.
     Reached,
     /// It has retired its last instruction in this cycle.
     Done(Cycle),
@@ -92,7 +93,7 @@ pub struct Processor<T> {
     next: Option<(u32, Miss)>,
     state: PipelineState,
     rounds: RoundSkipper,
-    /// Requests for lines that leave the cache, to be made before anything else.
+    /// Requests for lines evicted from the cache, to be sent before anything else.
     evicted: VecDeque<Victim>,
     requests: u64,
     posted: PostedRequests,
@@ -170,7 +171,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         self.advance_within(limit, u64::MAX)
     }
 
-    /// Goes on to the next request, or until it has fetched so many instructions in all.
+    /// Continues to the next request, or until it has fetched that many instructions in all.
     pub fn advance_to_fetch(&mut self, instructions: u64) -> Next {
         self.advance_within(Cycle(u64::MAX), instructions)
     }
@@ -189,8 +190,8 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         }
     }
 
-    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`, unless so many were fetched. Returns what whoever
-    /// drives the processor has to know.
+    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`, unless the count of instructions
+    /// is reached. Returns what the driver of the processor has to know.
     fn step(&mut self, limit: u64, instructions: u64) -> Option<Next> {
         if !self.evicted.is_empty() {
             if self.posted.outstanding == self.shape.posted {
@@ -254,7 +255,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         }
     }
 
-    /// Fetches the instruction that misses the first-level cache, and returns the request that it makes.
+    /// Fetches the instruction that misses the first-level cache, and returns its request.
     fn memory_instruction(&mut self, miss: Miss) -> Option<Request> {
         let cycle = self.fetch();
         let done = Instruction::Done(cycle + self.shape.pipeline);

@@ -38,8 +38,8 @@ impl Limits {
     pub const IR_ORAM: Limits = Limits { space_loss: 0.01, more_evictions: 0.15 };
 }
 
-/// Sizes by level, which grow towards the leaves: the nth number is the first level with more than n + 1 slots, and the levels begin
-/// with `first`.
+/// Sizes by level, which increase towards the leaves: the nth number is the first level with more than n + 1 slots,
+/// and the levels begin with `first`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sizes {
     first: u32,
@@ -122,7 +122,7 @@ struct Search<'a, T> {
     base: &'a Configuration,
     limits: Limits,
     seed: u64,
-    /// Makes the random trace anew.
+    /// Generates the random trace again.
     trace: T,
     tried: BTreeMap<Sizes, TriedSizes>,
     /// Evictions of the tree without small buckets.
@@ -130,8 +130,8 @@ struct Search<'a, T> {
     on_try: &'a mut dyn FnMut(&TriedSizes),
 }
 
-/// Searches the sizes for a configuration, whose own sizes are ignored. `trace` makes a random trace, which every try runs; `on_try`
-/// hears of each try. Returns the best.
+/// Searches the sizes for a configuration, whose own sizes are ignored. `trace` generates a random trace, which every
+/// try runs; `on_try` is called for each try. Returns the best.
 ///
 /// # Errors
 /// [`SearchError`].
@@ -178,7 +178,7 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
                 continue;
             }
             let tried = match self.run(sizes) {
-                // Buckets that cannot hold the blocks are no end of the search.
+                // Buckets that cannot hold the blocks do not end the search.
                 Err(SearchError::Configuration(_)) => continue,
                 tried => tried?,
             };

@@ -1,14 +1,14 @@
-//! IR-DWB: dirty lines of the last-level cache that are written back in the place of dummies (Raoufi, Zhang, Yang, "IR-ORAM:
-//! Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-D).
+//! IR-DWB: dirty lines of the last-level cache that are written back instead of dummies (Raoufi, Zhang, Yang,
+//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-D).
 //!
-//! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it brings a PosMap
-//! block that is lacking, or at last writes the line. The paper's register `Stage`, the number of steps left, is what the front
-//! end answers when it is asked which path comes next. If the line is used meanwhile, or has to leave, it is given up.
+//! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it reads a
+//! missing PosMap block, or at last writes the line. The paper's register `Stage`, the number of steps left, is what
+//! the front end answers when asked for the next path. If the line is used or evicted in between, it is given up.
 //!
-//! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a set, dirty
-//! or clean. The steps bring its PosMap blocks, and with them at hand the line is remapped ahead. So the paper sketches it, and
-//! leaves it to future work. The extra table that it speaks of has a line and its leaf for each set: with that the line leaves the cache
-//! without a path, whatever the PLB has by then.
+//! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a
+//! set, dirty or clean. The steps read its PosMap blocks, and once they are on chip the line is remapped ahead. This
+//! is how the paper sketches it, and leaves it to future work. The extra table that it mentions has a line and its
+//! leaf for each set: with it the line leaves the cache without a path, whatever the PLB holds by then.
 
 use ameles_core::types::Leaf;
 use ameles_processor::cache::Cache;
@@ -21,11 +21,12 @@ const PAUSE: u64 = 1000;
 /// The choice of the line that dummies work for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyLine {
-    /// The line of a set that goes next, if it is dirty: the paper's `Ptr`.
+    /// The line of a set that is evicted next, if it is dirty: the paper's `Ptr`.
     #[default]
     NextVictim,
-    /// The line of the cache that was written last, or another dirty one if that is gone or clean: the authors' code. It has no stages:
-    /// a line whose position is not at hand is left, and the dummy stays one. Under delayed remapping the choice is the paper's.
+    /// The line of the cache that was written last, or another dirty one if that is evicted or clean: the authors'
+    /// code. It has no stages: a line whose position is not on chip is skipped, and the dummy stays one. Under
+    /// delayed remapping the choice is the paper's.
     LastWritten,
 }
 
@@ -42,13 +43,14 @@ pub(crate) struct EarlyWriteBack {
 }
 
 impl EarlyWriteBack {
-    /// The registers, at rest, beside a cache.
+    /// The registers of a cache, at rest.
     pub(crate) fn new(cache: &Cache, delayed_remapping: bool, choice: EarlyLine) -> Self {
         let remapped_lines = delayed_remapping.then(|| vec![None; cache.sets() as usize]);
         EarlyWriteBack { choice, remapped_lines, ..Self::default() }
     }
 
-    /// The line that a dummy at this cycle works for. Sets are searched in turn. `is_position_available` tells whether the position of a line is.
+    /// The line that a dummy at this cycle works for. Sets are searched round-robin. `is_at_hand` returns whether the
+    /// position of a line is on chip.
     pub(crate) fn line(
         &mut self,
         cache: &Cache,
@@ -85,7 +87,7 @@ impl EarlyWriteBack {
         None
     }
 
-    /// The line of a set that there is work for.
+    /// The line of a set that needs work.
     fn candidate(&self, cache: &Cache, set: u64) -> Option<Line> {
         let Some(remapped_lines) = &self.remapped_lines else { return cache.dirty_victim(set) };
         let remapped = remapped_lines[set as usize].map(|(line, _)| line);

@@ -84,7 +84,7 @@ impl Hierarchy {
         Ok(step)
     }
 
-    /// Tells whether blocks that leave the small tree must go on before any more can come.
+    /// Returns whether blocks evicted from the small tree must move on before any more can be.
     pub(crate) fn is_full_of_leaving(&self) -> bool {
         self.small.as_ref().is_some_and(SmallOram::is_full_of_leaving)
     }

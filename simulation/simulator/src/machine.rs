@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Checks that there is such a machine, and that its memory has room for its trees.
+    /// Checks that the configuration is valid, and that its memory has room for its trees.
     ///
     /// # Errors
     /// [`ConfigurationError`].
@@ -129,7 +129,7 @@ impl Machine {
         Run::new(&mut self.state, Processor::new(shape, cache, trace), observer).run_to_end()
     }
 
-    /// Serves a line that was wanted before a run begins, in no time.
+    /// Serves a line that was used before a run begins, in no time.
     fn serve_untimed(&mut self, line: Line, access_kind: AccessKind) -> Result<(), RunError> {
         let block = self.state.check(line)?;
         loop {

@@ -1,4 +1,4 @@
-//! The main ORAM of a controller: the front end over the tree, and what it shows of each step.
+//! The main ORAM of a controller: the front end over the tree, and what is visible of each step.
 
 use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
@@ -33,7 +33,7 @@ pub(crate) struct TreeParts {
     pub(crate) ring: Option<FilledRing>,
 }
 
-/// The way in which a block is wanted.
+/// The kind of access to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessKind {
     /// It stays in the tree, with a new leaf.
@@ -49,7 +49,7 @@ pub(crate) enum AccessKind {
 pub(crate) enum RemapStep {
     /// Its position was drawn.
     Drawn(Leaf),
-    /// Its position is not at hand yet.
+    /// Its position is not on chip yet.
     Pending(Step),
 }
 
@@ -85,7 +85,7 @@ impl MainOram {
         Ok(memory)
     }
 
-    /// Gives the tree away, as it stands: not that of a Ring ORAM, whose metadata stay.
+    /// Returns the tree in its present state; not that of a Ring ORAM, whose metadata stay.
     pub(crate) fn into_parts(self) -> TreeParts {
         let trusted = self.oram.tree().trusted_blocks();
         let positions = self.oram.into_positions();
@@ -115,7 +115,7 @@ impl MainOram {
         if let Some(step) = self.bring_position(block)? {
             return Ok(step);
         }
-        // The position may have come to hand by that.
+        // The position may now be on chip.
         if self.answer(block, access_kind)? {
             return Ok(Step::Answered);
         }

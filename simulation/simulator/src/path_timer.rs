@@ -58,7 +58,7 @@ pub(crate) struct PathTimer {
 #[derive(Clone, Copy)]
 enum WrittenPart {
     All,
-    /// The first lines of each bucket of so many.
+    /// The first lines of the buckets, by their number.
     Firsts {
         lines: usize,
         bucket: usize,
@@ -137,8 +137,8 @@ impl Region {
 }
 
 impl PathTimer {
-    /// The memory of a configuration. The small tree stands behind the main one, at the beginning of a super-row, and one is left
-    /// out between.
+    /// The memory of a configuration. The small tree follows the main one, at the beginning of a super-row, and one
+    /// is skipped between.
     pub(crate) fn new(configuration: &Configuration) -> Result<Self, ConfigurationError> {
         let Configuration { memory, oram, small_tree, subtree_levels, .. } = configuration;
         let geometry = &memory.geometry;
@@ -225,7 +225,7 @@ impl PathTimer {
         }
     }
 
-    /// Lists the blocks of slots of the main tree, the metadata that say which they are, and the buckets that are written.
+    /// Lists the blocks of slots of the main tree, the metadata that identify them, and the buckets that are written.
     fn list_slots(&mut self, moved: &MovedSlots) {
         let (region, lines) = (&self.main, self.block_lines);
         self.first.clear();

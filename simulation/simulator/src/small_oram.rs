@@ -1,4 +1,4 @@
-//! ρ's small tree in a machine, and the blocks on their way from it back into the main tree.
+//! ρ's small tree in a machine, and the blocks in transit from it back into the main tree.
 
 use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
@@ -29,7 +29,7 @@ pub(crate) struct SmallOram {
     saves_paths: bool,
 }
 
-/// A block on its way into the main tree.
+/// A block in transit into the main tree.
 #[derive(Clone, Copy, Debug)]
 enum LeavingBlock {
     /// It is still in the small tree.
@@ -58,8 +58,8 @@ impl TreeBackend for SmallOram {
 }
 
 impl SmallOram {
-    /// A small tree whose tags are all taken by blocks of random pages, which are taken out of the contents of the main tree; or an
-    /// empty one, if that is empty.
+    /// A small tree whose tags are all taken by blocks of random pages, which are removed from the contents of the
+    /// main tree; or an empty one, if that is empty.
     pub(crate) fn draw(
         configuration: &SmallTreeConfiguration,
         saves_paths: bool,
@@ -96,7 +96,7 @@ impl SmallOram {
         self.store.with_slots(Slots::bytes) + self.small.trusted_bytes()
     }
 
-    /// Tells whether a block is in the small tree, or on its way from there into the main one.
+    /// Returns whether a block is in the small tree, or in transit from there into the main one.
     pub(crate) fn has(&self, block: BlockId) -> bool {
         self.small.holds(block) || self.leaving.iter().any(|leaving_block| leaving_block.block() == block)
     }
@@ -106,7 +106,7 @@ impl SmallOram {
         self.small.has_room() && !self.is_full_of_leaving()
     }
 
-    /// Tells whether no more blocks may be on their way out.
+    /// Returns whether no more blocks may be in transit.
     pub(crate) fn is_full_of_leaving(&self) -> bool {
         self.leaving.len() >= self.max_leaving
     }
@@ -147,7 +147,7 @@ impl SmallOram {
         Ok(self.path(PathKind::Data))
     }
 
-    /// Puts a block in that was taken out of the main tree. The block that loses its tag to it is on its way out then.
+    /// Inserts a block that was removed from the main tree. The block that loses its tag to it is in transit then.
     pub(crate) fn put_in(&mut self, block: BlockId) -> Result<(), Failure> {
         self.leaving.extend(self.small.put_in(block, &[])?.map(LeavingBlock::Inside));
         Ok(())
@@ -177,14 +177,14 @@ impl SmallOram {
         })
     }
 
-    /// Lets a block go that is in the main tree again.
+    /// Removes a block that is in the main tree again.
     pub(crate) fn remove_leaving(&mut self, block: BlockId) {
         self.leaving.retain(|leaving_block| leaving_block.block() != block);
     }
 }
 
-/// Blocks for all tags, taken out of the main tree. They come in runs of a random page each, as a program would have left them: sets
-/// one after the other lose blocks one after the other.
+/// Blocks for all tags, removed from the main tree. They are in runs of a random page each, as a program would have
+/// left them: consecutive sets lose consecutive blocks.
 fn blocks_for_tags(
     parameters: &SmallTreeParameters,
     main: &mut TreeParts,
@@ -196,7 +196,7 @@ fn blocks_for_tags(
     for first in (0..sets).step_by(RUN) {
         let mut rows = BTreeSet::new();
         while rows.len() < parameters.ways as usize {
-            // Blocks of a set lie a row of all sets apart; the last row may be too short.
+            // Blocks of a set are a row of all sets apart; the last row may be too short.
             rows.insert(random.next_u64() % (blocks / sets) * sets);
         }
         let run = first..sets.min(first + RUN as u64);

@@ -4,6 +4,7 @@ use crate::counts::PathKind;
 use crate::tree::store::TreeStore;
 use ameles_core::oram::{Oram, OramError};
 use ameles_core::position_map::external::ExternalPositions;
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::schemes::freecursive::Backend;
 use ameles_core::schemes::path::PathOram;
 use ameles_core::types::{BlockId, Leaf};
@@ -11,12 +12,12 @@ use futures_util::FutureExt;
 use rand_chacha::ChaCha8Rng;
 use std::convert::Infallible;
 
-/// The most background evictions that make room for one block while a tree is filled or settles.
+/// The maximum of background evictions that make room for one block while a tree is filled or settles.
 const MAX_EVICTIONS: usize = 10_000;
 
 pub(crate) type Failure = OramError<Infallible>;
 
-/// A Path ORAM whose positions a front end hands in.
+/// A Path ORAM whose positions a front end supplies.
 pub(crate) type ExternalPath = PathOram<TreeStore, ExternalPositions<Infallible>, ChaCha8Rng>;
 
 /// The tree of a main ORAM.
@@ -88,7 +89,7 @@ pub(crate) trait TreeBackend {
         with_tree!(self.tree(), tree => tree.pending_steps() > 0)
     }
 
-    /// Evictions of a Ring ORAM's paths so far, of which its reshuffles are none; `None` for another scheme.
+    /// Evictions of a Ring ORAM's paths so far, not counting reshuffles; `None` for another scheme.
     fn ring_evictions(&self) -> Option<u64> {
         if let AnyTree::Main(Backend::Ring(ring)) = self.tree() { Some(ring.evictions()) } else { None }
     }
@@ -126,8 +127,8 @@ pub(crate) trait TreeBackend {
         Step::Path { leaf: observed.path.unwrap_or(Leaf(0)), kind }
     }
 
-    /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash. What has no room there sinks by
-    /// background evictions.
+    /// Stores the blocks of the trusted side: in the tree top as far as they fit, and in the stash. What has no room
+    /// there sinks by background evictions.
     fn take_in(&self, trusted: Vec<(BlockId, Leaf)>) -> Result<(), Failure> {
         for (block, leaf) in trusted {
             if with_tree!(self.tree(), tree => tree.put_in_tree_top(block, leaf))? {

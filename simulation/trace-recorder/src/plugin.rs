@@ -1,7 +1,7 @@
-//! The plugin interface of QEMU, version 1, as QEMU 7.2 has it.
+//! The plugin interface of QEMU, version 1, as in QEMU 7.2.
 //!
-//! QEMU calls [`qemu_plugin_install`] when it loads the plugin, and the callbacks that are registered there: for each block of
-//! instructions that it translates, for each access of memory, and at the end.
+//! QEMU calls [`qemu_plugin_install`] when it loads the plugin, and the callbacks that are registered there: for each
+//! block of instructions that it translates, for each access of memory, and at exit.
 #![allow(unsafe_code, reason = "a plugin is loaded by a C program and called by it")]
 
 use crate::recorder::{Progress, Recorder};
@@ -11,13 +11,13 @@ use std::process::exit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The version of the interface that the plugin was made for. QEMU reads it before anything else.
+/// The version of the interface that the plugin was built for. QEMU reads it before anything else.
 // SAFETY: the name is QEMU's, and no other symbol has it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "the name is QEMU's")]
 pub static qemu_plugin_version: c_int = 1;
 
-/// The instructions that were executed, with all of the block that is under way.
+/// The instructions that were executed, including all of the current block.
 static EXECUTED: AtomicU64 = AtomicU64::new(0);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
 
@@ -53,7 +53,7 @@ unsafe extern "C" {
     fn qemu_plugin_mem_is_store(access: u32) -> bool;
 }
 
-/// Begins the recording. QEMU goes on only if the answer is 0.
+/// Begins the recording. QEMU continues only if the answer is 0.
 ///
 /// # Safety
 /// QEMU hands over `count` C strings.
@@ -66,7 +66,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     words: *const *const c_char,
 ) -> c_int {
     let words: Vec<String> = (0..usize::try_from(count).unwrap_or(0))
-        // SAFETY: QEMU's `words` has `count` pointers to strings that end with 0, and keeps them meanwhile.
+        // SAFETY: QEMU's `words` has `count` pointers to strings that end with 0, and they stay valid during the
+        // call.
         .map(|nth| unsafe { CStr::from_ptr(*words.add(nth)) }.to_string_lossy().into_owned())
         .collect();
     let started = Settings::parse(words.iter().map(String::as_str))
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
-/// A block of instructions was translated: it counts itself, and its accesses are told.
+/// A block of instructions was translated: registers callbacks for its count and for its accesses.
 extern "C" fn on_translation(_: Id, block: *mut Block) {
     // SAFETY: QEMU hands over a block that is valid during the call; numbers of instructions are below its count.
     unsafe {
@@ -117,7 +118,7 @@ extern "C" fn on_access(_: c_uint, access: u32, address: u64, left: *mut c_void)
     if matches!(progress, Ok(Progress::Continues)) {
         return;
     }
-    // QEMU tells of the end before `exit` returns, and `on_exit` takes the lock.
+    // QEMU calls this before `exit` returns, and `on_exit` takes the lock.
     *recorder = None;
     drop(recorder);
     match progress {

@@ -1,4 +1,4 @@
-//! The recorder: a first-level cache that writes down what misses it.
+//! The recorder: a first-level cache that writes its misses to a file.
 //!
 //! A trace begins with the lines that a last-level cache holds at that time, so that a short one finds it warm.
 
@@ -15,7 +15,7 @@ const CACHE: (u64, usize) = (256 << 10, 2);
 /// Those of the last-level cache.
 const LAST_LEVEL: (u64, usize) = (2 << 20, 8);
 
-/// A recording under way.
+/// A recording in progress.
 pub struct Recorder {
     cache: Cache,
     settings: Settings,
@@ -27,7 +27,7 @@ pub struct Recorder {
 
 /// The trace, which begins when enough instructions were skipped.
 enum Trace {
-    /// The last-level cache meanwhile, and the file.
+    /// The current last-level cache, and the file.
     Skipped(Cache, BufWriter<File>),
     Started(Writer<BufWriter<File>>),
     Complete,
@@ -36,9 +36,9 @@ enum Trace {
 /// The state of a recording after an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It goes on.
+    /// It continues.
     Continues,
-    /// It has all the misses that were asked for.
+    /// It has all requested misses.
     Complete,
 }
 
@@ -55,7 +55,7 @@ impl Recorder {
         Ok(Recorder { cache, settings, trace, last, records: 0 })
     }
 
-    /// Takes an access of so many bytes by the `nth` instruction of the program, counted from 0.
+    /// Handles an access of that many bytes by the `nth` instruction of the program, counted from 0.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -94,7 +94,7 @@ impl Recorder {
         }
     }
 
-    /// Begins the trace, with what the last-level cache holds.
+    /// Begins the trace, with the content of the last-level cache.
     fn start_trace(&mut self) -> io::Result<()> {
         if let Trace::Skipped(cache, file) = std::mem::replace(&mut self.trace, Trace::Complete) {
             let mut trace = Writer::new(file, cache.lines().count() as u64)?;
@@ -116,7 +116,7 @@ impl Recorder {
             Trace::Started(trace) => trace,
             Trace::Complete => return Ok(Progress::Complete),
         };
-        // The instruction that misses is none of those between.
+        // The instruction that misses is not counted as one of those between.
         let between = nth.saturating_sub(self.last);
         trace.write(Miss { instructions: u32::try_from(between).unwrap_or(u32::MAX), kind, line })?;
         (self.last, self.records) = (nth + 1, self.records + 1);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_dirty_line_that_has_to_go_is_a_store_of_its_own() {
-        // Lines of one set lie 128 KiB apart.
+        // Lines of one set are 128 KiB apart.
         let set = |nth: u64| nth * (128 << 10);
         let (trace, _) = recorded(0, 0, &[(0, 0, 8, true), (1, set(1), 8, false), (2, set(2), 8, false)]);
         let expected = [
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_before_the_recording_begins_is_told() {
+    fn a_program_that_ends_before_the_recording_begins_is_an_error() {
         let out = std::env::temp_dir().join(format!("ameles-recorder-{}-early", std::process::id()));
         let mut recorder = Recorder::new(Settings { out: out.clone(), skip: 100, misses: 0 }).unwrap();
         recorder.access(5, 0, 8, false).unwrap();

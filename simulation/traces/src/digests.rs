@@ -15,14 +15,14 @@ pub struct Digests {
     pub full: BTreeMap<String, String>,
 }
 
-/// The comparison of a trace with the one that was kept.
+/// The comparison of a trace with its stored digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// They are equal.
     Same,
     /// They differ: the program or the emulator is another one, or it does not always do the same.
     Different,
-    /// There is none that was kept.
+    /// There is no stored digest.
     New,
 }
 
@@ -51,7 +51,7 @@ impl Digests {
 }
 
 impl Comparison {
-    /// Compares a digest with the one that was kept.
+    /// Compares a digest with the stored one.
     pub fn of(digest: &str, kept: Option<&String>) -> Self {
         match kept {
             None => Comparison::New,

@@ -1,4 +1,4 @@
-//! The files that programs read, made from pinned seeds.
+//! The files that programs read, generated from pinned seeds.
 
 use crate::programs::Input;
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};

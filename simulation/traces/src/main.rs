@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Misses of a short trace, warm-up apart.
 const SHORT: u64 = 100_000;
-/// Misses of a trace in full length, as IR-ORAM has it.
+/// Misses of a trace in full length, as in IR-ORAM.
 const FULL: u64 = 2_000_000;
 
 #[derive(Parser)]

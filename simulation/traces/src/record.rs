@@ -66,7 +66,7 @@ pub fn check<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Result<(), 
 /// The path of a program of the distribution.
 fn find(name: &str) -> Option<PathBuf> {
     if name == "cc1" {
-        // It lies in a folder of its compiler's version.
+        // It is in a folder of its compiler's version.
         let output = Command::new(find("gcc")?).arg("-print-prog-name=cc1").output().ok()?;
         let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
         return path.is_absolute().then_some(path);
@@ -128,7 +128,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// The program as it is started. The project's own lie in the folder, so that their path is always the same.
+    /// The program as it is started. The project's own are copied into the folder, so that their path is always the
+    /// same.
     fn program(&self, name: &str) -> Result<PathBuf, RecordError> {
         if name == OWN_PROGRAM {
             return Ok(Path::new(".").join(OWN_PROGRAM));
@@ -144,7 +145,7 @@ impl Recorder<'_> {
     }
 }
 
-/// Runs a command to its end. What it prints is dropped unless it fails.
+/// Runs a command to completion. Its output is dropped unless it fails.
 fn run(command: &mut Command) -> Result<(), RecordError> {
     let failed = |command: &Command, why: String| {
         let words = std::iter::once(command.get_program()).chain(command.get_args());

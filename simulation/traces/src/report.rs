@@ -1,4 +1,4 @@
-//! Traces beside Table II of IR-ORAM, as a table.
+//! Traces compared with Table II of IR-ORAM, as a table.
 
 use crate::digests::Comparison;
 use crate::measure::Figures;
@@ -15,7 +15,7 @@ pub struct Row<'a> {
     pub figures: Figures,
     /// Bytes of its file.
     pub bytes: u64,
-    /// The comparison with the trace that was kept.
+    /// The comparison with the stored digest.
     pub comparison: Comparison,
 }
 
@@ -28,7 +28,7 @@ const HEADER: [&str; 10] = [
     "stores",
     "written back",
     "class",
-    "stands for: loads, stores",
+    "replaces: loads, stores",
     "SHA-256",
 ];
 

@@ -144,7 +144,7 @@ pub enum Error {
         free: u64,
     },
     /// The memory for transfers is in use. Nothing was started.
-    #[error("too many transfers are under way: ask again in a moment")]
+    #[error("too many transfers are running: try again in a moment")]
     Busy,
     /// The device refused or failed.
     #[error(transparent)]

@@ -2,7 +2,7 @@
 //!
 //! One account alone gets three quarters, and the next one three quarters of the rest.
 
-/// Tells whether enough stays free for other accounts: at least a third of what this account holds.
+/// Returns whether enough stays free for other accounts: at least a third of what this account holds.
 pub(crate) fn leaves_room(held: u64, free: u64) -> bool {
     free.saturating_mul(3) >= held
 }

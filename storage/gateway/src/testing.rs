@@ -146,7 +146,7 @@ fn apply(rows: &mut BTreeMap<Vec<u8>, Vec<u8>>, changes: Vec<RowChange>) {
 }
 
 fn failure() -> DeviceError {
-    DeviceError::Unavailable("told to fail".into())
+    DeviceError::Unavailable("simulated failure".into())
 }
 
 fn spend(copy_state: &mut Option<u64>) -> Result<(), DeviceError> {

@@ -1,4 +1,4 @@
-//! The doors that clients come through.
+//! The servers for clients: S3 and Swift.
 
 use crate::config::Settings;
 use ameles_gateway::auth::identity::Users;
@@ -11,17 +11,17 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The servers of all doors. Requests of all of them share the places.
+/// The S3 and Swift servers. Their requests share one admission limit.
 pub(super) struct Servers {
     s3: JoinHandle<()>,
     swift: Option<JoinHandle<()>>,
 }
 
 impl Servers {
-    /// Opens them; `stop` closes them again.
+    /// Starts the servers; `stop` closes them.
     ///
     /// # Errors
-    /// What the system says of a listener.
+    /// The error of a listener.
     pub(super) fn open(
         settings: &Settings,
         (s3, swift): (TcpListener, Option<TcpListener>),
@@ -40,21 +40,21 @@ impl Servers {
         let swift = match swift {
             Some(swift) => {
                 let swift = tokio::net::TcpListener::from_std(swift)?;
-                let (gateway, users, stop) = (gateway.clone(), Arc::clone(users), stopped(stop));
+                let (gateway, users, stop) = (gateway.clone(), Arc::clone(users), stop_signal(stop));
                 Some(tokio::spawn(serve_swift(swift, gateway, users, address, options.clone(), stop)))
             }
             None => None,
         };
         let s3 = tokio::net::TcpListener::from_std(s3)?;
-        let s3 = tokio::spawn(serve_s3(s3, gateway.clone(), Arc::clone(users), options, stopped(stop)));
+        let s3 = tokio::spawn(serve_s3(s3, gateway.clone(), Arc::clone(users), options, stop_signal(stop)));
         Ok(Servers { s3, swift })
     }
 
-    /// Waits until the last client has gone.
+    /// Waits until the last client has disconnected.
     ///
     /// # Errors
     /// A server panicked.
-    pub(super) async fn closed(self) -> Result<()> {
+    pub(super) async fn wait_closed(self) -> Result<()> {
         self.s3.await.context("the S3 server")?;
         match self.swift {
             Some(swift) => swift.await.context("the Swift server"),
@@ -63,6 +63,6 @@ impl Servers {
     }
 }
 
-fn stopped(stop: &CancellationToken) -> Serving {
+fn stop_signal(stop: &CancellationToken) -> Serving {
     Box::pin(stop.clone().cancelled_owned())
 }

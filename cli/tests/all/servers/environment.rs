@@ -106,7 +106,7 @@ impl World {
 
     /// Opens it, and both doors; `None` if it dies meanwhile. It dies with the request of this number.
     pub async fn open(&mut self, dies_after: Option<u64>) -> Option<Serving> {
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: self.manner.round_trip, up: unlimited, down: unlimited };
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
@@ -125,7 +125,7 @@ impl World {
         };
         self.recorder.is_open(&vault);
         let driver = spawn_local(running);
-        let device = FlawedStore::new(VaultDevice::Alone(vault.clone()), self.manner.flawed);
+        let device = FlawedStore::new(VaultDevice::Single(vault.clone()), self.manner.flawed);
         // Rows are no business of the store's: it cannot die of them.
         let gateway = Gateway::open(device, Options::default()).await.expect("it loads");
         let (s3_listener, s3) = listener().await;
@@ -162,12 +162,12 @@ impl World {
         }
         serving.doors.iter().for_each(JoinHandle::abort);
         let _ = serving.driver.await;
-        self.recorder.is_gone();
+        self.recorder.note_end();
         self.disk.unplug();
     }
 
     fn die(&mut self) {
-        self.recorder.dies(&self.disk, &mut self.rng);
+        self.recorder.note_kill(&self.disk, &mut self.rng);
     }
 }
 

@@ -8,7 +8,8 @@
 
 use super::client::{Client, Door};
 use super::environment::{BLOCK, MAX_BATCH, Setup, World, ring_parameters};
-use super::support::recorder::{Request, TimedEvent, TraceEvent};
+use super::support::intercepted::Request;
+use super::support::recorder::{TimedEvent, TraceEvent};
 use super::support::rng::TestRng;
 use super::support::shape::{Shape, shape};
 use ameles_core::testing::oblivious::ALARM_LOG2;
@@ -131,7 +132,7 @@ fn calls(trace: &[TimedEvent]) -> (Vec<u64>, Vec<Request>) {
         match moment {
             TraceEvent::Begun(accesses) => begun.push(*accesses),
             TraceEvent::Asks { request: Request::Read(_), .. } => {}
-            TraceEvent::Asks { request, .. } if request.is_look() => {}
+            TraceEvent::Asks { request, .. } if request.is_lease_check() => {}
             TraceEvent::Asks { request, .. } => requests.push(request.clone()),
             _ => {}
         }

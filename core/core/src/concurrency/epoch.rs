@@ -1,4 +1,4 @@
-//! The epochs of a scheme: accesses take their turns with its state, until a rebuild must come before the next one.
+//! The epochs of a scheme: accesses use its state one after the other, until a rebuild must come before the next one.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -13,7 +13,7 @@ pub(crate) struct Epochs<T> {
     max_batch: u64,
     lock: FifoLock,
     poison_flag: PoisonFlag,
-    /// Accesses of this epoch, those that still wait for their turn among them, and those that were served.
+    /// Accesses of this epoch, those that still wait for the lock included, and those that were served.
     accesses: Cell<u64>,
     served: Cell<u64>,
     /// The state, unless an operation has taken it.
@@ -21,24 +21,24 @@ pub(crate) struct Epochs<T> {
 }
 
 impl<T> Epochs<T> {
-    /// Epochs of so many accesses, at their begin.
+    /// Epochs of `length` accesses, at the beginning of the first one.
     pub(crate) fn new(length: u32, max_batch: u32, state: T) -> Self {
         let (lock, poison_flag, accesses, served) = <_>::default();
         let (length, max_batch) = (length.into(), max_batch.into());
         Epochs { length, max_batch, lock, poison_flag, accesses, served, state: RefCell::new(Some(state)) }
     }
 
-    /// Tells whether the longest batch has no room before a rebuild. Public.
+    /// Returns whether the longest batch has no room before a rebuild. Public.
     pub(crate) fn must_end(&self) -> bool {
         self.accesses.get() + self.max_batch > self.length
     }
 
-    /// Lets the caller look at the state, unless an operation has taken it.
+    /// Lends the state to the caller, unless an operation has taken it.
     pub(crate) fn with_state<L>(&self, with_state: impl FnOnce(&T) -> L) -> Option<L> {
         self.state.borrow().as_ref().map(with_state)
     }
 
-    /// Serves so many accesses in their turn.
+    /// Serves a batch of `accesses` once it has the lock.
     ///
     /// # Errors
     /// [`OramError::Backlogged`] before anything is asked of the store, [`OramError::Poisoned`], the store's.

@@ -1,12 +1,11 @@
-//! The turns that keep the accesses of a scheme apart: one after the other, in the order asked.
+//! A lock that its futures get one after the other, in the order in which they asked for it.
 
 use alloc::collections::VecDeque;
 use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// A queue of the futures that want to be alone with the state. First come, first served, so that a replay sees the
-/// same order.
+/// A first-in, first-out lock, so that a replay sees the same order.
 #[derive(Debug, Default)]
 pub struct FifoLock {
     queue: RefCell<Queue>,
@@ -18,7 +17,7 @@ struct Queue {
     issued: u64,
 }
 
-/// A place in the queue; the future that awaited it is alone until it is dropped.
+/// A place in the queue. The future that awaited it holds the lock until the guard is dropped.
 #[derive(Debug)]
 pub struct FifoGuard<'a> {
     lock: &'a FifoLock,
@@ -26,13 +25,13 @@ pub struct FifoGuard<'a> {
 }
 
 impl FifoLock {
-    /// A queue in which so many can stand, the holder of the turn included, before it allocates.
+    /// A lock whose queue holds `places` futures, the holder included, before it allocates.
     pub fn with_room(places: usize) -> Self {
         let tickets = VecDeque::with_capacity(places);
         FifoLock { queue: RefCell::new(Queue { tickets, issued: 0 }) }
     }
 
-    /// Waits for the turn. Dropping the future, or the turn, lets the next one in.
+    /// Waits for the lock. Dropping the future or the guard lets the next future in.
     pub async fn acquire(&self) -> FifoGuard<'_> {
         let guard = self.enqueue();
         poll_fn(|context| {
@@ -41,7 +40,7 @@ impl FifoLock {
                 return Poll::Ready(());
             }
             let own = queue.tickets.iter_mut().find(|(ticket, _)| *ticket == guard.ticket);
-            own.expect("a ticket stays in the queue until its turn is dropped").1 =
+            own.expect("a ticket stays in the queue until its guard is dropped").1 =
                 Some(context.waker().clone());
             Poll::Pending
         })
@@ -49,7 +48,7 @@ impl FifoLock {
         guard
     }
 
-    /// Tells whether no future has the turn.
+    /// Returns whether no future holds the lock or waits for it.
     pub fn is_free(&self) -> bool {
         self.queue.borrow().tickets.is_empty()
     }
@@ -84,7 +83,7 @@ mod tests {
     use core::task::Context;
 
     #[test]
-    fn turns_come_in_the_order_asked_even_if_one_leaves_the_queue() {
+    fn the_lock_is_given_in_the_order_asked_even_if_one_leaves_the_queue() {
         let lock = FifoLock::default();
         let mut context = Context::from_waker(Waker::noop());
         let mut first = pin!(lock.acquire());

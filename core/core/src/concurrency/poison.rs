@@ -1,4 +1,4 @@
-//! The condition of a scheme's state, whole or torn, and the futures that wait for it to change.
+//! The poison flag of a scheme's state, and the futures that wait for the state to change.
 
 use crate::oram::OramError;
 use alloc::vec::Vec;
@@ -8,8 +8,8 @@ use core::future::poll_fn;
 use core::mem;
 use core::task::{Poll, Waker};
 
-/// The condition of a scheme's state: torn, once an operation failed or was dropped half-way. A torn scheme answers
-/// nothing any more.
+/// The poison flag of a scheme's state. It is set once an operation fails or is dropped half-way; from then on the
+/// scheme refuses every operation.
 #[derive(Debug, Default)]
 pub(crate) struct PoisonFlag {
     poisoned: Cell<bool>,
@@ -17,23 +17,23 @@ pub(crate) struct PoisonFlag {
 }
 
 impl PoisonFlag {
-    /// Tells whether an operation did not come to its end.
+    /// Returns whether an operation failed or was dropped half-way.
     pub(crate) fn is_poisoned(&self) -> bool {
         self.poisoned.get()
     }
 
-    /// Refuses with [`OramError::Poisoned`] every operation after one that did not come to its end.
+    /// Returns [`OramError::Poisoned`] if an earlier operation failed or was dropped half-way.
     pub(crate) fn check<E: Error + 'static>(&self) -> Result<(), OramError<E>> {
         if self.poisoned.get() { Err(OramError::Poisoned) } else { Ok(()) }
     }
 
-    /// Begins an operation. Unless it says that it [came to its end](Unfinished::finished), the state is torn.
+    /// Begins an operation. The state is poisoned unless the caller [completes](PoisonOnDrop::complete) it.
     pub(crate) fn begin(&self) -> PoisonOnDrop<'_> {
         PoisonOnDrop(self)
     }
 
-    /// Waits until something holds; looks again after every [change](Self::changed). Ends with [`OramError::Poisoned`] once
-    /// the state is torn.
+    /// Waits until a condition holds, and checks it again after every [change](Self::wake_waiters). Fails with
+    /// [`OramError::Poisoned`] once the state is poisoned.
     pub(crate) async fn wait_until<E: Error + 'static>(
         &self,
         mut condition: impl FnMut() -> bool,
@@ -54,19 +54,20 @@ impl PoisonFlag {
         .await
     }
 
-    /// Wakes the futures that wait, so that they look again.
+    /// Wakes the futures that wait, so that they check their conditions again.
     pub(crate) fn wake_waiters(&self) {
         let wakers = mem::take(&mut *self.wakers.borrow_mut());
         wakers.into_iter().for_each(Waker::wake);
     }
 }
 
-/// An operation that has begun. Dropped half-way, it leaves the state torn and wakes the futures that wait.
+/// The guard of an operation that has begun. Dropping it before it completes poisons the state and wakes the futures
+/// that wait.
 #[must_use]
 pub(crate) struct PoisonOnDrop<'a>(&'a PoisonFlag);
 
 impl PoisonOnDrop<'_> {
-    /// Notes that the operation came to its end.
+    /// Completes the operation: the state is not poisoned.
     pub(crate) fn complete(self) {
         mem::forget(self);
     }
@@ -87,7 +88,7 @@ mod tests {
     use core::task::Context;
 
     #[test]
-    fn an_operation_that_is_dropped_half_way_tears_the_state_and_tells_who_waits() {
+    fn an_operation_that_is_dropped_half_way_poisons_the_state_and_wakes_the_futures_that_wait() {
         let poison_flag = PoisonFlag::default();
         let mut context = Context::from_waker(Waker::noop());
         poison_flag.begin().complete();

@@ -1,5 +1,6 @@
-//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block stands in one of
-//! many sub-ORAMs, drawn anew at each access; an eviction cache holds it until its partition is written.
+//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block stands
+//! in one of many sub-ORAMs, which is drawn again at each access; an eviction cache holds it until its partition is
+//! written.
 //!
 //! ```text
 //! to access block v:
@@ -11,20 +12,22 @@
 //!     put cached blocks of it into it, or dummies
 //! ```
 //!
-//! A cached block is looked for in its own partition too, and not in one drawn for nothing: its partition may have been
-//! written since, or not, and a fresh one would tell which.
+//! A dummy is taken from a cached block's own partition, and not from a random one: its partition may have been written
+//! since or not, and a random one would reveal which.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are uniform and
-//! independent, whatever was asked: each was drawn at the access before, and nothing else followed from it. What a partition
-//! shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never worked on by two at a time, so
-//! that an access waits while a partition of its own is being written. Nothing else makes it wait.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are
+//! uniform and independent, whatever was asked: each was drawn at the access before, and nothing else followed from
+//! it. What a partition shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never
+//! worked on by two at a time, so that an access waits while a partition of its own is being written. Nothing else
+//! makes it wait.
 //!
-//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or before the
-//! next take of the same partition; and the puts of the sweep, by `step`.
+//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or
+//! before the next take of the same partition; and the puts of the sweep, by `step`.
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the trusted side: then `step`
-//! puts the cached blocks of one partition more, which shows, and is counted in [`emergencies`](Oram::emergencies). After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the
+//! trusted side: then `step` puts the cached blocks of one partition more, which shows, and is counted in
+//! [`emergencies`](Oram::emergencies). After a failure of the store, and after a future that was dropped half-way, it
+//! answers [`OramError::Poisoned`] only.
 
 mod addressed;
 mod cache_bound;
@@ -58,7 +61,7 @@ use rand_core::RngCore;
 pub struct Partitions<P, R> {
     parameters: PartitionsParameters,
     partitions: Vec<Partition<P>>,
-    /// The turns of batches, and of steps of `step`.
+    /// The locks of batches and of steps.
     lock: FifoLock,
     step_lock: FifoLock,
     poison_flag: PoisonFlag,
@@ -85,7 +88,7 @@ struct Partition<P> {
 
 struct State<R> {
     random: R,
-    /// The partition of each block, cached or not, in place of a leaf.
+    /// The partition of each block, cached or not, instead of a leaf.
     positions: Positions,
     /// The eviction cache, by partition.
     cache: Stash,
@@ -148,24 +151,26 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         &self.parameters
     }
 
-    /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what was asked.
+    /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what
+    /// was asked.
     pub fn cached_blocks(&self) -> usize {
         self.state.borrow().cache.len() + self.waiting.get()
     }
 
-    /// The most blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs, and the buffers of takes
-    /// and puts, such as a rebuild's. Secret.
+    /// The most blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs, and the
+    /// buffers of takes and puts, such as a rebuild's. Secret.
     pub fn peak_blocks(&self) -> usize {
         self.peak.get()
     }
 
-    /// Tells whether a block is in the eviction cache. Secret: only what is broken on purpose looks.
+    /// Returns whether a block is in the eviction cache. Secret: only mutants use it.
     #[cfg(feature = "testing")]
     pub(crate) fn is_cached(&self, block: BlockId) -> bool {
         self.state.borrow().cache.find(block).is_some()
     }
 
-    /// Trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the sub-ORAMs occupy.
+    /// Trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the sub-ORAMs
+    /// occupy.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let partitions: usize =
@@ -173,8 +178,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         size_of_val(state.positions.words()) + state.cache.bytes() + partitions
     }
 
-    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access. Accesses to
-    /// cached blocks and to such as were never written are served.
+    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access.
+    /// Accesses to cached blocks and to such as were never written are served.
     fn plan(&self, batch: &mut [Access<'_>]) -> Vec<(usize, Vec<Take>)> {
         let mut takes: Vec<(usize, Vec<Take>)> = Vec::new();
         let state = &mut *self.state.borrow_mut();
@@ -288,13 +293,13 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         Ok(())
     }
 
-    /// Counts the blocks that wait in a sub-ORAM anew.
+    /// Updates the count of the blocks that wait in a sub-ORAM.
     fn recount_waiting(&self, partition: &Partition<P>) {
         let now = partition.sub_oram.waiting();
         self.waiting.update(|all| all + now - partition.waiting.replace(now));
     }
 
-    /// Puts in a partition's turn: what its last take owes, or an eviction of the sweep.
+    /// Puts with the lock of the partition: the pending put of its last take, or an eviction of the sweep.
     async fn put_locked(&self, at: usize, is_pending: bool) -> Result<(), OramError<P::Error>> {
         let partition = &self.partitions[at];
         let _guard = partition.lock.acquire().await;
@@ -311,7 +316,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         }
     }
 
-    /// Tells whether a largest batch fits below the hard bound of the trusted side.
+    /// Returns whether a largest batch fits below the hard bound of the trusted side.
     fn has_room(&self) -> bool {
         self.cached_blocks() + self.max_batch() <= self.parameters.cache_bound as usize
     }
@@ -339,16 +344,11 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         let takes = self.plan(batch);
         let batch = RefCell::new(batch);
         try_join_all(takes.into_iter().map(|(at, takes)| self.take_from(at, takes, &batch))).await?;
@@ -364,7 +364,7 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
         !self.has_room()
     }
 
-    /// Makes the puts that are owed, side by side.
+    /// Makes the pending puts in parallel.
     async fn step(&self) -> Result<(), OramError<P::Error>> {
         let _step_guard = self.step_lock.acquire().await;
         self.poison_flag.check()?;

@@ -1,12 +1,12 @@
-//! The PLB, the PosMap look-aside buffer: PosMap blocks on the trusted side, each of which is nowhere else. With payloads of another
-//! kind it is a tag array that keeps leaves.
+//! The PLB, the PosMap look-aside buffer: PosMap blocks on the trusted side, each of which is nowhere else. With
+//! payloads of another kind it is a tag array that keeps leaves.
 
 use crate::types::{BlockId, Leaf};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A cache of PosMap blocks by their number, set-associative, with the least recently used block of a set going first. One way
-/// makes it direct-mapped.
+/// A cache of PosMap blocks by their number, set-associative, with the least recently used block of a set going
+/// first. One way makes it direct-mapped.
 pub(crate) struct LookAside {
     lines: Vec<Line>,
     payloads: Vec<u8>,
@@ -97,7 +97,7 @@ impl LookAside {
         self.set_counter(Place(at), counter);
     }
 
-    /// Notes the counter of the block at a place, where blocks have tags.
+    /// Sets the counter of the block at a place, if blocks have tags.
     pub(crate) fn set_counter(&mut self, Place(at): Place, counter: u64) {
         if let Some(kept) = self.counters.get_mut(at) {
             *kept = counter;

@@ -15,7 +15,7 @@
 //! write puts the page into the next holding slot and refreshes the K = N/M main slots that are due: each gets the
 //! newest copy of its own page, wherever that was. The slots that are due are a function of the count of writes, see
 //! [`WriteSchedule`]; by the time a holding slot comes round again its page is in the main area. So there is no stash,
-//! no randomness and nothing owed.
+//! no randomness and no pending work.
 //!
 //! **What the trace shows.** Adversary `Snapshot`, who sees which slots changed between two moments: the number of
 //! writes, and nothing else; a [dummy](Access::Dummy) is a write of no page and shows what a write shows; reads change
@@ -24,16 +24,17 @@
 //! goes straight to the newest copy, and so do the reads of a refresh.
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
-//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
-//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). A store that
-//! [carries](Store::move_pages) pages while the program runs on, and reads ahead what it is told to [expect](Store::expect),
-//! makes it the Eager DetWoORAM of section 4.1; without such a store, [`eager`](super::eager) is.
+//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes
+//! this the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). A store that
+//! [moves](Store::move_pages) pages while the program runs, and reads ahead what the scheme
+//! [announces](Store::prefetch), makes it the Eager DetWoORAM of section 4.1; without such a store,
+//! [`eager`](super::eager) is.
 //!
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
 //! is allocated at construction: no access allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a future
-//! that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a
+//! future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;

@@ -15,7 +15,7 @@
 //!   else an empty one, else any, drawn uniformly. Drawing always uniformly would keep a twentieth of all pages in the
 //!   stash.
 //! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies are alike, each
-//!   an access of its own; nothing is owed afterwards.
+//!   an access of its own; no work pending afterwards.
 //!
 //! ```text
 //! x <- position[a];  position[a] <- UniformRandom(0 .. 2^L - 1)
@@ -36,9 +36,10 @@
 //! **Trusted state**: 4 bytes a page of position map, 4 bytes a slot of page table, the stash, L + 1 pages of buffer;
 //! see [`OpamOram::trusted_bytes`].
 //!
-//! **Errors**: those of [`OramError`]; never `Backlogged`. Before a batch could exceed the bound of the stash it is refused
-//! with [`StashFull`](OramError::StashFull); [`step`](Oram::step) then makes room, as far as the pages' leaves allow.
-//! After a failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; never `Backlogged`. Before a batch could exceed the bound of the stash it is
+//! refused with [`StashFull`](OramError::StashFull); [`step`](Oram::step) then makes room, as far as the pages'
+//! leaves allow. After a failure of the store, and after a future that was dropped half-way, it answers
+//! [`OramError::Poisoned`] only.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -391,7 +392,8 @@ impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
         Ok(())
     }
 
-    /// Makes a dummy access outside of the schedule while the stash is too full for a largest batch. No work is owed.
+    /// Makes a dummy access outside of the schedule while the stash is too full for a largest batch. No work is
+    /// pending.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         self.poison_flag.check()?;

@@ -9,8 +9,8 @@
 //! of n accesses shows **one** scan, not n. An empty batch shows nothing.
 //!
 //! **Costs** of a batch, with N blocks in chunks of C: N slots read and N written in ⌈N/C⌉ pairs of round trips. No
-//! position map, no stash, no randomness, nothing owed afterwards: the store is the only state. It is the best of all
-//! schemes for a few dozen blocks, and the measure of the others.
+//! position map, no stash, no randomness, no work pending afterwards: the store is the only state. It is the best of
+//! all schemes for a few dozen blocks, and the measure of the others.
 //!
 //! **Errors**: those of [`OramError`]; never `StashFull`. After a failure of the store, and after a future that was
 //! dropped half-way, it answers [`OramError::Poisoned`] only.
@@ -163,8 +163,7 @@ impl<S: Store> Oram for TrivialOram<S> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;

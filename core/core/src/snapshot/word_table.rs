@@ -1,4 +1,4 @@
-//! A table of words that is written down bit by bit: it notes which of its words change.
+//! A table of words that is written as changes: it records which of its words change.
 
 use crate::snapshot::word_snapshot::WordSnapshot;
 use alloc::vec;
@@ -33,7 +33,7 @@ impl WordTable {
         &self.words
     }
 
-    /// Gives its words away.
+    /// Returns its words.
     pub(crate) fn into_words(self) -> Vec<u32> {
         self.words
     }
@@ -56,7 +56,7 @@ impl WordTable {
         self.words[places].fill(0);
     }
 
-    /// Begins to note what changes, from nothing.
+    /// Begins to record changes; earlier ones are forgotten.
     pub(crate) fn track_changes(&mut self) {
         self.changed = Some(Vec::new());
     }
@@ -66,18 +66,19 @@ impl WordTable {
         self.changed.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// Holds the words of this moment until they are copied out.
+    /// Begins a snapshot of the words, until they are copied.
     pub(crate) fn hold(&mut self) {
         self.held.hold();
     }
 
-    /// Appends the words that lie in a range of a row of tables, of which this one begins at word `before`: as they are now.
+    /// Appends the words that lie in a range of a row of tables, of which this one begins at word `before`: as they
+    /// are now.
     pub(crate) fn copy(&self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
         let places = self.places(before, words);
         into.extend_from_slice(&self.words[places.start as usize..places.end as usize]);
     }
 
-    /// Does the same, as they were when they were held.
+    /// Does the same with the words of the snapshot.
     pub(crate) fn copy_held(&mut self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
         let places = self.places(before, words);
         if !places.is_empty() {

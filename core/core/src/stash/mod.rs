@@ -92,7 +92,7 @@ impl Stash {
         self.index.len()
     }
 
-    /// Tells whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -131,12 +131,12 @@ impl Stash {
         handle
     }
 
-    /// Has a source hold the payloads that are let go, from the beginning: the stash is empty and was never used.
+    /// Sets the source of the payloads that are released from memory. The stash must be empty and unused.
     pub fn set_payload_source(&mut self, source: Box<dyn PayloadSource>) {
         self.payloads.set_payload_source(source);
     }
 
-    /// Finds a place; its payload is what the last block left there, or with the source.
+    /// Takes a free entry; the contents of its payload are unspecified.
     fn place(&mut self, block: BlockId, leaf: Leaf) -> Handle {
         let at = match self.vacant.pop() {
             Some(at) => at,
@@ -183,12 +183,12 @@ impl Stash {
         Leaf(self.entries[handle.0 as usize].leaf.into())
     }
 
-    /// Copies the payload of the block at a handle, which may be with the source.
+    /// Copies the payload of the block at a handle, which may be in the source only.
     pub fn read(&self, handle: Handle, into: &mut [u8]) {
         self.payloads.read(handle.0, self.block(handle), into);
     }
 
-    /// Lets the caller look at the payload of the block at a handle, which may be with the source.
+    /// Lends the payload of the block at a handle to the caller. It may be in the source only.
     pub fn with_payload(&self, handle: Handle, visit: &mut dyn FnMut(&[u8])) {
         match self.payloads.get(handle.0) {
             Some(payload) => visit(payload),
@@ -207,20 +207,20 @@ impl Stash {
         self.payloads.get_mut(handle.0, block)
     }
 
-    /// Tells whether the payload of a block is with the source, and not in memory.
+    /// Returns whether the payload of a block is in the source, and not in memory.
     pub fn is_payload_external(&self, block: BlockId) -> bool {
         self.find(block).is_some_and(|handle| !self.payloads.is_resident(handle.0))
     }
 
-    /// Takes the payload of a block back into memory, as its source has it.
+    /// Loads the payload of a block into memory, as its source has it.
     pub fn load_payload(&mut self, block: BlockId, payload: &[u8]) {
         if let Some(handle) = self.find(block).filter(|handle| !self.payloads.is_resident(handle.0)) {
             self.payloads.slot_mut(handle.0).copy_from_slice(payload);
         }
     }
 
-    /// Drops from memory what the source has: all payloads but those that may have changed since the changes were last
-    /// taken. Without a source nothing.
+    /// Releases from memory the payloads that the source has: all but those that may have changed since the changes
+    /// were last taken. Does nothing without a source.
     pub fn release_payloads(&mut self) {
         if !self.payloads.has_source() {
             return;
@@ -234,19 +234,19 @@ impl Stash {
         }
     }
 
-    /// Writes a block as it stands in untrusted memory: its header, then its payload.
+    /// Serializes a block as it is in untrusted memory: its header, then its payload.
     pub fn serialize_block(&self, handle: Handle, into: &mut [u8]) {
         let (header, payload) = into.split_at_mut(HEADER_BYTES);
         self.serialize_split(handle, header, payload);
     }
 
-    /// Writes a block whose header stands apart from its payload.
+    /// Serializes a block whose header and payload are in different buffers.
     pub fn serialize_split(&self, handle: Handle, header: &mut [u8], payload: &mut [u8]) {
         block_header::write(header, self.block(handle), self.leaf(handle));
         self.read(handle, payload);
     }
 
-    /// The blocks of one subtree, the one that came last first.
+    /// The blocks of one subtree, the last one added first.
     pub fn subtree(&self, subtree: usize) -> impl Iterator<Item = Handle> + '_ {
         let mut at = self.heads[subtree];
         core::iter::from_fn(move || {
@@ -263,7 +263,7 @@ impl Stash {
         (0..self.heads.len()).flat_map(|subtree| self.subtree(subtree))
     }
 
-    /// Begins to note which blocks come, go, or are written.
+    /// Begins to record which blocks are added, removed or written.
     pub fn track_changes(&mut self) {
         self.log.track_changes();
     }
@@ -276,7 +276,7 @@ impl Stash {
         changes
     }
 
-    /// All blocks, the first of a list after the others of it: put in in this order, they give the same lists.
+    /// All blocks; within a list the first block comes last. Inserted in this order, they give the same lists.
     pub fn order(&self) -> Vec<BlockId> {
         let mut blocks: Vec<BlockId> = self.iter().map(|handle| self.block(handle)).collect();
         blocks.reverse();
@@ -314,7 +314,7 @@ impl Stash {
     }
 
     /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to; then with
-    /// their payloads, if there is no source that has them. Returns `false` if they cannot be those of such a stash.
+    /// their payloads, unless a source has them. Returns `false` if they cannot be those of such a stash.
     #[must_use]
     pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
         if !self.is_empty() {

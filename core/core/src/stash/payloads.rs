@@ -1,27 +1,27 @@
-//! The payloads of a stash: in memory, or with a source from which they are read when they are needed.
+//! The payloads of a stash: in memory, or in a source from which they are read when they are needed.
 
 use crate::types::BlockId;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
-/// Payloads for which memory is made at a time, at least, where most payloads are elsewhere.
+/// The least number of payloads to allocate memory for at a time, if most payloads are in the source.
 const STEP: usize = 8;
 
-/// The payloads of a stash, one after the other, in whatever order they lie.
+/// The payloads of a stash, one after the other, in any order.
 pub trait Payloads {
-    /// The block that comes next; `None` after the last one.
+    /// The next block; `None` after the last one.
     fn next_block(&mut self) -> Option<BlockId>;
 
-    /// Fills the buffer with its payload. Returns `false` if it cannot be had.
+    /// Fills the buffer with its payload. Returns `false` if it cannot be read.
     #[must_use]
     fn fill(&mut self, payload: &mut [u8]) -> bool;
 }
 
-/// A holder of payloads that are not in memory, such as a trusted disk.
+/// A source of payloads that are not in memory, such as a trusted disk.
 pub trait PayloadSource: Send {
-    /// Fills the buffer with the payload of a block that was let go. A source that cannot remembers why, for its owner to
-    /// ask, and fills in zeros.
+    /// Fills the buffer with the payload of a block that was released from memory. A source that cannot read it fills
+    /// in zeros, and keeps the reason for its owner.
     fn read(&self, block: BlockId, into: &mut [u8]);
 }
 
@@ -29,13 +29,13 @@ pub trait PayloadSource: Send {
 pub(crate) struct StashPayloads {
     block_bytes: usize,
     bytes: Vec<u8>,
-    /// `None`: each entry has the room of its own number, and all are in memory.
+    /// `None`: each entry has the slot of its own number, and all are in memory.
     external: Option<External>,
 }
 
 struct External {
     source: Box<dyn PayloadSource>,
-    /// The room in `bytes` of each entry; `NONE` while its payload is not in memory.
+    /// The slot in `bytes` of each entry; `NONE` while its payload is not in memory.
     slots: Vec<u32>,
     vacant: Vec<u32>,
 }
@@ -45,18 +45,18 @@ impl StashPayloads {
         StashPayloads { block_bytes, bytes: Vec::new(), external: None }
     }
 
-    /// Has a source hold what is let go. No entry was made yet.
+    /// Sets the source of released payloads. No entry may exist yet.
     pub(crate) fn set_payload_source(&mut self, source: Box<dyn PayloadSource>) {
-        assert!(self.bytes.is_empty(), "payloads are kept elsewhere from the beginning");
+        assert!(self.bytes.is_empty(), "the source of payloads is set before the first entry");
         self.external = Some(External { source, slots: Vec::new(), vacant: Vec::new() });
     }
 
-    /// Tells whether payloads may be elsewhere.
+    /// Returns whether there is a source of payloads.
     pub(crate) fn has_source(&self) -> bool {
         self.external.is_some()
     }
 
-    /// Makes an entry more; where payloads may be elsewhere, this one is.
+    /// Adds an entry. If there is a source, its payload is not in memory.
     pub(crate) fn push(&mut self) {
         match &mut self.external {
             Some(external) => external.slots.push(NONE),
@@ -64,7 +64,7 @@ impl StashPayloads {
         }
     }
 
-    /// Makes memory for so many entries more.
+    /// Reserves memory for `more` entries.
     pub(crate) fn reserve(&mut self, more: usize) {
         match &mut self.external {
             Some(external) => external.slots.reserve_exact(more),
@@ -72,7 +72,7 @@ impl StashPayloads {
         }
     }
 
-    /// Tells whether the payload of an entry is in memory.
+    /// Returns whether the payload of an entry is in memory.
     pub(crate) fn is_resident(&self, at: u32) -> bool {
         self.external.as_ref().is_none_or(|external| external.slots[at as usize] != NONE)
     }
@@ -86,7 +86,7 @@ impl StashPayloads {
         (slot != NONE).then(|| &self.bytes[slot as usize * self.block_bytes..][..self.block_bytes])
     }
 
-    /// The room of an entry's payload; there is one from now on. Whatever was in it is there.
+    /// The slot of an entry's payload, which it has from now on. Its contents are unspecified.
     pub(crate) fn slot_mut(&mut self, at: u32) -> &mut [u8] {
         let slot = match &mut self.external {
             None => at,
@@ -108,7 +108,7 @@ impl StashPayloads {
         &mut self.bytes[slot as usize * self.block_bytes..][..self.block_bytes]
     }
 
-    /// The payload of an entry, to be changed: taken from the source if it is there.
+    /// The payload of an entry, to be changed. It is loaded from the source if it is not in memory.
     pub(crate) fn get_mut(&mut self, at: u32, block: BlockId) -> &mut [u8] {
         if !self.is_resident(at) {
             self.slot_mut(at);
@@ -120,7 +120,7 @@ impl StashPayloads {
         self.slot_mut(at)
     }
 
-    /// Copies the payload of an entry, from memory or from the source; where it is does not change.
+    /// Copies the payload of an entry, from memory or from the source, without moving it.
     pub(crate) fn read(&self, at: u32, block: BlockId, into: &mut [u8]) {
         match (self.get(at), &self.external) {
             (Some(payload), _) => into.copy_from_slice(payload),

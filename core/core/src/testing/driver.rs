@@ -1,4 +1,4 @@
-//! Drives a scheme step by step and writes down what shows: an access and steps of `step` beside one another, store
+//! Drives a scheme step by step and records what shows: an access and steps in parallel, store
 //! operations that end when and in the order that the test decides.
 
 use super::array_model::{ArrayModel, Operation};
@@ -14,31 +14,32 @@ use core::cell::Cell;
 pub enum Work {
     /// On-line work: an access.
     Access,
-    /// Off-line work: the step of `step` that was begun after so many others.
+    /// Off-line work: the step that was begun after so many others.
     Step(usize),
 }
 
 /// The events that show, in order: the trace, and what the driver does. All of it is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The driver asked the scheme what it owes.
+    /// The driver asked the scheme for its pending steps.
     Pending {
-        /// Steps of `step`.
+        /// Pending steps.
         pending_steps: u64,
         /// True if a step must come before the next access.
         must_step: bool,
     },
     /// A batch of so many accesses begins.
     AccessBegins(usize),
-    /// The step of `step` of this number begins.
+    /// The step of this number begins.
     StepBegins(usize),
     /// The store is asked for something.
     StoreRequest(Work, TraceEntry),
     /// A processor of several asks its store for something, or they send each other messages.
     ProcessorAction(Work, ProcessorAction),
-    /// The store has done what this work asked for: that which this work asked for after so many others, of those in flight.
+    /// The store has done what this work asked for: that which this work asked for after so many others, of those in
+    /// flight.
     StoreAnswer(Work, usize),
-    /// An access let a step pass although it waited for nothing. Steps of `step` may wake themselves: some drive several
+    /// An access yielded although it waited for nothing. Steps may wake themselves: some drive several
     /// works of their own.
     Yields(Work),
     /// The work is done.
@@ -57,7 +58,7 @@ pub struct Driver<'a, O> {
     model: ArrayModel,
     current_work: Rc<Cell<Work>>,
     access: Option<Task<'a>>,
-    /// Steps of `step` in flight, the oldest first, and how many were ever begun.
+    /// Steps in flight, the oldest first, and how many were ever begun.
     steps: Vec<(usize, Task<'a>)>,
     steps_begun: usize,
     /// The works that wait for the store, in the order asked.
@@ -67,7 +68,7 @@ pub struct Driver<'a, O> {
 }
 
 impl<'a, O: Oram> Driver<'a, O> {
-    /// A stage for an ORAM whose blocks hold what `model` says.
+    /// A driver for an ORAM whose blocks hold what `model` holds.
     pub fn new(oram: &'a O, store: &'a TraceStore, model: ArrayModel) -> Self {
         Driver {
             oram,
@@ -83,7 +84,7 @@ impl<'a, O: Oram> Driver<'a, O> {
         }
     }
 
-    /// Tells whose work is being polled, for stores that must know.
+    /// Reports whose work is being polled, for stores that need it.
     pub fn report_current_work(&mut self, current_work: Rc<Cell<Work>>) {
         self.current_work = current_work;
     }
@@ -94,7 +95,7 @@ impl<'a, O: Oram> Driver<'a, O> {
         self.store.hold_back(holding_back);
     }
 
-    /// Asks what is owed. Returns it with whether `step` must come before the next access.
+    /// Asks the scheme for its pending steps. Returns them, and whether one must run before the next access.
     pub fn query_pending(&mut self) -> (u64, bool) {
         let (pending_steps, must_step) = (self.oram.pending_steps(), self.oram.must_step());
         self.events.push(Event::Pending { pending_steps, must_step });
@@ -112,26 +113,26 @@ impl<'a, O: Oram> Driver<'a, O> {
         self.run();
     }
 
-    /// Begins a step of `step`.
+    /// Begins a step.
     pub fn begin_step(&mut self) {
         let (oram, nth) = (self.oram, self.steps_begun);
         self.steps_begun += 1;
         self.events.push(Event::StepBegins(nth));
         let step = Task::new(async move {
             if let Err(error) = oram.step().await {
-                panic!("idle failed: {error}");
+                panic!("a step failed: {error}");
             }
         });
         self.steps.push((nth, step));
         self.run();
     }
 
-    /// Tells whether an access is in flight.
+    /// Returns whether an access is in flight.
     pub fn is_accessing(&self) -> bool {
         self.access.is_some()
     }
 
-    /// Steps of `step` in flight.
+    /// Steps in flight.
     pub fn steps(&self) -> usize {
         self.steps.len()
     }
@@ -159,7 +160,10 @@ impl<'a, O: Oram> Driver<'a, O> {
     /// If work waits although the store has done all that was asked: it would wait forever.
     pub fn finish(&mut self) {
         while self.access.is_some() || !self.steps.is_empty() {
-            assert!(!self.waiting_for_store.is_empty(), "work waits for something that nobody will do");
+            assert!(
+                !self.waiting_for_store.is_empty(),
+                "work waits for an operation that no one will complete"
+            );
             self.complete(0);
         }
     }
@@ -169,7 +173,7 @@ impl<'a, O: Oram> Driver<'a, O> {
         core::mem::take(&mut self.events)
     }
 
-    /// Takes the plain array off the stage.
+    /// Returns the plain array.
     pub fn into_model(self) -> ArrayModel {
         self.model
     }

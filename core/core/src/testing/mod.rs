@@ -7,6 +7,7 @@ pub mod driver;
 pub mod executor;
 pub mod mutants;
 pub mod oblivious;
+pub mod parameters;
 pub mod path_tail;
 pub mod processors;
 pub mod ring_plans;

@@ -11,7 +11,7 @@ pub const DOLLARS: RingObjective =
 pub const OBJECTIVES: [(&str, RingObjective); 3] =
     [("bytes", RingObjective::BYTES), ("requests", RingObjective::REQUESTS), ("dollars", DOLLARS)];
 
-/// A user's wish for a vault.
+/// The vault that a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanRequest {
     /// Blocks.

@@ -29,7 +29,7 @@ pub enum Reads {
     Scan,
     /// Any block.
     Random,
-    /// A scan and dummies in turn: an access that brings no block in may still read one in place of a dummy.
+    /// A scan and dummies in turn: an access that brings no block in may still read one instead of a dummy.
     ScanAndDummies,
     /// A scan of the first of so many parts of a full vault, over and over: the rest of the blocks lies in the leaves,
     /// and the hot ones crowd the levels above.
@@ -56,7 +56,7 @@ pub struct StashTail {
     /// The number of times that the trusted side held so many blocks, looked at before each batch.
     pub held: BTreeMap<i64, u64>,
     /// The number of times that there were so many more blocks than wait for their turn, which is a sum of coins:
-    /// blocks that found no room when an eviction passed, or were read in place of a dummy, less those that a reshuffle
+    /// blocks that found no room when an eviction passed, or were read instead of a dummy, less those that a reshuffle
     /// placed before their turn. Looked at now and then.
     pub excess: BTreeMap<i64, u64>,
     /// Slots read and written, for each access.
@@ -85,8 +85,8 @@ pub fn room(parameters: &RingParameters) -> u32 {
 /// A block waits from its access to the next eviction of its subtree. Its leaf is uniform and independent of all
 /// others, and evictions go through the subtrees in turn, so a block accessed `e` evictions ago still waits with
 /// probability `1 - e / 2^top`, independently of the others; the last of several accesses to a block is the one that
-/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one eviction is owed or has not filled its
-/// buckets, and the next is about to be owed.
+/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one eviction is pending or has not filled its
+/// buckets, and the next is about to become pending.
 struct WaitingDistribution {
     /// So many coins of each probability.
     coins: Vec<(f64, f64)>,
@@ -238,7 +238,7 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
             batch.map(|at| reads.block(at, capacity, &mut choose).map(BlockId)).collect();
         read(&ring, &blocks, &store, &mut eviction);
         waiting.accessed(&blocks, ring.evictions() - u64::from(eviction.is_some() && evicts_path));
-        // As late as the schedule allows: one eviction is begun and has not got its reads, another is owed.
+        // As late as the schedule allows: one eviction is begun and has not got its reads, another is pending.
         while ring.must_step() {
             if eviction.is_some() {
                 finish(&store, &mut eviction);

@@ -19,7 +19,7 @@ pub enum TraceEntry {
     Write(Vec<Bucket>),
 }
 
-/// The acts of several processors that show: a processor asks for something, or they send each other messages.
+/// The visible actions of several processors: a processor asks for something, or they send each other messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessorAction {
     /// This processor asked for this.
@@ -52,7 +52,7 @@ pub(crate) enum Recorded {
 /// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
 /// there when it was asked for, as [`Store`] promises.
 ///
-/// It watches the scheme: to read or to write a bucket whose write is under way is a race that a real store would
+/// It checks the scheme: to read or to write a bucket whose write is under way is a race that a real store would
 /// decide at will, and panics here.
 pub struct TraceStore {
     layout: Layout,
@@ -107,7 +107,7 @@ impl TraceStore {
         &self.layout
     }
 
-    /// Takes the trace recorded so far, whoever asked. Messages are no part of it.
+    /// Takes the trace recorded so far, of all processors. Messages are not part of it.
     pub fn take_trace(&self) -> Vec<TraceEntry> {
         let entry = |recorded| match recorded {
             Recorded::Single(entry) | Recorded::Processor(ProcessorAction::StoreRequest(_, entry)) => {
@@ -132,7 +132,7 @@ impl TraceStore {
         self.trace.take()
     }
 
-    /// Sets whether operations are recorded; they are unless told otherwise.
+    /// Sets whether operations are recorded; by default they are.
     pub fn record(&self, recording: bool) {
         self.recording.set(recording);
     }
@@ -192,7 +192,7 @@ impl TraceStore {
     fn range(&self, bucket: Bucket, index: u32) -> (usize, usize) {
         let nth = self.firsts.partition_point(|first| *first <= bucket.0) - 1;
         let (extent, within) = (&self.layout.extents()[nth], bucket.0 - self.firsts[nth]);
-        assert!(within < extent.buckets, "{bucket} lies outside of the layout");
+        assert!(within < extent.buckets, "{bucket} is outside of the layout");
         assert!(index < extent.slots, "{bucket} has {} slots", extent.slots);
         let slot = within as usize * extent.slots as usize + index as usize;
         (self.starts[nth] + slot * extent.slot_bytes as usize, extent.slot_bytes as usize)

@@ -1,4 +1,5 @@
-//! Virtual time: a clock that jumps to the next instant at which anything happens, and a store that takes its time by it.
+//! Virtual time: a clock that jumps to the next instant at which anything happens, and a store whose operations take
+//! virtual time.
 
 use super::executor::Executor;
 use super::trace_store::{TraceEntry, TraceStore};
@@ -18,7 +19,7 @@ pub struct Micros(pub u64);
 #[derive(Default)]
 pub struct Clock {
     now: Cell<Micros>,
-    /// The sleepers, by the instant and the order in which they lay down.
+    /// The sleepers, by the instant and the order in which they began to wait.
     sleepers: RefCell<BTreeMap<(Micros, u64), Waker>>,
     slept: Cell<u64>,
 }
@@ -75,8 +76,8 @@ pub struct StoreEvent {
     pub answered: bool,
 }
 
-/// A store over one that is ready at once, whose operations take a public time: more for more slots, and another one for each
-/// operation.
+/// A store over one that is ready at once, whose operations take a public time: more for more slots, and another one
+/// for each operation.
 pub struct SlowStore<'a, S> {
     inner: S,
     /// The store that records what is asked of it.

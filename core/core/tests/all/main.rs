@@ -3,7 +3,7 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod circuit;
-mod delta_copy;
+mod conformance;
 mod model;
 mod obliviousness;
 mod pages;
@@ -12,5 +12,3 @@ mod raw;
 mod replay;
 mod ring;
 mod scheduling;
-mod snapshots;
-mod tampering;

@@ -1,10 +1,10 @@
-//! Oblivious scheduling, as Stefanov and Shi define it: two sequences of the same length and timing give the same events at the
-//! store, with their instants.
+//! Oblivious scheduling, as Stefanov and Shi define it: two sequences of the same length and timing give the same
+//! events at the store, with their instants.
 //!
-//! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows them. A
-//! block's partition is drawn at the access before, so that every list of partitions is as probable under one sequence as under
-//! the other. With the list given, the events must be equal to the microsecond: this test has no false alarms, and misses what
-//! needs another list to show. The slots within a partition are the judge's affair.
+//! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows
+//! them. A block's partition is drawn at the access before, so that every list of partitions is as probable under one
+//! sequence as under the other. With the list given, the events must be equal to the microsecond: this test has no
+//! false alarms, and misses what needs another list to show. The slots within a partition are the judge's affair.
 
 use ameles_core::oram::{Access, Oram};
 use ameles_core::schemes::curious::{CuriousParameters, curious};
@@ -60,8 +60,8 @@ fn under_which(requests: &[Request], shown: &[u32]) -> Prepared {
     Prepared(words)
 }
 
-/// Runs requests, each at its instant, while what is owed is done as soon as it is. Gives back when each operation at the store
-/// was asked and answered, at which partition, and of how many slots.
+/// Runs requests, each at its instant, while the pending work is done as soon as it is. Gives back when each
+/// operation at the store was asked and answered, at which partition, and of how many slots.
 fn events<S: Store, O: Oram>(
     requests: &[Request],
     store: &SlowStore<'_, S>,
@@ -129,7 +129,7 @@ fn sequences(seed: u64) -> (Vec<Request>, Vec<Request>, Vec<u32>) {
     (few.zip(instants.iter().copied()).collect(), all.zip(instants.iter().copied()).collect(), shown)
 }
 
-/// Tells whether two sequences give the same events in each of so many trials.
+/// Returns whether two sequences give the same events in each of so many trials.
 macro_rules! is_oblivious {
     ($layout:expr, $buckets:expr, $edit:expr, |$store:ident, $random:ident| $oram:expr) => {
         (0..8).all(|seed| {

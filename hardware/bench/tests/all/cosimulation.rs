@@ -1,4 +1,4 @@
-//! The RTL and the core side by side: the same addresses in the same order, the same ciphertext, the same answers.
+//! The RTL compared with the core: the same addresses in the same order, the same ciphertext, the same answers.
 
 use super::setup::*;
 use ameles_hardware_bench::{Configuration, Faults, Golden, Pace, Scheme};

@@ -54,7 +54,7 @@ fn memory_that_takes_the_beats_of_a_write_before_its_address_changes_no_cipherte
     }
 }
 
-/// Paths of more beats than are on their way at once, or of fewer; configurations that the comparison builds as well.
+/// Paths of more beats than are in flight at once, or of fewer; configurations that the comparison builds as well.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
@@ -98,7 +98,7 @@ fn memory_that_moves_nothing_for_long_is_told_of_and_changes_no_answer() {
     }
 }
 
-/// An answer to a beat that failed is no answer: the error is told before it could come.
+/// An answer to a beat that failed is no answer: the error is signalled before it could come.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_answer_comes_after_an_error_and_every_burst_ends() {
@@ -119,7 +119,7 @@ fn no_answer_comes_after_an_error_and_every_burst_ends() {
     }
 }
 
-/// Without tags, headers of an earlier moment bring blocks that are there already, more than paths take back.
+/// Without tags, headers of an earlier state bring blocks that are stored already, more than paths take back.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_stash_that_stale_memory_fills_stops_the_controller() {
@@ -135,7 +135,7 @@ fn a_stash_that_stale_memory_fills_stops_the_controller() {
     }
 }
 
-/// Every path is written under an IV of its own, which stands before each header, whatever memory answers.
+/// Every path is written under a fresh IV, which precedes each header, whatever memory answers.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_iv_is_used_twice_whatever_memory_answers() {

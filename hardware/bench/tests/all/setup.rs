@@ -15,8 +15,8 @@ pub(crate) fn small(scheme: Scheme) -> Configuration {
     Configuration { leaf_level: 5, blocks: 60, stash_blocks: 20, ..Configuration::paper(scheme) }
 }
 
-/// A small tree with a front end. Counters of few bits are used up soon, so that stragglers move; with a small table and a small PLB,
-/// blocks come and go.
+/// A small tree with a front end. Counters of few bits are used up soon, so that stragglers move; with a small table
+/// and a small PLB, blocks are evicted often.
 pub(crate) fn small_front_end(scheme: Scheme) -> Configuration {
     let front_end =
         FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
@@ -89,13 +89,15 @@ pub(crate) fn bench_with_keys(
     bench
 }
 
-/// The operations for each configuration that `AMELES_HARDWARE_OPERATIONS` asks for, instead of the few of a usual run.
+/// The operations for each configuration that `AMELES_HARDWARE_OPERATIONS` requests, instead of the few of a usual
+/// run.
 fn requested_operations() -> Option<usize> {
     let given = std::env::var("AMELES_HARDWARE_OPERATIONS").ok()?;
     Some(given.parse().expect("AMELES_HARDWARE_OPERATIONS is a number"))
 }
 
-/// The operations of a run, in portions that fit into this machine's memory. The controller goes on from one to the next.
+/// The operations of a run, in portions that fit into this machine's memory. The controller continues from one to the
+/// next.
 pub(crate) fn portions(usual: usize) -> impl Iterator<Item = usize> {
     const PORTION: usize = 1000;
     let all = requested_operations().unwrap_or(usual);
@@ -109,8 +111,8 @@ pub(crate) fn mixed_operations(configuration: &Configuration, operations: usize,
     golden
 }
 
-/// Operations of all kinds on random blocks: a block that is in is read, written or taken; one that is not is put in, or
-/// comes into being by an access.
+/// Operations of all kinds on random blocks: a stored block is read, written or taken; a missing one is put in, or
+/// created by an access.
 pub(crate) fn add_mixed_operations(
     configuration: &Configuration,
     operations: usize,

@@ -1,5 +1,5 @@
-//! Memory that lies about blocks with tags: no answer is wrong, and the controller stops when it is asked for a block that is not what
-//! was written last.
+//! Memory that lies about blocks with tags: no answer is wrong, and the controller stops when a requested block is
+//! not what was written last.
 
 use super::setup::*;
 use ameles_hardware_bench::{BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Scheme};
@@ -7,7 +7,7 @@ use ameles_hardware_bench::{BenchError, Configuration, Faults, GoldenFrontEnd, M
 /// The outcome of a run over memory that lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// All answers are right: the lie befell what was not of interest.
+    /// All answers are right: the lie concerned data that was not used.
     Unharmed,
     /// The controller has stopped because of a tag; all answers before are right.
     Detected,
@@ -19,7 +19,7 @@ enum Outcome {
     Wrong,
 }
 
-/// Runs requests, a lie each time, and tells how often which outcome came.
+/// Runs requests, a lie each time, and counts the outcomes.
 fn run_with_faults(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults]) -> Vec<Outcome> {
     let mut golden = GoldenFrontEnd::new(configuration, 1);
     for (block, data) in requests(&configuration, 400, 3) {
@@ -51,7 +51,7 @@ fn count(outcomes: &[Outcome], wanted: Outcome) -> usize {
     outcomes.iter().filter(|outcome| **outcome == wanted).count()
 }
 
-/// Flips are rare enough that there are answers before the first that matters.
+/// Flips are rare enough that there are answers before the first one that matters.
 fn flips() -> Vec<Faults> {
     (1..=12).map(|flips| Faults { flips, ..Faults::default() }).collect()
 }

@@ -1,36 +1,30 @@
-//! The gateway over a link, beside the same server with the ORAM off.
+//! Measures the gateway over a link, compared with the same server with the ORAM off.
 //!
-//! Real HTTP over loopback, in real time: clients of S3 (`object_store`), the gateway's own server, and below it either
-//! a vault or a `plain` device, each behind a link of its own. The store beneath is memory, so that the link is what
-//! is slow; the trusted disk is a real one, and synced.
+//! Requests are real HTTP over loopback, in real time. Clients of S3 (`object_store`) use the gateway's own server
+//! over a vault or a `plain` device, each behind its own link. The store is in memory, so that the link is the slow
+//! part. The trusted disk is real and synced.
 
 mod options;
 mod plain;
 mod workload;
 
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
+use super::s3::{BucketAccess, RunningGateway};
 use super::sample::Sample;
-use super::service::{UniformLoad, VaultFolder, fill};
+use super::service::{BenchVault, UniformLoad, warm_up};
 use super::{BenchError, Progress};
-use ameles_gateway::auth::identity::{AccessKey, User, Users};
-use ameles_gateway::catalogue::ContainerSettings;
-use ameles_gateway::http::loopback::Loopback;
-use ameles_gateway::http::server;
-use ameles_gateway::{AnyDevice, Device, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use ameles_gateway::{AnyDevice, Device};
 use ameles_store::{Link, LinkSpeed, VersionedMemory};
 use ameles_vault::Vault;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
-use object_store::{ClientOptions, RetryConfig};
 pub use options::GatewayOptions;
 use plain::PlainDevice;
-use std::sync::Arc;
 use workload::{Measurement, Operation, Workload};
 
-/// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
+/// The divisor of the link for the goal of throughput: a logical byte costs this many bytes on the link.
 const LINK_SHARE: f64 = 16.0;
-const BUCKET: &str = "bench";
+const ACCESS: BucketAccess = BucketAccess { bucket: "bench", key: "access", secret: "secret" };
 
-/// Runs the bench. `device` makes the gateway's device of a vault. Not to be called from within an asynchronous
+/// Runs the bench. `device` makes the gateway's device of a vault. Must not be called from within an asynchronous
 /// runtime.
 ///
 /// # Errors
@@ -49,60 +43,28 @@ pub fn run<D: Device>(
     ))
 }
 
-/// A gateway that serves S3 on loopback.
-struct RunningGateway {
-    gateway: Gateway,
-    server: Loopback,
-}
-
-impl RunningGateway {
-    async fn start(device: AnyDevice) -> Result<Self, BenchError> {
-        let gateway = Gateway::open(device, Options::default()).await.map_err(BenchError::failed)?;
-        let account = gateway.account(FIRST_ACCOUNT);
-        let created = account.create_container(BUCKET, ContainerSettings::default()).await;
-        created.map_err(BenchError::failed)?;
-        let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]);
-        let users = users.map_err(BenchError::failed)?;
-        let (shared_gateway, users) = (gateway.clone(), Arc::new(users));
-        let server = Loopback::run(|listener, end| {
-            serve_s3(listener, shared_gateway, users, server::Options::default(), end)
-        });
-        Ok(RunningGateway { gateway, server: server.await.map_err(BenchError::failed)? })
-    }
-
-    fn client(&self) -> Result<AmazonS3, BenchError> {
-        ameles_store::encrypt_with_ring();
-        AmazonS3Builder::new()
-            .with_endpoint(format!("http://{}", self.server.address()))
-            .with_allow_http(true)
-            .with_bucket_name(BUCKET)
-            .with_access_key_id("access")
-            .with_secret_access_key("secret")
-            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
-            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
-            .build()
-            .map_err(BenchError::failed)
-    }
-
-    async fn stop(self) {
-        let _ = self.server.end().await;
-        self.gateway.settle().await;
-    }
-}
-
 async fn measure(
     options: &GatewayOptions,
     device: &dyn Fn(Vault) -> AnyDevice,
     progress: &dyn Progress,
 ) -> Result<Report, BenchError> {
-    let home = VaultFolder::new(&options.vault)?;
-    let memory = VersionedMemory::new(home.parameters().layout());
-    warm_up(home.create(memory.clone()).await?, &home, options, progress).await?;
-    let vault = home.open(Link::new(memory, options.speed).precise()).await?;
-    let oram = RunningGateway::start(device(vault.clone())).await?;
-    let baseline = PlainDevice::new(&options.vault, options.speed, home.path())?;
-    let baseline = RunningGateway::start(AnyDevice::new(baseline)).await?;
-    let (oram_client, baseline_client) = (oram.client()?, baseline.client()?);
+    let bench_vault = BenchVault::new(&options.vault)?;
+    let memory = VersionedMemory::new(bench_vault.folder.parameters().layout());
+    let mut load = UniformLoad::new(1, options.vault.filled, options.vault.block_bytes as usize);
+    warm_up(
+        bench_vault.folder.create_and_open(memory.clone()).await?,
+        &bench_vault.ring,
+        &mut load,
+        progress,
+    )
+    .await?;
+    let vault = bench_vault.folder.open(Link::new(memory, options.speed).precise()).await?;
+    let oram = RunningGateway::start(device(vault.clone()), ACCESS).await.map_err(BenchError::Failed)?;
+    let baseline = PlainDevice::new(&options.vault, options.speed, bench_vault.folder.path())?;
+    let baseline =
+        RunningGateway::start(AnyDevice::new(baseline), ACCESS).await.map_err(BenchError::Failed)?;
+    let (oram_client, baseline_client) =
+        (oram.client().map_err(BenchError::Failed)?, baseline.client().map_err(BenchError::Failed)?);
 
     let mut measurements = Vec::new();
     let workloads = workloads(options);
@@ -113,7 +75,7 @@ async fn measure(
         progress.on_figure(&format!("{}: {oram}; bare {baseline}", workload.name()));
         measurements.push((*workload, oram, baseline));
     }
-    let report = report(options, &home, &vault, &measurements);
+    let report = report(options, &bench_vault, &vault, &measurements);
     oram.stop().await;
     baseline.stop().await;
     vault.close().await.map_err(BenchError::failed)?;
@@ -130,28 +92,9 @@ fn workloads(options: &GatewayOptions) -> Vec<Workload> {
     workloads
 }
 
-/// Fills the vault and lets every path be evicted once, with no link before the store.
-async fn warm_up(
-    vault: Vault,
-    home: &VaultFolder,
-    options: &GatewayOptions,
-    progress: &dyn Progress,
-) -> Result<(), BenchError> {
-    fill(&vault, options.vault.filled, progress).await?;
-    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
-    let batch = vault.max_batch();
-    let mut load = UniformLoad::new(1, options.vault.filled, vault.block_bytes());
-    for done in (0..round).step_by(batch) {
-        progress.on_step("warming up", done, round);
-        vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
-    }
-    vault.close().await.map_err(BenchError::failed)?;
-    Ok(())
-}
-
 fn report(
     options: &GatewayOptions,
-    home: &VaultFolder,
+    bench_vault: &BenchVault,
     vault: &Vault,
     measurements: &[(Workload, Measurement, Measurement)],
 ) -> Report {
@@ -164,7 +107,7 @@ fn report(
         up.0 / 1_000_000,
         down.0 / 1_000_000
     ));
-    home.describe(&mut report);
+    bench_vault.describe(&mut report);
     report.set("clients", "each has one request after the other, on objects of its own as far as they fit");
     report.set("bare", "the same server over one sealed object for each block, behind a link as fast");
     report.set(
@@ -176,7 +119,7 @@ fn report(
         ),
     );
     report.set("emergency evictions", vault.status().emergencies);
-    add_goal_rows(&mut report, options, home.trusted(&vault.status()), measurements);
+    add_goal_rows(&mut report, options, bench_vault.trusted(&vault.status()), measurements);
     report.grid = Some(grid(measurements));
     report.notes.push(
         "pending: scheduled evictions that were not done when the last request of the figure was answered; the next figure \
@@ -186,7 +129,7 @@ fn report(
     report
 }
 
-/// The figures that something is asked of: the largest object for the fewest clients, and 64 KiB for the most.
+/// Adds the figures that have a goal: the largest object for the fewest clients, and 64 KiB for the most.
 fn add_goal_rows(
     report: &mut Report,
     options: &GatewayOptions,
@@ -205,7 +148,7 @@ fn add_goal_rows(
             let ratios: Vec<f64> = oram.seconds.iter().map(|time| time / baseline.quantile(0.5)).collect();
             let figure = format!("{}, against the bare time", workload.name());
             report.row(figure, "×", Sample::of(&ratios), options.goal_get.map(Bound::AtMost), trusted);
-            let figure = "  evictions owed when the last one was answered";
+            let figure = "  evictions pending when the last one was answered";
             report.row(figure, "", Sample::once(oram.pending_evictions as f64), None, None);
         }
         if (workload.size, workload.clients) == (64 << 10, max) {

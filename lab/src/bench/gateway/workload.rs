@@ -1,4 +1,4 @@
-//! A figure: so many clients that put, or get, objects of one size.
+//! A workload: a number of clients that put or get objects of one size.
 
 use super::options::GatewayOptions;
 use crate::bench::report::bytes;
@@ -35,7 +35,7 @@ pub(super) struct Measurement {
     pub(super) megabits: f64,
     /// The time that each request took.
     pub(super) seconds: Vec<f64>,
-    /// Evictions owed when the last request was answered.
+    /// Evictions that were pending when the last request was answered.
     pub(super) pending_evictions: u64,
 }
 
@@ -77,7 +77,7 @@ impl Workload {
                 store.put(&path, payload.clone()).await.map_err(BenchError::failed)?;
             }
         }
-        let is_settled = || vault.is_none_or(|vault| vault.status().evictions_owed == 0);
+        let is_settled = || vault.is_none_or(|vault| vault.status().evictions_pending == 0);
         while !is_settled() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -97,8 +97,7 @@ impl Workload {
                     }
                     seconds.push(sent.elapsed().as_secs_f64());
                     if self.operation == Operation::Put && self.is_large() {
-                        // The object that was put is deleted to make room: a vault holds no more than this many at
-                        // once.
+                        // The new object is deleted to make room: a vault holds no more than this many at once.
                         store.delete(&path).await.map_err(BenchError::failed)?;
                     }
                 }
@@ -108,7 +107,7 @@ impl Workload {
         });
         let seconds: Vec<f64> = try_join_all(clients).await?.into_iter().flatten().collect();
         let elapsed = start.elapsed().as_secs_f64();
-        let pending_evictions = vault.map_or(0, |vault| vault.status().evictions_owed);
+        let pending_evictions = vault.map_or(0, |vault| vault.status().evictions_pending);
         let megabits = (seconds.len() * self.size * 8) as f64 / elapsed / 1e6;
         Ok(Measurement { megabits, seconds, pending_evictions })
     }

@@ -1,11 +1,12 @@
-//! The local costs of vaults of several sizes: whether an access, and an opening after a crash, cost more in a larger one.
+//! Measures the local costs of vaults of several sizes: do an access, and an opening after a crash, cost more in a
+//! larger one?
 //!
-//! Each vault is brought to its steady state: every block is written once, then as many uniform accesses follow as the
-//! stash may hold blocks. It is measured over at least two cycles of the pieces in which its state is written, and over
-//! as many accesses as lie between two shipped checkpoints. Then it is killed several times and opened again.
+//! Each vault is brought to its steady state: every block is written once, then as many uniform accesses follow as
+//! the stash can hold blocks. It is measured over at least two cycles of the pieces of its state, and over at least
+//! the accesses between two shipped checkpoints. Then it is killed several times and opened again.
 //!
-//! The store is memory, the trusted disk real files, synced. The opened files are in the system's cache: the seconds of
-//! an opening are those of the processor, and the bytes say what a cold disk would have to read.
+//! The store is in memory. The trusted disk is real files, which are synced. The opened files are in the system's
+//! cache: the seconds of an opening are processor time, and the bytes are those that a cold disk would have to read.
 
 mod options;
 mod resources;
@@ -63,8 +64,7 @@ pub fn run(options: &GrowOptions, progress: &dyn Progress) -> Result<Report, Ben
 fn report_rows(report: &mut Report, all_figures: &[VaultFigures], options: &GrowOptions) {
     for figures in all_figures {
         let trusted = Some(figures.trusted);
-        let of =
-            |value: fn(&Window) -> f64| Sample::of(&figures.windows.iter().map(value).collect::<Vec<_>>());
+        let of = |value: fn(&Window) -> f64| Sample::of(figures.windows.iter().map(value));
         let name = |what: &str| format!("{} blocks: {what}", figures.capacity);
         report.row(
             name("local bytes written"),
@@ -74,12 +74,12 @@ fn report_rows(report: &mut Report, all_figures: &[VaultFigures], options: &Grow
             trusted,
         );
         report.row(name("accesses"), "accesses/s", of(Window::rate), None, trusted);
-        let seconds = |of: &[OpeningCost]| Sample::of(&of.iter().map(|one| one.seconds).collect::<Vec<_>>());
+        let seconds = |of: &[OpeningCost]| Sample::of(of.iter().map(|one| one.seconds));
         report.row(name("opening, full journal"), "s", seconds(&figures.full_journal), None, trusted);
         report.row(name("opening, empty journal"), "s", seconds(&figures.empty_journal), None, trusted);
     }
     let mut growth = |name: &str, figure: &dyn Fn(&VaultFigures) -> f64| {
-        let spread = Sample::of(&all_figures.iter().map(figure).collect::<Vec<_>>());
+        let spread = Sample::of(all_figures.iter().map(figure));
         let growth = Sample::once(spread.max / spread.min);
         report.row(name, "× cheapest", growth, options.goal_growth.map(Bound::AtMost), None);
     };
@@ -87,7 +87,7 @@ fn report_rows(report: &mut Report, all_figures: &[VaultFigures], options: &Grow
     growth("bytes of the journal at a crash, costliest size", &|figures| {
         figures.median_opening(|one| one.journal as f64)
     });
-    // In a small vault an opening is a few syncs of the disk: the largest that the book has is held.
+    // In a small vault an opening is a few syncs of the disk: only the largest size with a reference has a goal.
     if let Some(largest) =
         all_figures.iter().find(|figures| figures.capacity == SIZES[2]).or(all_figures.last())
     {
@@ -98,24 +98,25 @@ fn report_rows(report: &mut Report, all_figures: &[VaultFigures], options: &Grow
     }
 }
 
-/// Holds the lines of the table to what the book says of them: tells of the one that is above it the most.
+/// Compares the lines of the table with the reference figures, and adds a row for the one that exceeds its reference
+/// most.
 fn add_reference_row(report: &mut Report, grid: &Grid, options: &GrowOptions) -> Result<(), BenchError> {
     let mut max = (String::new(), 0.0);
     for ReferenceFigure { figure, expected, unit, .. } in options.reference {
         let found = grid.lines.iter().find(|(line, _)| line.trim() == *figure);
         let (_, found) =
-            found.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to hold")))?;
+            found.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to compare")))?;
         for (at, expected) in SIZES.iter().zip(expected) {
             // A size that was not measured has no column.
             let column = grid.columns.iter().position(|column| *column == format!("{at} blocks"));
             let Some(share) = column.map(|column| found[column - 1] / (expected * unit)) else { continue };
             if share > max.1 {
-                max = (format!("above the book's figures, at most: {figure}, {at} blocks"), share);
+                max = (format!("above the reference figures, at most: {figure}, {at} blocks"), share);
             }
         }
     }
     if !max.0.is_empty() {
-        report.row(max.0, "× the book's", Sample::once(max.1), Some(Bound::AtMost(TOLERANCE)), None);
+        report.row(max.0, "× the reference", Sample::once(max.1), Some(Bound::AtMost(TOLERANCE)), None);
     }
     Ok(())
 }
@@ -180,7 +181,7 @@ fn grid(all_figures: &[VaultFigures]) -> Grid {
     row("  of them no stash", &|figures| {
         (figures.trusted.total() - figures.trusted.stash_and_top) as f64 / figures.capacity as f64
     });
-    row("resident beside the store, bytes/block", &|figures| {
+    row("resident without the store, bytes/block", &|figures| {
         figures.resident_memory as f64 / figures.capacity as f64
     });
     row("stored, × payload", &|figures| figures.stored as f64 / figures.payload());

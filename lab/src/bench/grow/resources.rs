@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// The system's own part of memory, which stays free.
 const SPARE: u64 = 1 << 30;
 
-/// Says what a vault lacks to be measured on this machine; `None` if there is enough, or nothing tells.
+/// Returns the memory or disk space that is missing to measure a vault on this machine; `None` if there is enough, or
+/// if it cannot be read.
 pub(super) fn missing_resources(options: &VaultOptions) -> Result<Option<String>, BenchError> {
     let parameters = options.parameters()?;
     let trusted = parameters.trusted_bytes() + parameters.checkpoint_memory();
@@ -27,7 +28,7 @@ pub(super) fn missing_resources(options: &VaultOptions) -> Result<Option<String>
         .map(|free| format!("they need {} on the trusted disk, and {} are free", bytes(disk), bytes(free))))
 }
 
-/// Memory that can be had without swapping, as Linux tells it.
+/// The memory that is available without swapping, as Linux reports it.
 fn available_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -4,7 +4,7 @@ use super::super::cpu_time::process_cpu_time;
 use super::super::report::TrustedMemory;
 use super::super::resident::resident_memory;
 use super::super::sample::Sample;
-use super::super::service::{DiskUsage, UniformLoad, VaultFolder, VaultOptions, fill};
+use super::super::service::{BenchVault, DiskUsage, UniformLoad, VaultOptions, fill};
 use super::super::{BenchError, Progress};
 use super::options::GrowOptions;
 use ameles_store::{Inventory, VersionedMemory};
@@ -19,7 +19,7 @@ pub(super) struct VaultFigures {
     pub(super) capacity: u64,
     pub(super) block_bytes: u64,
     pub(super) windows: Vec<Window>,
-    /// The times that each piece of the state was written meanwhile.
+    /// The number of times that each piece of the state was written during the windows.
     pub(super) cycles: f64,
     /// Blocks in the stash at rest, before and after.
     pub(super) stash: (u64, u64),
@@ -51,7 +51,7 @@ impl Window {
         self.accesses as f64 / self.seconds
     }
 
-    /// Bytes that the database writes beside those that it was given.
+    /// Bytes that the database writes in addition to its input.
     pub(super) fn database_overhead(&self) -> u64 {
         let received = self.journal + self.checkpoints.total() - self.checkpoints.payloads;
         self.database.written.saturating_sub(received)
@@ -96,11 +96,14 @@ impl VaultFigures {
         progress: &dyn Progress,
     ) -> Result<Self, BenchError> {
         let before = resident_memory().map_or(0, |resident_memory| resident_memory.now);
-        let home = VaultFolder::new(vault)?;
-        let store = VersionedMemory::new(home.parameters().layout());
-        Vault::create(&mut home.setup(store.clone())?, home.header()).await.map_err(BenchError::failed)?;
-        let test_vault =
-            TestVault { home, store, load: UniformLoad::new(1, vault.capacity, vault.block_bytes as usize) };
+        let bench_vault = BenchVault::new(vault)?;
+        let store = VersionedMemory::new(bench_vault.folder.parameters().layout());
+        bench_vault.folder.create(store.clone()).await?;
+        let test_vault = TestVault {
+            bench_vault,
+            store,
+            load: UniformLoad::new(1, vault.capacity, vault.block_bytes as usize),
+        };
         test_vault.run(vault, options, progress, before).await
     }
 
@@ -112,7 +115,7 @@ impl VaultFigures {
         })
     }
 
-    /// The mean for each access of a count over all windows: the whole cycles, and what comes seldom in its share.
+    /// The mean per access of a count over all windows, which are whole cycles: rare work counts with its share.
     pub(super) fn mean(&self, count: impl Fn(&Window) -> u64) -> f64 {
         self.windows.iter().map(count).sum::<u64>() as f64 / self.accesses() as f64
     }
@@ -123,12 +126,12 @@ impl VaultFigures {
 
     /// The median of a figure of the openings with a full journal.
     pub(super) fn median_opening(&self, figure: impl Fn(&OpeningCost) -> f64) -> f64 {
-        Sample::of(&self.full_journal.iter().map(figure).collect::<Vec<_>>()).median
+        Sample::of(self.full_journal.iter().map(figure)).median
     }
 
     /// The same of those with an empty one.
     pub(super) fn median_opening_without_journal(&self, figure: impl Fn(&OpeningCost) -> f64) -> f64 {
-        Sample::of(&self.empty_journal.iter().map(figure).collect::<Vec<_>>()).median
+        Sample::of(self.empty_journal.iter().map(figure)).median
     }
 
     pub(super) fn payload(&self) -> f64 {
@@ -138,7 +141,7 @@ impl VaultFigures {
 
 /// The two sides of a vault, and those who ask for its blocks.
 struct TestVault {
-    home: VaultFolder,
+    bench_vault: BenchVault,
     store: VersionedMemory,
     load: UniformLoad,
 }
@@ -169,12 +172,12 @@ impl TestVault {
         let (mut full_journal, mut empty_journal) = (Vec::new(), Vec::new());
         for done in 0..options.crashes {
             progress.on_step("crashes", done as u64, options.crashes as u64);
-            let ((), median_opening) = self.open(async |_, _| Ok(())).await?;
-            full_journal.push(OpeningCost { journal, ..median_opening });
-            let (next, median_opening) =
+            let ((), opening) = self.open(async |_, _| Ok(())).await?;
+            full_journal.push(OpeningCost { journal, ..opening });
+            let (next, opening) =
                 self.open(async |test_vault, vault| test_vault.fill_the_journal(vault).await).await?;
             journal = next;
-            empty_journal.push(median_opening);
+            empty_journal.push(opening);
         }
         let mut stored = 0;
         let mut count = |_, bytes: ameles_core::types::Bytes| stored += bytes.0;
@@ -187,9 +190,9 @@ impl TestVault {
             stash: measured.stash,
             full_journal,
             empty_journal,
-            trusted: self.home.trusted(&measured.status),
+            trusted: self.bench_vault.trusted(&measured.status),
             resident_memory: measured.resident_memory.saturating_sub(resident_before + stored),
-            disk_bytes: self.home.disk_bytes()?,
+            disk_bytes: self.bench_vault.folder.disk_bytes()?,
             stored,
         })
     }
@@ -199,19 +202,19 @@ impl TestVault {
         &mut self,
         cpu_ratio: impl AsyncFnOnce(&mut TestVault, &Vault) -> Result<T, BenchError>,
     ) -> Result<(T, OpeningCost), BenchError> {
-        let before = self.home.disk_usage_by_file();
+        let before = self.bench_vault.folder.disk_usage_by_file();
         let (start, cpu_before) = (Instant::now(), process_cpu_time());
-        let setup = self.home.setup(self.store.clone())?;
+        let setup = self.bench_vault.folder.setup(self.store.clone())?;
         let (vault, running) = Vault::start(setup).await.map_err(BenchError::failed)?;
         let (seconds, cpu_used) =
             (start.elapsed().as_secs_f64(), (process_cpu_time() - cpu_before).as_secs_f64());
-        let (database, places) = self.home.disk_usage_by_file();
+        let (database, places) = self.bench_vault.folder.disk_usage_by_file();
         let (database, places) = (database.since(&before.0).read, places.since(&before.1).read);
         let status = vault.status();
         let cpu_before = process_cpu_time();
-        let baseline_seconds = self.home.baseline_opening_seconds(database + places)?;
+        let baseline_seconds = self.bench_vault.folder.baseline_opening_seconds(database + places)?;
         let cpu_used = cpu_used / (process_cpu_time() - cpu_before).as_secs_f64();
-        let median_opening = OpeningCost {
+        let opening = OpeningCost {
             seconds,
             baseline_seconds,
             cpu_ratio: cpu_used,
@@ -222,7 +225,7 @@ impl TestVault {
         };
         let mut running = Box::pin(running);
         let cpu_ratio = async {
-            // An opening sees to it without being asked.
+            // An opening writes a checkpoint on its own.
             while vault.status().checkpoints.newest == status.checkpoints.newest {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -232,12 +235,12 @@ impl TestVault {
             done = cpu_ratio => done,
             () = &mut running => Err(BenchError::failed(vault.failure().unwrap_or(VaultError::Closed))),
         };
-        self.home.kill();
+        self.bench_vault.folder.kill();
         drop(running);
-        Ok((done?, median_opening))
+        Ok((done?, opening))
     }
 
-    /// Fills the vault, lets it come to its steady state, and measures accesses.
+    /// Fills the vault, brings it to its steady state, and measures accesses.
     async fn measure(
         &mut self,
         vault: &Vault,
@@ -245,9 +248,9 @@ impl TestVault {
         progress: &dyn Progress,
     ) -> Result<Measured, BenchError> {
         fill(vault, vault.capacity(), progress).await?;
-        let settling = self.home.ring.stash_bound.into();
+        let settling = self.bench_vault.ring.stash_bound.into();
         self.access(vault, settling, progress, "settling").await?;
-        let parameters = self.home.parameters();
+        let parameters = self.bench_vault.folder.parameters();
         let (every, shipments) = (parameters.checkpoint_every, parameters.recovery_point());
         let first = vault.status();
         // A checkpoint writes at least one piece.
@@ -272,11 +275,11 @@ impl TestVault {
         progress: &dyn Progress,
         what: &str,
     ) -> Result<Window, BenchError> {
-        let usage = self.home.disk_usage_by_file();
+        let usage = self.bench_vault.folder.disk_usage_by_file();
         let (before, start) = (vault.status(), Instant::now());
         self.access(vault, accesses, progress, what).await?;
         let (seconds, status) = (start.elapsed().as_secs_f64(), vault.status());
-        let (database, places) = self.home.disk_usage_by_file();
+        let (database, places) = self.bench_vault.folder.disk_usage_by_file();
         Ok(Window {
             accesses: status.accesses - before.accesses,
             database: database.since(&usage.0),
@@ -287,7 +290,7 @@ impl TestVault {
         })
     }
 
-    /// Asks for so many blocks, in full batches.
+    /// Accesses this many blocks, in full batches.
     async fn access(
         &mut self,
         vault: &Vault,
@@ -307,7 +310,8 @@ impl TestVault {
 
     /// Asks for blocks until one batch more would lead to a checkpoint; returns the bytes of the journal then.
     async fn fill_the_journal(&mut self, vault: &Vault) -> Result<u64, BenchError> {
-        let (batch, every) = (vault.max_batch() as u64, self.home.parameters().checkpoint_every);
+        let (batch, every) =
+            (vault.max_batch() as u64, self.bench_vault.folder.parameters().checkpoint_every);
         while vault.status().checkpoints.accesses_since >= batch {
             self.access_once(vault).await?;
         }

@@ -9,7 +9,7 @@ use ameles_seal::identity::{associated, nonce};
 use ameles_seal::slot_format::SlotFormat;
 use rand_core::{OsRng, TryRngCore};
 
-/// Blocks side by side: an access is one copy.
+/// An array of blocks: an access is one copy.
 pub(super) struct PlainArray {
     block_bytes: usize,
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ impl Target for PlainArray {
     }
 }
 
-/// Blocks side by side, each sealed by itself: an access is one copy and one call of the cipher.
+/// An array of blocks, each sealed by itself: an access is one copy and one call of the cipher.
 pub(super) struct SealedArray {
     block_bytes: usize,
     key: CipherKey,

@@ -1,7 +1,7 @@
-//! An ORAM over sealed memory, driven by one thread, beside the same accesses on a plain array.
+//! Measures an ORAM over sealed memory, driven by one thread, compared with the same accesses on a plain array.
 //!
-//! Half of the accesses read, half write, blocks uniform, over a vault in which every block was written before. An
-//! access ends when its off-line work is done, so nothing is owed at the end.
+//! Half of the accesses read, half write, with uniform blocks, over a vault in which every block was written before.
+//! An access ends when its off-line work is done, so nothing is pending at the end.
 
 mod arrays;
 mod target;
@@ -29,7 +29,7 @@ use target::{Target, circuit_over_sealed_memory, path_over_sealed_memory, ring_o
 pub enum MemoryScheme {
     /// Path ORAM, a bucket sealed as one slot.
     Path,
-    /// Ring ORAM, each block sealed as a slot of its own.
+    /// Ring ORAM, each block sealed as its own slot.
     Ring,
     /// Circuit ORAM, a bucket sealed as one slot.
     Circuit,
@@ -44,7 +44,7 @@ pub struct MemoryOptions {
     pub block_bytes: u32,
     /// The scheme.
     pub scheme: MemoryScheme,
-    /// Ring ORAM's A; the cheapest one in bytes if nothing is said.
+    /// Ring ORAM's A. The default is the value that moves the fewest bytes.
     pub eviction_rate: Option<u32>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
@@ -186,11 +186,9 @@ struct Rates {
 
 impl Rates {
     fn report(&self, report: &mut Report, options: &MemoryOptions, trusted: Option<TrustedMemory>) {
-        let per_second =
-            |rates: &[Rate]| Sample::of(&rates.iter().map(|rate| rate.per_second).collect::<Vec<_>>());
-        let per_processor_second = |rates: &[Rate]| {
-            Sample::of(&rates.iter().map(|rate| rate.per_processor_second).collect::<Vec<_>>())
-        };
+        let per_second = |rates: &[Rate]| Sample::of(rates.iter().map(|rate| rate.per_second));
+        let per_processor_second =
+            |rates: &[Rate]| Sample::of(rates.iter().map(|rate| rate.per_processor_second));
         let [oram, plain, sealed] = &self.measured;
         let slower = |baseline: &[Rate]| {
             let ratios: Vec<f64> = baseline
@@ -243,7 +241,7 @@ fn rate(
     let (start, processor) = (Instant::now(), processor_time());
     let mut accesses = 0u64;
     loop {
-        // The clock is looked at seldom.
+        // The clock is read once for many accesses.
         for _ in 0..256 {
             access(target, random, options.capacity, buffer)?;
         }

@@ -26,7 +26,7 @@ use rand_core::{OsRng, SeedableRng, TryRngCore};
 
 /// Something with blocks.
 pub(super) trait Target {
-    /// Reads a block into the buffer, or writes it from there, with all that this makes due.
+    /// Reads a block into the buffer, or writes it from there, and does all pending work.
     fn access(&mut self, block: u64, write: bool, buffer: &mut [u8]) -> Result<(), BenchError>;
 
     /// Its memory on the trusted side; nothing for an array.
@@ -38,7 +38,7 @@ pub(super) trait Target {
 type Memory = Sealed<DenseMemory>;
 type FlatMap = FlatPositionMap<SealError>;
 
-/// An ORAM and what it takes on the trusted side, beside its versions.
+/// An ORAM with its trusted memory; the versions are counted apart.
 struct OramTarget<O> {
     oram: O,
     versions: u64,

@@ -16,7 +16,7 @@ pub(crate) struct DiskUsage {
     pub(crate) written: u64,
     /// Bytes read.
     pub(crate) read: u64,
-    /// Times that the disk was told to make everything durable.
+    /// The number of syncs.
     pub(crate) syncs: u64,
 }
 
@@ -62,7 +62,8 @@ impl DiskUsageReader {
         }
     }
 
-    /// Kills whoever has the file open: from now on it refuses them every change, as if their process were gone.
+    /// Kills the process that has the file open: from now on the file refuses its changes, as if the process were
+    /// gone.
     pub(crate) fn kill(&self) {
         self.0.opening.fetch_add(1, Ordering::Relaxed);
     }
@@ -77,7 +78,7 @@ pub(crate) struct CountedDisk {
 }
 
 impl CountedDisk {
-    /// Opens or makes the file; its traffic is added to `counts`.
+    /// Opens or creates the file; its traffic is added to `counts`.
     pub(crate) fn open(path: &Path, counts: &DiskUsageReader) -> Result<Self, BenchError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = FileBackend::new(file.map_err(BenchError::failed)?).map_err(BenchError::failed)?;

@@ -7,7 +7,7 @@ use crate::processor::published;
 use crate::processor::row::Row;
 use crate::report::{Picture, Section, Sheet};
 
-/// A figure: a measure of the runs by several schemes, each beside the same program's run by `base`.
+/// A figure: a measure of the runs by several schemes, each compared with the same program's run by `base`.
 pub(super) struct Figure {
     /// Its name in names of files.
     pub(super) name: &'static str,

@@ -1,4 +1,4 @@
-//! The figures of the paper: ours beside the numbers that it prints, a section for each rate of paths.
+//! The figures of the paper: ours with the printed numbers, a section for each rate of paths.
 
 mod measure;
 mod other_runs;

@@ -1,9 +1,9 @@
-//! Runs of which no figure tells: of schemes that were asked for by name.
+//! Runs that no figure shows: of schemes that the user named.
 
 use super::runs::Runs;
 use crate::report::{Section, Sheet};
 
-/// Shows the counts of all runs, if there is none of Baseline to compare with.
+/// Shows the counts of all runs, if there is no run of Baseline to compare with.
 pub(super) fn show(section: &mut Section, runs: &Runs<'_>) {
     if runs.has(&["baseline"]) {
         return;

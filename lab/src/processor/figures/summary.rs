@@ -1,4 +1,4 @@
-//! The means of all figures under every rate, beside the paper's.
+//! The means of all figures under every rate, with the paper's.
 
 use super::measure::{FIGURES, Unit};
 use super::path_kinds;
@@ -56,7 +56,7 @@ pub(super) fn of(all: &[Runs<'_>]) -> Option<Section> {
             }
         }
     }
-    let mut section = Section::new("means", "The means of all programs, beside the paper's");
+    let mut section = Section::new("means", "The means of all programs, and the paper's");
     section.add_table(sheet);
     section.add_text(
         "A speed is the product of two ratios in each run: how many fewer paths there are, and how many fewer cycles each \

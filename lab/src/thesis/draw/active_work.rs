@@ -1,4 +1,4 @@
-//! A work under way: its workers, what each of them is to draw, and its end.
+//! A running work: its workers, their selections, and its end.
 
 use crate::cosbench::{Division, FileOrder, Operation, Selection, Selector, Work};
 use crate::thesis::error::ThesisError;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The most workers of a work.
 const MAX_WORKERS: u64 = 10_000;
 
-/// A work under way.
+/// A running work.
 pub(super) struct ActiveWork<'a> {
     work: &'a Work,
     selections: Vec<Selections>,
@@ -16,9 +16,9 @@ pub(super) struct ActiveWork<'a> {
     moved_bytes: u64,
 }
 
-/// The selections of an operation, which go on from one time to the next.
+/// The selections of an operation, which keep their state between operations.
 ///
-/// Workers share each of them, unless the work divides containers or objects: then there is one for each worker.
+/// Workers share each of them, unless the work divides containers or objects: then each worker has its own.
 pub(super) struct Selections {
     containers: Vec<Selection>,
     objects: Vec<Selection>,
@@ -93,7 +93,7 @@ impl<'a> ActiveWork<'a> {
         ActiveWork { work, selections, done: 0, moved_bytes: 0 }
     }
 
-    /// The workers that go on, after so much time.
+    /// Returns the number of workers that continue at this time.
     pub(super) fn workers(&self, now: Duration) -> usize {
         let limit = &self.work.limit;
         let is_over = (limit.runtime_seconds > 0 && now >= Duration::from_secs(limit.runtime_seconds))

@@ -1,8 +1,8 @@
-//! The drawing of a job from a workload of COSBench.
+//! Draws a job from a workload of COSBench.
 //!
-//! The works of a stage are done at the same time, each by its workers. They ask in rounds: each worker asks for one
-//! operation, and all go on when the last is answered. A work ends after so many operations or bytes, or when so many
-//! seconds would be over without an ORAM.
+//! The works of a stage run at the same time, each with its workers. Workers send requests in rounds: each worker
+//! requests one operation, and the next round starts when all are answered. A work ends after a number of operations
+//! or bytes, or after the seconds that it would take without an ORAM.
 
 mod active_work;
 mod store_timing;
@@ -53,7 +53,8 @@ impl Job {
             return Err(ThesisError::Unsupported("it reads and writes nothing: add a work that does".into()));
         }
         let Job { sizes, steps, .. } = &mut draft.job;
-        // What fills an object's room is the whole object. A read without bytes is a question.
+        // A part that fills an object's room is the whole object. A read without bytes is a question to the
+        // catalogue.
         let is_whole = |step: &Step| {
             let bytes = step.bytes(sizes);
             bytes == sizes[step.object] && (step.writes || bytes > 0)
@@ -63,7 +64,7 @@ impl Job {
     }
 }
 
-/// Tells whether time is not yet taken in a stage: it has that name, or does nothing else.
+/// Returns true if a stage is not measured: its name is `prepare`, or it only prepares objects.
 fn is_preparing(stage: &Stage) -> bool {
     let prepares = |work: &Work| work.operations.iter().all(|operation| !moves_objects(operation.kind));
     stage.name == "prepare" || stage.works.iter().all(prepares)
@@ -107,7 +108,7 @@ impl JobDraft<'_> {
             check_workers(work)?;
             match work.operations.as_slice() {
                 [one] if one.kind == OperationKind::Prepare => self.prepare(work, one)?,
-                // These move no object, or come after the figures are taken.
+                // These operations move no object, or follow after the figures are taken.
                 [one] if !moves_objects(one.kind) => {}
                 _ => works.push(ActiveWork::new(work, self.selections(work)?)),
             }
@@ -215,7 +216,7 @@ impl JobDraft<'_> {
         Ok(())
     }
 
-    /// Reads an object. The store says of a deleted one that it is not there.
+    /// Reads an object. For a deleted one the store answers that it does not exist.
     fn read(&mut self, container: u64, object: u64) -> Result<WorkerRequest, ThesisError> {
         let found = self.objects.get(&(container, object));
         let found = found.ok_or(ThesisError::NoObject { container, object })?;
@@ -259,7 +260,7 @@ impl JobDraft<'_> {
         Ok(())
     }
 
-    /// The sizes of the files of a folder: drawn when they are first wanted, or those of a folder that is there.
+    /// The sizes of the files of a folder: drawn at the first use, or those of an existing folder.
     fn files_at(&mut self, path: &str) -> Result<&[u64], ThesisError> {
         if !self.files.contains_key(path) {
             let sizes = match self.folders.folder(path) {
@@ -281,7 +282,7 @@ fn catalogue_request(object: Option<usize>) -> WorkerRequest {
     }
 }
 
-/// A step that moves so many bytes from the beginning of an object's room.
+/// A step that moves the first `bytes` bytes of an object's room.
 fn first_bytes(writes: bool, object: usize, bytes: u64) -> Step {
     Step { part: Some(ObjectPart { first: 0, bytes }), ..Step::whole(writes, object) }
 }

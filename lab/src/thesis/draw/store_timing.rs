@@ -1,4 +1,4 @@
-//! The time that operations take without an ORAM. Works that end by seconds are drawn by it, so that every scheme does the
+//! The time that operations take without an ORAM. Works that end by seconds use it, so that every scheme does the
 //! same job.
 
 use crate::virtual_time::{LinkModel, Network, RequestKind};
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct StoreTiming {
     /// The link and the store.
     pub model: LinkModel,
-    /// The time that the application takes for each operation, beside the store.
+    /// The time that the application takes for each operation, in addition to the store.
     pub application_time: Duration,
 }
 

@@ -214,7 +214,7 @@ fn a_workload_without_an_end_in_reach_is_refused() {
     refused(&after_preparing(&reads(20_000, r#"totalOps="20000""#, "")), "at most 10000");
     let huge = after_preparing(&reads(1, r#"totalOps="1""#, "")).replace("c(1)MB", "c(2000000000)GB");
     refused(&huge, "more than 1 PiB");
-    // A store that takes no time never comes to an end of seconds.
+    // With a store that takes no time the seconds never pass.
     let workload = Workload::parse(&after_preparing(
         r#"<work name="deletes" workers="1" runtime="5">
 <operation type="delete" config="containers=c(1);objects=s(1,8)"/></work>"#,

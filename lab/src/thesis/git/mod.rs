@@ -1,4 +1,4 @@
-//! Git over Swift: the requests that a server of Dulwich made for four steps, by each scheme in two clouds.
+//! Git over Swift: the requests of a Dulwich server for four steps, by each scheme in two clouds.
 
 mod trace;
 
@@ -10,7 +10,7 @@ use super::row::{self, Row};
 use super::run_result::RunResult;
 use super::schemes::{BASELINE, SCHEMES, Scheme};
 use super::table;
-use super::trial::{self, Trial};
+use super::trial::Trial;
 use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use crate::virtual_time::{LinkModel, ServerTime};
@@ -32,9 +32,9 @@ const RUNS: [(&str, Option<u64>, Option<&str>); 6] = [
 ];
 
 /// The assumptions.
-const ASSUMPTIONS: &str = "Requests that the recording had in flight together are asked for together, in groups of the mean \
+const ASSUMPTIONS: &str = "Requests that the recording had in flight together are sent together, in groups of the mean \
     number. A request that moves no bytes costs a request without an ORAM, and touches no block. The end of a step does not \
-    wait for what a scheme still owes. The private cloud is our choice: 1 ms, 1 Gbit/s each way, and a store that takes \
+    wait for the pending work of a scheme. The private cloud is our choice: 1 ms, 1 Gbit/s each way, and a store that takes \
     5 ms for each request. × is the time as a multiple of that without an ORAM in the same cloud; the thesis's, of that in \
     the public one.";
 
@@ -82,15 +82,9 @@ fn section_of_trace(
             let result = run_scheme(options, trace, scheme, block_kib, model)?;
             let baseline = rows.first().map_or(result, |row: &Row| row.result);
             rows.push(Row {
-                workload: "git".to_owned(),
-                scheme: scheme.name,
-                printed: None,
-                block_kib,
-                result,
-                baseline,
-                bare_slowdown: f64::NAN,
                 filling: options.filling,
                 seed: options.seed,
+                ..Row::unprinted("git", scheme.name, block_kib, [result, baseline])
             });
         }
         section.add_table(cloud_sheet(cloud, &rows, &Printed::tables()));
@@ -106,15 +100,10 @@ fn run_scheme(
     model: LinkModel,
 ) -> Result<RunResult, ThesisError> {
     (scheme.run)(&Trial {
-        job: &trace.job,
-        oram_bytes: trial::ORAM_BYTES,
-        block_bytes: block_kib.unwrap_or(1) << 10,
         model,
-        application_time: Duration::ZERO,
         is_single_run: true,
-        seed: options.seed,
         has_proxy_slots: scheme.has_proxy_slots,
-        recorded: None,
+        ..Trial::of(&trace.job, block_kib.unwrap_or(1) << 10, options)
     })
 }
 

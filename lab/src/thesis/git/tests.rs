@@ -96,6 +96,6 @@ fn requests_of_one_group_share_a_block_and_the_others_do_not() {
     assert_eq!(accesses("path", 64), 4);
     // Blocks of 16 KiB: three for the first object; the ranges are in the first and in the last.
     assert_eq!(accesses("path", 16), 7);
-    // Without an ORAM each range is asked for by itself.
+    // Without an ORAM each range is a separate request.
     assert_eq!(accesses(BASELINE, 1), 8);
 }

@@ -26,7 +26,7 @@ pub(super) struct StepTraffic {
 /// A recording.
 #[derive(Debug)]
 pub(super) struct Trace {
-    /// The job, which notes the instant at the end of each step.
+    /// The job. The end of each step is a timed step of the job.
     pub(super) job: Job,
     /// The sums of the steps.
     pub(super) traffic_by_step: [StepTraffic; 4],
@@ -56,7 +56,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Reads a sum such as `# traffic clone 12 requests 0 up 345 down`; other remarks say nothing to a program.
+    /// Reads a sum such as `# sum clone 12 requests 0 up 345 down`; other comments are ignored.
     fn read_comment(&mut self, comment: &str) -> Result<(), String> {
         if let ["sum", step, requests, "requests", up, "up", down, "down"] =
             comment.split_whitespace().collect::<Vec<_>>().as_slice()
@@ -117,7 +117,7 @@ impl Trace {
     }
 }
 
-/// Reads `first+bytes`, or `bytes@pages`: ranges of so many bytes, each with its page in two digits.
+/// Reads `first+bytes`, or `bytes@pages`: ranges of `bytes` bytes, each with its page in two digits.
 fn read_range(range: &str, size: u64, parts: &mut Vec<ObjectPart>) -> Result<(), String> {
     if let Some((bytes, pages)) = range.split_once('@') {
         let bytes = parse_number(bytes)?;
@@ -136,7 +136,7 @@ fn read_range(range: &str, size: u64, parts: &mut Vec<ObjectPart>) -> Result<(),
     Ok(())
 }
 
-/// The part, if the object has so many bytes.
+/// Returns the part, if it lies within the object's `size` bytes.
 fn check_range(part: ObjectPart, size: u64) -> Result<ObjectPart, String> {
     match part.first.checked_add(part.bytes) {
         Some(end) if end <= size => Ok(part),

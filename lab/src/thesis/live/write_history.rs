@@ -1,4 +1,4 @@
-//! The register of writes: which version of each block was acknowledged, and which may be there beside it.
+//! The history of writes: the acknowledged version of each block, and the pending one.
 
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub(crate) struct WriteHistory {
     acknowledged: Vec<u64>,
-    /// The writes that were asked for and not answered.
+    /// The writes without an answer.
     pending: Vec<Option<u64>>,
-    /// The blocks that were begun to be written since they were last taken.
+    /// The blocks with a write since the last [`take_started`](Self::take_started).
     started: BTreeSet<u64>,
     next: u64,
     /// The writes that were acknowledged.
@@ -29,13 +29,13 @@ impl WriteHistory {
         }
     }
 
-    /// There are so many blocks from now on; those that came were never written.
+    /// Adds blocks that were never written, up to this number.
     pub(crate) fn resize(&mut self, blocks: u64) {
         self.acknowledged.resize(blocks as usize, 0);
         self.pending.resize(blocks as usize, None);
     }
 
-    /// The payload of the next write of a block, which is under way from now on.
+    /// Starts the next write of a block, and returns its payload.
     pub(crate) fn start_write(&mut self, block: u64, bytes: usize) -> Bytes {
         let version = self.next;
         self.next += 1;
@@ -57,7 +57,8 @@ impl WriteHistory {
         }
     }
 
-    /// Tells whether a block that was read is as it must be. What is found counts as acknowledged from then on.
+    /// Returns true if a block has its acknowledged contents or those of its pending write. What was read counts as
+    /// acknowledged from then on.
     pub(crate) fn is_valid_read(&mut self, block: u64, found: &[u8]) -> bool {
         let place = block as usize;
         let allowed = [Some(self.acknowledged[place]), self.pending[place].take()];

@@ -28,8 +28,8 @@ impl EmulatedLink {
         self.is_enabled.store(is_enabled, Ordering::Relaxed);
     }
 
-    /// A request's way to the server, and the server's time. Returns the instant at which the server has answered, if its
-    /// own work took none.
+    /// Delays a request by its way to the server and the server's time. Returns the instant at which the server has
+    /// answered, if its own work took no time.
     pub(super) async fn send_request(&self, bytes: u64, writes: bool) -> Instant {
         let now = Instant::now();
         if !self.is_enabled.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ impl EmulatedLink {
         ready
     }
 
-    /// The answer's way back.
+    /// Delays the answer by its way back.
     pub(super) async fn send_answer(&self, ready: Instant, bytes: u64) {
         if !self.is_enabled.load(Ordering::Relaxed) {
             return;
@@ -72,7 +72,7 @@ async fn sleep_until(due: Instant) {
     }
     let left = due.saturating_duration_since(Instant::now());
     if !left.is_zero() {
-        // A sleep does not panic; a runtime that ends need not wait.
+        // A sleep does not panic; a runtime that shuts down need not wait.
         let _ = tokio::task::spawn_blocking(move || std::thread::sleep(left)).await;
     }
 }

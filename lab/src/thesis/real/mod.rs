@@ -1,5 +1,5 @@
-//! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of the
-//! thesis. Real bytes, sealed for real; beside it, the same job in virtual time.
+//! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of
+//! the thesis, with real sealed bytes. The same job in virtual time is shown for comparison.
 
 mod client;
 mod cpu_time;
@@ -20,12 +20,11 @@ use crate::report::Section;
 use ameles_vault::SchemeParameters;
 use real_and_virtual::RealAndVirtual;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// The schemes that are run in real time.
 const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
-/// Bytes of a block, if none is named.
+/// The default bytes of a block.
 const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes of the least ORAM that is chosen.
 const MIN_ORAM: u64 = 64 << 20;
@@ -85,22 +84,12 @@ fn check_room(oram_bytes: u64) -> Result<(), ThesisError> {
 fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
     let block_bytes = options.block_bytes.first().copied().unwrap_or(BLOCK_BYTES);
     let needed: u64 = job.sizes.iter().map(|size| size.next_multiple_of(block_bytes)).sum();
-    // A gateway keeps the object that is replaced until the new one is there.
+    // A gateway keeps a replaced object until the new one is complete.
     let oram_bytes = options.oram_bytes.unwrap_or((2 * needed).next_power_of_two().max(MIN_ORAM));
-    Trial {
-        job,
-        oram_bytes,
-        block_bytes,
-        model: options.model(),
-        application_time: Duration::ZERO,
-        is_single_run: true,
-        seed: options.seed,
-        has_proxy_slots: false,
-        recorded: None,
-    }
+    Trial { oram_bytes, is_single_run: true, ..Trial::of(job, block_bytes, options) }
 }
 
-/// The schemes that were asked for, after the baseline.
+/// The selected schemes, after the baseline.
 fn selected_schemes(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
     let find = |name: &String| {
         let unknown = || {
@@ -111,7 +100,7 @@ fn selected_schemes(options: &Options) -> Result<Vec<&'static str>, ThesisError>
     };
     let named: Vec<&str> = options.schemes.iter().map(find).collect::<Result<_, _>>()?;
     let is_wanted = |scheme: &&str| named.is_empty() || *scheme == SCHEMES[0] || named.contains(scheme);
-    // The whole gateway needs a device, which whoever runs this gives.
+    // The whole gateway needs a device, which the caller provides.
     let can = |scheme: &&str| *scheme != "serve" || options.device.is_some();
     Ok(SCHEMES.into_iter().filter(is_wanted).filter(can).collect())
 }
@@ -157,7 +146,7 @@ fn without_unused(job: &Job) -> Job {
         }
         (step.object, step.is_concurrent) = (number, false);
     }
-    // Time is taken from the first step on.
+    // Time is measured from the first step on.
     Job { sizes, steps, ..Job::default() }
 }
 

@@ -3,7 +3,7 @@
 use super::run::RealRun;
 use crate::thesis::run_result::RunResult;
 
-/// A scheme, run both ways.
+/// The runs of a scheme in real and in virtual time.
 pub(super) struct RealAndVirtual {
     pub(super) scheme: &'static str,
     pub(super) real: RealRun,

@@ -3,24 +3,21 @@
 use super::client;
 use super::cpu_time;
 use super::emulated_link::EmulatedLink;
-use super::server::{BUCKET, KEY, SECRET, Server};
+use super::server::{ACCESS, Server};
+use crate::bench::s3::RunningGateway;
+use crate::bench::service::TrustedFolder;
 use crate::thesis::drive::MeanTime;
 use crate::thesis::error::ThesisError;
 use crate::thesis::job::Step;
-use crate::thesis::live::vault_folder::{VaultFolder, fill, settle};
+use crate::thesis::live::vault_folder::{fill, settle, vault_folder};
 use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
 use crate::virtual_time::LinkModel;
 use ameles_core::types::BlockId;
-use ameles_gateway::auth::identity::{AccessKey, User, Users};
-use ameles_gateway::catalogue::ContainerSettings;
-use ameles_gateway::http::loopback::Loopback;
-use ameles_gateway::http::server;
-use ameles_gateway::{AnyDevice, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use ameles_gateway::AnyDevice;
 use ameles_store::{Meter, MeterReader, Usage};
 use ameles_vault::{Call, SchemeParameters, Vault, VaultParameters};
 use object_store::aws::AmazonS3;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The figures of a run in real time.
@@ -29,7 +26,7 @@ pub(super) struct RealRun {
     pub(super) result: RunResult,
     /// Processor time of the job, without the S3 server's.
     pub(super) processor: Duration,
-    /// Bytes of checkpoints that were shipped to the store meanwhile.
+    /// Bytes of checkpoints that were shipped to the store during the job.
     pub(super) shipped_bytes: u64,
 }
 
@@ -79,7 +76,7 @@ fn compare(found: &[u8], byte: u8, bytes: u64) -> Result<(), ThesisError> {
     Err(ThesisError::live("what was read is not what was written"))
 }
 
-/// Reads an object, which must have these bytes; or asks whether it is there, where no bytes are wanted.
+/// Reads an object, which must have these bytes; without bytes, asks whether it exists.
 async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), ThesisError> {
     match bytes {
         0 => client::head(s3, name).await,
@@ -87,7 +84,7 @@ async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), The
     }
 }
 
-/// Whole objects, or the blocks of each one after the other, straight to the S3 server.
+/// Moves whole objects, or the blocks of each in sequence, directly to the S3 server.
 pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<RealRun, ThesisError> {
     let server = server(trial.model)?;
     let s3 = client::object_client(&server.endpoint())?;
@@ -126,7 +123,7 @@ pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<RealRun,
 /// A vault at the S3 server, filled and warm, with the link put in.
 struct PreparedVault {
     server: Server,
-    home: VaultFolder,
+    home: TrustedFolder,
     vault: Vault,
     meter: MeterReader,
 }
@@ -134,7 +131,7 @@ struct PreparedVault {
 async fn prepare_vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<PreparedVault, ThesisError> {
     let server = server(trial.model)?;
     let period = period(&scheme);
-    let home = VaultFolder::new(VaultParameters::with_defaults(scheme))?;
+    let home = vault_folder(VaultParameters::with_defaults(scheme))?;
     let layout = home.parameters().layout();
     home.create(client::vault_store(&server.endpoint(), layout.clone()).await?).await?;
     let store = Meter::new(client::vault_store(&server.endpoint(), layout).await?);
@@ -156,7 +153,7 @@ fn period(scheme: &SchemeParameters) -> (u64, u64) {
     }
 }
 
-/// Accesses blocks until every path was evicted, and the next eviction is as far off as in a new vault.
+/// Accesses blocks until every path was evicted, and the next eviction is as far away as in a new vault.
 async fn warm_up(trial: &Trial<'_>, vault: &Vault, (round, rate): (u64, u64)) -> Result<(), ThesisError> {
     let all = (trial.blocks() + round).next_multiple_of(rate);
     let mut block = 0;
@@ -204,16 +201,9 @@ pub(super) async fn serve(
     device: fn(Vault) -> AnyDevice,
 ) -> Result<RealRun, ThesisError> {
     let prepared = prepare_vault(trial, scheme).await?;
-    let gateway = Gateway::open(device(prepared.vault.clone()), Options::default()).await;
-    let gateway = gateway.map_err(ThesisError::live)?;
-    let made = gateway.account(FIRST_ACCOUNT).create_container(BUCKET, ContainerSettings::default()).await;
-    made.map_err(ThesisError::live)?;
-    let users = Users::new(vec![User::first(AccessKey::new(KEY, SECRET))]).map_err(ThesisError::live)?;
-    let (served, users) = (gateway.clone(), Arc::new(users));
-    let gateway_server =
-        Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
-    let gateway_server = gateway_server.await.map_err(ThesisError::live)?;
-    let s3: AmazonS3 = client::object_client(&format!("http://{}", gateway_server.address()))?;
+    let gateway =
+        RunningGateway::start(device(prepared.vault.clone()), ACCESS).await.map_err(ThesisError::Live)?;
+    let s3 = gateway.client().map_err(ThesisError::Live)?;
     let before = prepared.vault.status().accesses;
     let measured = measure(trial, &prepared, async |step, byte| {
         let (name, bytes) = (step.object.to_string(), step.bytes(&trial.job.sizes));
@@ -224,12 +214,11 @@ pub(super) async fn serve(
     })
     .await?;
     let accesses = prepared.vault.status().accesses - before;
-    gateway_server.stop().await;
-    gateway.settle().await;
+    gateway.stop().await;
     Ok(RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 
-/// Does the job, and takes the figures of the vault's store; ends when no eviction is owed.
+/// Does the job, and takes the figures of the vault's store. The run ends when no eviction is pending.
 async fn measure(
     trial: &Trial<'_>,
     prepared: &PreparedVault,

@@ -1,6 +1,7 @@
-//! A real S3 server on loopback: the file server of s3s, on threads of its own, behind the link.
+//! A real S3 server on loopback: the file server of s3s, on its own threads, behind the link.
 
 use super::emulated_link::EmulatedLink;
+use crate::bench::s3::BucketAccess;
 use crate::thesis::error::ThesisError;
 use hyper::body::{Body, Incoming};
 use hyper::header::CONTENT_LENGTH;
@@ -18,15 +19,13 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// The name of the server's threads, by which their processor time is told apart.
+/// The name of the server's threads, by which their processor time is recognized.
 pub(super) const THREAD_NAME: &str = "lab-s3";
-/// The bucket.
-pub(super) const BUCKET: &str = "lab";
-/// The credentials.
-pub(super) const KEY: &str = "ameles-lab";
-pub(super) const SECRET: &str = "ameles-lab-secret";
+/// The bucket and its key.
+pub(super) const ACCESS: BucketAccess =
+    BucketAccess { bucket: "lab", key: "ameles-lab", secret: "ameles-lab-secret" };
 
-/// The server. Dropped, it ends.
+/// The server. It stops when it is dropped.
 pub(super) struct Server {
     address: SocketAddr,
     pub(super) link: Arc<EmulatedLink>,
@@ -40,11 +39,11 @@ impl Server {
     pub(super) fn start(link: EmulatedLink) -> Result<Self, ThesisError> {
         let folder =
             tempfile::Builder::new().prefix("ameles-lab-s3-").tempdir().map_err(ThesisError::live)?;
-        std::fs::create_dir(folder.path().join(BUCKET)).map_err(ThesisError::live)?;
+        std::fs::create_dir(folder.path().join(ACCESS.bucket)).map_err(ThesisError::live)?;
         let files =
             FileSystem::new(folder.path()).map_err(|error| ThesisError::live(format!("{error:?}")))?;
         let mut service = S3ServiceBuilder::new(files);
-        service.set_auth(SimpleAuth::from_single(KEY, SECRET));
+        service.set_auth(SimpleAuth::from_single(ACCESS.key, ACCESS.secret));
         let (service, link) = (service.build(), Arc::new(link));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(ThesisError::live)?;
         listener.set_nonblocking(true).map_err(ThesisError::live)?;
@@ -97,7 +96,7 @@ async fn accept_connections(listener: std::net::TcpListener, service: S3Service,
             let answer =
                 service_fn(move |request| answer_request(service.clone(), Arc::clone(&link), request));
             let connection = hyper::server::conn::http1::Builder::new();
-            // A client that hangs up is none of the server's errors.
+            // A client that closes its connection is no error of the server.
             let _ = connection.serve_connection(TokioIo::new(socket), answer).await;
         });
     }

@@ -3,12 +3,9 @@
 use super::real_and_virtual::RealAndVirtual;
 use crate::prices;
 use crate::report::{Section, Sheet};
-use crate::thesis::options::CountFilling;
-use crate::thesis::row::Row;
+use crate::thesis::row::{MEGA, Row};
 use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
-
-const MEGA: f64 = (1u64 << 20) as f64;
 
 /// The section of a workload.
 pub(super) fn workload_section(letter: &str, trial: &Trial<'_>, all: &[RealAndVirtual]) -> Section {
@@ -51,17 +48,7 @@ fn metrics(letter: &str, trial: &Trial<'_>, all: &[RealAndVirtual]) -> Sheet {
         |pair: &RealAndVirtual| pair.real.processor.as_secs_f64() / pair.real.result.runtime.as_secs_f64();
     for pair in all {
         let result = pair.real.result;
-        let row = Row {
-            workload: letter.to_owned(),
-            scheme: pair.scheme,
-            printed: None,
-            block_kib: None,
-            result,
-            baseline: baseline.real.result,
-            bare_slowdown: f64::NAN,
-            filling: CountFilling::Nothing,
-            seed: trial.seed,
-        };
+        let row = Row::unprinted(letter, pair.scheme, None, [result, baseline.real.result]);
         let ibm = prices::thesis_providers().into_iter().find(|provider| provider.name == "IBM");
         let ratio = match result.local_bytes {
             0 => "–".to_owned(),
@@ -90,8 +77,8 @@ fn metrics(letter: &str, trial: &Trial<'_>, all: &[RealAndVirtual]) -> Sheet {
 
 /// Real time against virtual time.
 fn gaps(letter: &str, all: &[RealAndVirtual]) -> Sheet {
-    let caption = "Real time against virtual time (bytes without those of shipped checkpoints, requests without those \
-beside slots and buckets):";
+    let caption = "Real time against virtual time (bytes without those of shipped checkpoints, requests only \
+of slots and buckets):";
     let header = [
         "scheme",
         "accesses",

@@ -1,4 +1,4 @@
-//! The promises of runs in real time. They are about counts: no test asks how long anything took.
+//! The promises of runs in real time. They are about counts: no test checks a time.
 
 use super::run::RealRun;
 use super::*;
@@ -6,6 +6,7 @@ use crate::thesis::job::{ObjectPart, Step};
 use crate::thesis::run_result::RunResult;
 use crate::virtual_time::ServerTime;
 use ameles_store::{BitsPerSecond, LinkSpeed};
+use std::time::Duration;
 
 /// Three objects that are written, read, written and read; over a link that takes no time. One of them shrinks.
 fn counted(scheme: &'static str) -> (RealRun, RunResult) {
@@ -62,7 +63,7 @@ fn a_vault_moves_the_bytes_of_its_scheme_and_writes_about_as_many_buckets() {
     let (real, simulated) = (real.result.usage, simulated.usage);
     // Here buckets were read before the job begins, there all are as they were written.
     let is_near = |real: u64, simulated: u64, max: f64| (real as f64 / simulated as f64 - 1.0).abs() < max;
-    // A bucket whose slots are used up is written early, as chance has it.
+    // A bucket without unread slots is written early, by chance.
     assert!(is_near(real.bucket_writes, simulated.bucket_writes, 0.03), "{real:?} {simulated:?}");
     assert!(is_near(real.bytes_up, simulated.bytes_up, 0.03), "{real:?} {simulated:?}");
     assert!(is_near(real.bytes_down, simulated.bytes_down, 0.03), "{real:?} {simulated:?}");

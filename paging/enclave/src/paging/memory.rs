@@ -16,7 +16,7 @@ use ameles_enclave_boundary::exit::{Ending, Failure, Memory};
 use ameles_enclave_boundary::launch::Levels;
 use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::counters::Counters;
-use ameles_pager::fault::path::Served;
+use ameles_pager::fault::path::FaultOutcome;
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::scheme_error::SchemeError;
 use ameles_seal::pages::{PageMeter, SharedMemory, Workers};
@@ -223,7 +223,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         self.idle_instructions += end - fault;
         self.fault_instructions += end - begin;
         self.hidden.end(end, end - fault - (P::shares() - shares).saved());
-        if served != Served::PagedIn {
+        if served != FaultOutcome::PagedIn {
             return Ok(());
         }
         match &mut self.listener {

@@ -23,7 +23,7 @@ pub(super) fn pool(options: &Options) -> Result<Arc<PagePool>, Error> {
     };
     // The threads inherit the mask: no signal handler of the application runs on them.
     let _blocked = BlockedSignals::all();
-    // A thread allocates when it starts. That must be over before the first fault.
+    // A thread allocates when it starts. That must be finished before the first fault.
     let started = Arc::new(Barrier::new(threads));
     let starts = Arc::clone(&started);
     let start = move |_| {

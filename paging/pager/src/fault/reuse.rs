@@ -1,9 +1,10 @@
-//! An estimate of how many resident pages would have halved the faults, from how soon pages are wanted again.
+//! Estimates how many resident pages would have halved the faults, from the reuse distances of pages.
 //!
-//! A page that comes back when so many others have gone after it would still be here with that many more resident: with
-//! fewer faults, fewer go. So the estimate is rather too large than too small.
+//! A page that is paged in after this many evictions would still be resident with that many more resident pages: with
+//! fewer faults, there are fewer evictions. So the estimate is rather too large than too small.
 
 use alloc::boxed::Box;
+#[cfg(any(feature = "linux", test))]
 use alloc::vec;
 
 /// Classes of numbers in each power of two.
@@ -14,15 +15,16 @@ const CLASSES: usize = 33 * CLASSES_PER_OCTAVE;
 
 /// Trusted bookkeeping: 4 bytes a page.
 pub(super) struct ReuseEstimator {
-    /// The number of the eviction, from 1 and modulo 2^32, by which a page went last; 0 if it never went.
+    /// The number of the eviction, from 1 and modulo 2^32, at which each page was evicted last; 0 if it never was.
     gone: Box<[u32]>,
     evictions: u32,
-    /// Faults by the resident pages that would have saved them.
+    /// Faults by the number of resident pages that would have avoided them.
     faults_saved_by: Box<[u64; CLASSES]>,
     faults: u64,
 }
 
 impl ReuseEstimator {
+    #[cfg(any(feature = "linux", test))]
     pub(super) fn new(pages: u64) -> Self {
         let gone = vec![0; pages as usize].into();
         ReuseEstimator { gone, evictions: 0, faults_saved_by: Box::new([0; CLASSES]), faults: 0 }
@@ -34,7 +36,7 @@ impl ReuseEstimator {
         self.gone[page as usize] = self.evictions;
     }
 
-    /// A page comes in while so many may be resident.
+    /// A page is paged in, with this limit of resident pages.
     pub(super) fn on_paged_in(&mut self, page: u64, resident: usize) {
         self.faults += 1;
         let gone = self.gone[page as usize];
@@ -44,8 +46,9 @@ impl ReuseEstimator {
         }
     }
 
-    /// The least number of resident pages that would have left at most half of the faults. `None` if none would: too
-    /// many were of pages that had never been there.
+    /// The least number of resident pages that would have caused at most half of the faults. `None` if no number would:
+    /// too many faults were first accesses.
+    #[cfg(any(feature = "linux", test))]
     pub(super) fn resident_for_half_the_faults(&self) -> Option<u64> {
         let mut saved = 0;
         let at = self.faults_saved_by.iter().position(|faults| {
@@ -55,7 +58,7 @@ impl ReuseEstimator {
         Some(max_in(at).min(self.gone.len() as u64))
     }
 
-    /// Bytes on the trusted side.
+    /// Trusted memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.gone) + size_of_val(&*self.faults_saved_by)
     }
@@ -69,6 +72,7 @@ fn class(number: usize) -> usize {
 }
 
 /// The largest number of a class.
+#[cfg(any(feature = "linux", test))]
 fn max_in(class: usize) -> u64 {
     let (power, part) = (class / CLASSES_PER_OCTAVE, class % CLASSES_PER_OCTAVE);
     if power < 3 {

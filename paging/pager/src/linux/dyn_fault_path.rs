@@ -1,17 +1,17 @@
-//! A fault path over whatever scheme, with its type taken away.
+//! A fault path over any scheme, with its type erased.
 
 use super::pages::Pages;
 use crate::failure::PagingError;
 use crate::fault::counters::Counters;
 use crate::fault::fork::{ResidentState, StoredPages};
-use crate::fault::path::{FaultPath, Served};
+use crate::fault::path::{FaultOutcome, FaultPath};
 use ameles_core::oram::Oram;
 use ameles_seal::pages::PageError;
 use std::ops::Range;
 
-/// A fault path over whatever scheme.
+/// A fault path over any scheme.
 pub(crate) trait DynFaultPath: Send {
-    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError>;
+    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<FaultOutcome, PagingError>;
     fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError>;
     fn step(&mut self, pages: &Pages) -> Result<(), PagingError>;
     fn pending_steps(&self) -> u64;
@@ -33,7 +33,7 @@ pub(crate) trait DynFaultPath: Send {
 }
 
 impl<O: Oram<Error = PageError> + Send> DynFaultPath for FaultPath<O> {
-    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError> {
+    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<FaultOutcome, PagingError> {
         FaultPath::fault(self, page, pages)
     }
 

@@ -1,6 +1,6 @@
-//! Paged memory at `fork`: what is resident goes over to the child as any memory does, and each process then makes its
-//! pages its own, for the kernel moves no page that two processes share.
-#![allow(unsafe_code, reason = "advice on memory and touches of it; each block says why it is sound")]
+//! Paged memory at `fork`: resident pages are copied to the child like any memory, and each process then makes its
+//! pages its own, because the kernel does not move pages that two processes share.
+#![allow(unsafe_code, reason = "advice on memory and accesses to it; each block says why it is sound")]
 
 use super::dyn_fault_path::DynFaultPath;
 use super::pages::Pages;
@@ -20,13 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use zeroize::Zeroize;
 
-/// The C library touches a few pages between the last handler before `fork` and the call itself.
+/// The C library accesses a few pages between the last handler before `fork` and the call itself.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread that forks has touched more pages on its way than there is room for")]
+#[error("a thread that forks has accessed more pages before the call than there is room for")]
 struct TooManyFaults;
 
 impl PagingState {
-    /// Serves a fault without an eviction and without waking anybody. `None` if no page stands there.
+    /// Handles a fault without an eviction and without waking threads. `None` if no page is mapped there.
     pub(super) fn fault_before_fork(&mut self, address: usize) -> Option<Result<(), Failure>> {
         let page = self.page_at(address)?;
         if !self.fault_path.is_mapped(page) {
@@ -39,7 +39,7 @@ impl PagingState {
         Some(served.map_err(|error| Failure { page, error }))
     }
 
-    /// The addresses of the resident pages that the kernel is to move.
+    /// The addresses of the resident pages that the kernel will move.
     pub(crate) fn resident_addresses(&self) -> Vec<usize> {
         let place = |page| self.pages.extents.mapping_of(page);
         let moves = |place: &PageMapping| place.access == Access::READ_WRITE;
@@ -47,10 +47,10 @@ impl PagingState {
     }
 }
 
-/// Makes a page this process's alone, if it is shared with a child or parent: a store does that, and this one changes
+/// Makes a page this process's own, if it is shared with a child or parent: a store does that, and this one changes
 /// nothing.
 pub(crate) fn unshare_page(at: usize) {
-    // SAFETY: it is a page that may be read and written, and an atomic store of what is there harms no other thread.
+    // SAFETY: the page may be read and written, and an atomic store of its own value harms no other thread.
     let byte = unsafe { AtomicU8::from_ptr(ptr::with_exposed_provenance_mut(at)) };
     let mut now = byte.load(Ordering::Relaxed);
     while let Err(other) = byte.compare_exchange(now, now, Ordering::Relaxed, Ordering::Relaxed) {
@@ -59,7 +59,7 @@ pub(crate) fn unshare_page(at: usize) {
 }
 
 impl Pages {
-    /// All spans that faults come from, or that pages stand in while they are on their way.
+    /// All spans whose faults are delivered, and of pages in transit.
     fn spans(&self) -> Vec<Range<usize>> {
         let unshare_page = self.mapping.span();
         let is_other =
@@ -67,23 +67,22 @@ impl Pages {
         std::iter::once(unshare_page.clone()).chain(self.extents.paged().filter(is_other)).collect()
     }
 
-    /// Lets a child have what is resident.
+    /// Lets a child have the resident pages.
     pub(crate) fn share_with_children(&self) -> Result<(), Errno> {
         self.spans().into_iter().try_for_each(|span| advise(span, Advice::LinuxDoFork))
     }
 
-    /// Keeps it from every other child.
+    /// Keeps them from every other child.
     pub(crate) fn hide_from_children(&self) {
-        // What the program has unmapped by a system call of its own is in no child either.
+        // What the program has unmapped by its own system call is in no child either.
         self.spans().into_iter().for_each(|span| {
             let _ = advise(span, Advice::LinuxDontFork);
         });
     }
 
-    /// In a child whose faults nobody serves yet: whether a page has been touched that was not resident. It was taken
-    /// for zeros then.
+    /// Tells whether, in a child that handles no faults yet, an absent page was accessed. It was read as zeros then.
     pub(crate) fn has_stray_pages(&self, fault_path: &dyn DynFaultPath) -> Result<bool, Errno> {
-        // What is given pages at a touch reads as zeros before.
+        // On-demand pages read as zeros before their first access.
         let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));
         for span in parts.filter(|part| part.pages.is_some()).map(|part| part.at) {
             let mut present = vec![0_u8; span.len() / PAGE_BYTES];
@@ -106,7 +105,7 @@ impl Pages {
         Ok(false)
     }
 
-    /// In a child: has its faults come by a descriptor of its own from now on, and keeps its pages out of swap if the
+    /// Called in a child: its faults are delivered by its own descriptor from now on, and its pages are locked if the
     /// parent's were.
     pub(crate) fn adopt(&mut self, uffd: Arc<Userfaultfd>) -> Result<(), UserfaultfdError> {
         let unshare_page = self.mapping.span();
@@ -118,7 +117,7 @@ impl Pages {
         for span in &others {
             uffd.register(span.start, span.len())?;
         }
-        // A thread of the parent's had it too.
+        // A thread of the parent's may have had it too.
         std::mem::replace(&mut self.uffd, uffd).close();
         if self.mapping.is_locked() {
             self.relock(&others);
@@ -126,7 +125,7 @@ impl Pages {
         Ok(())
     }
 
-    /// All of it or nothing: pages move between equals only.
+    /// Locks all of it or nothing: pages move between equally locked memory only.
     fn relock(&self, others: &[Range<usize>]) {
         self.mapping.lock();
         let lock = |span: &Range<usize>| {
@@ -158,7 +157,7 @@ fn advise(span: Range<usize>, advice: Advice) -> Result<(), Errno> {
 pub(crate) fn drop_and_wipe<T: ?Sized>(boxed: Box<T>) {
     let layout = std::alloc::Layout::for_value(&*boxed);
     let at = Box::into_raw(boxed);
-    // SAFETY: it came from a box of that layout, and nobody has it any more.
+    // SAFETY: it came from a box of that layout, and there is no other reference to it.
     unsafe {
         ptr::drop_in_place(at);
         if layout.size() > 0 {

@@ -1,5 +1,5 @@
-//! A thread that serves the faults of all others, also those within system calls. Between two faults it does what the
-//! scheme owes, in bounded steps, and looks for a fault after each.
+//! A thread that handles the faults of all others, also those in system calls. Between two faults it does the scheme's
+//! pending work, in bounded steps, and checks for a fault after each.
 
 use super::doorbell::{Doorbell, TouchCause};
 use super::own_thread::OwnThread;
@@ -43,7 +43,7 @@ impl HandlerThread {
             }
             HandlerProcessor::Any => (None, None),
         };
-        // The thread inherits the mask: it never runs a signal handler, which might touch the region.
+        // The thread inherits the mask: it never runs a signal handler, which might access the region.
         let _blocked = BlockedSignals::all();
         let (tell, bound) = std::sync::mpsc::channel();
         let (paging_here, faults_here) = (Arc::clone(&paging), Arc::clone(&uffd));
@@ -53,7 +53,7 @@ impl HandlerThread {
             if own_descriptors {
                 keep_for_this_thread();
             }
-            // Whoever starts us serves faults until then.
+            // The thread that starts us handles faults until then.
             doorbell_here.ring_once();
             let _ = tell.send(binding);
             if !failed {
@@ -67,7 +67,7 @@ impl HandlerThread {
             Ok(Err(errno)) => Error::System { what: "that processor", errno },
             Err(_) => Error::System { what: "a running thread", errno: Errno::SRCH },
         };
-        // It serves nothing, and ends by itself.
+        // It handles nothing, and ends by itself.
         thread.join();
         Err(refusal)
     }
@@ -91,15 +91,15 @@ impl Drop for HandlerThread {
     }
 }
 
-/// Serves faults on the calling thread until the other knocks at the doorbell. In a child after `fork` the C library
-/// may look at memory of the program while a thread begins, and nobody else is there to bring it.
+/// Handles faults on the calling thread until the new one rings the doorbell. In a child after `fork` the C library may
+/// access memory of the program while a thread starts, and there is no other thread to page it in.
 fn serve_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
     let refused = |errno| Error::System { what: "the faults of a thread", errno };
     uffd.wait_for_faults(true).map_err(refused)?;
     loop {
         for Fault { address, thread } in uffd.faults().map_err(refused)? {
             if doorbell.is_at(address) {
-                // As it is at first. The thread waits until it is answered.
+                // As at first. The thread waits until it is answered.
                 uffd.wait_for_faults(false).map_err(refused)?;
                 doorbell.on_touch(uffd);
                 return Ok(());
@@ -110,12 +110,12 @@ fn serve_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell)
 }
 
 impl HandlerThread {
-    /// Has the thread look whether another one forks.
+    /// Makes the thread check whether another one forks.
     pub(crate) fn wake(&self) {
         self.doorbell.ring_once();
     }
 
-    /// In a child after `fork`, which has no such thread.
+    /// Called in a child after `fork`, which has no such thread.
     pub(crate) fn forget_in_child(&mut self) {
         self.thread.take().into_iter().for_each(OwnThread::forget_in_child);
     }
@@ -127,7 +127,7 @@ fn serve(
     doorbell: &Doorbell,
     mut handler_binding: Option<HandlerBinding>,
 ) {
-    // Closed by the program: the next touch of an absent page would find zeros.
+    // Closed by the program: the next access to an absent page would find zeros.
     let closed = |errno| -> ! { abort_with(&DescriptorClosed { errno }) };
     let mut waits = false;
     let mut deferred = Deferred::default();
@@ -153,7 +153,7 @@ fn serve(
             if let Some(handler_binding) = &mut handler_binding {
                 handler_binding.on_fault(thread);
             }
-            // A thread to be parked waits for its page as it is.
+            // A parked thread keeps waiting for its page.
             if paging.serve(address, thread) == Ok(Service::Deferred) {
                 deferred.note(address);
             }
@@ -171,13 +171,14 @@ fn serve(
     }
 }
 
-/// Between two looks while a thread of the program forks.
+/// The time between two checks while a thread of the program forks.
 const FORK_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-/// Looks in vain before a fork is taken for one that never ends.
+/// Checks after which a fork counts as one that never ends.
 const MAX_FORK_POLLS: u32 = 30_000;
 
-/// Faults of other threads while one forks: they are woken afterwards, and fault again. Nothing is allocated for them.
+/// Faults of other threads while one forks: they are woken afterwards, and fault again. No memory is allocated for
+/// them.
 #[derive(Default)]
 struct Deferred {
     addresses: Option<Range<usize>>,
@@ -194,14 +195,14 @@ impl Deferred {
         self.addresses = Some(start.min(address)..end.max(address + 1));
     }
 
-    /// Waits for a fault of the thread that forks, but not for long.
+    /// Waits for a fault of the thread that forks, for a short time.
     fn wait(&mut self, uffd: &Userfaultfd) {
         self.polls += 1;
         if self.polls == MAX_FORK_POLLS {
             abort_with(&ForkStuck);
         }
         let mut faults = [PollFd::from_borrowed_fd(uffd.as_fd(), PollFlags::IN)];
-        // Late or interrupted: look again in any case.
+        // Late or interrupted: check again in any case.
         let _ = poll(&mut faults, Some(&FORK_POLL));
     }
 
@@ -215,9 +216,9 @@ impl Deferred {
 #[error("a thread that forks waits for a lock of the C library, whose holder waits until it has forked")]
 struct ForkStuck;
 
-/// Faults can be read no more.
+/// Faults can no longer be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the program has closed the descriptor that its page faults come by: {errno}")]
+#[error("the program has closed the descriptor by which its page faults are reported: {errno}")]
 struct DescriptorClosed {
     errno: Errno,
 }

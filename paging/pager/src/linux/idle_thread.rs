@@ -1,11 +1,10 @@
-//! Off-line work beside the in-thread trap: a thread that takes the fault path's lock for one bounded step at a time,
-//! and only while no fault wants it.
+//! Offline work under the in-thread trap: a thread that takes the fault path's lock for one bounded step at a time, and
+//! only while no fault needs it.
 //!
-//! It never looks out for work while there is none: as long as another thread of the process runs on another processor,
-//! each move of a page must interrupt that processor, whose translations may be stale. On a virtual machine that costs
-//! more than a whole fault. So it sleeps, and a fault that leaves something owed wakes it. Where faults follow one
-//! another at once it would be woken in vain; there it is left to sleep for longer and longer. And where waking it
-//! costs more than it can save, it is woken seldom.
+//! It never polls for work: while another thread of the process runs on another processor, each move of a page must
+//! interrupt that processor, whose translations may be stale. On a virtual machine that costs more than a whole fault.
+//! So it sleeps, and a fault that leaves work wakes it. Where faults follow one another closely, waking it would be
+//! useless; there it is woken less and less often. And where waking it costs more than it can save, it is seldom woken.
 
 use super::paging::Paging;
 use super::signals::BlockedSignals;
@@ -21,20 +20,20 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const ENDED: u32 = 2;
 
-/// The time after a fault at which it begins.
+/// The time between a fault and the beginning of its work.
 const DELAY: Duration = Duration::from_micros(8);
 
-/// The time after which it looks again by itself, if something is still owed as it goes to sleep; and after which it
-/// begins where waking it does not pay.
+/// The time after which it checks again by itself, if work was pending when it went to sleep; and after which it begins
+/// where waking it does not pay off.
 const RECHECK_AFTER: Duration = Duration::from_millis(5);
 
-/// However often waking was in vain, one fault in this many still wakes it (a power of two).
+/// However often waking was useless, one fault in this many still wakes it (a power of two).
 const MAX_SKIPPED_LOG2: u32 = 6;
 
 #[derive(Default)]
 struct SleepState {
     state: AtomicU32,
-    /// Faults that still go by before it is woken.
+    /// Faults that are skipped before it is woken.
     faults_to_skip: AtomicU32,
 }
 
@@ -57,16 +56,16 @@ impl IdleThread {
             serve(&paging, &shared, is_worth_waking);
         };
         let thread = builder.spawn(serve).map_err(Error::Thread)?;
-        // A thread allocates when it begins: not while faults are being served.
+        // A thread allocates when it starts: not while faults are handled.
         begun.wait();
         Ok(IdleThread { sleep_state, thread: Some(thread) })
     }
 
-    /// After a fault that left something owed.
+    /// Called after a fault that left work.
     pub(crate) fn wake(&self) {
         let faults_to_skip = self.sleep_state.faults_to_skip.load(Ordering::Relaxed);
         if faults_to_skip > 0 {
-            // Two faults at once may count as one: it is a hint.
+            // Two simultaneous faults may count as one: it is a hint.
             self.sleep_state.faults_to_skip.store(faults_to_skip - 1, Ordering::Relaxed);
         } else {
             self.sleep_state.wake();
@@ -79,7 +78,7 @@ impl SleepState {
         if self.state.load(Ordering::SeqCst) == ASLEEP
             && self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         {
-            // The futex is there as long as we borrow it: waking cannot fail.
+            // The futex lives as long as the borrow: waking cannot fail.
             let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
         }
     }
@@ -88,11 +87,11 @@ impl SleepState {
         if self.state.compare_exchange(AWAKE, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return;
         }
-        // Looked at after we were seen asleep: a fault from now on wakes us.
+        // Checked after we were seen asleep: a fault from now on wakes us.
         let later = Timespec { tv_sec: 0, tv_nsec: RECHECK_AFTER.as_nanos() as i64 };
         let timeout = paging.has_pending_steps().then_some(later);
         while self.state.load(Ordering::SeqCst) == ASLEEP {
-            // Woken, interrupted or changed before we slept: look again in any case.
+            // Woken, interrupted or changed before we slept: check again in any case.
             let waited = futex::wait(&self.state, futex::Flags::PRIVATE, ASLEEP, timeout.as_ref());
             if waited == Err(rustix::io::Errno::TIMEDOUT) {
                 self.wake();
@@ -109,21 +108,21 @@ fn serve(paging: &Paging, sleep_state: &SleepState, is_worth_waking: bool) {
         }
         let useful = do_pending_steps(paging);
         wasted_wakeups = if useful { 0 } else { (wasted_wakeups + 1).min(MAX_SKIPPED_LOG2) };
-        // Only if it looks again by itself may faults go by.
+        // Faults may be skipped only if it checks again by itself.
         let faults_to_skip = if paging.has_pending_steps() { (1 << wasted_wakeups) - 1 } else { 0 };
         sleep_state.faults_to_skip.store(faults_to_skip, Ordering::Relaxed);
         sleep_state.sleep(paging);
     }
 }
 
-/// Does what is owed until the next fault. Whether there was time for anything.
+/// Does pending work until the next fault. Returns whether there was time for any.
 fn do_pending_steps(paging: &Paging) -> bool {
     let (activity_count, since) = (paging.activity_count(), Instant::now());
     while since.elapsed() < DELAY {
         if paging.activity_count() != activity_count {
             return false;
         }
-        // Whoever wants this processor goes first.
+        // Other threads on this processor go first.
         thread::yield_now();
     }
     while paging.has_pending_steps() && paging.activity_count() == activity_count {
@@ -138,7 +137,7 @@ impl Drop for IdleThread {
         self.sleep_state.state.store(ENDED, Ordering::SeqCst);
         let _ = futex::wake(&self.sleep_state.state, futex::Flags::PRIVATE, 1);
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and if it did its message is out.
+            // It does not panic, and if it did its message is printed.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,8 @@
-//! The faulting thread serves its own fault, in a handler of SIGBUS.
+//! The faulting thread handles its own fault, in a handler of SIGBUS.
 //!
 //! All signals are blocked while the handler runs: no code of the application can run on the thread while it holds the
-//! fault path's lock, and none needs the lock again. Signals that arrive meanwhile are taken when the touch has been
-//! done. Whatever SIGBUS is not a region's goes to the handler that was there before, under the mask that it asked for.
+//! fault path's lock, and none needs the lock again. Signals that arrive meanwhile are taken after the access has been
+//! repeated. A SIGBUS that is not a region's goes to the earlier handler, with the mask that it requested.
 #![allow(unsafe_code, reason = "a signal handler; each block says why it is sound")]
 
 use super::idle_thread::IdleThread;
@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Regions with this trap that there may be at a time.
+/// The most regions with this trap at a time.
 const MAX_REGIONS: usize = 64;
 
 /// The parts of a region that the handler needs.
@@ -25,7 +25,7 @@ struct Target {
     idle: Option<IdleThread>,
 }
 
-/// The work that a scheme leaves to be done between two faults.
+/// Wakes a thread for the offline work of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfflineWork {
     Nothing,
@@ -50,16 +50,16 @@ static REGISTRATIONS: [Registration; MAX_REGIONS] = [const {
     }
 }; MAX_REGIONS];
 
-/// Handlers that may be looking at a registration. Registrations change only while there is none, or in a way that
-/// misleads no handler.
+/// Handlers that may be reading a registration. Registrations change only while there is none, or in a way that is
+/// harmless to a handler.
 static ACTIVE_HANDLERS: AtomicUsize = AtomicUsize::new(0);
 
-/// The lock of whoever registers. Never taken by the handler.
+/// The lock for registering. The handler never takes it.
 static REGISTRATION_LOCK: Mutex<()> = Mutex::new(());
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// The handler that was there before ours: written before `INSTALLED`, and never again while ours is installed.
+/// The handler before ours: written before `INSTALLED`, and never again while ours is installed.
 static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new(MaybeUninit::zeroed()));
 
 struct Previous(std::cell::UnsafeCell<MaybeUninit<sigaction>>);
@@ -67,7 +67,7 @@ struct Previous(std::cell::UnsafeCell<MaybeUninit<sigaction>>);
 // SAFETY: written only under `REGISTRATION_LOCK` while our handler is not installed; read by the handler only.
 unsafe impl Sync for Previous {}
 
-/// A region's registration. Dropping it takes the region's address range back: nobody may touch absent pages any more.
+/// A region's registration. Dropping it removes the region's address range: absent pages must not be accessed any more.
 pub(crate) struct InThread {
     registration: &'static Registration,
 }
@@ -98,16 +98,16 @@ impl InThread {
         Ok(InThread { registration })
     }
 
-    /// In a child after `fork`: what the region was registered with is the other process's, and lies still.
+    /// Called in a child after `fork`: the parent's registration is left as it is.
     pub(crate) fn forget_in_child(self) {
         self.registration.end.store(0, Ordering::SeqCst);
         self.registration.target.store(ptr::null_mut(), Ordering::SeqCst);
-        // Other threads' handlers are not here.
+        // Other threads' handlers do not exist here.
         ACTIVE_HANDLERS.store(0, Ordering::SeqCst);
         std::mem::forget(self);
     }
 
-    /// Tells whether faults still come to our handler.
+    /// Tells whether faults still reach our handler.
     pub(crate) fn is_installed() -> bool {
         current_action().sa_sigaction == our_handler()
     }
@@ -127,7 +127,7 @@ impl Drop for InThread {
         if REGISTRATIONS.iter().all(|registration| registration.end.load(Ordering::Relaxed) == 0)
             && InThread::is_installed()
         {
-            // SAFETY: it was written before our handler was installed; what was there before comes back.
+            // SAFETY: it was written before our handler was installed; the earlier one is restored.
             unsafe { libc::sigaction(SIGBUS, (*PREVIOUS.0.get()).as_ptr(), ptr::null_mut()) };
             INSTALLED.store(false, Ordering::SeqCst);
         }
@@ -152,7 +152,7 @@ fn install() -> Result<(), Error> {
     if INSTALLED.load(Ordering::SeqCst) {
         return if now.sa_sigaction == our_handler() { Ok(()) } else { Err(Error::SigbusReplaced) };
     }
-    // SAFETY: our handler is not installed, and `REGISTRATION_LOCK` is held: nobody reads or writes it.
+    // SAFETY: our handler is not installed, and `REGISTRATION_LOCK` is held: nothing else reads or writes it.
     unsafe { (*PREVIOUS.0.get()).write(now) };
     // SAFETY: all zeros is a valid action; the mask is filled by `sigfillset`. The handler keeps to what a handler may.
     let refused = unsafe {
@@ -213,7 +213,7 @@ fn serve(target: &Target, address: usize) -> Handled {
     Handled::Yes
 }
 
-/// To the handler that was there before.
+/// Calls the handler before ours.
 ///
 /// # Safety
 /// The arguments are those of a signal handler.
@@ -223,7 +223,7 @@ unsafe fn forward(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     match previous.sa_sigaction {
         SIG_IGN => {}
         SIG_DFL => {
-            // The default is to end: a fault faults again when we return, and a signal that was sent is sent again.
+            // The default is to end: a fault is repeated when we return, and a signal that was sent is sent again.
             // SAFETY: allowed in a handler; zeros is the default action.
             unsafe {
                 let default: sigaction = MaybeUninit::zeroed().assume_init();

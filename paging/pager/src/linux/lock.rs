@@ -1,6 +1,6 @@
-//! A lock for fault paths: it may be waited for in a signal handler, allocates nothing, and no application code runs
-//! while it is held.
-#![allow(unsafe_code, reason = "a lock is made of an UnsafeCell; the argument stands beside it")]
+//! A lock for fault paths: a signal handler may wait for it, it allocates nothing, and no application code runs while
+//! it is held.
+#![allow(unsafe_code, reason = "a lock is made of an UnsafeCell; the argument is next to it")]
 
 use rustix::thread::futex;
 use std::cell::UnsafeCell;
@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
-/// Held, and somebody sleeps until it is free.
+/// Held, and a thread sleeps until it is free.
 const CONTENDED: u32 = 2;
 /// Held beyond the call that took it, by a thread that is about to fork.
 const RETAINED: u32 = 3;
 
-/// Looks before a waiter sleeps: as long as a fault lasts, about.
+/// Polls before a waiter sleeps: about as long as a fault.
 const SPINS: u32 = 200;
 
 pub(crate) struct Lock<T> {
     state: AtomicU32,
-    /// Faults that want it. Off-line work keeps away while there are any.
+    /// Faults that wait for it. Offline work does not take it while there are any.
     faults: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `with` and `try_with` hand out the value only to the one thread that has set the state from FREE.
+// SAFETY: `with` and `try_with` give access to the value only to the one thread that has set the state from FREE.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
@@ -32,7 +32,8 @@ impl<T> Lock<T> {
         Lock { state: AtomicU32::new(UNLOCKED), faults: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Acts alone, before all off-line work. The caller cannot be interrupted by code that wants the lock too.
+    /// Runs `act` with the lock, before all offline work. The caller cannot be interrupted by code that needs the lock
+    /// too.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         self.lock(false);
         let _held = LockGuard(&self.state);
@@ -40,7 +41,7 @@ impl<T> Lock<T> {
         act(unsafe { &mut *self.value.get() })
     }
 
-    /// As [`with`](Self::with), unless the lock is kept.
+    /// Like [`with`](Self::with), unless the lock is retained.
     pub(crate) fn with_unless_retained<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         if !self.lock(true) {
             return None;
@@ -50,7 +51,8 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// As [`with`](Self::with), and keeps the lock: whoever wants it waits until [`release_retained`](Self::release_retained).
+    /// Like [`with`](Self::with), and retains the lock: other threads wait until
+    /// [`release_retained`](Self::release_retained).
     pub(crate) fn with_and_retain<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         self.lock(false);
         let held = LockGuard(&self.state);
@@ -58,34 +60,34 @@ impl<T> Lock<T> {
         let outcome = act(unsafe { &mut *self.value.get() });
         std::mem::forget(held);
         if self.state.swap(RETAINED, Ordering::Release) == CONTENDED {
-            // Who must not wait until it is given up looks again.
+            // Wakes those who must not wait until it is released.
             self.wake(u32::MAX);
         }
         outcome
     }
 
-    /// The contents of a lock that is kept.
+    /// The contents of a lock that is retained.
     ///
     /// # Safety
-    /// Nobody else is in it: the thread that keeps the lock waits, or is the caller.
+    /// No other thread is in it: the thread that retains the lock waits, or is the caller.
     #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
     pub(crate) unsafe fn retained_state(&self) -> &mut T {
         // SAFETY: the caller promises it.
         unsafe { &mut *self.value.get() }
     }
 
-    /// Tells whether it is kept now.
+    /// Tells whether it is retained now.
     pub(crate) fn is_retained(&self) -> bool {
         self.state.load(Ordering::Relaxed) == RETAINED
     }
 
-    /// Gives up a lock that was kept.
+    /// Releases a retained lock.
     pub(crate) fn release_retained(&self) {
         self.state.store(UNLOCKED, Ordering::Release);
         self.wake(u32::MAX);
     }
 
-    /// Acts alone if nobody else does or wants to.
+    /// Runs `act` with the lock if it is free and no fault waits for it.
     pub(crate) fn try_with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         if self.faults.load(Ordering::Relaxed) != 0 {
             return None;
@@ -96,7 +98,7 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// Tells whether it was taken: always, or unless it is kept.
+    /// Waits for the lock. Returns whether it was taken: always, or unless it is retained.
     fn lock(&self, unless_retained: bool) -> bool {
         self.faults.fetch_add(1, Ordering::Relaxed);
         let locked = self.spin() || self.wait(unless_retained);
@@ -126,7 +128,7 @@ impl<T> Lock<T> {
             let now = self.state.load(Ordering::Relaxed);
             match now {
                 RETAINED if unless_retained => return false,
-                // Others may sleep as well.
+                // Other threads may sleep as well.
                 UNLOCKED | LOCKED => {
                     let order = if now == UNLOCKED { Ordering::Acquire } else { Ordering::Relaxed };
                     let changed =
@@ -135,14 +137,14 @@ impl<T> Lock<T> {
                         return true;
                     }
                 }
-                // Woken, interrupted, or changed before we slept: look again in any case.
+                // Woken, interrupted, or changed before we slept: check again in any case.
                 _ => drop(futex::wait(&self.state, futex::Flags::PRIVATE, now, None)),
             }
         }
     }
 
     fn wake(&self, max: u32) {
-        // The futex is there as long as we borrow it: waking cannot fail.
+        // The futex lives as long as the borrow: waking cannot fail.
         let _ = futex::wake(&self.state, futex::Flags::PRIVATE, max);
     }
 }
@@ -152,7 +154,7 @@ struct LockGuard<'a>(&'a AtomicU32);
 impl Drop for LockGuard<'_> {
     fn drop(&mut self) {
         if self.0.swap(UNLOCKED, Ordering::Release) == CONTENDED {
-            // The futex is there as long as we borrow it: waking cannot fail.
+            // The futex lives as long as the borrow: waking cannot fail.
             let _ = futex::wake(self.0, futex::Flags::PRIVATE, 1);
         }
     }

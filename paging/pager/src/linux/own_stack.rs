@@ -1,7 +1,7 @@
-//! A stack for what the application's threads do while they hold the fault path's lock.
+//! A stack for work of the application's threads under the fault path's lock.
 //!
-//! Their own may be paged: a coroutine's, a green thread's. A touch of it would then wait for a fault that waits for
-//! the lock. Work under the lock, with what it takes and gives, therefore lies in memory that is not paged.
+//! Their own may be paged: a coroutine's, a green thread's. An access to it would then wait for a fault that waits for
+//! the lock. Work under the lock, with its inputs and outputs, is therefore in memory that is not paged.
 #![allow(unsafe_code, reason = "changes the stack; each block says why it is sound")]
 
 use crate::page::PAGE_BYTES;
@@ -14,31 +14,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Far more than anything needs that runs there. Pages that are not touched take no memory.
+/// Far more than any work there needs. Pages that are not accessed take no memory.
 const STACK_BYTES: usize = 1 << 20;
 
 pub(crate) struct OwnStack {
-    /// Its second part is the stack: before it lies a page that faults.
+    /// Its second part is the stack, after a guard page.
     memory: PrivateMapping,
-    /// The lock of the stack: its holder has the stack.
+    /// The lock of the stack.
     contexts: Mutex<Box<Contexts>>,
 }
 
-/// The points where the caller goes on, and where the stack begins.
+/// The contexts of the caller and of the stack.
 struct Contexts {
     caller: MaybeUninit<ucontext_t>,
     begin: MaybeUninit<ucontext_t>,
     erased_task: ErasedTask,
 }
 
-/// A closure with its type taken away.
+/// A closure with its type erased.
 #[derive(Clone, Copy)]
 struct ErasedTask {
     data: *mut (),
     run: unsafe fn(*mut ()),
 }
 
-// SAFETY: the pointers are followed only during `OwnStack::run`, on the thread that set them.
+// SAFETY: the pointers are dereferenced only during `OwnStack::run`, on the thread that set them.
 unsafe impl Send for Contexts {}
 
 impl OwnStack {
@@ -55,14 +55,14 @@ impl OwnStack {
         begin..begin + self.memory.second_bytes()
     }
 
-    /// A stack that children after `fork` have too.
+    /// Makes a stack that children after `fork` have too.
     pub(crate) fn inherited() -> Result<Self, Errno> {
         let stack = OwnStack::new()?;
         stack.memory.share_with_children()?;
         Ok(stack)
     }
 
-    /// Does something there. The caller blocks all signals; `act` borrows nothing that is on the caller's stack.
+    /// Runs `act` there. The caller blocks all signals; `act` borrows nothing on the caller's stack.
     pub(crate) fn run<R, A: FnOnce() -> R>(&self, act: A) -> R {
         // A panic there is passed on when the stack is free again.
         let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +111,7 @@ struct Task<R, A> {
 
 impl<R, A: FnOnce() -> R> Task<R, A> {
     /// # Safety
-    /// A task that nobody else has.
+    /// A task without other references.
     unsafe fn run(task: *mut ()) {
         // SAFETY: the caller promises it.
         let task = unsafe { &mut *task.cast::<Self>() };

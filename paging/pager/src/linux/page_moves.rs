@@ -1,9 +1,8 @@
-//! Pages that go out of the program's sight and into it, whatever the kernel answers.
+//! Moves of pages out of and into the program's memory, for any result of the kernel.
 //!
-//! An answer is waited out if it passes, taken for what it says of the page if it says something, and else ends the
-//! program. No answer is believed about where a page is: after an answer that leaves it open, the place on the pager's
-//! own side is asked, which only the pager fills and empties. So a page is never taken for moved that was not, nor
-//! twice.
+//! A transient result is retried, one that says something about the page is used, and any other ends the program. No
+//! result is trusted about where a page is: after one that leaves this open, the pager's own side is checked, which
+//! only the pager fills and empties. So a page never counts as moved if it was not, and never twice.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
 use super::userfaultfd::Userfaultfd;
@@ -16,19 +15,19 @@ use std::time::Duration;
 
 pub(crate) static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// The time for which memory is waited for that the system has none of: as long as the program would wait at its own
-/// touch, had the system not ended it, but not forever.
+/// The time for which memory is waited for if the system has none: as long as the program would wait at its own access,
+/// if the system did not end it, but not forever.
 const MEMORY_RETRY_DELAY: Duration = Duration::from_millis(1);
 const MAX_MEMORY_RETRIES: u32 = 5000;
 
-/// The outcome for a page that was to be taken out.
+/// The outcome of moving a page out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MoveOutcome {
-    /// It is at its place.
+    /// It was moved.
     Moved,
-    /// The kernel holds it, for a device for example. It has not moved.
+    /// The kernel holds it, for a device for example. It was not moved.
     Held,
-    /// It had no memory: the program has given it back to the system. The place is still empty.
+    /// It had no memory: the program has discarded it. The place is still empty.
     WasAbsent,
 }
 
@@ -36,8 +35,8 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> MoveError {
     move |errno| MoveError { call, errno }
 }
 
-/// Asks until the answer is none that passes by itself: the address space is being changed, a signal ends the process
-/// in a moment, or memory is short.
+/// Retries while the result is transient: the address space is being changed, a signal is about to end the process, or
+/// memory is short.
 fn retry_transient(mut ask: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
     let mut shortages = 0;
     loop {
@@ -53,10 +52,10 @@ fn retry_transient(mut ask: impl FnMut() -> Result<(), Errno>) -> Result<(), Err
 }
 
 impl Userfaultfd {
-    /// Gives an absent page a copy of these bytes. `false` if it has memory already: then nothing has changed.
+    /// Maps a copy of these bytes at an absent page. Returns `false` and changes nothing if it has memory already.
     ///
     /// # Safety
-    /// The page is registered and the caller's, `from` is a readable page, and whoever touches the absent page can
+    /// The page is registered and the caller's, `from` is a readable page, and threads that access the absent page can
     /// wait.
     pub(crate) unsafe fn fill(&self, page: *mut u8, from: *const u8, wake: bool) -> Result<bool, MoveError> {
         // SAFETY: as the caller promises.
@@ -70,7 +69,7 @@ impl Userfaultfd {
     /// Moves a page to a place without memory.
     ///
     /// # Safety
-    /// Both are registered. The page is the caller's, and whoever touches it meanwhile can wait; the place is the
+    /// Both are registered. The page is the caller's, and threads that access it meanwhile can wait; the place is the
     /// caller's alone, and empty.
     pub(crate) unsafe fn move_out(&self, page: *mut u8, place: *mut u8) -> Result<MoveOutcome, MoveError> {
         loop {
@@ -81,8 +80,8 @@ impl Userfaultfd {
                 Ok(()) => return Ok(MoveOutcome::Moved),
                 Err(Errno::BUSY) => return Ok(MoveOutcome::Held),
                 Err(Errno::NOENT) => return Ok(MoveOutcome::WasAbsent),
-                // A kernel of 2025 tries again after it has moved the page, and finds it there. The place was empty
-                // before: if it is not now, what is there is the page.
+                // A kernel of 2025 retries after it has moved the page, and finds it there. The place was empty
+                // before: if it is not now, it holds the page.
                 // SAFETY: the place is the caller's alone.
                 Err(Errno::EXIST) if unsafe { self.has_memory(place)? } => {
                     return if is_resident(page) {
@@ -97,7 +96,7 @@ impl Userfaultfd {
         }
     }
 
-    /// Moves what is at a place to an absent page, and lets whoever waits for it go on. The place is empty then.
+    /// Moves the memory of a place to an absent page, and wakes the threads that wait for it. The place is empty then.
     ///
     /// # Safety
     /// Both are registered. The page is the caller's; the place is the caller's alone, and has memory.
@@ -105,8 +104,8 @@ impl Userfaultfd {
         // SAFETY: as the caller promises.
         match retry_transient(|| unsafe { self.move_page(page as usize, place as usize, PAGE_BYTES, wake) }) {
             Ok(()) => Ok(()),
-            // The kernel may have moved it, tried again, and found it in the page; or no longer there, if the program
-            // has given it back meanwhile. If the place is empty now, the page has had it, and nobody was woken.
+            // The kernel may have moved it, retried, and found it in the page; or no longer there, if the program has
+            // discarded it meanwhile. If the place is empty now, the page has had it, and no thread was woken.
             Err(errno @ (Errno::EXIST | Errno::NOENT)) => {
                 // SAFETY: the place is the caller's alone.
                 if unsafe { self.has_memory(place)? } {
@@ -114,21 +113,21 @@ impl Userfaultfd {
                 }
                 if wake { self.wake_page(page) } else { Ok(()) }
             }
-            // The kernel holds the place's memory or shares it, or what the program has asked for the page does not go
-            // with the place: a copy serves as well.
+            // The kernel holds the place's memory or shares it, or the program has set something for the page that
+            // differs from the place: a copy is as good.
             Err(errno @ (Errno::BUSY | Errno::INVAL)) => {
                 // SAFETY: as the caller promises; the place has memory, which may be read.
                 if unsafe { !self.fill(page, place, wake)? } {
                     return Err(failed("UFFDIO_MOVE")(errno));
                 }
-                // SAFETY: what is there was copied, and the place is the caller's alone.
+                // SAFETY: its contents were copied, and the place is the caller's alone.
                 unsafe { release_page_memory(place) }
             }
             Err(errno) => Err(failed("UFFDIO_MOVE")(errno)),
         }
     }
 
-    /// Lets whoever waits for a page try again.
+    /// Wakes the threads that wait for a page, so that they fault again.
     pub(crate) fn wake_page(&self, page: *mut u8) -> Result<(), MoveError> {
         retry_transient(|| self.wake(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WAKE"))
     }
@@ -138,13 +137,12 @@ impl Userfaultfd {
         retry_transient(|| self.protect(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WRITEPROTECT"))
     }
 
-    /// Tells whether a place has memory, in swap or not: a place without any takes a page of zeros, which is given
-    /// back.
+    /// Tells whether a place has memory, in swap or not: a place without any gets a page of zeros, which is freed.
     ///
     /// # Safety
     /// The place is registered, and the caller's alone.
     unsafe fn has_memory(&self, place: *mut u8) -> Result<bool, MoveError> {
-        // SAFETY: nobody else has the place.
+        // SAFETY: nothing else uses the place.
         unsafe {
             let had = !self.fill(place, ZEROS.as_ptr(), false)?;
             if !had {
@@ -155,10 +153,10 @@ impl Userfaultfd {
     }
 }
 
-/// Gives a page's memory back to the system.
+/// Frees a page's memory.
 ///
 /// # Safety
-/// Nobody needs what is there.
+/// Its contents are not needed.
 unsafe fn release_page_memory(page: *mut u8) -> Result<(), MoveError> {
     // Locked or not: a kernel that moves pages has this advice. SAFETY: as the caller promises.
     retry_transient(|| unsafe { rustix::mm::madvise(page.cast(), PAGE_BYTES, Advice::LinuxDontneedLocked) })
@@ -222,7 +220,7 @@ mod tests {
             unsafe { self.uffd.move_in(self.place(), self.page(), true) }
         }
 
-        /// Does what the kernel has done before it tries again and says that the page exists.
+        /// Does what the kernel has done before it retries and reports that the page exists.
         fn move_as_the_kernel_did(&self, to: *mut u8, from: *mut u8) {
             // SAFETY: the test's own memory.
             unsafe { self.uffd.move_page(to as usize, from as usize, PAGE_BYTES, false).unwrap() };
@@ -269,12 +267,12 @@ mod tests {
             while two.uffd.faults().unwrap().next().is_none() {
                 thread::yield_now();
             }
-            // It is there now, but nobody says so.
+            // It is there now, but no thread was woken.
             two.move_as_the_kernel_did(two.page(), two.place());
             assert!(!woken.load(Ordering::SeqCst));
             let answer = two.move_in();
             if answer.is_err() {
-                // Or this test would not end.
+                // Otherwise this test would not end.
                 two.uffd.wake_page(two.page()).unwrap();
             }
             answer.unwrap();
@@ -298,12 +296,12 @@ mod tests {
         two.release_page_memory(two.page());
         assert_eq!(two.move_out(), Ok(MoveOutcome::WasAbsent));
         two.assert(None, None);
-        // Moved, given back, and then the kernel tries again.
+        // Moved, discarded, and then the kernel retries.
         two.move_in().unwrap();
         two.assert(None, None);
     }
 
-    /// Pipes that hold the memory so often that the kernel takes it for held by a device.
+    /// Pipes that reference the memory so often that the kernel takes it for pinned by a device.
     fn hold(at: *mut u8) -> Vec<OwnedFd> {
         const SLOTS: usize = 256;
         let mut held = Vec::new();
@@ -348,7 +346,7 @@ mod tests {
             if locked {
                 assert_eq!(libc::munlock(two.page().cast(), PAGE_BYTES), 0);
             } else {
-                // As much as that is allowed, or the page is as its place and moves.
+                // As far as that is allowed, or the page is like its place and moves.
                 libc::mlock2(two.page().cast(), PAGE_BYTES, libc::MLOCK_ONFAULT as _);
             }
         }

@@ -9,7 +9,7 @@ use super::paging_state::PagingState;
 use super::signals::BlockedSignals;
 use crate::after_fault::AfterFault;
 use crate::failure::{Failure, FailureAction, OnFailure, PagingError, abort};
-use crate::fault::path::Served;
+use crate::fault::path::FaultOutcome;
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
@@ -17,19 +17,19 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// A region, as its faults see it.
+/// A region, as its faults use it.
 pub(crate) struct Paging {
     pub(super) state: Lock<PagingState>,
-    /// The thread that keeps the lock while it forks; 0 if none does.
+    /// The thread that retains the lock while it forks; 0 if none does.
     pub(super) forking_thread: AtomicU32,
     #[cfg(target_env = "gnu")]
     stack: OwnStack,
     /// The region's own addresses.
     own: Range<usize>,
     pages: u64,
-    /// Something is owed. A hint, for whoever steps it.
+    /// Work is pending. A hint for the thread that does it.
     has_pending_steps: AtomicBool,
-    /// Begins and ends of faults so far. A hint, too.
+    /// Begins and ends of faults so far. Also a hint.
     pub(super) activity_count: AtomicU64,
     spilled: Arc<AtomicU64>,
     on_failure: OnFailure,
@@ -63,13 +63,17 @@ impl Paging {
         })
     }
 
-    /// Serves a fault under the lock.
-    pub(super) fn serve_locked(&self, state: &mut PagingState, address: usize) -> Result<Served, Failure> {
+    /// Handles a fault under the lock.
+    pub(super) fn serve_locked(
+        &self,
+        state: &mut PagingState,
+        address: usize,
+    ) -> Result<FaultOutcome, Failure> {
         let served = match state.page_at(address) {
             Some(page) => state.fault(page).map_err(|error| Failure { page, error }),
             None => self.on_missing_page(state, address),
         };
-        if let Ok(Served::PagedIn) = &served {
+        if let Ok(FaultOutcome::PagedIn) = &served {
             self.tell(state);
         }
         self.has_pending_steps.store(state.fault_path.pending_steps() > 0, Ordering::Relaxed);
@@ -77,15 +81,19 @@ impl Paging {
         served
     }
 
-    /// Nothing stands there that may be touched: another thread has unmapped or protected it since. The touch is done
-    /// again, and the kernel says what it comes to. But what was given back of the region's own addresses is nobody's.
-    pub(super) fn on_missing_page(&self, state: &mut PagingState, address: usize) -> Result<Served, Failure> {
+    /// No accessible page is mapped there: another thread has unmapped or protected it since. The access is repeated,
+    /// and the kernel decides. But freed memory of the region's own addresses is an error.
+    pub(super) fn on_missing_page(
+        &self,
+        state: &mut PagingState,
+        address: usize,
+    ) -> Result<FaultOutcome, Failure> {
         if self.own.contains(&address) && state.pages.extents.parts(address..address + 1).is_empty() {
             let page = ((address - self.own.start) / PAGE_BYTES) as u64;
             return Err(Failure { page, error: PagingError::OutOfRange { pages: self.pages } });
         }
         state.pages.wake(address);
-        Ok(Served::AlreadyMapped)
+        Ok(FaultOutcome::AlreadyMapped)
     }
 
     fn tell(&self, state: &mut PagingState) {
@@ -94,7 +102,7 @@ impl Paging {
             AfterFault::Call(tell) => tell(&state.fault_path.counters()),
             AfterFault::CallWhenQuiescent(tell) => {
                 if self.has_second_process {
-                    // It owes nothing, and waits for what is under way.
+                    // No work is pending, and it waits for writes in flight.
                     state.step();
                 }
                 tell(&state.fault_path.counters());
@@ -106,12 +114,12 @@ impl Paging {
         self.has_pending_steps.load(Ordering::Relaxed)
     }
 
-    /// As long as it stays the same, no fault begins or ends.
+    /// While it does not change, no fault begins or ends.
     pub(crate) fn activity_count(&self) -> u64 {
         self.activity_count.load(Ordering::Relaxed)
     }
 
-    /// Does a step of what is owed, unless a fault is being served or waits to be.
+    /// Does a step of pending work, unless a fault is being handled or waits.
     pub(crate) fn step(&self) {
         self.state.try_with(|state| {
             state.step();
@@ -119,7 +127,8 @@ impl Paging {
         });
     }
 
-    /// Does all of what is owed, and ends what is under way. If it fails, the next touch of an absent page is told.
+    /// Does all pending work, and waits for writes in flight. A failure is reported at the next access to an absent
+    /// page.
     pub(crate) fn settle(&self) {
         self.with(move |state| {
             let mut owed = true;
@@ -132,19 +141,19 @@ impl Paging {
         });
     }
 
-    /// For what the application asks: its signal handlers may touch the region, and must not while it holds the lock.
-    /// Nor must the thread itself, whose stack may be paged: `act` owns what it needs.
+    /// For requests of the application: its signal handlers may access the region, and must not while it holds the
+    /// lock. Nor must the thread itself, whose stack may be paged: `act` owns what it needs.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut PagingState) -> R) -> R {
         let state = &self.state;
         self.on_own_stack(move || state.with(act))
     }
 
-    /// For what else the threads that serve faults may wait for.
+    /// For other locks that the threads that handle faults may wait for.
     pub(crate) fn on_own_stack<R>(&self, act: impl FnOnce() -> R) -> R {
         let _blocked = BlockedSignals::all();
         #[cfg(target_env = "gnu")]
         return self.stack.run(act);
-        // No other C library has the calls that change a stack.
+        // Other C libraries do not have the calls that change a stack.
         #[cfg(not(target_env = "gnu"))]
         act()
     }

@@ -1,22 +1,22 @@
-//! The faults of a region, served for either trap.
+//! The handling of a region's faults, for either trap.
 
 use super::fork_guard::this_thread;
 use super::paging::Paging;
 use crate::failure::{Failure, FailureAction};
-use crate::fault::path::Served;
+use crate::fault::path::FaultOutcome;
 use std::sync::atomic::Ordering;
 
 /// The outcome of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
     Done,
-    /// Another thread forks. The fault is to be waited for by a wake-up, and comes again.
+    /// Another thread forks. The thread waits for a wake-up, and faults again.
     Deferred,
 }
 
 impl Paging {
-    /// Serves the fault of a thread at an address of the region. Does not return if it cannot be served, but for the
-    /// verdict that the thread is to be parked. Called with all signals blocked, and not by the thread itself.
+    /// Handles the fault of a thread at an address of the region. Does not return if that fails, unless the thread is
+    /// to be parked. Called with all signals blocked, and not by the thread itself.
     pub(crate) fn serve(&self, address: usize, thread: u32) -> Result<Service, FailureAction> {
         if self.forking_thread.load(Ordering::Acquire) == thread {
             return self.serve_forking_thread(address).map(|()| Service::Done);
@@ -37,7 +37,7 @@ impl Paging {
         self.outcome(Some(served))
     }
 
-    fn outcome(&self, served: Option<Result<Served, Failure>>) -> Result<Service, FailureAction> {
+    fn outcome(&self, served: Option<Result<FaultOutcome, Failure>>) -> Result<Service, FailureAction> {
         match served {
             Some(Ok(_)) => Ok(Service::Done),
             Some(Err(failure)) => Err(self.failed(failure)),

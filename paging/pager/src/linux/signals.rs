@@ -3,8 +3,8 @@
 
 use std::mem::MaybeUninit;
 
-/// No signal handler of the application runs on this thread until it is dropped; threads that are made meanwhile
-/// inherit that for good.
+/// Blocks signals on this thread until it is dropped, so no signal handler of the application runs; threads that are
+/// made meanwhile inherit that permanently.
 pub(crate) struct BlockedSignals {
     before: libc::sigset_t,
 }
@@ -14,7 +14,7 @@ impl BlockedSignals {
         Self::all_but(&[])
     }
 
-    /// All but those that a fault of the thread's own causes: one that is blocked ends the process.
+    /// All but those that a fault of the thread itself causes: blocking one of them would end the process.
     pub(crate) fn all_but_faults() -> Self {
         Self::all_but(&[libc::SIGBUS, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP])
     }

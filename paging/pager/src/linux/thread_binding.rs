@@ -1,8 +1,8 @@
-//! The handler thread and the thread that faults on one processor.
+//! Binds the handler thread and the faulting thread to one processor.
 //!
-//! Left to itself the scheduler wakes either on an idle processor, and on a virtual machine that takes longer than the
-//! rest of the fault. Bound to the same one, the other is simply the next to run. Where several threads fault there is
-//! no such place, and all of them run where they like.
+//! Otherwise the scheduler wakes either on an idle processor, and on a virtual machine that takes longer than the rest
+//! of the fault. Bound to the same processor, the other is the next to run. If several threads fault, there is no such
+//! processor, and none is bound.
 
 use super::signals::BlockedSignals;
 use rustix::fs::{Mode, OFlags};
@@ -11,10 +11,10 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Faults of one thread between two looks, and before the first.
+/// Faults of one thread between two checks, and before the first.
 const FAULTS_PER_CHECK: u32 = 256;
 
-/// The thread that is bound.
+/// The bound thread.
 #[derive(Clone, Copy)]
 struct Bound {
     thread: Pid,
@@ -23,18 +23,18 @@ struct Bound {
     allowed: CpuSet,
 }
 
-/// The thread that is bound. The holder of the lock touches no region, with its stack neither, and runs no signal
-/// handler of the application.
+/// The bound thread. The holder of this lock accesses no region, not even with its stack, and runs no signal handler of
+/// the application.
 #[derive(Default)]
 pub(crate) struct ThreadBinding {
     bound: Mutex<Option<Bound>>,
-    /// The number of those that want no thread to be bound.
+    /// The number of requests that no thread be bound.
     free: AtomicU32,
 }
 
 impl ThreadBinding {
-    /// Lets the bound thread go, and binds none until it is dropped: a program that is started meanwhile inherits
-    /// nothing.
+    /// Unbinds the bound thread, and binds none until the guard is dropped: a program that is started meanwhile
+    /// inherits no binding.
     pub(crate) fn unbind(self: Arc<Self>) -> UnbindGuard {
         let _blocked = BlockedSignals::all();
         self.free.fetch_add(1, Ordering::SeqCst);
@@ -58,7 +58,7 @@ impl Drop for UnbindGuard {
 
 fn unbind_thread(bound: &mut Option<Bound>) {
     if let Some(Bound { thread, to, allowed }) = bound.take()
-        // Unless somebody else has bound it anew, or it has ended.
+        // Unless it was bound elsewhere meanwhile, or has ended.
         && sched_getaffinity(Some(thread)).is_ok_and(|now| now == only_processor(to))
     {
         let _ = sched_setaffinity(Some(thread), &allowed);
@@ -68,23 +68,23 @@ fn unbind_thread(bound: &mut Option<Bound>) {
 /// The handler's side.
 pub(crate) struct HandlerBinding {
     binding: Arc<ThreadBinding>,
-    /// The processors that the handler may run on, if it is not to follow.
+    /// The processors that the handler may run on, if it does not follow.
     allowed_for_handler: CpuSet,
     /// The processor that the handler is bound to.
     here: Option<usize>,
-    /// The thread that faulted last, and how often before any other did or somebody looked.
+    /// The last thread that faulted, and how often since another one did or the last check.
     thread: u32,
     faults: u32,
 }
 
 impl HandlerBinding {
-    /// Nothing, where threads cannot be bound.
+    /// Does nothing where threads cannot be bound.
     pub(crate) fn new(binding: Arc<ThreadBinding>) -> Option<Self> {
         let allowed_for_handler = sched_getaffinity(None).ok()?;
         Some(HandlerBinding { binding, allowed_for_handler, here: None, thread: 0, faults: 0 })
     }
 
-    /// Called on the handler thread, for every fault before it is served.
+    /// Called on the handler thread, for every fault before it is handled.
     pub(crate) fn on_fault(&mut self, thread: u32) {
         if thread != self.thread {
             (self.thread, self.faults) = (thread, 0);
@@ -114,7 +114,7 @@ impl HandlerBinding {
             {
                 bound.to
             }
-            // The application has bound it elsewhere: from there we begin anew.
+            // The application has bound it elsewhere: we start again from there.
             _ => {
                 *bound = None;
                 let allowed = sched_getaffinity(Some(thread));
@@ -130,7 +130,7 @@ impl HandlerBinding {
     }
 
     fn bind_handler(&mut self, to: Option<usize>) {
-        // If it may not, it stays where it is, and is no slower than it was.
+        // If it is not allowed, it stays where it is, which is no slower than before.
         if to != self.here
             && sched_setaffinity(None, &to.map_or(self.allowed_for_handler, only_processor)).is_ok()
         {

@@ -20,14 +20,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const RESUME: u8 = 1;
 const STOP: u8 = 0;
 
-/// The knowledge of the untrusted memory by which a watcher tells its slots apart. Public.
+/// The layout of the slots in untrusted memory. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Slots, each of which holds one sealed page (a whole bucket, under Path ORAM).
     pub slots: u64,
     /// Bytes from one slot to the next.
     pub stride: u64,
-    /// N and M, slots of the main and of the holding area, under DetWoORAM and its kin.
+    /// N and M, slots of the main and of the holding area, under DetWoORAM and its variants.
     pub areas: Option<(u64, u64)>,
 }
 
@@ -45,7 +45,7 @@ impl Geometry {
         [self.slots, self.stride, main, holding]
     }
 
-    /// The geometry of these numbers, if they go together, and with a memory of so many bytes.
+    /// The geometry with these numbers, if they are consistent and fit a memory of this size.
     fn checked([slots, stride, main, holding]: [u64; 4], bytes: usize) -> Result<Self, WatchError> {
         let areas = (main > 0).then_some((main, holding));
         let fits = slots.checked_mul(stride).is_some_and(|needed| needed <= bytes as u64);
@@ -57,28 +57,28 @@ impl Geometry {
     }
 }
 
-/// The moment after a fault.
+/// The counts after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Faults so far, this one among them.
+    /// Faults so far, including this one.
     pub faults: u64,
     /// Evictions so far.
     pub evictions: u64,
 }
 
-/// The reason why there is nothing to watch.
+/// The reason why a process cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The socket, or the memory.
     #[error("the system refused {what}: {errno}")]
     System {
-        /// The thing that was asked of it.
+        /// The thing that was requested.
         what: &'static str,
         /// Its reason.
         errno: Errno,
     },
     /// A message that no paged process sends.
-    #[error("the paged program, or somebody in its place, sent what its pager does not send")]
+    #[error("the paged program, or another program in its place, sent an invalid message")]
     Message,
     /// The region's layout.
     #[error(transparent)]
@@ -97,12 +97,12 @@ pub struct FaultReporter {
 }
 
 impl FaultReporter {
-    /// Over the end that the watcher handed on.
+    /// A reporter over the end that the watcher passed on.
     pub fn new(socket: OwnedFd) -> Self {
         FaultReporter { socket, on: AtomicBool::new(true) }
     }
 
-    /// Hands over the untrusted memory of a region that nobody has touched yet.
+    /// Sends the untrusted memory of a region that was not accessed yet.
     ///
     /// # Errors
     /// [`WatchError`].
@@ -117,9 +117,9 @@ impl FaultReporter {
         Ok(())
     }
 
-    /// Tells of a fault and waits until the watcher has looked. Allocates nothing. Once the watcher has gone or has
-    /// seen enough, it does nothing.
-    pub fn tell(&self, counters: &Counters) {
+    /// Reports a fault and waits for the watcher. Allocates nothing. It does nothing once the watcher has gone or has
+    /// stopped watching.
+    pub fn report(&self, counters: &Counters) {
         if self.on.load(Ordering::Relaxed) && !self.is_answered(counters) {
             self.on.store(false, Ordering::Relaxed);
         }
@@ -142,8 +142,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher, and the end for the process to be watched, which processes that are started inherit. It is to be
-    /// closed here once that process has been started: only then its end shows.
+    /// A watcher, and the end for the process to be watched, which processes inherit. Close it here after that process
+    /// has been started: otherwise its end is not noticed.
     ///
     /// # Errors
     /// [`WatchError`].
@@ -155,7 +155,7 @@ impl Watcher {
         Ok((Watcher { socket: ours }, theirs))
     }
 
-    /// Waits for the untrusted memory. `None` if the process ends before there is a region.
+    /// Waits for the untrusted memory. `None` if the process ends before it has a region.
     ///
     /// # Errors
     /// [`WatchError`].
@@ -185,7 +185,7 @@ impl Watcher {
         Ok(Some((memory, geometry)))
     }
 
-    /// Waits for the next fault; from then on the memory stands still, until [`resume`](Self::resume) or
+    /// Waits for the next fault; from then on the memory does not change, until [`resume`](Self::resume) or
     /// [`stop_watching`](Self::stop_watching). `None` if the process has ended.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl Watcher {
         let bytes = match retry_on_intr(|| recv(&self.socket, numbers.as_flattened_mut(), RecvFlags::empty()))
         {
             Ok((_, bytes)) => bytes,
-            // It ended, or closed its end, before it had its answer.
+            // It ended, or closed its end, before it got its answer.
             Err(Errno::CONNRESET) => 0,
             Err(errno) => return Err(refused("the next fault")(errno)),
         };
@@ -207,18 +207,18 @@ impl Watcher {
         }
     }
 
-    /// The process may go on, to its next fault.
+    /// Lets the process run to its next fault.
     pub fn resume(&self) {
         self.answer(RESUME);
     }
 
-    /// The process may go on, and need not tell of its faults any more.
+    /// Lets the process run without reporting faults any more.
     pub fn stop_watching(&self) {
         self.answer(STOP);
     }
 
     fn answer(&self, answer: u8) {
-        // A process that has ended meanwhile shows at the next wait.
+        // The end of the process is noticed at the next wait.
         let _ = send(&self.socket, &[answer], SendFlags::NOSIGNAL);
     }
 }

@@ -1,9 +1,10 @@
 //! Instructions without misses, a round at a time.
 //!
-//! Between two misses the same comes again and again. Once the buffer holds nothing else, a round of such instructions does what the round
-//! before it did, so many cycles later. A round has as many as make whole buffers and whole cycles. Two moments a round apart are
-//! compared: if they differ by a number of cycles and by nothing else, every further round takes that number, and is skipped. So a
-//! gap of any length takes the time of a few rounds, and ends in the cycle in which it would have ended step by step.
+//! Between two misses the same pattern repeats. Once the buffer holds nothing else, a round of such instructions does
+//! what the round before it did, a fixed number of cycles later. A round has as many as fill whole buffers and whole
+//! cycles. Two states a round apart are compared: if they differ only by a number of cycles, every further round
+//! takes that number, and is skipped. So a gap of any length takes the time of a few rounds, and ends in the cycle in
+//! which it would have ended step by step.
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ pub(super) enum Instruction {
     Waits(u64),
 }
 
-/// The instructions on their way, and the clocks of both ends.
+/// The instructions in flight, and the clocks of both ends.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PipelineState {
     /// The instructions that were fetched and have not retired, oldest first.
@@ -43,7 +44,7 @@ impl PipelineState {
         is_same_round.then_some(cycles)
     }
 
-    /// Goes on by whole rounds, which take so many cycles.
+    /// Continues by whole rounds of that many cycles.
     fn advance(&mut self, cycles: u64, width: u64) {
         self.fetched += cycles * width;
         self.retired += cycles * width;
@@ -61,12 +62,12 @@ pub(super) struct RoundSkipper {
     width: u64,
     /// Instructions of a round.
     length: u64,
-    /// The last moment that can be compared, and the instructions that were left then.
+    /// The last state that can be compared, and the instructions that were left then.
     last_snapshot: Option<(u64, PipelineState)>,
 }
 
 impl RoundSkipper {
-    /// The rounds of a processor of that width, with a buffer of so many instructions.
+    /// The rounds of a processor of that width, with a buffer of that many instructions.
     pub(super) fn new(width: u64, reorder_buffer: usize) -> Self {
         RoundSkipper { width, length: width.saturating_mul(reorder_buffer as u64), last_snapshot: None }
     }

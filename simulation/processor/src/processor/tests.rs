@@ -15,13 +15,13 @@ fn processor(shape: Shape, trace: &[Miss]) -> Processor<impl Iterator<Item = Mis
     Processor::new(shape, Cache::new(512, 2).unwrap(), trace.iter().copied())
 }
 
-/// Runs to the end over a memory that answers each request so many cycles after it was made, one after the other.
-/// Returns the requests, and the cycle of the end.
+/// Runs to the end over a memory that answers each request that many cycles after it was sent, one at a time. Returns
+/// the requests, and the last cycle.
 fn run(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<Request>, u64) {
     run_in_steps(shape, trace, latency, u64::MAX)
 }
 
-/// The same, with a stop after every so many cycles.
+/// The same, advanced `step` cycles at a time.
 fn run_in_steps(shape: Shape, trace: &[Miss], latency: u64, step: u64) -> (Vec<Request>, u64) {
     let mut processor = processor(shape, trace);
     let (mut requests, mut waiting, mut free) = (Vec::new(), VecDeque::new(), 0);
@@ -82,13 +82,13 @@ fn answers_may_come_in_any_order() {
 }
 
 #[test]
-fn stores_hold_up_nothing_until_too_many_lines_are_owed() {
+fn stores_hold_up_nothing_until_too_many_lines_are_outstanding() {
     let stores: Vec<Miss> = (0..3).map(|line| miss(9, Kind::Store, line)).collect();
     let mut processor = processor(SMALL, &stores);
     let first = processor.advance();
     let Next::Request(first) = first else { panic!("{first:?}") };
     assert!(matches!(processor.advance(), Next::Request(request) if request.at < Cycle(20)));
-    assert_eq!(processor.advance(), Next::Waits, "two are owed");
+    assert_eq!(processor.advance(), Next::Waits, "two are outstanding");
     processor.answer(&first, Cycle(500));
     assert!(matches!(processor.advance(), Next::Request(request) if request.at == Cycle(500)));
 }
@@ -112,7 +112,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line
         program.extend((0..one.instructions).map(|_| None));
         program.push_back(Some(*one));
     }
-    // Each instruction of the buffer is done at a cycle. Requests are answered one after the other.
+    // Each instruction of the buffer is done at a cycle. Requests are answered in sequence.
     let (mut buffer, mut asked) = (VecDeque::<u64>::new(), Vec::new());
     let (mut free, mut outstanding) = (0, VecDeque::<u64>::new());
     let mut cycle = 0;

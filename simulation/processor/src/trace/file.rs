@@ -1,4 +1,4 @@
-//! Files of traces: what a file holds is seen from its first bytes.
+//! Files of traces: the format is detected from the first bytes.
 
 use super::{Miss, TraceError, packed, text};
 use std::fs::File;
@@ -69,7 +69,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Trace, FileError> {
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd")];
 
-/// Bytes that are looked at to see whether a file is a text.
+/// Bytes that are inspected to detect a text.
 const DETECTION_BYTES: usize = 64;
 
 /// Tells the format from the first bytes. A text has no bytes that are not printed.
@@ -118,11 +118,11 @@ impl Iterator for Trace {
     }
 }
 
-/// Writes a trace in another format, or in its own anew, and returns the number of its misses. In a text, those that only warm the
-/// cache are misses like the others.
+/// Writes a trace in another format, or rewrites it in its own, and returns the number of its misses. In a text,
+/// those that only warm the cache are misses like the others.
 ///
 /// # Errors
-/// Those of reading and of writing. What was written up to a fault stays.
+/// Those of reading and of writing. What was written before a fault remains.
 pub fn convert(from: &Path, into: &Path, format: Format) -> Result<u64, FileError> {
     let trace = open(from)?;
     if into.canonicalize().is_ok_and(|into| from.canonicalize().is_ok_and(|from| from == into)) {

@@ -24,7 +24,7 @@ pub enum Order {
     },
 }
 
-/// A program's address space: programs that run side by side have one each.
+/// A program's address space: programs that run in parallel have one each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Space(pub u32);
 
@@ -38,7 +38,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A memory of so many lines, of which no frame is given. A last part that is no whole page is not used.
+    /// A memory of that many lines, of which no frame is allocated. An incomplete last page is not used.
     pub fn new(lines: u64, order: Order) -> Self {
         let random = match order {
             Order::FirstTouch => None,
@@ -74,7 +74,7 @@ impl Frames {
     }
 }
 
-/// The first steps of a Fisher–Yates shuffle of the frames, of which only what has moved is kept.
+/// The first steps of a Fisher–Yates shuffle of the frames, of which only the moved ones are stored.
 #[derive(Clone, Debug)]
 struct Shuffle {
     random: ChaCha8Rng,
@@ -86,7 +86,7 @@ impl Shuffle {
         Shuffle { random: ChaCha8Rng::seed_from_u64(seed), moved: HashMap::new() }
     }
 
-    /// The `nth` frame of so many.
+    /// The `nth` frame of that many.
     fn next(&mut self, nth: u64, frames: u64) -> u64 {
         let left = u128::from(frames - nth);
         // Off from uniform by less than the number of frames in 2⁶⁴.
@@ -104,7 +104,7 @@ pub struct PlacedMisses<T> {
 }
 
 impl<T: Iterator<Item = Result<Miss, TraceError>>> PlacedMisses<T> {
-    /// Places a trace in a memory of so many lines.
+    /// Places a trace in a memory of that many lines.
     pub fn new(trace: T, lines: u64, order: Order) -> Self {
         PlacedMisses { trace, frames: Frames::new(lines, order) }
     }

@@ -10,10 +10,10 @@ use ameles_processor::processor::Counts as ProcessorCounts;
 use ameles_processor::units::Cycle;
 use std::convert::Infallible;
 
-/// The end of a run before its trace ended.
+/// Why a run ended before its trace.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The trace asks for a line that the ORAM does not have.
+    /// The trace reads a line that the ORAM does not have.
     #[error("line {line} of the trace lies beyond the {lines} lines of memory: map its pages first")]
     Line {
         /// The line.

@@ -32,11 +32,11 @@ enum Received {
 /// A machine at work.
 pub(super) struct Run<'a, T, W> {
     machine: &'a mut State,
-    /// The processor, whose clock stands at 0 when the run begins.
+    /// The processor, whose clock is 0 when the run begins.
     processor: Processor<T>,
     /// The cycle of the machine at which the run begins.
     begin: Cycle,
-    /// Requests that were made and not answered, in their order.
+    /// Requests that were sent and not answered, in their order.
     queue: VecDeque<Request>,
     early: Option<EarlyWriteBack>,
     /// Instructions that had been fetched when the last path began.
@@ -70,7 +70,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
                 break end;
             }
             match (self.queue.front(), dummy) {
-                // A request that is made later must not put the dummy off.
+                // A later request must not delay the dummy.
                 (Some(request), dummy) if dummy.is_none_or(|dummy| request.at <= dummy) => {
                     self.serve(start.max(request.at))?;
                 }
@@ -87,7 +87,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         Ok(Outcome { cycles, counts, processor: self.processor.counts(), work, energy })
     }
 
-    /// The tree of the next path, which the pattern says.
+    /// The tree of the next path, by the pattern.
     fn next_tree(&self) -> Tree {
         let State { memory, pattern, faults, .. } = &*self.machine;
         if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallOram::has_room) {
@@ -108,7 +108,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         self.early.as_mut()?.line(self.processor.cache(), now, random, is_position_available)
     }
 
-    /// Takes the requests in that are made before a cycle. Returns the end of the program, if it has come.
+    /// Accepts the requests that are sent before a cycle. Returns the end of the program, if it has been reached.
     fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
         loop {
             match self.processor.advance_to(Cycle(limit.0 - self.begin.0)) {
@@ -120,7 +120,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         }
     }
 
-    /// Takes the next request in, unless the program ends before or so many instructions are fetched that a dummy is due.
+    /// Accepts the next request, unless the program ends before it or enough instructions are fetched that a dummy is
+    /// due.
     fn receive_next(&mut self) -> Result<Received, RunError> {
         let rest = self.machine.configuration.pace.instructions();
         let limit = rest.map_or(u64::MAX, |rest| self.fetched.saturating_add(rest));
@@ -183,8 +184,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         }
     }
 
-    /// Does a step for the request that has waited longest of those which need a path of the tree whose turn it is, and fills
-    /// the turn if there is none.
+    /// Does a step for the oldest of the requests that need a path of the tree whose turn it is, and fills the turn
+    /// if there is no such request.
     fn serve(&mut self, start: Cycle) -> Result<(), RunError> {
         let (tree, memory) = (self.next_tree(), &mut self.machine.memory);
         if memory.is_full_of_leaving()
@@ -235,7 +236,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         self.path(start, tree, step, None)
     }
 
-    /// Does a step for the line that goes next from the cache; `None` if there is none, or it needed no path.
+    /// Does a step for the line that is evicted next from the cache; `None` if there is none, or it needed no path.
     fn early_step(&mut self, now: Cycle) -> Result<Option<Step>, RunError> {
         while let Some(line) = self.early_line(now) {
             let State { memory, configuration, .. } = &mut *self.machine;

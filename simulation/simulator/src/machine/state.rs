@@ -44,7 +44,7 @@ impl State {
         Ok(State { configuration, memory, timer, random, last, pattern, faults })
     }
 
-    /// Checks that there is such a machine.
+    /// Checks that the configuration is valid.
     ///
     /// # Errors
     /// [`ConfigurationError`].

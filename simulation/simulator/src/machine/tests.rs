@@ -1,5 +1,5 @@
-//! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths show what
-//! the rate and the leaves say, and nothing else.
+//! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths
+//! show the rate and the leaves, and nothing else.
 
 mod mutants;
 mod schedule;
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// Tells whether each path is of the tree that the pattern says.
+/// Returns whether each path is of the tree that the pattern requires.
 fn trees_follow_the_pattern(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
     let small = configuration.small_tree.as_ref().map_or(0, |small| small.paths as usize);
     observed.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
@@ -244,8 +244,8 @@ fn leaves_of(configuration: &Configuration, observed: &[VisiblePath], tree: Tree
     of_tree.map(|path| path.leaf.0 >> (levels - 1 - width)).collect()
 }
 
-/// The bits that two paths one after the other have in common, from the root on, tell nothing: half of all pairs have none, and
-/// so on.
+/// The bits that two consecutive paths have in common, from the root on, carry no information: half of all pairs have
+/// none, and so on.
 fn common_beginnings(leaves: &[u64], apart: usize) -> Finding {
     let mut counts = vec![0u64; 16];
     for (one, other) in leaves.iter().zip(&leaves[apart..]) {
@@ -286,7 +286,8 @@ fn under_a_fixed_rate_every_cycle_and_tree_follow_from_the_leaves_whatever_the_p
     }
 }
 
-/// IR-ORAM's tree top, and that of its Baseline: the cycles are as the rate says, and the leaves tell all the same.
+/// IR-ORAM's tree top, and that of its Baseline: the cycles follow the rate, and the leaves carry the same
+/// information.
 #[test]
 fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soon() {
     for scheme in [Scheme::Baseline, Scheme::IrStash] {
@@ -321,7 +322,7 @@ fn the_line_that_was_written_last_is_written_back_in_the_place_of_a_dummy() {
     // Each store has its line written long before the next comes, by one path.
     assert!((45..=50).contains(&counts.early_lines), "{counts:?}");
     assert!(counts.early <= counts.early_lines, "a path that wrote no line: {counts:?}");
-    // A load after each store leaves no position at hand but its own.
+    // A load after each store leaves no position on chip but its own.
     configuration.oram.look_aside = 1;
     let miss = |nth: u64| {
         let (instructions, kind, first) =
@@ -361,7 +362,7 @@ fn an_access_of_raw_oram_writes_the_headers_that_are_in_memory_and_nothing_else(
     }
 }
 
-/// Neighbours share a block: the second of two lines is in the cache when it is wanted.
+/// Neighbours share a block: the second of two lines is in the cache when it is used.
 #[test]
 fn blocks_of_several_lines_bring_the_neighbours_and_move_as_many_lines_a_bucket() {
     for scheme in [Scheme::Baseline, Scheme::IrOram, Scheme::Raw, Scheme::LlcD] {
@@ -421,5 +422,5 @@ fn a_tree_of_another_scheme_refuses_what_is_path_oram_s() {
     };
     refused(|bad| bad.oram.sizes = vec![(6, 7, 2)]);
     refused(|bad| bad.oram.hits = TrustedHits::AnswerAtOnce);
-    refused(|bad| bad.small_tree = Some(SmallTreeConfiguration::beside(LEVELS)));
+    refused(|bad| bad.small_tree = Some(SmallTreeConfiguration::for_main_tree(LEVELS)));
 }

@@ -12,8 +12,8 @@ use ameles_core::types::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Paths of random accesses after a state was drawn, at the most: `cargo run --release -p ameles-simulator --example settling` shows
-/// that the share of background evictions stays as it is then.
+/// Maximum of paths of random accesses after a state was drawn. The example `settling` shows that the share of
+/// background evictions no longer changes then.
 const MAX_SETTLING_PATHS: u64 = 1 << 18;
 
 /// The state of a tree before the first access.
@@ -30,8 +30,9 @@ pub enum Contents {
 pub struct FilledTree(TreeParts);
 
 impl FilledTree {
-    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree. Blocks of a
-    /// Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random accesses.
+    /// Draws a tree for an ORAM, and lets what exceeds the trusted side sink. The same seed gives the same tree.
+    /// Blocks of a Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random
+    /// accesses.
     ///
     /// # Errors
     /// [`ConfigurationError`].

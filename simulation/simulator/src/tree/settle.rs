@@ -1,9 +1,9 @@
-//! The way from a state that is drawn to the one in which random accesses end.
+//! From a drawn state to the steady state of random accesses.
 //!
-//! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real one that found no room
-//! sinks only when a path comes by. With buckets of four that makes no difference; with IR-Alloc's it does: the levels on
-//! top fill up, and background evictions come, whose share does not grow further after a few hundred thousand paths. The deep levels,
-//! which so few paths do not change, stay as they were drawn.
+//! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real one that found
+//! no room sinks only when a path passes by. With buckets of four that makes no difference; with IR-Alloc's it does:
+//! the levels on top fill up, and background evictions follow, whose share no longer increases after a few hundred
+//! thousand paths. The deep levels, which so few paths do not change, stay as they were drawn.
 
 use crate::configuration_error::ConfigurationError;
 use crate::main_oram::TreeParts;
@@ -12,6 +12,7 @@ use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, ExternalTree, Failure, TreeBackend, expect_ready};
 use ameles_core::oram::OramError;
 use ameles_core::position_map::external::PositionUpdate;
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::types::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -44,7 +45,7 @@ impl SettlingTree {
     }
 }
 
-/// Accesses random blocks, each after those that keep its position, until so many paths were accessed.
+/// Accesses random blocks, each after those that hold its position, until that many paths were accessed.
 ///
 /// # Errors
 /// [`ConfigurationError::Contents`], if background evictions do not make room for them.
@@ -74,7 +75,7 @@ pub(crate) fn settle(
     }
     let SettlingTree { tree, store } = settling;
     let trusted = tree.trusted_blocks();
-    // The slots are copied while a tree looks at them.
+    // The slots are copied while a tree reads them.
     drop(tree);
     Ok(TreeParts { slots: store.into_slots(), positions, trusted, ring })
 }

@@ -1,12 +1,12 @@
-//! The state that a tree comes to after many accesses, drawn directly: a tree of gigabytes would take longer to fill by
-//! accesses than all runs together.
+//! The state of a tree after many accesses, drawn directly: a tree of gigabytes would take longer to fill by accesses
+//! than all runs together.
 //!
-//! A block goes into its path when it is accessed, and sinks whenever a path is written back that shares more levels with
-//! its own than it has sunk. After `a` paths it could be as deep as the longest beginning that `a` random paths share with
-//! its own, if there was room. So the blocks are placed by their age, the oldest first, each as deep as its age allows and
-//! room is left. What finds no room below the trusted levels is returned.
+//! A block is put into its path when it is accessed, and sinks whenever a path is written back that shares more
+//! levels with its own than it has sunk. After `a` paths it could be as deep as the longest prefix that `a` random
+//! paths share with its own, if there was room. So the blocks are placed by their age, the oldest first, each as deep
+//! as its age and the free slots allow. What finds no room below the trusted levels is returned.
 //!
-//! It is an approximation: a block that found no room once sinks later only when a path comes by. Tests compare the
+//! It is an approximation: a block that found no room once sinks later only when a path passes by. Tests compare the
 //! utilisation of each level with that of a tree which was filled by accesses.
 
 use super::slots::Slots;
@@ -30,7 +30,8 @@ pub enum History {
 pub enum EvictionModel {
     /// Each path that is accessed.
     ByEachPath,
-    /// Evictions in reverse lexicographic order, one after so many accesses. A bucket has one in 2^l of them.
+    /// Evictions in reverse lexicographic order, one after a fixed number of accesses. A bucket has one in 2^l of
+    /// them.
     ByEvictions {
         /// A.
         rate: u32,
@@ -88,7 +89,8 @@ fn shares(slots: &Slots, space: &AddressSpace, random: &mut impl RngCore) -> Vec
 }
 
 impl Shares {
-    /// The blocks of the next subtree. An access to a block of the user makes a path for it, and one for each PosMap block.
+    /// The blocks of the next subtree. An access to a block of the user accesses a path for it, and one for each
+    /// PosMap block.
     fn stream(&mut self, subtree: usize, space: &AddressSpace, level: u32, history: History) -> Stream {
         let blocks = u64::from(self.sizes[subtree]);
         let first = self.assigned;

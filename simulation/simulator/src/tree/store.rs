@@ -1,4 +1,4 @@
-//! The store of a tree whose blocks have no payload. It notes which paths it was asked for.
+//! The store of a tree whose blocks have no payload. It records the paths that were accessed.
 
 use super::slots::Slots;
 use crate::tree_scheme::TreeScheme;
@@ -30,7 +30,7 @@ pub struct Observed {
     pub path: Option<Leaf>,
     /// Paths that were read.
     pub read: u32,
-    /// The level on which the block was found that was looked for.
+    /// The level on which the requested block was found.
     pub found: Option<Level>,
 }
 
@@ -63,14 +63,14 @@ impl TreeStore {
         }
     }
 
-    /// A store for Path ORAM with buckets numbered from 0, level by level, from the root's on. Its levels above those of the slots
-    /// are never asked for.
+    /// A store for Path ORAM with buckets numbered from 0, level by level, from the root on. The levels above those
+    /// of the slots are never accessed.
     pub fn of_path(slots: Slots) -> Self {
         Self::new(slots, BucketNumbers { above: 0, end: u64::MAX, by_slot: false })
     }
 
-    /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. Behind them come the bodies, of
-    /// which nothing is kept.
+    /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. After them come
+    /// the bodies, which are not stored.
     fn of_raw(slots: Slots) -> Self {
         let above = (1 << slots.top().0) - 1;
         let end = (2 << slots.leaf_level().0) - 1 - above;
@@ -112,7 +112,7 @@ impl TreeStore {
         self.0.numbers.by_slot.then(|| self.0.moved.take())
     }
 
-    /// Returns what was shown since it was last taken.
+    /// Returns what was visible since it was last taken.
     pub fn observed(&self) -> Observed {
         self.0.observed.get()
     }
@@ -122,7 +122,7 @@ impl TreeStore {
         self.0.searched_block.set(block);
     }
 
-    /// Lets the caller look at the slots.
+    /// Passes the slots to the caller.
     pub fn with_slots<T>(&self, with_slots: impl FnOnce(&Slots) -> T) -> T {
         with_slots(&self.0.slots.borrow())
     }
@@ -188,7 +188,7 @@ impl Store for TreeStore {
         let tree = self.0.slots.borrow();
         let mut observed = self.0.observed.get();
         let searched_block = self.0.searched_block.get();
-        // The buckets of a path lie far apart: asked for all at once, they come from memory side by side.
+        // The buckets of a path are far apart: requested all at once, they come from memory in parallel.
         let places = || slots.iter().filter_map(|slot| self.0.numbers.place(slot.bucket));
         std::hint::black_box(places().fold(0, |sum, (level, index)| sum ^ tree.first_word(level, index)));
         let mut entries = into.chunks_exact_mut(HEADER_BYTES);

@@ -28,17 +28,17 @@ impl Principal {
         self.referrer.as_deref()
     }
 
-    /// Tells whether the client is anonymous.
+    /// Returns whether the client is anonymous.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.identity.is_none()
     }
 
-    /// Tells whether the principal owns an account.
+    /// Returns whether the principal owns an account.
     pub(crate) fn owns(&self, account: &str) -> bool {
         self.identity().is_some_and(|identity| identity.owns(account))
     }
 
-    /// Tells whether the principal operates the gateway.
+    /// Returns whether the principal operates the gateway.
     pub(crate) fn is_admin(&self) -> bool {
         self.identity().is_some_and(|identity| identity.role == Role::Admin)
     }

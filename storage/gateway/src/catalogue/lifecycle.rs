@@ -16,7 +16,7 @@ pub struct LifecycleRule {
     #[n(0)]
     #[cbor(default)]
     pub id: String,
-    /// Whether the rule is enabled: a disabled rule removes nothing.
+    /// False for a disabled rule: it removes nothing.
     #[n(1)]
     #[cbor(default)]
     pub is_enabled: bool,
@@ -77,7 +77,7 @@ pub enum FilterForm {
 /// The expiry of current objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Expiry {
-    /// Each object expires so many days after its put, at the next midnight.
+    /// Each object expires this many days after its put, at the next midnight.
     #[n(0)]
     Days(#[n(0)] u32),
     /// All objects expire at this time, later ones at once.
@@ -100,10 +100,10 @@ pub struct OldVersions {
     pub kept: Option<u32>,
 }
 
-/// Returns the first midnight (UTC) at which so many days are over.
+/// Returns the first midnight (UTC) at which this many days are over.
 fn midnight(from: UnixMillis, days: u32) -> UnixMillis {
-    let over = from.0.saturating_add(u64::from(days) * DAY_MILLIS);
-    UnixMillis(over.div_ceil(DAY_MILLIS).saturating_mul(DAY_MILLIS))
+    let end = from.0.saturating_add(u64::from(days) * DAY_MILLIS);
+    UnixMillis(end.div_ceil(DAY_MILLIS).saturating_mul(DAY_MILLIS))
 }
 
 impl LifecycleFilter {

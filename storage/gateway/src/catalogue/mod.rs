@@ -96,21 +96,21 @@ pub(crate) enum Change {
     },
     /// Sets the current object of a key.
     PutObject {
-        at: ObjectName,
+        object_name: ObjectName,
         object: Arc<Object>,
     },
     /// Removes the current object of a key.
     DropObject {
-        at: ObjectName,
+        object_name: ObjectName,
     },
     /// Adds a version that is not the current object of its key.
     PutVersion {
-        at: ObjectName,
+        object_name: ObjectName,
         object: Arc<Object>,
     },
     /// Removes a version that is not the current object of its key.
     DropVersion {
-        at: ObjectName,
+        object_name: ObjectName,
         order: u64,
     },
     AddUpload {
@@ -128,7 +128,7 @@ pub(crate) enum Change {
     },
     /// Sets the new places of small objects' bytes.
     MoveFragments {
-        moves: Vec<(FragmentId, Location)>,
+        locations: Vec<(FragmentId, Location)>,
     },
 }
 
@@ -182,27 +182,30 @@ impl Catalogue {
             .ok_or(Error::NoSuchUpload)
     }
 
-    /// Returns the effect of changes on fragments. A fragment that moves from one name to another counts as added.
+    /// Returns the effect of changes on fragments. A fragment that locations from one name to another counts as added.
     pub(crate) fn fragment_changes(&self, changes: &[Change]) -> FragmentChanges {
         let mut fragments = FragmentChanges::default();
-        let container = |at: &ObjectName| self.container(&at.account, &at.container).ok();
-        let current = |at: &ObjectName| container(at)?.objects.get(&at.key);
-        let old = |at: &ObjectName, order| container(at)?.old(&at.key, order);
+        let container =
+            |object_name: &ObjectName| self.container(&object_name.account, &object_name.container).ok();
+        let current = |object_name: &ObjectName| container(object_name)?.objects.get(&object_name.key);
+        let old = |object_name: &ObjectName, order| container(object_name)?.old(&object_name.key, order);
         for change in changes {
             match change {
-                Change::PutObject { at, object } => {
+                Change::PutObject { object_name, object } => {
                     fragments.add(&object.segments);
-                    fragments.drop(current(at).into_iter().flat_map(|old| &old.segments));
+                    fragments.drop(current(object_name).into_iter().flat_map(|old| &old.segments));
                 }
-                Change::DropObject { at } => {
-                    fragments.drop(current(at).into_iter().flat_map(|old| &old.segments));
+                Change::DropObject { object_name } => {
+                    fragments.drop(current(object_name).into_iter().flat_map(|old| &old.segments));
                 }
-                Change::PutVersion { at, object } => {
+                Change::PutVersion { object_name, object } => {
                     fragments.add(&object.segments);
-                    fragments.drop(old(at, object.version.order).into_iter().flat_map(|old| &old.segments));
+                    fragments.drop(
+                        old(object_name, object.version.order).into_iter().flat_map(|old| &old.segments),
+                    );
                 }
-                Change::DropVersion { at, order } => {
-                    fragments.drop(old(at, *order).into_iter().flat_map(|old| &old.segments));
+                Change::DropVersion { object_name, order } => {
+                    fragments.drop(old(object_name, *order).into_iter().flat_map(|old| &old.segments));
                 }
                 Change::PutPart { id, number, part } => {
                     fragments.add([&part.segment]);
@@ -254,20 +257,20 @@ impl Catalogue {
                     account.containers.remove(&name);
                 }
             }
-            Change::PutObject { at, object } => self.put_object(at, object),
-            Change::DropObject { at } => {
-                if let Some(container) = self.container_mut(&at)
-                    && let Some(old) = container.remove(&at.key)
+            Change::PutObject { object_name, object } => self.put_object(object_name, object),
+            Change::DropObject { object_name } => {
+                if let Some(container) = self.container_mut(&object_name)
+                    && let Some(old) = container.remove(&object_name.key)
                 {
-                    self.remove_expiry(&old, at);
+                    self.remove_expiry(&old, object_name);
                 }
             }
-            Change::PutVersion { at, object } => self.put_version(at, object),
-            Change::DropVersion { at, order } => {
-                if let Some(container) = self.container_mut(&at)
-                    && let Some(old) = container.remove_old_version(&at.key, order)
+            Change::PutVersion { object_name, object } => self.put_version(object_name, object),
+            Change::DropVersion { object_name, order } => {
+                if let Some(container) = self.container_mut(&object_name)
+                    && let Some(old) = container.remove_old_version(&object_name.key, order)
                 {
-                    self.remove_expiry(&old, at);
+                    self.remove_expiry(&old, object_name);
                 }
             }
             Change::AddUpload { id, upload } => {
@@ -280,7 +283,7 @@ impl Catalogue {
                 }
             }
             Change::PutPart { id, number, part } => self.set_part(id, number, Some(part)),
-            Change::MoveFragments { moves } => self.pack_index.relocate(moves),
+            Change::MoveFragments { locations } => self.pack_index.relocate(locations),
         }
     }
 
@@ -305,35 +308,35 @@ impl Catalogue {
         }
     }
 
-    fn put_object(&mut self, at: ObjectName, object: Arc<Object>) {
-        let Some(container) = self.container_mut(&at) else { return };
-        if let Some(old) = container.put(at.key.clone(), Arc::clone(&object)) {
-            self.remove_expiry(&old, at.clone());
+    fn put_object(&mut self, object_name: ObjectName, object: Arc<Object>) {
+        let Some(container) = self.container_mut(&object_name) else { return };
+        if let Some(old) = container.put(object_name.key.clone(), Arc::clone(&object)) {
+            self.remove_expiry(&old, object_name.clone());
         }
-        self.add_expiry(&object, at);
+        self.add_expiry(&object, object_name);
     }
 
-    fn put_version(&mut self, at: ObjectName, object: Arc<Object>) {
-        let Some(container) = self.container_mut(&at) else { return };
-        if let Some(old) = container.put_old_version(at.key.clone(), Arc::clone(&object)) {
-            self.remove_expiry(&old, at.clone());
+    fn put_version(&mut self, object_name: ObjectName, object: Arc<Object>) {
+        let Some(container) = self.container_mut(&object_name) else { return };
+        if let Some(old) = container.put_old_version(object_name.key.clone(), Arc::clone(&object)) {
+            self.remove_expiry(&old, object_name.clone());
         }
-        self.add_expiry(&object, at);
+        self.add_expiry(&object, object_name);
     }
 
-    fn add_expiry(&mut self, object: &Object, at: ObjectName) {
+    fn add_expiry(&mut self, object: &Object, object_name: ObjectName) {
         if let Some(time) = object.details.delete_at {
-            self.expiring.insert((time, at, object.version.order));
+            self.expiring.insert((time, object_name, object.version.order));
         }
     }
 
-    fn remove_expiry(&mut self, object: &Object, at: ObjectName) {
+    fn remove_expiry(&mut self, object: &Object, object_name: ObjectName) {
         if let Some(time) = object.details.delete_at {
-            self.expiring.remove(&(time, at, object.version.order));
+            self.expiring.remove(&(time, object_name, object.version.order));
         }
     }
 
-    fn container_mut(&mut self, at: &ObjectName) -> Option<&mut Container> {
-        self.accounts.get_mut(&at.account)?.containers.get_mut(&at.container)
+    fn container_mut(&mut self, object_name: &ObjectName) -> Option<&mut Container> {
+        self.accounts.get_mut(&object_name.account)?.containers.get_mut(&object_name.container)
     }
 }

@@ -232,7 +232,7 @@ impl Object {
         checksums::nth(self.checksum.as_ref()?, &self.completed.as_ref()?.checksums, index)
     }
 
-    /// Tells whether the object has expired.
+    /// Returns whether the object has expired.
     pub fn has_expired(&self, now: UnixMillis) -> bool {
         self.details.delete_at.is_some_and(|gone| gone <= now)
     }

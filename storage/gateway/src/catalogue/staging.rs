@@ -89,25 +89,25 @@ impl<'a> Staging<'a> {
                 let (account, name) = (account.clone(), name.clone());
                 UndoStep::Change(Change::PutContainer { account, name, settings: Arc::clone(&old.settings) })
             }),
-            Change::PutObject { at, .. } | Change::DropObject { at } => {
-                let old = container(&at.account, &at.container)
-                    .and_then(|container| container.objects.get(&at.key));
+            Change::PutObject { object_name, .. } | Change::DropObject { object_name } => {
+                let old = container(&object_name.account, &object_name.container)
+                    .and_then(|container| container.objects.get(&object_name.key));
                 Some(UndoStep::Change(match old.cloned() {
-                    Some(object) => Change::PutObject { at: at.clone(), object },
-                    None => Change::DropObject { at: at.clone() },
+                    Some(object) => Change::PutObject { object_name: object_name.clone(), object },
+                    None => Change::DropObject { object_name: object_name.clone() },
                 }))
             }
-            Change::PutVersion { at, .. } | Change::DropVersion { at, .. } => {
+            Change::PutVersion { object_name, .. } | Change::DropVersion { object_name, .. } => {
                 let order = match change {
                     Change::DropVersion { order, .. } => *order,
                     Change::PutVersion { object, .. } => object.version.order,
                     _ => return,
                 };
-                let old =
-                    container(&at.account, &at.container).and_then(|container| container.old(&at.key, order));
+                let old = container(&object_name.account, &object_name.container)
+                    .and_then(|container| container.old(&object_name.key, order));
                 Some(UndoStep::Change(match old.cloned() {
-                    Some(object) => Change::PutVersion { at: at.clone(), object },
-                    None => Change::DropVersion { at: at.clone(), order },
+                    Some(object) => Change::PutVersion { object_name: object_name.clone(), object },
+                    None => Change::DropVersion { object_name: object_name.clone(), order },
                 }))
             }
             Change::AddUpload { id, .. } => Some(UndoStep::Change(Change::DropUpload { id: *id })),
@@ -118,10 +118,10 @@ impl<'a> Staging<'a> {
                 .uploads
                 .get(id)
                 .map(|upload| UndoStep::Part(*id, *number, upload.parts.get(number).cloned())),
-            Change::MoveFragments { moves } => {
-                let fragments = moves.iter().filter_map(|(id, _)| catalogue.pack_index.get(*id));
-                let moves = fragments.map(|fragment| (fragment.id(), fragment.location())).collect();
-                Some(UndoStep::Change(Change::MoveFragments { moves }))
+            Change::MoveFragments { locations } => {
+                let fragments = locations.iter().filter_map(|(id, _)| catalogue.pack_index.get(*id));
+                let locations = fragments.map(|fragment| (fragment.id(), fragment.location())).collect();
+                Some(UndoStep::Change(Change::MoveFragments { locations }))
             }
         };
         self.undo_steps.extend(step);
@@ -202,7 +202,7 @@ mod tests {
     ) -> Option<Change> {
         let name = |nth: u8| NAMES[usize::from(nth) % NAMES.len()].to_owned();
         let (account, container) = (name(a), name(c));
-        let at = ObjectName::new(&account, &container, name(k));
+        let object_name = ObjectName::new(&account, &container, name(k));
         let id = UploadId([k; 16]);
         let existing = catalogue.container(&account, &container).ok();
         let settings = ContainerSettings { created: UnixMillis(next), ..ContainerSettings::default() };
@@ -224,16 +224,16 @@ mod tests {
                 }
                 Change::DropContainer { account, name: container }
             }
-            4..=6 => Change::PutObject { object: existing.map(|_| object(next, order))?, at },
-            7 => Change::DropObject { at },
-            8 | 9 => Change::PutVersion { object: existing.map(|_| object(next, order))?, at },
-            10 => Change::DropVersion { at, order },
+            4..=6 => Change::PutObject { object: existing.map(|_| object(next, order))?, object_name },
+            7 => Change::DropObject { object_name },
+            8 | 9 => Change::PutVersion { object: existing.map(|_| object(next, order))?, object_name },
+            10 => Change::DropVersion { object_name, order },
             11 if existing.is_some() && !catalogue.uploads.contains_key(&id) => Change::AddUpload {
                 id,
                 upload: Box::new(Upload {
                     account,
                     container,
-                    key: at.key,
+                    key: object_name.key,
                     details: Details::default(),
                     checksum: None,
                     started: UnixMillis(next),
@@ -248,8 +248,9 @@ mod tests {
             15 => {
                 let pack = &packs[next as usize % packs.len()];
                 let some = (0..next).filter(|fragment| fragment % 3 == u64::from(k) % 3).map(FragmentId);
-                let moves = some.map(|id| (id, Location::Packed { pack: Arc::clone(pack), offset: id.0 }));
-                Change::MoveFragments { moves: moves.collect() }
+                let locations =
+                    some.map(|id| (id, Location::Packed { pack: Arc::clone(pack), offset: id.0 }));
+                Change::MoveFragments { locations: locations.collect() }
             }
             _ => return None,
         })
@@ -301,7 +302,7 @@ mod tests {
             for planned in all {
                 catalogue.apply(planned);
             }
-            prop_assert_eq!(format!("{catalogue:?}"), then, "for good they come to what they came to for a moment");
+            prop_assert_eq!(format!("{catalogue:?}"), then, "committed changes equal the staged ones");
             prop_assert_eq!(&catalogue.row_shares, &catalogue.counted(&rows), "what is counted is there");
         }
     }

@@ -39,7 +39,7 @@ impl Version {
         }
     }
 
-    /// Tells whether it is a delete marker.
+    /// Returns whether it is a delete marker.
     pub fn is_marker(&self) -> bool {
         self.is_marker
     }

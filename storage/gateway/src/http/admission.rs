@@ -17,7 +17,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Creates the limit: so many requests, at least one.
+    /// Creates the limit: this many requests, at least one.
     pub fn new(requests: usize) -> Self {
         Admission { permits: Shares::new(requests) }
     }
@@ -32,7 +32,7 @@ impl Default for Admission {
 
 /// All permits are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many requests are at work")]
+#[error("too many requests are running")]
 pub struct Overloaded;
 
 /// Headers of puts that copy, and so read no body.
@@ -52,7 +52,7 @@ pub struct RequestAdmission {
 #[derive(Debug, Default)]
 struct Permits {
     connection: Option<(Arc<str>, Permit)>,
-    work: Option<Permit>,
+    request: Option<Permit>,
 }
 
 impl RequestAdmission {
@@ -88,8 +88,8 @@ impl RequestAdmission {
     pub(crate) fn begin(&self) -> Result<(), Overloaded> {
         let mut permits = self.permits.lock();
         self.admit_as(&mut permits, None)?;
-        if let (None, Some((account, _))) = (&permits.work, &permits.connection) {
-            permits.work = Some(self.admission.permits.take(account).ok_or(Overloaded)?);
+        if let (None, Some((account, _))) = (&permits.request, &permits.connection) {
+            permits.request = Some(self.admission.permits.take(account).ok_or(Overloaded)?);
         }
         Ok(())
     }

@@ -48,8 +48,8 @@ impl LogLine {
 pub(crate) struct NoAnswer(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
-    /// Wraps the body of an answer whose head promises this length, if it promises one. The server stops after so many
-    /// bytes, and does not ask for the end of the body.
+    /// Wraps the body of an answer whose head promises this length, if it promises one. The server stops after this
+    /// many bytes, and does not ask for the end of the body.
     pub(crate) fn new(
         body: B,
         length: Option<u64>,

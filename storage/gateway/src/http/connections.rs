@@ -93,7 +93,7 @@ pub(crate) struct AnsweringGuard {
 
 impl AnsweringGuard {
     /// Keeps the permits of this admission while the guard exists.
-    pub(crate) fn at(mut self, request_admission: RequestAdmission) -> Self {
+    pub(crate) fn with_admission(mut self, request_admission: RequestAdmission) -> Self {
         self._admission = Some(request_admission);
         self
     }
@@ -131,9 +131,9 @@ impl Connections {
                 self.last_warning = Some(Instant::now());
                 let max = self.max;
                 if ended {
-                    tracing::warn!(max, "all connections are taken: idle ones are ended to make room");
+                    tracing::warn!(max, "all connections are in use: idle ones are closed to make room");
                 } else {
-                    tracing::warn!(max, "all connections are taken and none is idle: new ones wait");
+                    tracing::warn!(max, "all connections are in use and none is idle: new ones wait");
                 }
             }
             let _ = tokio::time::timeout(IDLE_POLL, self.tasks.join_next()).await;
@@ -165,7 +165,7 @@ impl Connections {
         self.handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.end());
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all_ended).await.is_err() {
-            tracing::warn!("requests under way were cut off: the time to finish them is over");
+            tracing::warn!("running requests were aborted: the time to finish them is over");
         }
         self.tasks.shutdown().await;
     }

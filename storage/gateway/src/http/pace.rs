@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use std::future::poll_fn;
 
-    /// Returns the seconds until a peer is cut off that moves so many bytes each so many seconds.
+    /// Returns the seconds until a peer is cut off that moves this many bytes in this many seconds.
     async fn seconds_until_expiry(bytes: usize, seconds: u64) -> Option<u64> {
         let (mut pace, started) = (Pace::new(Duration::from_secs(60)), Instant::now());
         for _ in 0..10_000 {

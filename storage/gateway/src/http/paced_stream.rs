@@ -77,7 +77,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.paced(context, shut.map_ok(|()| 0)).map_ok(drop)
+        let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.paced(context, outcome.map_ok(|()| 0)).map_ok(drop)
     }
 }

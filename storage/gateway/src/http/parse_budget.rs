@@ -21,7 +21,7 @@ pub(crate) struct ParseBudget(Arc<AtomicU64>);
 
 /// The parser read more than the budget and understood nothing.
 #[derive(Debug, thiserror::Error)]
-#[error("what was sent could not be understood so far, and is too much to keep")]
+#[error("the parser has read too much without a complete part")]
 pub(crate) struct BudgetExceeded;
 
 impl ParseBudget {
@@ -98,8 +98,8 @@ mod tests {
         let piece = || Ok::<_, io::Error>(Bytes::from(vec![0; 400 << 10]));
         let mut body = Box::pin(budget.limit_stream(stream::repeat_with(piece)));
         for _ in 0..20 {
-            body.next().await.expect("a piece").expect("within the allowance");
-            body.next().await.expect("a piece").expect("within the allowance");
+            body.next().await.expect("a piece").expect("within the budget");
+            body.next().await.expect("a piece").expect("within the budget");
             budget.renew(0);
         }
         budget.remove_limit();

@@ -35,7 +35,7 @@ pub trait Protocol: Send + Sync + 'static {
 }
 
 /// The reason for refusing a request when all permits are in use.
-pub const BUSY: &str = "Too many requests are at work. Ask again in a moment.";
+pub const BUSY: &str = "Too many requests are running. Try again in a moment.";
 
 /// Seconds after which a refused client may ask again, as `Retry-After` states them.
 pub const RETRY_AFTER: &str = "1";

@@ -31,8 +31,8 @@ const MAX_BUFFER: usize = 64 << 10;
 /// The largest number of headers of a request: as many as 2 KB of user metadata can be, and those that a client adds.
 const MAX_HEADERS: usize = 1200;
 
-const UNKNOWN_OUTCOME: &str = "The gateway does not know whether it still has the vault. What was asked for may have been done, or \
-    not. Ask again in a moment.";
+const UNKNOWN_OUTCOME: &str = "Another gateway may have taken over the vault. The request may or may not have been carried \
+    out. Try again in a moment.";
 
 /// The options of a listener.
 #[derive(Clone, Debug, Default)]
@@ -180,8 +180,8 @@ impl<D: Protocol> Server<D> {
         };
         match secured {
             Ok(Ok(stream)) => self.serve_requests(stream, peer, &handle).await,
-            Ok(Err(error)) => tracing::debug!(%error, "TLS was not agreed on"),
-            Err(_) => tracing::debug!("TLS was not agreed on in time"),
+            Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake failed"),
+            Err(_) => tracing::debug!("the TLS handshake took too long"),
         }
     }
 
@@ -237,7 +237,7 @@ impl<D: Protocol> Server<D> {
         };
         let verb = context.verb.clone();
         let last = ClosePolicy::of(&request);
-        let answering = answering.at(request_admission.clone());
+        let answering = answering.with_admission(request_admission.clone());
         let request = request.map(|body| RequestBody::new(body, self.options.limits.body, request_admission));
         let outcome = self.protocol.answer(request, context.clone()).await;
         // A refusal or a failure shows no contents, and goes out without the guard.

@@ -27,7 +27,7 @@ pub(crate) struct Permit {
 }
 
 impl Shares {
-    /// Creates so many permits, at least one.
+    /// Creates this many permits, at least one.
     pub(crate) fn new(permits: usize) -> Self {
         let table = Table { free: permits.max(1), held: BTreeMap::new() };
         Shares { table: Arc::new(Mutex::new(table)) }

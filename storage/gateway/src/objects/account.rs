@@ -1,4 +1,4 @@
-//! One account of a gateway: its settings and its containers.
+//! An account of a gateway: its settings and its containers.
 
 use crate::catalogue::{
     AccountEntry, AccountSettings, AccountView, Catalogue, Change, ContainerSettings, ContainerView,
@@ -123,22 +123,27 @@ impl Account {
         let now = self.gateway.inner.now();
         self.change(move |catalogue| {
             let container = catalogue.container(&account, &name)?;
-            let at = |key: &String| ObjectName::new(&account, &name, key.as_str());
+            let object_name = |key: &String| ObjectName::new(&account, &name, key.as_str());
             let old = container.history.iter().flat_map(|(key, versions)| {
                 versions.values().map(move |object| {
-                    (object, Change::DropVersion { at: at(key), order: object.version.order })
+                    (
+                        object,
+                        Change::DropVersion { object_name: object_name(key), order: object.version.order },
+                    )
                 })
             });
             let objects = container.objects.iter();
-            let objects = objects.map(|(key, object)| (object, Change::DropObject { at: at(key) }));
+            let objects =
+                objects.map(|(key, object)| (object, Change::DropObject { object_name: object_name(key) }));
             let (expired, remaining): (Vec<_>, Vec<_>) =
                 objects.chain(old).partition(|(object, _)| object.has_expired(now));
             if !remaining.is_empty() {
                 return Err(Error::ContainerNotEmpty { objects: remaining.len() });
             }
             let uploads = catalogue.uploads.iter();
-            let ours = uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
-            let mut changes: Vec<Change> = ours.map(|(&id, _)| Change::DropUpload { id }).collect();
+            let own_uploads =
+                uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
+            let mut changes: Vec<Change> = own_uploads.map(|(&id, _)| Change::DropUpload { id }).collect();
             changes.extend(expired.into_iter().map(|(_, drop)| drop));
             changes.push(Change::DropContainer { account, name });
             Ok((changes, ()))

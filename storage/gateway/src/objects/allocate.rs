@@ -101,15 +101,15 @@ impl Allocator {
 }
 
 impl Free {
-    /// Takes `blocks` blocks from `at` out of the free run that starts at `start`.
-    fn take(&mut self, start: u64, at: u64, blocks: u64) {
-        let Some(length) = self.runs.remove(&start) else {
+    /// Takes `blocks` blocks from `start` out of the free run that starts at `run_start`.
+    fn take(&mut self, run_start: u64, start: u64, blocks: u64) {
+        let Some(length) = self.runs.remove(&run_start) else {
             return;
         };
-        if at > start {
-            self.runs.insert(start, at - start);
+        if start > run_start {
+            self.runs.insert(run_start, start - run_start);
         }
-        let (end, taken_end) = (start + length, at + blocks);
+        let (end, taken_end) = (run_start + length, start + blocks);
         if end > taken_end {
             self.runs.insert(taken_end, end - taken_end);
         }

@@ -23,16 +23,18 @@ const EMPTY: &str = "d41d8cd98f00b204e9800998ecf8427e";
 /// [`Error::NoSuchContainer`]; [`Error::NoArchive`].
 pub(crate) fn put(
     catalogue: &Catalogue,
-    at: ObjectName,
+    object_name: ObjectName,
     object: Object,
     stamp: CommitStamp,
 ) -> Result<(Vec<Change>, Arc<Object>), Error> {
-    let container = catalogue.container(&at.account, &at.container)?;
+    let container = catalogue.container(&object_name.account, &object_name.container)?;
     let mut changes = Vec::new();
-    if let (Some(archive), Some(old)) = (&container.settings.archive, container.object(&at.key, stamp.now)) {
-        changes.extend(archive_object(catalogue, &at, archive, old, stamp)?.1);
+    if let (Some(archive), Some(old)) =
+        (&container.settings.archive, container.object(&object_name.key, stamp.now))
+    {
+        changes.extend(archive_object(catalogue, &object_name, archive, old, stamp)?.1);
     }
-    let mut draft = Draft::new(catalogue, at)?;
+    let mut draft = Draft::new(catalogue, object_name)?;
     let object = draft.put(object, stamp);
     changes.extend(draft.changes());
     Ok((changes, object))
@@ -44,39 +46,41 @@ pub(crate) fn put(
 /// [`Error::NoSuchContainer`]; [`Error::NoArchive`].
 pub(crate) fn delete(
     catalogue: &Catalogue,
-    at: ObjectName,
+    object_name: ObjectName,
     stamp: CommitStamp,
 ) -> Result<Vec<Change>, Error> {
-    let container = catalogue.container(&at.account, &at.container)?;
-    let (Some(archive), Some(old)) = (&container.settings.archive, container.object(&at.key, stamp.now))
+    let container = catalogue.container(&object_name.account, &object_name.container)?;
+    let (Some(archive), Some(old)) =
+        (&container.settings.archive, container.object(&object_name.key, stamp.now))
     else {
-        return Ok(vec![Change::DropObject { at }]);
+        return Ok(vec![Change::DropObject { object_name }]);
     };
     match archive.on_delete {
         OnDelete::Restore => {
-            let archive_container = archive_of(catalogue, &at, archive)?;
-            let Some((key, newest)) = newest(archive_container, &at.key, stamp.now) else {
-                return Ok(vec![Change::DropObject { at }]);
+            let archive_container = archive_of(catalogue, &object_name, archive)?;
+            let Some((key, newest)) = newest(archive_container, &object_name.key, stamp.now) else {
+                return Ok(vec![Change::DropObject { object_name }]);
             };
-            let mut from = Draft::new(catalogue, ObjectName::new(&at.account, &archive.container, key))?;
+            let mut from =
+                Draft::new(catalogue, ObjectName::new(&object_name.account, &archive.container, key))?;
             from.remove(newest.version.order);
-            let mut restored = Draft::new(catalogue, at)?;
+            let mut restored = Draft::new(catalogue, object_name)?;
             restored.put(Object::clone(newest), stamp);
             Ok(from.changes().into_iter().chain(restored.changes()).collect())
         }
         OnDelete::Keep => {
-            let (kept, mut changes) = archive_object(catalogue, &at, archive, old, stamp)?;
+            let (kept, mut changes) = archive_object(catalogue, &object_name, archive, old, stamp)?;
             let marker = Object {
                 details: Details { content_type: Some(DELETED.into()), ..Details::default() },
                 etag: EMPTY.into(),
                 modified: stamp.now,
                 ..Object::default()
             };
-            let free_name = free_name(catalogue, &at, archive, stamp.now, Some(&kept.key))?;
+            let free_name = free_name(catalogue, &object_name, archive, stamp.now, Some(&kept.key))?;
             let mut draft = Draft::new(catalogue, free_name)?;
             draft.put(marker, stamp);
             changes.extend(draft.changes());
-            changes.push(Change::DropObject { at });
+            changes.push(Change::DropObject { object_name });
             Ok(changes)
         }
     }
@@ -85,12 +89,12 @@ pub(crate) fn delete(
 /// Returns the name that an object gets in the archive, and the changes that give it.
 fn archive_object(
     catalogue: &Catalogue,
-    at: &ObjectName,
+    object_name: &ObjectName,
     archive: &Archive,
     old: &Arc<Object>,
     stamp: CommitStamp,
 ) -> Result<(ObjectName, Vec<Change>), Error> {
-    let free_name = free_name(catalogue, at, archive, old.modified, None)?;
+    let free_name = free_name(catalogue, object_name, archive, old.modified, None)?;
     let mut draft = Draft::new(catalogue, free_name.clone())?;
     draft.put(Object::clone(old), stamp);
     Ok((free_name, draft.changes()))
@@ -98,27 +102,28 @@ fn archive_object(
 
 fn archive_of<'a>(
     catalogue: &'a Catalogue,
-    at: &ObjectName,
+    object_name: &ObjectName,
     archive: &Archive,
 ) -> Result<&'a Container, Error> {
-    catalogue.container(&at.account, &archive.container).map_err(|_| Error::NoArchive)
+    catalogue.container(&object_name.account, &archive.container).map_err(|_| Error::NoArchive)
 }
 
 /// Returns a free name in the archive for an entry of `time`: the length of the key, the key, the time.
 fn free_name(
     catalogue: &Catalogue,
-    at: &ObjectName,
+    object_name: &ObjectName,
     archive: &Archive,
     time: UnixMillis,
     taken: Option<&str>,
 ) -> Result<ObjectName, Error> {
-    let archive_container = archive_of(catalogue, at, archive)?;
+    let archive_container = archive_of(catalogue, object_name, archive)?;
     let mut hundredths = time.0.saturating_mul(100);
     loop {
         // Two versions of one millisecond differ in the digits after it, which Swift's clock would set.
-        let key = format!("{}{:010}.{:05}", prefix(&at.key), hundredths / 100_000, hundredths % 100_000);
+        let key =
+            format!("{}{:010}.{:05}", prefix(&object_name.key), hundredths / 100_000, hundredths % 100_000);
         if !archive_container.objects.contains_key(&key) && taken != Some(key.as_str()) {
-            return Ok(ObjectName::new(&at.account, &archive.container, key));
+            return Ok(ObjectName::new(&object_name.account, &archive.container, key));
         }
         hundredths += 1;
     }

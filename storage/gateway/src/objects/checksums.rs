@@ -72,7 +72,7 @@ impl Checksum {
         Checksum { value, ..self.clone() }
     }
 
-    /// Tells whether this text is the same checksum. S3 allows clients to omit the number of parts.
+    /// Returns whether this text is the same checksum. S3 allows clients to omit the number of parts.
     pub(crate) fn is(&self, value: &str) -> bool {
         self.value == value || self.value.split_once('-').is_some_and(|(digest, _)| digest == value)
     }
@@ -109,7 +109,7 @@ impl Algorithm {
         }
     }
 
-    /// Tells whether the checksums of parts can be combined so.
+    /// Returns whether the checksums of parts can be combined so.
     pub fn allows(self, coverage: Coverage) -> bool {
         match self {
             Algorithm::Crc32 | Algorithm::Crc32c => true,

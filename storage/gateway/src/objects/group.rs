@@ -111,7 +111,7 @@ fn max_bytes((key, value): &RowChange) -> u64 {
     value.as_ref().map_or(0, |value| row_bytes(key, value))
 }
 
-/// Plans one change, with so many bytes free in the table of rows: a group of one.
+/// Plans one change, with this many bytes free in the table of rows: a group of one.
 pub(super) fn plan(queued: Box<dyn PlannedChange>, catalogue: &Catalogue, free: u64) -> Group {
     let (changes, caller) = queued.plan(catalogue);
     if changes.is_empty() {

@@ -56,16 +56,17 @@ impl Lifecycle {
         self.done.retain(|(account, name), _| catalogue.container(account, name).is_ok());
         let mut pending = Vec::new();
         for (account, entry) in &catalogue.accounts {
-            let ruled = entry.containers.iter().filter(|(_, stored)| !stored.settings.lifecycle.is_empty());
-            for (name, stored) in ruled {
-                let at = (account.clone(), name.clone());
-                let is_done = self.done.get(&at).is_some_and(|(done, by)| {
+            let containers_with_rules =
+                entry.containers.iter().filter(|(_, stored)| !stored.settings.lifecycle.is_empty());
+            for (name, stored) in containers_with_rules {
+                let container_key = (account.clone(), name.clone());
+                let is_done = self.done.get(&container_key).is_some_and(|(done, by)| {
                     *done == day
                         && by.created == stored.settings.created
                         && by.lifecycle == stored.settings.lifecycle
                 });
                 if !is_done {
-                    pending.push((at, day, Arc::clone(&stored.settings)));
+                    pending.push((container_key, day, Arc::clone(&stored.settings)));
                 }
             }
         }
@@ -164,17 +165,17 @@ fn removals(
             continue;
         }
         let current = stored.objects.get(&key);
-        let at = ObjectName::new(account, container, key.as_str());
+        let object_name = ObjectName::new(account, container, key.as_str());
         if stored.settings.archive.is_some() {
             // As with any delete: without its archive, an object stays.
-            if let Ok(archived) = archive::delete(catalogue, at, stamp) {
+            if let Ok(archived) = archive::delete(catalogue, object_name, stamp) {
                 changes.extend(archived);
                 count += 1;
             }
             continue;
         }
         count += due.len();
-        let mut draft = Draft::new(catalogue, at)?;
+        let mut draft = Draft::new(catalogue, object_name)?;
         for object in due {
             match current {
                 Some(current) if Arc::ptr_eq(current, &object) => drop(draft.delete(stamp)),
@@ -195,11 +196,11 @@ fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
     let mut versions = container.versions(key);
     let Some(newest) = versions.next() else { return vec![] };
     let is_alone = container.history.get(key).is_none_or(|old| old.len() <= 1);
-    let goes = match newest.version.is_marker {
+    let newest_is_due = match newest.version.is_marker {
         true => is_alone && is_over(&|rule| rule.marker_expiry(key, newest)),
         false => is_over(&|rule| rule.object_expiry(key, newest)),
     };
-    let mut due: Vec<&Arc<Object>> = goes.then_some(newest).into_iter().collect();
+    let mut due: Vec<&Arc<Object>> = newest_is_due.then_some(newest).into_iter().collect();
     let (mut since, mut newer) = (newest.modified, 0);
     for version in versions {
         if is_over(&|rule| rule.old_version_expiry(key, version, since, newer)) {

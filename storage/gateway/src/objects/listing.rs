@@ -105,7 +105,7 @@ fn earlier(one: Bound<String>, other: Bound<String>) -> Bound<String> {
     }
 }
 
-/// Tells whether a range is empty; such a range must not be passed to a map.
+/// Returns whether a range is empty; such a range must not be passed to a map.
 pub(crate) fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
     match (low, high) {
         (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
@@ -130,8 +130,8 @@ pub(crate) fn group<'a>(key: &'a str, request: &ListRequest) -> Option<&'a str> 
         return None;
     }
     let rest = key.strip_prefix(request.prefix.as_str())?;
-    let at = rest.find(&request.delimiter)?;
-    Some(&key[..request.prefix.len() + at + request.delimiter.len()])
+    let index = rest.find(&request.delimiter)?;
+    Some(&key[..request.prefix.len() + index + request.delimiter.len()])
 }
 
 /// Returns the smallest text that is greater than every text with this prefix.

@@ -35,7 +35,7 @@ impl Memory {
         Memory { free, block_bytes, blocks, max: max.min(blocks) }
     }
 
-    /// Takes the share of a transfer of so many blocks.
+    /// Takes the share of a transfer of this many blocks.
     ///
     /// # Errors
     /// [`Error::Busy`] if too little is free.
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_too_little_is_refused_and_takes_nothing() {
+    fn a_request_beyond_the_free_memory_is_refused_and_takes_nothing() {
         let memory = Memory::new(6 * 64, 64, 4);
         let first = memory.take(4).expect("room");
         assert!(matches!(memory.take(3), Err(Error::Busy)));

@@ -127,10 +127,11 @@ impl Account {
         if !(1..=MAX_PART).contains(&number) {
             return Err(Error::PartNumber(number.into()));
         }
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        let (object_name, now) = (self.object_name(container, key), self.gateway.inner.now());
         self.change(move |catalogue| {
-            let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
-            quota::check_part(catalogue, &at, upload, number, written.segment.bytes())?;
+            let upload =
+                catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id)?;
+            quota::check_part(catalogue, &object_name, upload, number, written.segment.bytes())?;
             let part = Arc::new(Part {
                 segment: written.segment,
                 md5: written.digests.md5,
@@ -162,24 +163,25 @@ impl Account {
         expected: ExpectedObject,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
-        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
+        let (object_name, stamp) = (self.object_name(container, key), self.gateway.inner.stamp()?);
         self.change(move |catalogue| {
-            let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
-            let container = catalogue.container(&at.account, &at.container)?;
+            let upload = catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id);
+            let container = catalogue.container(&object_name.account, &object_name.container)?;
             if let Err(Error::NoSuchUpload) = upload {
                 let is_created = |object: &&Arc<Object>| {
                     !object.has_expired(stamp.now) && was_created_by(object, id, &named)
                 };
-                let object = container.versions(&at.key).find(is_created).ok_or(Error::NoSuchUpload)?;
+                let object =
+                    container.versions(&object_name.key).find(is_created).ok_or(Error::NoSuchUpload)?;
                 return Ok((Vec::new(), Arc::clone(object)));
             }
             let upload = upload?;
-            let current = container.object(&at.key, stamp.now);
+            let current = container.object(&object_name.key, stamp.now);
             conditions.check(current.map(|object| &**object))?;
             let object = assemble(id, upload, &named, &expected, stamp.now)?;
-            quota::check_completed(catalogue, &at, upload, object.bytes())?;
+            quota::check_completed(catalogue, &object_name, upload, object.bytes())?;
             let mut changes = vec![Change::DropUpload { id }];
-            let (put, object) = archive::put(catalogue, at, object, stamp)?;
+            let (put, object) = archive::put(catalogue, object_name, object, stamp)?;
             changes.extend(put);
             Ok((changes, object))
         })
@@ -191,9 +193,9 @@ impl Account {
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::Device`].
     pub async fn abort_upload(&self, container: &str, key: &str, id: UploadId) -> Result<(), Error> {
-        let at = self.at(container, key);
+        let object_name = self.object_name(container, key);
         self.change(move |catalogue| {
-            catalogue.upload(&at.account, &at.container, &at.key, id)?;
+            catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id)?;
             Ok((vec![Change::DropUpload { id }], ()))
         })
         .await
@@ -253,7 +255,7 @@ impl Account {
     }
 }
 
-/// Tells whether the object was completed from this upload with these parts.
+/// Returns whether the object was completed from this upload with these parts.
 fn was_created_by(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
     let same = object.completed.as_ref().is_some_and(|completed| completed.upload == id);
     let md5s: Option<Vec<[u8; 16]>> =

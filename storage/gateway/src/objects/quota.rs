@@ -16,7 +16,7 @@ impl Account {
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::OverQuota`].
     pub fn check_room(&self, container: &str, key: &str, bytes: Option<u64>) -> Result<(), Error> {
-        check(&self.gateway.inner.catalogue.read(), &self.at(container, key), bytes.unwrap_or(1))
+        check(&self.gateway.inner.catalogue.read(), &self.object_name(container, key), bytes.unwrap_or(1))
     }
 
     /// Does the same check for a part of an upload.
@@ -32,9 +32,9 @@ impl Account {
         bytes: u64,
     ) -> Result<(), Error> {
         let catalogue = self.gateway.inner.catalogue.read();
-        let at = self.at(container, key);
-        let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
-        check_part(&catalogue, &at, upload, number, bytes)
+        let object_name = self.object_name(container, key);
+        let upload = catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id)?;
+        check_part(&catalogue, &object_name, upload, number, bytes)
     }
 }
 
@@ -49,18 +49,18 @@ struct TotalsChange {
 }
 
 /// Checks the quotas of the container and the account for an object of this size that replaces the present one.
-pub(crate) fn check(catalogue: &Catalogue, at: &ObjectName, bytes: u64) -> Result<(), Error> {
+pub(crate) fn check(catalogue: &Catalogue, object_name: &ObjectName, bytes: u64) -> Result<(), Error> {
     let added = Totals { objects: 1, bytes };
-    let (removed, archived) = replaced(catalogue, at)?;
-    check_both_limits(catalogue, at, &TotalsChange { removed, archived, added })
+    let (removed, archived) = replaced(catalogue, object_name)?;
+    check_both_limits(catalogue, object_name, &TotalsChange { removed, archived, added })
 }
 
 /// Checks the quotas for a new upload.
-pub(crate) fn check_begun(catalogue: &Catalogue, at: &ObjectName) -> Result<(), Error> {
+pub(crate) fn check_begun(catalogue: &Catalogue, object_name: &ObjectName) -> Result<(), Error> {
     let added = Totals { objects: 1, bytes: 0 };
     check_both_limits(
         catalogue,
-        at,
+        object_name,
         &TotalsChange { removed: Totals::default(), archived: Totals::default(), added },
     )
 }
@@ -68,7 +68,7 @@ pub(crate) fn check_begun(catalogue: &Catalogue, at: &ObjectName) -> Result<(), 
 /// Checks the quotas for a part of this size that replaces the present one.
 pub(crate) fn check_part(
     catalogue: &Catalogue,
-    at: &ObjectName,
+    object_name: &ObjectName,
     upload: &Upload,
     number: u16,
     bytes: u64,
@@ -77,7 +77,7 @@ pub(crate) fn check_part(
     let removed = Totals { objects: 0, bytes: before };
     check_both_limits(
         catalogue,
-        at,
+        object_name,
         &TotalsChange { removed, archived: Totals::default(), added: Totals { objects: 0, bytes } },
     )
 }
@@ -85,36 +85,40 @@ pub(crate) fn check_part(
 /// Checks the quotas for an object of this size that replaces the present one and its upload.
 pub(crate) fn check_completed(
     catalogue: &Catalogue,
-    at: &ObjectName,
+    object_name: &ObjectName,
     upload: &Upload,
     bytes: u64,
 ) -> Result<(), Error> {
-    let (old, archived) = replaced(catalogue, at)?;
+    let (old, archived) = replaced(catalogue, object_name)?;
     let change =
         TotalsChange { removed: old + upload.totals(), archived, added: Totals { objects: 1, bytes } };
-    check_both_limits(catalogue, at, &change)
+    check_both_limits(catalogue, object_name, &change)
 }
 
 /// Returns the totals that a put removes from the container, and the share of them that goes to the archive.
-fn replaced(catalogue: &Catalogue, at: &ObjectName) -> Result<(Totals, Totals), Error> {
-    let container = catalogue.container(&at.account, &at.container)?;
+fn replaced(catalogue: &Catalogue, object_name: &ObjectName) -> Result<(Totals, Totals), Error> {
+    let container = catalogue.container(&object_name.account, &object_name.container)?;
     let mut removed = Totals::default();
-    if let Some(old) = versions::replaced(container, &at.key) {
+    if let Some(old) = versions::replaced(container, &object_name.key) {
         removed.add(old);
     }
     let archived = if container.settings.archive.is_some() { removed } else { Totals::default() };
     Ok((removed, archived))
 }
 
-fn check_both_limits(catalogue: &Catalogue, at: &ObjectName, change: &TotalsChange) -> Result<(), Error> {
+fn check_both_limits(
+    catalogue: &Catalogue,
+    object_name: &ObjectName,
+    change: &TotalsChange,
+) -> Result<(), Error> {
     let TotalsChange { removed, archived, added } = change;
     let usage_after = |quota_usage: Totals| Totals {
         objects: (quota_usage.objects + added.objects).saturating_sub(removed.objects),
         bytes: quota_usage.bytes.saturating_add(added.bytes).saturating_sub(removed.bytes),
     };
-    let container = catalogue.container(&at.account, &at.container)?;
+    let container = catalogue.container(&object_name.account, &object_name.container)?;
     check_limits(&container.settings.metadata, usage_after(container.quota_usage()))?;
-    match catalogue.accounts.get(&at.account) {
+    match catalogue.accounts.get(&object_name.account) {
         Some(account) => {
             let mut account_usage = usage_after(account.quota_usage());
             account_usage.objects += archived.objects;

@@ -141,12 +141,12 @@ fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (AccessSour
         let start = before;
         let end = start + segment.bytes();
         before = end;
-        let mut at = start;
+        let mut offset = start;
         let fragment = segment.fragment().map(|fragment| AccessSource::Fragment(Arc::clone(fragment)));
         let holders = segment.block_numbers().map(AccessSource::Block).chain(fragment);
         holders.map(move |source| {
-            let bytes = at..(at + block_bytes).min(end);
-            at = bytes.end;
+            let bytes = offset..(offset + block_bytes).min(end);
+            offset = bytes.end;
             (source, bytes)
         })
     })
@@ -164,17 +164,17 @@ impl Inner {
         let mut blocks = layout(object, block_bytes)
             .skip(span.accesses.start as usize)
             .take((span.accesses.end - span.accesses.start) as usize);
-        let mut flights = FuturesOrdered::new();
+        let mut running_reads = FuturesOrdered::new();
         let mut withheld: Option<Bytes> = None;
         loop {
-            while flights.len() < self.options.window.max(1) {
+            while running_reads.len() < self.options.window.max(1) {
                 let batch: Vec<_> = blocks.by_ref().take(self.device.max_batch()).collect();
                 if batch.is_empty() {
                     break;
                 }
-                flights.push_back(self.read_pieces(flow, batch, span.bytes.clone()));
+                running_reads.push_back(self.read_pieces(flow, batch, span.bytes.clone()));
             }
-            let Some(pieces) = flights.next().await else {
+            let Some(pieces) = running_reads.next().await else {
                 break;
             };
             for piece in pieces? {

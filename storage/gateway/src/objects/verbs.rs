@@ -18,13 +18,15 @@ use std::sync::Arc;
 
 impl Catalogue {
     /// Returns the current object of a key.
-    fn object(&self, at: &ObjectName, now: UnixMillis) -> Result<&Arc<Object>, Error> {
-        self.container(&at.account, &at.container)?.object(&at.key, now).ok_or(Error::NoSuchKey)
+    fn object(&self, object_name: &ObjectName, now: UnixMillis) -> Result<&Arc<Object>, Error> {
+        self.container(&object_name.account, &object_name.container)?
+            .object(&object_name.key, now)
+            .ok_or(Error::NoSuchKey)
     }
 }
 
 impl Account {
-    pub(crate) fn at(&self, container: &str, key: &str) -> ObjectName {
+    pub(crate) fn object_name(&self, container: &str, key: &str) -> ObjectName {
         ObjectName::new(&self.name, container, key)
     }
 
@@ -37,7 +39,7 @@ impl Account {
         if let Some(counters) = &inner.options.counters {
             counters.name(&self.name, container, key, false);
         }
-        inner.catalogue.read().object(&self.at(container, key), inner.now()).cloned()
+        inner.catalogue.read().object(&self.object_name(container, key), inner.now()).cloned()
     }
 
     /// Lists keys of a container. Touches no block.
@@ -80,9 +82,11 @@ impl Account {
         if let Some(counters) = &self.gateway.inner.options.counters {
             counters.name(&self.name, container, key, true);
         }
-        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
+        let (object_name, stamp) = (self.object_name(container, key), self.gateway.inner.stamp()?);
         self.change(move |catalogue| {
-            let current = catalogue.container(&at.account, &at.container)?.object(&at.key, stamp.now);
+            let current = catalogue
+                .container(&object_name.account, &object_name.container)?
+                .object(&object_name.key, stamp.now);
             conditions.check(current.map(|object| &**object))?;
             let object = Object {
                 details,
@@ -92,8 +96,8 @@ impl Account {
                 segments: vec![written.segment],
                 ..Object::default()
             };
-            quota::check(catalogue, &at, object.bytes())?;
-            archive::put(catalogue, at, object, stamp)
+            quota::check(catalogue, &object_name, object.bytes())?;
+            archive::put(catalogue, object_name, object, stamp)
         })
         .await
     }
@@ -111,16 +115,16 @@ impl Account {
         touch: bool,
         change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
     ) -> Result<Arc<Object>, Error> {
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        let (object_name, now) = (self.object_name(container, key), self.gateway.inner.now());
         self.change(move |catalogue| {
-            let mut object = Object::clone(catalogue.object(&at, now)?);
+            let mut object = Object::clone(catalogue.object(&object_name, now)?);
             change(&mut object.details)?;
             row_bound::check(&object.details)?;
             if touch {
                 object.modified = now;
             }
             let object = Arc::new(object);
-            Ok((vec![Change::PutObject { at, object: Arc::clone(&object) }], object))
+            Ok((vec![Change::PutObject { object_name, object: Arc::clone(&object) }], object))
         })
         .await
     }

@@ -238,7 +238,7 @@ impl Writer {
 }
 
 impl Inner {
-    /// Tells whether an object of this size, written in one go, shares a block with others.
+    /// Returns whether an object of this size, written in one go, shares a block with others.
     fn is_fragment(&self, bytes: u64) -> bool {
         bytes > 0 && self.max_fragment_bytes.is_some_and(|max| bytes <= max)
     }

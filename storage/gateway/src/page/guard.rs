@@ -69,11 +69,11 @@ impl Guard {
     /// Puts routes behind the cookie, and adds the route that sets it.
     pub(super) fn protect(self, routes: Router) -> Router {
         let guarded = routes.layer(from_fn_with_state(self.clone(), require_cookie));
-        let entrance = Router::new().route("/", get(enter)).with_state(self.clone());
-        entrance.merge(guarded).layer(from_fn_with_state(self, require_own_host))
+        let entry = Router::new().route("/", get(enter)).with_state(self.clone());
+        entry.merge(guarded).layer(from_fn_with_state(self, require_own_host))
     }
 
-    /// Tells whether a request comes from the page itself, or from no page. To a browser, all ports of a machine are
+    /// Returns whether a request comes from the page itself, or from no page. To a browser, all ports of a machine are
     /// one site: it sends the cookie also with requests of another listener's page.
     fn is_from_page(&self, headers: &HeaderMap) -> bool {
         headers.get_all(header::ORIGIN).iter().all(|origin| {
@@ -101,7 +101,7 @@ fn is_same(given: &str, secret: &str) -> bool {
 }
 
 const LINK_NEEDED: &str =
-    "This page is its owner's alone. Open the link that `ameles serve` printed when it started.\n";
+    "Only the owner may open this page. Open the link that `ameles serve` printed when it started.\n";
 
 async fn enter(State(guard): State<Guard>, Query(link): Query<LinkQuery>, headers: HeaderMap) -> Response {
     if link.token.is_some_and(|token| is_same(&token, &guard.secrets.token)) {
@@ -118,7 +118,8 @@ async fn enter(State(guard): State<Guard>, Query(link): Query<LinkQuery>, header
 
 async fn require_cookie(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if !request.method().is_safe() && !guard.is_from_page(request.headers()) {
-        let why = "The page changes nothing for a page of another origin. Open the link that `ameles serve` printed.\n";
+        let why =
+            "The page accepts no changes from another origin. Open the link that `ameles serve` printed.\n";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
     if guard.has_session(request.headers()) {

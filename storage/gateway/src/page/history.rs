@@ -13,18 +13,18 @@ pub(super) struct History(Mutex<VecDeque<String>>);
 impl History {
     /// Adds the newest update.
     pub(super) fn push(&self, update_json: String) {
-        let mut moments = self.0.lock();
-        if moments.len() == MAX_UPDATES {
-            moments.pop_front();
+        let mut updates = self.0.lock();
+        if updates.len() == MAX_UPDATES {
+            updates.pop_front();
         }
-        moments.push_back(update_json);
+        updates.push_back(update_json);
     }
 
     /// Returns all updates as a JSON array, the oldest first.
     pub(super) fn all(&self) -> String {
-        let moments = self.0.lock();
-        let moments: Vec<&str> = moments.iter().map(String::as_str).collect();
-        format!("[{}]", moments.join(","))
+        let updates = self.0.lock();
+        let updates: Vec<&str> = updates.iter().map(String::as_str).collect();
+        format!("[{}]", updates.join(","))
     }
 }
 

@@ -55,7 +55,7 @@ pub struct RequestCells {
 }
 
 impl RequestCounters {
-    /// Creates the counters of a device of so many blocks.
+    /// Creates the counters of a device of this many blocks.
     pub fn new(blocks: u64) -> Self {
         let cells = || std::array::from_fn(|_| Cell::default());
         RequestCounters {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_cell_for_ever() {
+    fn a_name_always_has_the_same_cell() {
         let counters = RequestCounters::new(1);
         (0..5).for_each(|_| counters.name("account", "container", "key", false));
         let names = counters.cells().names;
@@ -197,7 +197,7 @@ mod tests {
     fn latency_is_that_of_the_last_batches() {
         let counters = RequestCounters::new(1);
         assert_eq!(counters.latency(0.5), None);
-        (1..=2000).for_each(|at| counters.time(Duration::from_millis(at)));
+        (1..=2000).for_each(|milliseconds| counters.time(Duration::from_millis(milliseconds)));
         assert_eq!(counters.latency(0.0), Some(977.0));
         assert_eq!(counters.latency(1.0), Some(2000.0));
         counters.forget_times();

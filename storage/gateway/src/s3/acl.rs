@@ -1,8 +1,7 @@
-//! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and the form in which they
-//! are shown.
+//! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and their form in answers.
 //!
-//! The objects of a bucket are its owner's, even if others put them. The owner has full control under any list, and
-//! every list that is shown says so.
+//! Objects belong to the bucket's owner, even if others put them. The owner has full control under any list, and every
+//! list in an answer says so.
 
 use super::access;
 use super::principal::principal;
@@ -20,7 +19,7 @@ use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 const EVERYBODY: &str = "http://acs.amazonaws.com/groups/global/AllUsers";
 const AUTHENTICATED: &str = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers";
 
-/// The headers that grant, and the permission of each.
+/// The headers that grant, with their permissions.
 const HEADERS: [(&str, Permission); 5] = [
     ("x-amz-grant-full-control", Permission::FullControl),
     ("x-amz-grant-read", Permission::Read),
@@ -37,13 +36,13 @@ const PERMISSIONS: [(&str, Permission); 5] = [
     (dto::Permission::WRITE_ACP, Permission::WriteGrants),
 ];
 
-/// The most grants of one list, as in S3. They are kept in rows, whose room is limited.
+/// The largest number of grants of one list, as in S3. They are in rows, whose space is limited.
 const MAX_GRANTS: usize = 100;
 
-/// The grantees that a request's headers let in beside the owner; `None` if they say nothing of it.
+/// Parses the grants in a request's headers, without those to the owner; `None` if there are none.
 ///
 /// # Errors
-/// A grant that cannot be kept is refused: unknown names, groups of other houses, addresses of letters.
+/// The list has an unknown name, an unknown group or an e-mail address.
 pub(super) fn parse_headers(headers: &HeaderMap, owner: &str, users: &Users) -> S3Result<Option<Vec<Grant>>> {
     let canned = headers.get("x-amz-acl").map(|value| value.to_str().unwrap_or_default());
     if canned.is_some() && HEADERS.iter().any(|(name, _)| headers.contains_key(*name)) {
@@ -77,7 +76,10 @@ fn parse_canned(name: &str) -> S3Result<Vec<Grant>> {
         }
         "authenticated-read" => vec![grant(Grantee::Authenticated, Permission::Read)],
         "aws-exec-read" | "log-delivery-write" => {
-            return Err(s3_error!(NotImplemented, "This canned ACL lets in services that are not here."));
+            return Err(s3_error!(
+                NotImplemented,
+                "This canned ACL grants rights to services of AWS, which do not exist here."
+            ));
         }
         _ => {
             return Err(s3_error!(
@@ -89,7 +91,7 @@ fn parse_canned(name: &str) -> S3Result<Vec<Grant>> {
     })
 }
 
-/// `id="…"` or `uri="…"`.
+/// Parses `id="…"` or `uri="…"`.
 fn parse_grantee(text: &str, users: &Users) -> S3Result<Grantee> {
     let (kind, value) = text.trim().split_once('=').unwrap_or(("", ""));
     let value = value.trim().trim_matches('"');
@@ -130,7 +132,7 @@ fn group(uri: &str) -> S3Result<Grantee> {
     }
 }
 
-/// Each grant once, without those that the owner has anyway.
+/// Returns each grant once, without those to the owner.
 fn without_owner(listed: Vec<(Grantee, Permission)>, owner: &str) -> S3Result<Vec<Grant>> {
     let grants = listed.into_iter().map(|(grantee, permission)| Grant { grantee, permission });
     let mut grants: Vec<Grant> =
@@ -150,13 +152,13 @@ fn malformed() -> S3Error {
     )
 }
 
-/// The grantees that an XML list lets in beside the owner.
+/// Parses the grants of an XML list, without those to the owner.
 fn parse_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Result<Vec<Grant>> {
     let named = policy.owner.and_then(|owner| owner.id).filter(|id| !id.is_empty()).ok_or_else(malformed)?;
     if named != owner {
         return Err(s3_error!(InvalidArgument, "Invalid id"));
     }
-    let mut shapes = Vec::new();
+    let mut grants = Vec::new();
     for grant in policy.grants.unwrap_or_default() {
         let grantee = grant.grantee.ok_or_else(malformed)?;
         let name = grant.permission.ok_or_else(malformed)?;
@@ -169,11 +171,11 @@ fn parse_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Resul
             _ => None,
         };
         let named = named.filter(|name| !name.is_empty()).ok_or_else(malformed)?;
-        shapes.push((grantee.type_, named, permission));
+        grants.push((grantee.type_, named, permission));
     }
     // A malformed list is refused before any grantee is looked up.
-    let mut listed = Vec::with_capacity(shapes.len());
-    for (kind, named, permission) in shapes {
+    let mut listed = Vec::with_capacity(grants.len());
+    for (kind, named, permission) in grants {
         let grantee = match kind.as_str() {
             dto::Type::CANONICAL_USER => account(&named, users)?,
             dto::Type::GROUP => group(&named)?,
@@ -184,7 +186,7 @@ fn parse_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Resul
     without_owner(listed, owner)
 }
 
-/// A list as S3 shows it: the owner's own right first.
+/// Returns a list in S3's form: the owner's own right first.
 fn to_s3(owner: &str, grants: &[Grant]) -> Vec<dto::Grant> {
     let full_control =
         Grant { grantee: Grantee::Account(owner.to_owned()), permission: Permission::FullControl };
@@ -210,7 +212,7 @@ fn grant_to_s3(grant: &Grant) -> dto::Grant {
     }
 }
 
-/// Refuses grants where the bucket lets none count.
+/// Refuses grants where the bucket does not count them.
 ///
 /// # Errors
 /// `AccessControlListNotSupported`.
@@ -221,8 +223,8 @@ fn check_ownership(settings: &ContainerSettings, grants: &[Grant]) -> S3Result<(
     Err(S3Error::with_message(S3ErrorCode::AccessControlListNotSupported, "The bucket does not allow ACLs."))
 }
 
-/// The grants that a put, a copy or an upload in parts sets for its object. A principal that may only write must leave
-/// the object to its owner.
+/// Returns the grants that a put, a copy or an upload in parts sets for its object. A principal that may only write
+/// cannot set any.
 ///
 /// # Errors
 /// Those of the headers; `AccessControlListNotSupported`; `AccessDenied`.
@@ -237,7 +239,7 @@ pub(super) fn for_new_object(
     };
     check_ownership(&account.container(bucket)?.settings, &grants)?;
     if !grants.is_empty() && !principal(extensions)?.owns(account.name()) {
-        return Err(s3_error!(AccessDenied, "Only the bucket's owner may let others in."));
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner may grant rights to others."));
     }
     Ok(grants)
 }
@@ -251,7 +253,7 @@ pub(super) async fn get_bucket_acl(
     Ok(GetBucketAclOutput { grants, owner: Some(owner(account.name())) })
 }
 
-/// The grants that a request to set a list asks for: in the headers or in the body, not in both.
+/// Returns the grants of a request to set a list: in the headers or in the body, not in both.
 fn requested_grants(
     owner: &str,
     headers: &HeaderMap,
@@ -268,7 +270,7 @@ fn requested_grants(
     }
 }
 
-/// Tells whether a request names grants at all: where they do not count, it is refused before they are looked at.
+/// Returns whether a request has grants at all: where they do not count, it is refused before they are parsed.
 fn sets_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bool {
     let quiet = ["private", "bucket-owner-read", "bucket-owner-full-control"];
     let canned = headers.get("x-amz-acl");
@@ -277,7 +279,7 @@ fn sets_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> boo
         || policy.is_some()
 }
 
-/// Refuses a request to set a list where none counts. The list that stands may be put back: it changes nothing.
+/// Refuses a request to set a list where none counts. The present list may be set again: that changes nothing.
 ///
 /// # Errors
 /// `AccessControlListNotSupported`.

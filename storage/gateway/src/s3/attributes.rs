@@ -1,4 +1,4 @@
-//! The facts about an object and its parts, as a document.
+//! The verb that returns the facts about an object and its parts as a document.
 
 use super::checksums::{self, coverage_name};
 use super::values::{etag, listed_class, page_limit, size, timestamp};
@@ -24,7 +24,7 @@ pub(super) async fn get_object_attributes(
     let input = request.input;
     let version = versions::parse_id(input.version_id.as_deref())?;
     account.container(&input.bucket)?;
-    // The header is a list with commas, of which s3s makes one text.
+    // The header is a list with commas, and s3s returns it as one text.
     let texts = input.object_attributes.iter().map(ObjectAttributes::as_str);
     let names: Vec<&str> =
         texts.flat_map(|text| text.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -59,7 +59,7 @@ pub(super) async fn get_object_attributes(
     {
         let mut answer =
             Checksum { checksum_type: Some(coverage_name(checksum.coverage)), ..Checksum::default() };
-        // As in S3: here, and nowhere else, without the number of parts.
+        // As in S3: in this answer only, the number of parts is omitted.
         checksums::set!(answer, Some(checksum.without_count()));
         output.checksum = Some(answer);
     }
@@ -71,12 +71,12 @@ pub(super) async fn get_object_attributes(
     Ok(response)
 }
 
-/// Stands in the extensions of an answer whose ETag has no quotes, which s3s writes around every ETag.
+/// An extension of an answer whose ETag must have no quotes; s3s writes quotes around every ETag.
 #[derive(Clone, Copy)]
 pub(super) struct UnquotedEtag;
 
 impl UnquotedEtag {
-    /// The XML with the ETag as S3 writes it.
+    /// Returns the XML with the ETag as S3 writes it.
     pub(super) fn apply(response: Response<Body>) -> Response<Body> {
         let text = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.into()).ok());
         match text {
@@ -92,7 +92,7 @@ impl UnquotedEtag {
 fn bare(text: &str) -> Option<String> {
     let (before, rest) = text.split_once("<ETag>")?;
     let (etag, after) = rest.split_once("</ETag>")?;
-    // A quote may be written as it is, or as an entity.
+    // A quote may be literal, or an entity.
     let etag = etag.replace("&quot;", "").replace('"', "");
     Some(format!("{before}<ETag>{etag}</ETag>{after}"))
 }

@@ -25,7 +25,7 @@ pub(super) async fn create_bucket(
     }) {
         return Err(s3_error!(InvalidLocationConstraint, "The specified location-constraint is not valid"));
     }
-    // Without a word it is the region that the client takes the gateway to be in.
+    // Without a constraint, it is the region that the client signs for.
     let region = requested.or_else(|| region::signed(&request.extensions).map(str::to_owned));
     let ownership = match &input.object_ownership {
         None => Ownership::Enforced,

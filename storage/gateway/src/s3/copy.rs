@@ -1,4 +1,4 @@
-//! Copying: of an object to another name, and of a range of one into a part.
+//! Copies of an object to another name, and of a range of one into a part.
 
 use super::checksums::coverage_name;
 use super::keep_alive::LongWork;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ops;
 use std::sync::Arc;
 
-/// The object to copy from, once its conditions hold.
+/// Returns the object to copy from, if its conditions hold.
 macro_rules! source {
     ($account:expr, $input:expr, $extensions:expr) => {{
         let (bucket, key, version) = bucket_and_key(&$input.copy_source)?;
@@ -53,11 +53,14 @@ fn bucket_and_key(source: &CopySource) -> S3Result<(&str, &str, Option<VersionId
         CopySource::Bucket { bucket, key, version_id } => {
             Ok((bucket, key, versions::parse_id(version_id.as_deref())?))
         }
-        _ => Err(s3_error!(NotImplemented, "Copy from a bucket and a key; there are no access points.")),
+        _ => Err(s3_error!(
+            NotImplemented,
+            "The source must be a bucket and a key: this gateway has no access points."
+        )),
     }
 }
 
-/// For a copy, "not modified" is a condition that does not hold.
+/// Checks conditions; for a copy, "not modified" is a condition that does not hold.
 fn check(conditions: &ReadConditions, object: &Object) -> Result<(), Error> {
     conditions.check(object).map_err(|error| match error {
         Error::NotModified => Error::PreconditionFailed(
@@ -91,10 +94,10 @@ pub(super) async fn copy_object(
     }
     let (source, copy_source_version_id): (Arc<Object>, _) = source!(account, input, &request.extensions);
     if source.details.manifest.is_some() && !principal(&request.extensions)?.owns(account.name()) {
-        // Under the new name it would stand for objects of the account, and the principal may not read those.
+        // Under the new name it would stand for objects of the account, which the principal may not read.
         return Err(s3_error!(
             AccessDenied,
-            "Only who owns the bucket copies one of Swift's large objects into it."
+            "Only the bucket's owner may copy one of Swift's large objects into it."
         ));
     }
     let none = WriteConditions::default();
@@ -102,14 +105,14 @@ pub(super) async fn copy_object(
     let mut details: Details = if replace {
         details!(input)?
     } else {
-        // A time to go is nothing that S3 shows: its clients would lose the copy without a warning. The class is the
-        // request's, as in S3.
+        // S3 does not show an expiry time: its clients would lose the copy without a warning. As in S3, the class is
+        // the request's.
         let storage_class = stored_class(input.storage_class.take());
         Details { tags: BTreeMap::new(), delete_at: None, storage_class, ..source.details.clone() }
     };
     let tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.tags = if replace_tags { tags } else { source.details.tags.clone() };
-    // A list is never copied: the copy's own counts.
+    // Grants are never copied: the copy has its own.
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
     details.encryption =
         encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
@@ -185,7 +188,7 @@ pub(super) async fn upload_part_copy(
     }))
 }
 
-/// The headers of a copy's answer that are known before its bytes are copied.
+/// Returns the headers of a copy's answer that are known before its bytes are copied.
 fn early_headers<'a>(
     source: Option<&'a str>,
     encryption: Option<&'a ServerSideEncryption>,
@@ -194,7 +197,7 @@ fn early_headers<'a>(
     [(X_AMZ_COPY_SOURCE_VERSION_ID, source), (X_AMZ_SERVER_SIDE_ENCRYPTION, encryption)]
 }
 
-/// `bytes=first-last`, both given and within the source.
+/// Parses `bytes=first-last`, both present and within the source.
 fn copy_range(text: &str, bytes: u64) -> S3Result<ops::Range<u64>> {
     let range = match Range::parse(text) {
         Ok(Range::Int { first, last: Some(last) }) => first..last.saturating_add(1),

@@ -1,8 +1,8 @@
-//! Pages of other sites (CORS): the rules of a bucket, the question of a browser before it lets a page ask, and the
-//! headers of the answers.
+//! Pages of other sites (CORS): the rules of a bucket, the preflight request of a browser, and the headers of answers.
 //!
-//! A browser asks without a signature. It is answered by the rules of the bucket of the account whose key stands in the
-//! URL or the head, else of the first account: a bucket that is not there says the same as one without rules.
+//! A browser sends a preflight request without a signature. The rules are those of the bucket in the account whose key
+//! is in the URL or the head, and otherwise in the first account. A missing bucket gets the same answer as one without
+//! rules.
 
 use super::refusal::{bad_request, refusal};
 use super::settings::set;
@@ -21,11 +21,11 @@ use s3s::dto::*;
 use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
 
-/// S3's most rules of a bucket.
+/// S3's largest number of rules of a bucket.
 const MAX_RULES: usize = 100;
 /// S3's longest name of a rule, in characters.
 const MAX_ID_CHARS: usize = 255;
-/// The most bytes of all rules of a bucket together, as in S3. They are kept in a row, whose room is limited.
+/// The largest number of bytes of all rules of a bucket together, as in S3. They are in a row, whose space is limited.
 const MAX_BYTES: usize = 64 << 10;
 const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 const VARIES: HeaderValue =
@@ -35,7 +35,7 @@ fn invalid(text: String) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidRequest, text)
 }
 
-/// Tells whether a text is the name of a header, or a pattern of such names.
+/// Returns whether a text is the name of a header, or a pattern of such names.
 fn is_header(text: &str) -> bool {
     HeaderName::try_from(text.replace('*', "x")).is_ok()
 }
@@ -124,7 +124,7 @@ pub(super) async fn get_bucket_cors(
     Ok(GetBucketCorsOutput { cors_rules })
 }
 
-/// Finds the settings of a bucket, by the access key of the principal and the bucket's name.
+/// Finds the settings of a bucket by an access key and the bucket's name.
 pub(super) type BucketLookup =
     Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;
 
@@ -138,7 +138,7 @@ pub(super) fn bucket_lookup(gateway: Gateway, users: Arc<Users>) -> BucketLookup
     })
 }
 
-/// A request as far as rules look at it.
+/// The parts of a request that rules look at.
 pub(super) struct CorsRequest {
     origin: Option<String>,
     method: String,
@@ -161,12 +161,12 @@ impl CorsRequest {
         self.bucket.as_ref().map_or(&[], |bucket| &bucket.cors)
     }
 
-    /// The rule that lets a request through, and its pattern for the site.
+    /// Returns the rule that allows a request, and its pattern for the site.
     fn rule(&self, origin: &str, method: &str, headers: &[String]) -> Option<(&CorsRule, &str)> {
         self.rules().iter().find_map(|rule| Some((rule, rule.matched_origin(origin, method, headers)?)))
     }
 
-    /// Tells the browser whether a page may see this answer.
+    /// Adds the headers that tell a browser whether a page may see this answer.
     pub(super) fn add_headers(&self, answer: &mut Response<Body>) {
         if self.rules().is_empty() {
             return;
@@ -179,10 +179,10 @@ impl CorsRequest {
         }
     }
 
-    /// Answers the question of a browser before it lets a page ask.
+    /// Answers a preflight request.
     ///
     /// # Errors
-    /// `BadRequest` if it is no such question; `AccessForbidden` if no rule lets the page through.
+    /// `BadRequest` if it is malformed; `AccessForbidden` if no rule allows the request.
     pub(super) fn preflight(&self, request_headers: &HeaderMap) -> S3Result<Response<Body>> {
         let Some(origin) = &self.origin else {
             return Err(bad("Insufficient information. Origin request header needed.".into()));
@@ -214,7 +214,7 @@ impl CorsRequest {
     }
 }
 
-/// The names that a browser says a page wants to send.
+/// Returns the names of the headers that the page wants to send.
 fn requested_headers(request_headers: &HeaderMap) -> S3Result<Vec<String>> {
     let lists = request_headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
     let mut names = Vec::new();
@@ -259,7 +259,7 @@ fn forbidden(text: &'static str) -> S3Error {
     refusal(S3ErrorCode::Custom("AccessForbidden".into()), StatusCode::FORBIDDEN, text)
 }
 
-/// The access key that a request names, whether or not it is signed with it.
+/// Returns the access key in a request, whether or not the request is signed with it.
 fn access_key(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let key_of_scope = |text: &str| text.split('/').next().map(str::to_owned);
     if let Some(text) = headers.get(AUTHORIZATION).and_then(|text| text.to_str().ok())

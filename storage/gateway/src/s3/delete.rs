@@ -1,4 +1,4 @@
-//! Deleting objects and versions of them, one or many.
+//! Deletes of objects and versions, one or many.
 
 use super::principal::principal;
 use super::values::tag_match;
@@ -11,15 +11,15 @@ use http::Extensions;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
-/// Refuses deletes of versions by others than the owner: they put a delete marker at most.
+/// Refuses deletes of versions by others than the owner: they may only put a delete marker.
 fn check_right(extensions: &Extensions, owner: &str, version: Option<VersionId>) -> S3Result<()> {
     if version.is_some() && !principal(extensions)?.owns(owner) {
-        return Err(s3_error!(AccessDenied, "Only the bucket's owner deletes versions."));
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner may delete versions."));
     }
     Ok(())
 }
 
-/// Tells whether a delete marker was put or removed, if one was.
+/// Returns true if a delete marker was put or removed.
 fn delete_marker(deleted: &Deleted, by_version: bool) -> Option<bool> {
     let removed = || deleted.target.as_ref().is_some_and(|target| by_version && target.version.is_marker());
     (deleted.marker.is_some() || removed()).then_some(true)
@@ -33,7 +33,7 @@ pub(super) async fn delete_object(
     let version = versions::parse_id(input.version_id.as_deref())?;
     check_right(&request.extensions, account.name(), version)?;
     if input.if_match_size.is_some() || input.if_match_last_modified_time.is_some() {
-        return Err(s3_error!(NotImplemented, "Of the conditions on deletes only If-Match is known."));
+        return Err(s3_error!(NotImplemented, "The only supported condition of a delete is If-Match."));
     }
     let conditions = WriteConditions { if_match: tag_match(input.if_match), if_none_match: None };
     let removal = Removal { key: input.key, version, conditions, marks_missing: true };
@@ -63,7 +63,7 @@ pub(super) async fn delete_objects(
         let version = version
             .and_then(|version| check_right(&request.extensions, account.name(), version).map(|()| version));
         if object.size.is_some() || object.last_modified_time.is_some() {
-            return Err(s3_error!(NotImplemented, "Of the conditions on deletes only the ETag is known."));
+            return Err(s3_error!(NotImplemented, "The only supported condition of a delete is the ETag."));
         }
         let if_match = object.e_tag.as_ref().map(|tag| match tag.value() {
             "*" => TagMatch::Any,

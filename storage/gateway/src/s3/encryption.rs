@@ -1,5 +1,5 @@
-//! Server-side encryption as S3 has it. Everything is sealed with the vault's key anyway, so that encryption with keys of
-//! the server (`AES256`) is kept and told back, and changes nothing. Other keys there are none.
+//! S3's server-side encryption. Everything is sealed with the vault's key anyway. So a request for encryption with keys
+//! of the server (`AES256`) is stored and returned, and changes nothing. There are no other keys.
 
 use super::refusal::not_found;
 use super::settings::set;
@@ -8,8 +8,7 @@ use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Result, s3_error};
 
-/// The encryption of an object that a put, a copy or an upload in parts makes: what it asks for, else what its bucket
-/// says.
+/// Returns the encryption of a new object: the requested one, or the bucket's default.
 ///
 /// # Errors
 /// `NotImplemented` for keys of a key service; `NoSuchBucket`.
@@ -29,13 +28,13 @@ fn parse(name: &ServerSideEncryption) -> S3Result<Encryption> {
         ServerSideEncryption::AES256 => Ok(Encryption::OfServer),
         ServerSideEncryption::AWS_KMS | ServerSideEncryption::AWS_KMS_DSSE => Err(s3_error!(
             NotImplemented,
-            "There is no key service here: everything is sealed with the vault's key. Ask for AES256, or for nothing."
+            "This gateway has no key service: everything is encrypted with the vault's key. Request AES256, or leave it out."
         )),
         _ => Err(s3_error!(InvalidArgument, "The encryption algorithm is AES256.")),
     }
 }
 
-/// The encryption of an object or a bucket in S3's words.
+/// Returns an encryption in S3's form.
 pub(super) fn to_s3(encryption: Option<Encryption>) -> Option<ServerSideEncryption> {
     encryption.map(|Encryption::OfServer| ServerSideEncryption::from_static(ServerSideEncryption::AES256))
 }

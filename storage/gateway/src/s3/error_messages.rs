@@ -1,5 +1,4 @@
-//! A sentence for every refusal: s3s names the code of its own refusals and often says no more, of which clients make
-//! "Unknown".
+//! Messages for errors without one: s3s often returns only a code, which clients show as "Unknown".
 
 use super::region::BUCKET_REGION;
 use crate::http::protocol::RequestId;
@@ -8,7 +7,7 @@ use s3s::xml::{DeError, DeResult, DeserializeContent, Deserializer};
 use s3s::{Body, S3Error, S3ErrorCode};
 use std::borrow::Cow;
 
-/// A refusal as s3s writes it.
+/// An error as s3s writes it.
 struct Refusal {
     code: S3ErrorCode,
     message: Option<String>,
@@ -32,7 +31,7 @@ impl<'xml> DeserializeContent<'xml> for Refusal {
     }
 }
 
-/// Puts a sentence and the request's number into an answer that refuses.
+/// Adds a message and the request's number to an error response.
 pub(crate) fn complete(response: Response<Body>, id: RequestId) -> Response<Body> {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
@@ -42,7 +41,7 @@ pub(crate) fn complete(response: Response<Body>, id: RequestId) -> Response<Body
     let refusal = Deserializer::new(&text).named_element("Error", Deserializer::content::<Refusal>);
     let Ok(Refusal { code, message }) = refusal else { return response };
     let (code, status, message) = match (code, message) {
-        // The gateway says why where it fails itself; without a text it is s3s that could not read a body.
+        // The gateway always gives a reason for its own failures; without one, s3s could not read a body.
         (S3ErrorCode::InternalError, None) => {
             (S3ErrorCode::IncompleteBody, StatusCode::BAD_REQUEST, UNREAD.into())
         }
@@ -61,7 +60,7 @@ pub(crate) fn complete(response: Response<Body>, id: RequestId) -> Response<Body
     response
 }
 
-/// The same with the region that a refused request should have been signed for, if its answer names one.
+/// Adds the region for which the request should have been signed, if the response names one.
 fn with_region(body: Body, headers: &HeaderMap) -> Body {
     let region = headers.get(BUCKET_REGION).and_then(|region| region.to_str().ok());
     let (Some(region), Some(text)) = (region, body.bytes()) else { return body };
@@ -69,7 +68,7 @@ fn with_region(body: Body, headers: &HeaderMap) -> Body {
     Body::from(text.replace("</Error>", &format!("<Region>{region}</Region></Error>")))
 }
 
-/// A better text for s3s's words about a verb that is not served: it promises nothing.
+/// Replaces s3s's message about an unsupported verb, which promises to support it later.
 fn clearer_message(message: &str) -> Option<Cow<'static, str>> {
     if message == "Unknown operation" {
         return Some("This gateway knows no operation of this method, path and query.".into());
@@ -78,7 +77,7 @@ fn clearer_message(message: &str) -> Option<Cow<'static, str>> {
     Some(format!("This gateway does not serve {verb}.").into())
 }
 
-/// A body that s3s could not read: the client's doing, for which s3s has no code but `InternalError`.
+/// The message for a body that s3s could not read: a fault of the client, for which s3s only has `InternalError`.
 const UNREAD: &str = "The request could not be read: its body ended early, came too slowly, or does not match its \
      x-amz-content-sha256.";
 
@@ -91,7 +90,7 @@ pub(super) const WRONG_LENGTH: &str =
 pub(super) const MALFORMED_XML: &str =
     "The XML you provided was not well-formed or did not validate against our published schema.";
 
-/// The sentence for a code that s3s answers with alone.
+/// Returns the message for a code that s3s returns without one.
 fn default_message(code: &S3ErrorCode) -> Cow<'static, str> {
     let known = match code {
         S3ErrorCode::SignatureDoesNotMatch => {

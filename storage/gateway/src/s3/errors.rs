@@ -1,8 +1,8 @@
-//! Errors of the gateway in the words of S3.
+//! The gateway's errors as S3 errors.
 
 use super::form::FileError;
 use super::refusal::{refusal, xml_headers};
-use super::unread::{slow_down, unread};
+use super::retryable::{body_not_read, slow_down};
 use super::version_4::PayloadError;
 use super::{checksums, error_messages, versions};
 use crate::catalogue::{UnixMillis, VersionId};
@@ -51,7 +51,7 @@ impl From<Error> for S3Error {
                 let code = S3ErrorCode::Custom("InsufficientStorage".into());
                 return refusal(code, StatusCode::INSUFFICIENT_STORAGE, text);
             }
-            Error::Busy => return slow_down("Too many transfers are under way. Ask again in a moment."),
+            Error::Busy => return slow_down("Too many transfers are running. Try again in a moment."),
             Error::Device(
                 DeviceError::Unavailable(_)
                 | DeviceError::DiskFull
@@ -64,7 +64,7 @@ impl From<Error> for S3Error {
     }
 }
 
-/// S3's own sentence, where it has one: clients show it, and some look for it.
+/// Returns S3's own message, if it has one: clients show it, and some look for it.
 fn default_message(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::NoSuchContainer => "The specified bucket does not exist.",
@@ -97,7 +97,7 @@ fn default_message(error: &Error) -> Option<&'static str> {
     })
 }
 
-/// The answer where a delete marker is: as the newest version, or as the version that was named.
+/// Returns the answer for a delete marker: as the newest version, or as the named version.
 fn delete_marker(version: VersionId, modified: UnixMillis, is_named: bool) -> S3Error {
     let mut headers = xml_headers();
     headers.insert("x-amz-delete-marker", HeaderValue::from_static("true"));
@@ -128,7 +128,7 @@ fn range(bytes: u64, text: String) -> S3Error {
     answer
 }
 
-/// The refusal of a body that could not be read to its end, or that is not the one that was meant.
+/// Returns the error for a body that could not be read to its end, or has the wrong content.
 fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
     let (code, message): (_, Cow<'static, str>) = match (find_cause(source), find_cause(source)) {
         (Some(PayloadError::Sha256), _) => (
@@ -154,7 +154,7 @@ fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
         ),
         _ => {
             let ended = || s3_error!(IncompleteBody, "The request body terminated unexpectedly");
-            return unread(source).unwrap_or_else(ended);
+            return body_not_read(source).unwrap_or_else(ended);
         }
     };
     let mut answer = S3Error::with_message(code, message);

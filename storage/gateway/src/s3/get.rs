@@ -1,4 +1,4 @@
-//! Getting an object, or the facts about it.
+//! The verbs that return an object, or the facts about it.
 
 use super::checksums::{self, coverage_name};
 use super::multipart::part_number;
@@ -18,7 +18,7 @@ use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::ops;
 
-/// The conditions in the headers of a verb that reads.
+/// Takes the conditions from the headers of a reading verb.
 macro_rules! conditions {
     ($input:expr) => {
         ReadConditions {
@@ -30,7 +30,7 @@ macro_rules! conditions {
     };
 }
 
-/// Only who signs may have an object given out under other headers.
+/// Refuses override headers in anonymous requests.
 macro_rules! check_overrides {
     ($input:expr, $extensions:expr) => {
         let requested = $input.response_cache_control.is_some()
@@ -48,7 +48,7 @@ macro_rules! check_overrides {
     };
 }
 
-/// The fields that get and head answer alike.
+/// Fills in the fields that are the same for get and head.
 macro_rules! describe {
     ($output:ident, $object:expr, $range:expr, $checksum:expr) => {{
         let object: &Object = $object;
@@ -82,7 +82,7 @@ macro_rules! describe {
     }};
 }
 
-/// The object that get and head answer from, the range that is wanted of it, and the checksum that is shown.
+/// Returns the object for a get or a head, the requested range, and the checksum for the answer.
 macro_rules! find {
     ($account:expr, $input:expr, $extensions:expr) => {{
         let version = versions::parse_id($input.version_id.as_deref())?;
@@ -122,7 +122,7 @@ pub(super) async fn head_object(
     let mut input = request.input;
     let (object, range, checksum) = find!(account, input, &request.extensions);
     let mut output = describe!(HeadObjectOutput, &object, range.clone(), checksum);
-    // s3s does this for gets.
+    // For gets, s3s does this.
     override_value(&mut output.cache_control, input.response_cache_control);
     override_value(&mut output.content_disposition, input.response_content_disposition);
     override_value(&mut output.content_encoding, input.response_content_encoding);
@@ -134,7 +134,7 @@ pub(super) async fn head_object(
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     let mut response = S3Response::new(output);
     if let Some(count) = tag_count(&object) {
-        // s3s has no place for it in the answer to a head.
+        // s3s has no field for it in the answer to a head.
         response.headers.insert("x-amz-tagging-count", count.into());
     }
     if range.is_some() {
@@ -149,8 +149,8 @@ fn override_value<T>(value: &mut Option<T>, requested: Option<T>) {
     }
 }
 
-/// The checksum that is asked for, and its coverage: of the object, or of a part if its own is kept. As in S3, an
-/// object whose checksum is of all its bytes tells none of its parts.
+/// Returns the requested checksum and its coverage: of the object, or of a part if that is stored. As in S3, an object
+/// with a checksum over all its bytes shows no checksums of parts.
 fn checksum_of(
     object: &Object,
     range: Option<&ops::Range<u64>>,
@@ -162,7 +162,7 @@ fn checksum_of(
         (Some(index), _) if whole.coverage == Coverage::Composite => object.part_checksum(index),
         (Some(_), _) if object.segments.len() <= 1 => Some(whole.clone()),
         (None, None) => Some(whole.clone()),
-        // Of a range there is nothing to say.
+        // A range has no checksum.
         (None, Some(_)) => return (None, None),
         (Some(_), _) => None,
     };
@@ -173,7 +173,7 @@ fn check_part_number(number: Option<i32>) -> S3Result<()> {
     number.map_or(Ok(()), |number| part_number(number).map(drop))
 }
 
-/// A 304 carries what the client needs to go on trusting its copy.
+/// Checks conditions. A 304 has the headers that the client needs to keep its copy.
 fn check_conditions(conditions: &ReadConditions, object: &Object) -> S3Result<()> {
     let Err(error) = conditions.check(object) else {
         return Ok(());
@@ -197,7 +197,7 @@ fn check_conditions(conditions: &ReadConditions, object: &Object) -> S3Result<()
     Err(answer)
 }
 
-/// The bytes that a `Range` or a part number asks for.
+/// Returns the range that a `Range` header or a part number asks for.
 fn requested_range(
     object: &Object,
     range: Option<&Range>,
@@ -208,7 +208,7 @@ fn requested_range(
         (None, None) => Ok(None),
         (Some(range), None) => {
             match range {
-                // All of nothing is nothing, and there is no last byte to name (RFC 9110, section 14.1.2).
+                // A suffix of an empty object is empty, and has no last byte to name (RFC 9110, section 14.1.2).
                 Range::Suffix { length } if bytes == 0 && *length > 0 => return Ok(None),
                 _ => {}
             }

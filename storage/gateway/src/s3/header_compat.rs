@@ -1,5 +1,6 @@
-//! Headers that s3s refuses and S3 takes: ranges that RFC 9110 says to ignore (section 14.2), and ETags without their
-//! quotes. Such ranges are of another unit, several at once, or malformed, so that the whole object is the answer.
+//! Headers that s3s refuses and S3 accepts: ranges that RFC 9110 says to ignore (section 14.2), and ETags without
+//! quotes. Ranges with another unit, several ranges at once and malformed ranges are ignored, so that the answer is the
+//! whole object.
 
 use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH, RANGE};
 use http::{HeaderMap, HeaderValue, Method};
@@ -13,7 +14,7 @@ const TAGS: [HeaderName; 4] = [
     HeaderName::from_static("x-amz-copy-source-if-none-match"),
 ];
 
-/// Makes headers such that s3s takes them.
+/// Changes headers so that s3s accepts them.
 pub(super) fn normalize(method: &Method, headers: &mut HeaderMap) {
     if *method == Method::GET || *method == Method::HEAD {
         let range = {
@@ -32,7 +33,7 @@ pub(super) fn normalize(method: &Method, headers: &mut HeaderMap) {
     }
 }
 
-/// An ETag that came without quotes, in quotes; `None` for anything else.
+/// Adds quotes to an ETag without them; `None` for anything else.
 fn quoted(tag: &HeaderValue) -> Option<HeaderValue> {
     let tag = tag.to_str().ok()?.trim();
     let is_unquoted = !tag.is_empty() && tag != "*" && !tag.contains(['"', ',']);
@@ -43,8 +44,8 @@ fn is_valid_range(range: &HeaderValue) -> bool {
     range.to_str().is_ok_and(|text| Range::parse(text).is_ok())
 }
 
-/// A single range of bytes with numbers that s3s can hold, which are larger than any object; `None` for a range that is
-/// to be ignored.
+/// Returns a single range of bytes with numbers that s3s can hold, which are larger than any object; `None` for a range
+/// that is ignored.
 fn clamp_range(range: &HeaderValue) -> Option<HeaderValue> {
     let (unit, range) = range.to_str().ok()?.split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
@@ -60,7 +61,7 @@ fn clamp_range(range: &HeaderValue) -> Option<HeaderValue> {
     is_valid_range(&range).then_some(range)
 }
 
-/// A decimal number, or the largest that s3s holds.
+/// Parses a decimal number; returns at most the largest that s3s holds.
 fn number(digits: &str) -> Option<u64> {
     const MAX: u64 = i64::MAX as u64;
     let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());

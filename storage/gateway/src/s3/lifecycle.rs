@@ -1,4 +1,4 @@
-//! Rules of a bucket about the ends of its objects and unfinished uploads, and the headers of answers about them.
+//! Lifecycle rules of a bucket, and the headers of answers about them.
 
 use super::refusal::not_found;
 use super::settings::set;
@@ -17,15 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// S3's most rules of a bucket.
+/// S3's largest number of rules of a bucket.
 const MAX_RULES: usize = 1000;
 /// S3's longest name of a rule, in characters.
 const MAX_ID_CHARS: usize = 255;
-/// S3's most old versions that a rule keeps.
+/// S3's largest number of old versions that a rule keeps.
 const MAX_OLD_VERSIONS: i32 = 100;
-/// The most bytes of all rules of a bucket together. They are kept in a row, whose room is limited.
+/// The largest number of bytes of all rules of a bucket together. They are in a row, whose space is limited.
 const MAX_BYTES: usize = 256 << 10;
-/// The first moment that dates of HTTP cannot write.
+/// The first time that an HTTP date cannot show.
 const YEAR_10000: UnixMillis = UnixMillis(253_402_300_800_000);
 
 fn invalid(text: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
@@ -70,7 +70,7 @@ fn from_s3(rule: LifecycleRule) -> S3Result<Rule> {
     Ok(Rule { id, is_enabled, filter, expiry, old, abort_after_days })
 }
 
-/// Delete markers and unfinished uploads have neither tags nor a size.
+/// Refuses conditions on tags or sizes for delete markers and unfinished uploads, which have neither.
 fn check_about_objects(
     filter: &LifecycleFilter,
     expiry: Option<Expiry>,
@@ -91,7 +91,7 @@ fn check_about_objects(
     }
 }
 
-/// A name for a rule that came without one.
+/// Returns a name for a rule without one.
 fn new_id() -> S3Result<String> {
     let id: [u8; 16] = random_bytes().map_err(Error::from)?;
     Ok(hex(&id))
@@ -125,7 +125,7 @@ fn filter_from_s3(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -
             (FilterForm::Filter, filter.prefix, tags, more, less)
         }
     };
-    // An `And` of nothing would be a rule for everything.
+    // An empty `And` would be a rule for everything.
     let restricts = prefix.is_some() || !tags.is_empty() || more.is_some() || less.is_some();
     if form == FilterForm::And && !restricts {
         return Err(s3_error!(MalformedXML));
@@ -227,7 +227,7 @@ fn bytes(rule: &Rule) -> usize {
     rule.id.len() + rule.filter.prefix.as_ref().map_or(0, String::len) + tags(&rule.filter.tags)
 }
 
-/// S3's default for the objects that move between classes of storage, which clients name without meaning it.
+/// Returns S3's default for moves between storage classes, which clients send without meaning it.
 fn default_transition_size() -> TransitionDefaultMinimumObjectSize {
     TransitionDefaultMinimumObjectSize::from_static(
         TransitionDefaultMinimumObjectSize::ALL_STORAGE_CLASSES_128K,
@@ -245,7 +245,7 @@ pub(super) async fn put_bucket_lifecycle_configuration(
     {
         return Err(s3_error!(
             NotImplemented,
-            "There are no transitions. Leave x-amz-transition-default-minimum-object-size out."
+            "This gateway has no transitions. Leave x-amz-transition-default-minimum-object-size out."
         ));
     }
     let rules = input.lifecycle_configuration.ok_or_else(|| s3_error!(MalformedXML))?.rules;
@@ -281,14 +281,14 @@ pub(super) async fn get_bucket_lifecycle_configuration(
     })
 }
 
-/// `x-amz-expiration` of an object, if its key stands for it and a rule removes it.
+/// Returns `x-amz-expiration` of an object, if it is the current one of its key and a rule removes it.
 pub(super) fn expiration(account: &Account, bucket: &str, key: &str, object: &Arc<Object>) -> Option<String> {
     let (end, id) = account.object_expiry(bucket, key, object).filter(|(end, _)| *end < YEAR_10000)?;
     let date = httpdate::fmt_http_date(SystemTime::from(end));
     Some(format!("expiry-date=\"{date}\", rule-id=\"{}\"", in_path(&id)))
 }
 
-/// The moment at which an unfinished upload ends, and the rule that ends it, if one does.
+/// Returns the time at which a rule aborts an unfinished upload, and the rule.
 pub(super) fn upload_abort(
     account: &Account,
     bucket: &str,

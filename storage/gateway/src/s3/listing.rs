@@ -1,4 +1,4 @@
-//! Listing the objects of a bucket, versions 1 and 2 of the verb.
+//! Lists of the objects of a bucket, versions 1 and 2 of the verb.
 
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};

@@ -1,9 +1,9 @@
-//! S3 for the gateway: [`s3s`] reads requests, this module checks their signatures and gives the verbs their meaning.
+//! S3 for the gateway: [`s3s`] parses requests; this module checks their signatures and implements the verbs.
 //!
-//! Signatures are of version 4: in the header, in the URL and in a form, and chunk by chunk in a body; those of version 2
-//! in URLs and forms. All are compared in constant time. Each verb needs a right in a bucket or an object, which the owner
-//! has and access control lists give to others; a verb that is not listed needs the owner. Requests that ask for something
-//! that would not be kept are refused, not ignored.
+//! Signatures of version 4 may be in the header, in the URL, in a form, and on each chunk of a body; those of version 2
+//! in URLs and forms. All are compared in constant time. Each verb needs a right in a bucket or an object. The owner
+//! has all rights, and access control lists give rights to others. A verb that is not listed is for the owner only.
+//! Requests with unsupported features are refused, not ignored.
 
 mod access;
 mod acl;
@@ -29,11 +29,11 @@ mod principal;
 mod put;
 mod refusal;
 mod region;
+mod retryable;
 mod server;
 mod settings;
 mod tagging;
 mod unconfigured;
-mod unread;
 mod unsupported;
 mod values;
 mod verified;
@@ -55,7 +55,7 @@ use s3s::service::S3ServiceBuilder;
 use s3s::{S3, S3Request, S3Response, S3Result};
 use std::sync::Arc;
 
-/// The verbs of a gateway, behind the signatures.
+/// Creates the service that serves verified requests.
 fn verified(gateway: Gateway, users: Arc<Users>) -> Verified {
     let memory = Arc::clone(&gateway.inner.memory);
     let mut builder = S3ServiceBuilder::new(S3Api { gateway: gateway.clone() });

@@ -128,7 +128,7 @@ pub(super) async fn complete_multipart_upload(
         });
     }
     checksums::check_final(&request.headers)?;
-    // An upload that is not there may have been completed, and the answer lost.
+    // An upload that does not exist may have been completed, and the answer lost.
     let upload = account.upload(&input.bucket, &input.key, id).ok();
     let started = upload.as_ref().and_then(|upload| upload.checksum);
     let requested = checksums::parse_coverage(input.checksum_type.as_ref())?;
@@ -251,7 +251,7 @@ pub(super) async fn list_multipart_uploads(
         list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
     let after_id = match input.upload_id_marker.as_deref() {
         None | Some("") => None,
-        // Without a key to go on from, S3 ignores it.
+        // Without a key marker, S3 ignores it.
         Some(_) if listing_request.after.is_empty() => None,
         Some(text) => {
             Some(upload_id(text).map_err(|_| s3_error!(InvalidArgument, "Invalid uploadId marker"))?)

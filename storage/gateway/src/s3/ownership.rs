@@ -1,5 +1,5 @@
-//! The control of ownership (`OwnershipControls`): whether grants of a bucket count. In a new bucket they do
-//! not, as in S3.
+//! The control of ownership (`OwnershipControls`): whether grants of a bucket count. In a new bucket they do not, as in
+//! S3.
 
 use super::settings::set;
 use crate::catalogue::Ownership;
@@ -7,10 +7,10 @@ use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Result, s3_error};
 
-/// The ownership that a request to make a bucket asks for.
+/// Parses the ownership in a request to create a bucket.
 ///
 /// # Errors
-/// `InvalidArgument`; `NotImplemented` for an ownership that cannot be kept.
+/// `InvalidArgument`; `NotImplemented` for an unsupported ownership.
 pub(super) fn parse(name: &str) -> S3Result<Ownership> {
     match name {
         ObjectOwnership::BUCKET_OWNER_ENFORCED => Ok(Ownership::Enforced),

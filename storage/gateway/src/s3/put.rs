@@ -1,4 +1,4 @@
-//! Putting an object.
+//! The verb that puts an object.
 
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, coverage_name};
@@ -23,7 +23,7 @@ pub(super) async fn put_object(
         if_none_match: tag_match(input.if_none_match),
     };
     account.check_put(&input.bucket, &input.key, &conditions)?;
-    // Before the body: a put that is refused for its head moves no block.
+    // Before the body: a put that is refused because of its head moves no block.
     let mut details = details!(input)?;
     details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;

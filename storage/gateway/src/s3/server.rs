@@ -1,9 +1,9 @@
-//! S3 as a door.
+//! The S3 protocol of a server.
 
 use super::attributes::UnquotedEtag;
 use super::keep_alive::{self, LongWork};
 use super::principal::principal;
-use super::unread::slow_down;
+use super::retryable::slow_down;
 use super::verified::Verified;
 use super::version_4::Payload;
 use super::xml::{self, MAX_XML};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-/// Stands in the extensions of an answer whose status is not the one that s3s gives it.
+/// An extension of an answer whose status is not the one that s3s gives it.
 #[derive(Clone, Copy)]
 pub(super) struct Status(pub(super) StatusCode);
 
@@ -29,7 +29,7 @@ pub struct S3Server {
     handler: Arc<Handler>,
 }
 
-/// The parts that answer requests, for any client that waits.
+/// The parts that answer requests. They outlive a client that disconnects.
 struct Handler {
     verified: Verified,
     users: Arc<Users>,
@@ -40,7 +40,7 @@ struct Handler {
 }
 
 impl S3Server {
-    /// A door to a gateway, for its users.
+    /// Creates the S3 server of a gateway, for its users.
     pub fn new(gateway: Gateway, users: Arc<Users>) -> Self {
         let (clock, region) = (gateway.inner.options.clock.clone(), gateway.inner.options.region.clone());
         let bucket_lookup = cors::bucket_lookup(gateway.clone(), Arc::clone(&users));
@@ -86,7 +86,7 @@ impl Handler {
         answer.or_else(|refusal| Ok(refusal.to_http_response()?))
     }
 
-    /// Answers a request that is no form.
+    /// Answers a request that is not a form.
     async fn signed(
         &self,
         request: Request<RequestBody>,
@@ -107,13 +107,13 @@ impl Handler {
     }
 }
 
-/// Bytes of a body of XML, which is held whole.
+/// Returns the bytes of an XML body, which is held in memory as a whole.
 fn held_bytes(request: &Request<RequestBody>) -> Option<u64> {
     let length = request.body().size_hint().exact().unwrap_or(MAX_XML);
     (xml::has_xml(request.method(), request.uri()) && length > 0).then_some(length.min(MAX_XML))
 }
 
-/// An answer as it goes out: with sentences, numbered, in XML that parses.
+/// Completes an answer: with a message, a number, and XML that parses.
 fn finish(response: Response<Body>, context: &RequestContext) -> Response<Body> {
     let mut response = xml_text::repair(response, context.verb.as_str());
     if let Some(Status(status)) = response.extensions_mut().remove() {

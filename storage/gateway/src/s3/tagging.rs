@@ -12,9 +12,9 @@ use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 
-/// S3's most tags of an object.
+/// S3's largest number of tags of an object.
 const MAX_OBJECT_TAGS: usize = 10;
-/// S3's most tags of a bucket.
+/// S3's largest number of tags of a bucket.
 const MAX_BUCKET_TAGS: usize = 50;
 /// S3's longest key of a tag, in characters.
 const MAX_KEY_CHARS: usize = 128;
@@ -52,7 +52,7 @@ fn check_object_tags(tags: Tags) -> S3Result<Tags> {
     Ok(tags)
 }
 
-/// The tags of a bucket.
+/// Checks the tags of a bucket.
 ///
 /// # Errors
 /// `InvalidTag`.
@@ -63,7 +63,7 @@ pub(super) fn bucket_tags(set: Vec<Tag>) -> S3Result<Tags> {
     parse_xml(set)
 }
 
-/// The tags that a rule asks of objects.
+/// Checks the tags in a rule's filter.
 ///
 /// # Errors
 /// `InvalidTag`.
@@ -79,7 +79,7 @@ fn parse_xml(set: Vec<Tag>) -> S3Result<Tags> {
     Ok(tags)
 }
 
-/// `x-amz-tagging`: names and values as in the query of a URL.
+/// Parses `x-amz-tagging`: names and values as in the query of a URL.
 ///
 /// # Errors
 /// `InvalidArgument` if it is something else; `InvalidTag`.
@@ -106,15 +106,15 @@ fn not_encoded() -> S3Error {
 
 fn decode(text: &str) -> S3Result<String> {
     let bytes = text.as_bytes();
-    let is_encoded = (0..bytes.len())
-        .filter(|&at| bytes[at] == b'%')
-        .all(|at| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)));
+    let is_encoded = (0..bytes.len()).filter(|&index| bytes[index] == b'%').all(|index| {
+        bytes.get(index + 1..index + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
     let spaced = text.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok().filter(|_| is_encoded);
     decoded.map(Into::into).ok_or_else(not_encoded)
 }
 
-/// The tags that a put, a copy or an upload in parts sets for its object.
+/// Returns the tags that a put, a copy or an upload in parts sets for its object.
 ///
 /// # Errors
 /// Those of the header; `AccessDenied` for a principal that may only write.
@@ -169,7 +169,7 @@ pub(super) async fn delete_object_tagging(
     Ok(DeleteObjectTaggingOutput { version_id })
 }
 
-/// Sets the tags of a version, and says how it is named.
+/// Sets the tags of a version, and returns the version's name.
 async fn set_object_tags(
     account: &Account,
     bucket: &str,

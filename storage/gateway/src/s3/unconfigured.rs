@@ -1,6 +1,6 @@
-//! The features of S3 buckets that buckets of this gateway never have. Reading such a feature says that there is none,
-//! in S3's words, and removing it succeeds, as with any bucket that has none. Setting it is refused with
-//! `NotImplemented` by s3s, which answers so for every verb that [`S3Api`](super::Face) leaves out.
+//! Features of S3 buckets that buckets of this gateway never have. A read of such a feature returns S3's error for a
+//! bucket without it, and a removal succeeds. s3s refuses to set it with `NotImplemented`, as it does for every verb
+//! that [`S3Api`](super::S3Api) leaves out.
 
 use super::refusal::not_found;
 use super::versions;
@@ -8,7 +8,7 @@ use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
-/// Verbs that find the bucket and then say that it has none of it.
+/// Verbs that return "not found" if the bucket exists.
 macro_rules! not_found {
     ($($verb:ident: $input:ident -> $output:ident = $code:ident, $default_message:literal;)*) => {
         $(pub(super) async fn $verb(account: &Account, input: $input) -> S3Result<$output> {
@@ -18,7 +18,7 @@ macro_rules! not_found {
     };
 }
 
-/// Verbs that find the bucket and then have nothing to do or to tell.
+/// Verbs that return an empty answer if the bucket exists.
 macro_rules! nothing {
     ($($verb:ident: $input:ident -> $output:ident;)*) => {
         $(pub(super) async fn $verb(account: &Account, input: $input) -> S3Result<$output> {

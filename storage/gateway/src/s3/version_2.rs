@@ -1,9 +1,9 @@
-//! Signatures of version 2 in URLs and forms: `aws s3 presign` of the command line's version 1 and boto3 make them for
+//! Signatures of version 2 in URLs and forms. `aws s3 presign` of the command line's version 1 and boto3 make them for
 //! every endpoint that is not Amazon's.
 //!
-//! They are computed here, for s3s does not compare them in constant time. HMAC with SHA-1 is sound where SHA-1 alone
-//! no longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with
-//! another name that could change its meaning is refused.
+//! They are computed here, because s3s does not compare them in constant time. HMAC with SHA-1 is sound even though
+//! SHA-1 alone is not. All headers that begin with `x-amz-` are signed, but only some parameters of the query. A
+//! request with another parameter that could change its meaning is refused.
 
 use super::refusal::bad_request;
 use super::version_4::{has_version_4, pairs};
@@ -25,10 +25,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The names in a query that only such a signature has.
+/// The parameters that only such a signature has.
 const SIGNATURE_PARAMETERS: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
 
-/// The names in a query that it covers.
+/// The parameters that it covers.
 const COVERED: [&str; 33] = [
     "accelerate",
     "acl",
@@ -65,7 +65,7 @@ const COVERED: [&str; 33] = [
     "website",
 ];
 
-/// The names that it does not cover and that may be there all the same: they choose the page of a list.
+/// The parameters that it does not cover and that are accepted all the same: they choose the page of a list.
 const PAGING: [&str; 15] = [
     "continuation-token",
     "delimiter",
@@ -84,24 +84,24 @@ const PAGING: [&str; 15] = [
     "version-id-marker",
 ];
 
-/// The answer to a header with such a signature: S3's own sentence, which some look for.
+/// The answer to a header with such a signature: S3's own message, which some clients look for.
 pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
      AWS4-HMAC-SHA256.";
 
-/// Tells whether a URL has such a signature, or a part of one.
+/// Returns whether a URL has such a signature, or a part of one.
 pub(super) fn is_signed(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     pairs(query).iter().any(|(name, _)| *name == SIGNATURE_PARAMETERS[0] || *name == SIGNATURE_PARAMETERS[2])
 }
 
-/// The signature of a text.
+/// Returns the signature of a text.
 fn sign(secret: &str, string_to_sign: &[u8]) -> String {
     let mut mac = Hmac::<Sha1>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
     mac.update(string_to_sign);
     BASE64.encode(mac.finalize().into_bytes())
 }
 
-/// The principal that signed one of these texts.
+/// Returns the principal that signed one of these texts.
 ///
 /// # Errors
 /// `InvalidAccessKeyId`; `SignatureDoesNotMatch`.
@@ -123,11 +123,11 @@ pub(super) fn signer(
     Ok(Principal::new(Some(identity), headers))
 }
 
-/// Checks a URL's signature, and makes of the request one without a signature. Its principal is in the extensions, the
-/// signature is gone, and the parameters that S3 takes in place of headers are in the headers.
+/// Checks a URL's signature, and removes it from the request. Puts the principal into the extensions, and moves
+/// parameters that S3 accepts in place of headers into the headers.
 ///
 /// # Errors
-/// Those that S3 has for a signature that is not right, that has expired, or that does not cover what is asked.
+/// S3's errors for a signature that is wrong, has expired, or does not cover the request.
 pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: UnixMillis) -> S3Result<()> {
     let uri = parts.uri.clone();
     let query = query(&uri)?;
@@ -164,7 +164,7 @@ pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: UnixMillis) -> S
     }
     let string_to_sign = |path: &str| string_to_sign(&parts.method, path, &query, headers, expires);
     let path = uri.path();
-    // A bucket is signed with a slash behind it or without.
+    // A bucket may be signed with a slash after it or without.
     let is_bucket = path.len() > 1 && !path[1..].contains('/');
     let other = if is_bucket { format!("{path}/") } else { path.to_owned() };
     let principal =
@@ -176,13 +176,13 @@ pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: UnixMillis) -> S
 
 type Parameters<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
 
-/// Names and values of a query, each name once.
+/// Parses a query; each name occurs once.
 fn query(uri: &Uri) -> S3Result<Parameters<'_>> {
     let mut query = Parameters::new();
     for (name, value) in pairs(uri.query().unwrap_or_default()) {
         let is_known =
             SIGNATURE_PARAMETERS.contains(&&*name) || COVERED.contains(&&*name) || PAGING.contains(&&*name);
-        // It names the operation for logs, and nothing else.
+        // It only names the operation for logs.
         if name == "x-id" {
             continue;
         }
@@ -193,20 +193,20 @@ fn query(uri: &Uri) -> S3Result<Parameters<'_>> {
             ));
         }
         if query.insert(name, value).is_some() {
-            return Err(s3_error!(InvalidArgument, "A parameter of the query is there twice."));
+            return Err(s3_error!(InvalidArgument, "A parameter of the query is given twice."));
         }
     }
     Ok(query)
 }
 
-/// The header that a parameter of the query stands for.
+/// Returns the header that a parameter of the query stands for.
 fn header_of(name: &str) -> Option<HeaderName> {
     let name = name.to_ascii_lowercase();
     let is_header = name.starts_with("x-amz-") || name == "content-md5" || name == "content-type";
     is_header.then(|| HeaderName::try_from(name).ok())?
 }
 
-/// Puts the parameters of the query that stand in place of headers into the headers.
+/// Moves the parameters that stand for headers into the headers.
 fn move_to_headers(query: &Parameters<'_>, headers: &mut HeaderMap) -> S3Result<()> {
     for (name, value) in query {
         let Some(header_of) = header_of(name) else { continue };
@@ -220,7 +220,7 @@ fn move_to_headers(query: &Parameters<'_>, headers: &mut HeaderMap) -> S3Result<
     Ok(())
 }
 
-/// The text that is signed.
+/// Returns the text that is signed.
 fn string_to_sign(
     method: &Method,
     path: &str,
@@ -247,8 +247,8 @@ fn string_to_sign(
         string_to_sign.push(b'\n');
     }
     string_to_sign.extend_from_slice(path.as_bytes());
-    for (at, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
-        string_to_sign.push(if at == 0 { b'?' } else { b'&' });
+    for (index, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
+        string_to_sign.push(if index == 0 { b'?' } else { b'&' });
         string_to_sign.extend_from_slice(name.as_bytes());
         if !value.is_empty() {
             string_to_sign.push(b'=');
@@ -258,7 +258,7 @@ fn string_to_sign(
     string_to_sign
 }
 
-/// The target without the signature and without the parameters that became headers.
+/// Returns the target without the signature and without the parameters that became headers.
 fn without_signature(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
     let kept = query.iter().filter(|(name, _)| COVERED.contains(&&***name) || PAGING.contains(&&***name));
     let encode = |string_to_sign: &str| utf8_percent_encode(string_to_sign, NON_ALPHANUMERIC).to_string();
@@ -276,7 +276,7 @@ fn without_signature(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
 mod tests {
     use super::*;
 
-    /// Amazon's own example of such a URL, with the headers of its upload: the signed text, to the letter.
+    /// Amazon's own example of such a URL, with the headers of its upload: the exact signed text.
     #[test]
     fn what_is_signed_is_what_s3_documents() {
         let uri = Uri::from_static(

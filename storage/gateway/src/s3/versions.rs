@@ -1,4 +1,4 @@
-//! Versions of objects: their names, whether they are kept, and their list.
+//! Versions of objects: their names, their settings and their lists.
 
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
@@ -10,10 +10,10 @@ use s3s::dto::*;
 use s3s::{S3Error, S3Result, s3_error};
 use ulid::Ulid;
 
-/// S3's name of the version that has no number.
+/// S3's name of the version without a number.
 const NULL: &str = "null";
 
-/// The name of a version, in the letters of a ULID.
+/// Returns the name of a version, as a ULID.
 pub(super) fn id_text(id: VersionId) -> String {
     match id {
         VersionId::Null => NULL.into(),
@@ -21,7 +21,7 @@ pub(super) fn id_text(id: VersionId) -> String {
     }
 }
 
-/// The version that a request names, if it names one.
+/// Parses the version in a request, if there is one.
 ///
 /// # Errors
 /// `InvalidArgument`.
@@ -35,10 +35,10 @@ pub(super) fn parse_id(version: Option<&str>) -> S3Result<Option<VersionId>> {
     }
 }
 
-/// The version that an address names, as s3s reads it.
+/// Returns the version in a query, as s3s reads it.
 ///
 /// # Errors
-/// `InvalidArgument` if there are several: rights are looked up for one.
+/// `InvalidArgument` if there are several: rights are checked for one.
 pub(super) fn id_in_query(uri: &Uri) -> S3Result<Option<VersionId>> {
     let parameters = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let mut named = parameters.filter(|(name, _)| name == "versionId").map(|(_, value)| value);
@@ -49,13 +49,13 @@ pub(super) fn id_in_query(uri: &Uri) -> S3Result<Option<VersionId>> {
     parse_id(first.as_deref())
 }
 
-/// The name of an object's version, where its bucket keeps versions or has kept some.
+/// Returns the name of an object's version, if its bucket keeps or has kept versions.
 pub(super) fn shown_id(account: &Account, bucket: &str, object: &Object) -> Option<String> {
     let view = account.container(bucket).ok()?;
     view.settings.versioning.map(|_| id_text(object.version.id()))
 }
 
-/// The name of a version that was put, if it has a number.
+/// Returns the name of a version that was put, if it has a number.
 pub(super) fn new_id_text(object: &Object) -> Option<String> {
     let id = object.version.id();
     (id != VersionId::Null).then(|| id_text(id))
@@ -81,12 +81,12 @@ pub(super) async fn put_bucket_versioning(
     let settings = account.container(&input.bucket)?.settings;
     let configuration = input.versioning_configuration;
     if configuration.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
-        return Err(s3_error!(NotImplemented, "There are no devices of a second factor here (MfaDelete)."));
+        return Err(s3_error!(NotImplemented, "This gateway does not support MFA delete."));
     }
     let versioning = match configuration.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
-        // A bucket that never had it says so without a status, which may be put back.
+        // A bucket that never had versioning shows no status, and that document may be set again.
         None if settings.versioning.is_none() => {
             return Ok(PutBucketVersioningOutput::default());
         }
@@ -161,7 +161,7 @@ fn marker(listed: ListedVersion, encoding: Encoding, owner: &Owner) -> DeleteMar
     }
 }
 
-/// Answers for a delete marker that was named as if the key had been asked for.
+/// Returns the answer for a named delete marker as if the request had asked for the key.
 pub(super) fn as_missing_key(refusal: S3Error) -> S3Error {
     match refusal.code() {
         s3s::S3ErrorCode::MethodNotAllowed => {

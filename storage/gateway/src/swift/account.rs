@@ -5,7 +5,6 @@ use super::dates::{iso, timestamp};
 use super::listing::{self, Entry, Field, ListingForm, ListingRoot};
 use super::metadata::{self, ResourceKind, put};
 use super::refusal::{Outcome, Refusal};
-use super::request_head::RequestHead;
 use super::rights;
 use super::target::PREFIX;
 use super::{Swift, VerbContext, info};
@@ -18,18 +17,13 @@ use http::header::{ACCEPT_RANGES, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 impl Swift {
-    pub(super) async fn on_account(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-        verb: &Verb,
-    ) -> Outcome<Response<Body>> {
+    pub(super) async fn on_account(&self, context: &VerbContext<'_>, verb: &Verb) -> Outcome<Response<Body>> {
         let check = || self.check(context.claim, &context.target.account, None, Action::Own);
-        match head.method {
+        match context.head.method {
             Method::GET => {
                 verb.name("ListAccount");
                 check()?;
-                list(head, context)
+                list(context)
             }
             Method::HEAD => {
                 verb.name("HeadAccount");
@@ -44,26 +38,28 @@ impl Swift {
             Method::POST => {
                 verb.name("ChangeAccount");
                 check()?;
-                change(head, context).await
+                change(context).await
             }
-            // Accounts come with their users.
+            // Accounts are created with their users.
             Method::PUT | Method::DELETE => {
                 check()?;
-                Err(Refusal::forbidden("Accounts come and go with their users, not by this verb."))
+                Err(Refusal::forbidden(
+                    "An account exists as long as it has users: this verb cannot create or delete one.",
+                ))
             }
             _ => Err(Refusal::no_such_method()),
         }
     }
 }
 
-async fn change(head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
-    let mut changes = metadata::changes(&head.headers, ResourceKind::Account)?;
+async fn change(context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    let mut changes = metadata::changes(&context.head.headers, ResourceKind::Account)?;
     // Newer clients set quotas by headers of their own.
     for quota in rights::ACCOUNT_QUOTAS {
-        if head.headers.contains_key(format!("x-remove-account-{quota}")) {
+        if context.head.headers.contains_key(format!("x-remove-account-{quota}")) {
             changes.entry(quota.to_owned()).or_insert(None);
         }
-        if let Some(value) = metadata::header(&head.headers, &format!("x-account-{quota}"))? {
+        if let Some(value) = metadata::header(&context.head.headers, &format!("x-account-{quota}"))? {
             changes.insert(quota.to_owned(), (!value.is_empty()).then_some(value));
         }
     }
@@ -79,9 +75,9 @@ async fn change(head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Respon
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-fn list(head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
-    let form = ListingForm::of(&head.query, &head.headers)?;
-    let listing_query = listing::parse_query(&head.query)?;
+fn list(context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    let form = ListingForm::of(&context.head.query, &context.head.headers)?;
+    let listing_query = listing::parse_query(&context.head.query)?;
     let page = context.account.containers(&listing_query.request);
     let items = page.entries.into_iter().map(|(name, view)| entry(name, &view)).collect();
     let entries = listing::merge(items, page.prefixes, listing_query.request.reverse);
@@ -101,7 +97,7 @@ fn entry(name: String, view: &ContainerView) -> Entry {
     ])
 }
 
-/// An answer with a listing; a plain one without entries has no body at all.
+/// Returns an answer with a listing; a plain one without entries has no body.
 ///
 /// # Errors
 /// 503 if too little memory is free for it.

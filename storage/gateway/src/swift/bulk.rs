@@ -1,6 +1,6 @@
-//! Many objects in one request: bulk delete, and archives that are taken apart.
+//! Many objects in one request: bulk delete, and archives that are extracted.
 //!
-//! Such a request is answered with 200 as soon as its own form is right; how each object went stands in the body.
+//! Such a request is answered with 200 as soon as it is well-formed. The body has the outcome of each object.
 
 use super::answer::empty;
 use super::describe::guess_type;
@@ -26,16 +26,16 @@ use tokio::io::{AsyncBufRead, AsyncRead};
 use tokio_tar::{Archive, EntryType};
 use tokio_util::io::{ReaderStream, StreamReader};
 
-/// The most names of a bulk delete.
+/// The largest number of names of a bulk delete.
 pub(super) const MAX_DELETES: usize = 10_000;
-/// The most files of an archive that may fail before the rest is given up.
+/// The number of files of an archive that may fail before the rest is skipped.
 const MAX_FAILURES: usize = 1000;
-/// The most bytes of a list of names.
+/// The largest number of bytes of a list of names.
 const MAX_LIST_BYTES: usize = 8 << 20;
 /// Names that are deleted in one commit.
 const DELETE_BATCH: usize = 500;
 
-/// The work of a bulk request.
+/// The kind of a bulk request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BulkVerb {
     Delete,
@@ -43,7 +43,7 @@ enum BulkVerb {
 }
 
 impl BulkVerb {
-    /// The name, in the answer, of the number of names that went well.
+    /// Returns the label of the number of successes in the answer.
     fn count_label(self) -> &'static str {
         match self {
             BulkVerb::Delete => "Number Deleted",
@@ -62,12 +62,12 @@ impl BulkVerb {
 /// The outcome of a bulk request.
 #[derive(Debug, Default)]
 struct BulkReport {
-    /// The number of names that went well.
+    /// The number of successes.
     done: u64,
     not_found: u64,
     /// Encoded names with the status of each.
     errors: Vec<(String, StatusCode)>,
-    /// A status that stands for all of it.
+    /// The status of the whole request, if it failed.
     failed: Option<(StatusCode, String)>,
 }
 
@@ -116,30 +116,24 @@ impl BulkReport {
     }
 }
 
-/// Deletes the objects and containers that the body names, one a line, encoded.
-pub(super) async fn delete(
-    swift: &Swift,
-    head: &RequestHead,
-    context: &VerbContext<'_>,
-    body: Body,
-) -> Outcome<Response<Body>> {
+/// Deletes the objects and containers in the body: one encoded name a line.
+pub(super) async fn delete(swift: &Swift, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
     swift.check(context.claim, context.account.name(), None, Action::Own)?;
     let text = read_in_memory_share(&swift.gateway, body, MAX_LIST_BYTES).await?;
     let text = std::str::from_utf8(&text)
         .map_err(|_| Refusal::new(StatusCode::PRECONDITION_FAILED, "The list of names is not UTF-8."))?;
     let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
-    // An additional name beyond the limit shows that there are too many.
+    // One name beyond the limit shows that there are too many.
     let names: Vec<String> = names.take(MAX_DELETES + 1).map(str::to_owned).collect();
     if names.len() > MAX_DELETES {
         return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MAX_DELETES} per request")));
     }
-    delete_all(swift, head, context, names).await
+    delete_all(swift, context, names).await
 }
 
 /// Deletes the objects and containers of these encoded names.
 pub(super) async fn delete_all(
     swift: &Swift,
-    head: &RequestHead,
     context: &VerbContext<'_>,
     names: Vec<String>,
 ) -> Outcome<Response<Body>> {
@@ -165,7 +159,7 @@ pub(super) async fn delete_all(
         }
     }
     delete_objects(swift, context, &batch_container, batch, &mut report).await?;
-    Ok(report.answer(head, BulkVerb::Delete))
+    Ok(report.answer(context.head, BulkVerb::Delete))
 }
 
 async fn delete_objects(
@@ -222,22 +216,17 @@ async fn delete_container(
     Ok(())
 }
 
-/// Takes an archive apart: each file of it becomes an object. Below an account, the first folder is the container.
-pub(super) async fn extract(
-    swift: &Swift,
-    head: &RequestHead,
-    context: &VerbContext<'_>,
-    body: Body,
-) -> Outcome<Response<Body>> {
+/// Extracts an archive: each file becomes an object. For an account, the first folder is the container.
+pub(super) async fn extract(swift: &Swift, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
     swift.check(context.claim, context.account.name(), None, Action::Own)?;
     let bytes = body.into_data_stream().map_err(|error| io::Error::other(Box::new(error)));
     let reader = StreamReader::new(bytes);
-    let report = match head.query.get("extract-archive") {
+    let report = match context.head.query.get("extract-archive") {
         Some("tar") => unpack(swift, context, reader).await?,
         Some("tar.gz") => unpack(swift, context, gunzip(reader)).await?,
         _ => return Err(Refusal::bad_request("Unsupported archive format: tar and tar.gz are known")),
     };
-    Ok(report.answer(head, BulkVerb::Extract))
+    Ok(report.answer(context.head, BulkVerb::Extract))
 }
 
 fn gunzip(reader: impl AsyncBufRead + Unpin + Send + 'static) -> impl AsyncRead + Unpin + Send {
@@ -259,7 +248,7 @@ async fn unpack(
         report.failed = Some(unreadable());
         return Ok(report);
     };
-    // The bytes of an entry that is not stored are skipped on the way to the next head.
+    // The bytes of an entry that is not stored are skipped.
     let mut skipped = 0;
     loop {
         budget.renew(skipped);
@@ -288,7 +277,7 @@ async fn unpack(
             }
             Err(refusal) => {
                 report.fail(&super::describe::encoded(&name), &refusal);
-                // A failure for want of room or of the store is a failure for all that follow.
+                // A failure of the server, such as a full vault, affects all files that follow.
                 if refusal.status().is_server_error() || report.errors.len() == MAX_FAILURES {
                     report.failed = Some((refusal.status(), refusal.text().to_owned()));
                     break;

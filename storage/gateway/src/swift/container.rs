@@ -6,7 +6,6 @@ use super::dates::{http_date, iso, timestamp};
 use super::listing::{self, Entry, Field, ListingForm, ListingRoot};
 use super::metadata::{self, ResourceKind, put};
 use super::refusal::{Outcome, Refusal};
-use super::request_head::RequestHead;
 use super::rights;
 use super::target::{Target, decode};
 use super::{Swift, VerbContext, form_post, info};
@@ -23,18 +22,17 @@ use std::sync::Arc;
 impl Swift {
     pub(super) async fn on_container(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
         let check =
             |right| self.check(context.claim, &context.target.account, Some(context.container()), right);
-        match head.method {
+        match context.head.method {
             Method::GET => {
                 verb.name("ListContainer");
                 check(Action::List)?;
-                self.list(head, context)
+                self.list(context)
             }
             Method::HEAD => {
                 verb.name("HeadContainer");
@@ -50,16 +48,16 @@ impl Swift {
             Method::PUT => {
                 verb.name("PutContainer");
                 check(Action::Own)?;
-                make(head, context).await
+                make(context).await
             }
-            Method::POST if form_post::is_form(&head.headers) => {
+            Method::POST if form_post::is_form(&context.head.headers) => {
                 verb.name("FormPost");
-                self.form_post(head, context, body).await
+                self.form_post(context, body).await
             }
             Method::POST => {
                 verb.name("ChangeContainer");
                 check(Action::Own)?;
-                let changes = SettingsChanges::read(&head.headers, context.target)?;
+                let changes = SettingsChanges::read(&context.head.headers, context.target)?;
                 context
                     .account
                     .update_container(context.container(), move |settings| changes.apply(settings))
@@ -76,16 +74,16 @@ impl Swift {
         }
     }
 
-    fn list(&self, head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    fn list(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
         let view = context.account.container(context.container())?;
-        let form = ListingForm::of(&head.query, &head.headers)?;
-        let listing_query = listing::parse_query(&head.query)?;
+        let form = ListingForm::of(&context.head.query, &context.head.headers)?;
+        let listing_query = listing::parse_query(&context.head.query)?;
         let page = context.account.list(context.container(), &listing_query.request)?;
         let items = page.entries.into_iter();
         let items = items.filter(|(name, _)| listing_query.path.as_ref() != Some(name));
         let items = items.map(|(name, object)| entry(name, &object)).collect();
         let groups = match &listing_query.path {
-            // A name that ends with the slash stands for the folder itself; deeper names are left out.
+            // A name that ends with the slash is the folder itself; deeper names are omitted.
             Some(_) => return self.list_path(context, form, &listing_query, &view, items, page.prefixes),
             None => page.prefixes,
         };
@@ -125,14 +123,14 @@ fn answer(
     Ok(answer)
 }
 
-async fn make(head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+async fn make(context: &VerbContext<'_>) -> Outcome<Response<Body>> {
     context.target.check_lengths()?;
-    if let Some(policy) = head.header("x-storage-policy")
+    if let Some(policy) = context.head.header("x-storage-policy")
         && !policy.eq_ignore_ascii_case(info::POLICY)
     {
         return Err(Refusal::bad_request("There is one storage policy: see /info."));
     }
-    let changes = SettingsChanges::read(&head.headers, context.target)?;
+    let changes = SettingsChanges::read(&context.head.headers, context.target)?;
     let mut settings = ContainerSettings::default();
     changes.clone().apply(&mut settings)?;
     match context.account.create_container(context.container(), settings).await {
@@ -148,7 +146,7 @@ async fn make(head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response
     }
 }
 
-/// The changes of a container in the headers of a request.
+/// The changes of a container's settings in the headers of a request.
 #[derive(Clone)]
 struct SettingsChanges {
     metadata: metadata::MetadataChanges,

@@ -1,28 +1,30 @@
-//! The place where a verb is at work, and the principal that it works for.
+//! The context of a verb: its request, its account, its target and its principal.
 
+use super::request_head::RequestHead;
 use super::rights::Claim;
 use super::target::Target;
 use crate::objects::account::Account;
 
 /// See the module.
 pub(super) struct VerbContext<'a> {
+    pub(super) head: &'a RequestHead,
     pub(super) account: &'a Account,
     pub(super) target: &'a Target,
     pub(super) claim: &'a Claim,
 }
 
 impl VerbContext<'_> {
-    /// The container's name; the verbs of containers and objects have one.
+    /// Returns the container's name; verbs of containers and objects have one.
     pub(super) fn container(&self) -> &str {
         self.target.container.as_deref().unwrap_or_default()
     }
 
-    /// The object's name; the verbs of objects have one.
+    /// Returns the object's name; verbs of objects have one.
     pub(super) fn object(&self) -> &str {
         self.target.object.as_deref().unwrap_or_default()
     }
 
-    /// Tells whether everything of the account may be shown.
+    /// Returns whether the principal owns the account.
     pub(super) fn is_owner(&self) -> bool {
         self.claim.owns(&self.target.account)
     }

@@ -1,4 +1,4 @@
-//! Copying an object, by `COPY` with a destination or by `PUT` with a source.
+//! Copies of an object, by `COPY` with a destination or by `PUT` with a source.
 
 use super::conditions;
 use super::content::{self, Content, MemoryWait};
@@ -19,36 +19,27 @@ use futures::StreamExt;
 use http::{Response, StatusCode};
 
 impl Swift {
-    /// `COPY`: the object named by the URL goes to `Destination`.
-    pub(super) async fn copy(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-    ) -> Outcome<Response<Body>> {
-        let account = other_account(head, "destination-account", context)?;
-        let to = destination(head, &account)?;
-        self.copy_between(head, context, context.target, &to).await
+    /// Serves `COPY`: copies the object of the URL to `Destination`.
+    pub(super) async fn copy(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        let account = other_account(context.head, "destination-account", context)?;
+        let to = destination(context.head, &account)?;
+        self.copy_between(context, context.target, &to).await
     }
 
-    /// `PUT` with `X-Copy-From`: the object named there comes to the URL.
-    pub(super) async fn copy_from(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-    ) -> Outcome<Response<Body>> {
-        if head.length().is_some_and(|length| length > 0) {
+    /// Serves `PUT` with `X-Copy-From`: copies that object to the URL.
+    pub(super) async fn copy_from(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        if context.head.length().is_some_and(|length| length > 0) {
             return Err(Refusal::bad_request("Copy requests require a zero byte body"));
         }
-        let account = other_account(head, "x-copy-from-account", context)?;
-        let path = metadata::header(&head.headers, "x-copy-from")?.unwrap_or_default();
+        let account = other_account(context.head, "x-copy-from-account", context)?;
+        let path = metadata::header(&context.head.headers, "x-copy-from")?.unwrap_or_default();
         let path = path.split('?').next().unwrap_or_default();
         let from = complete(Target::read_within(&account, path)?, "X-Copy-From")?;
-        self.copy_between(head, context, &from, context.target).await
+        self.copy_between(context, &from, context.target).await
     }
 
     async fn copy_between(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         from: &Target,
         to: &Target,
@@ -58,11 +49,12 @@ impl Swift {
         to.check_lengths()?;
         let source_account = self.account_of(from).ok_or_else(Refusal::not_found)?;
         let account = self.account_of(to).ok_or_else(Refusal::not_found)?;
-        let source = VerbContext { account: &source_account, target: from, claim: context.claim };
-        let target = VerbContext { account: &account, target: to, claim: context.claim };
+        let head = context.head;
+        let source = VerbContext { head, account: &source_account, target: from, claim: context.claim };
+        let target = VerbContext { head, account: &account, target: to, claim: context.claim };
         let object = source_account.object(source.container(), source.object())?;
-        let conditions = conditions::of_put(&head.headers)?;
-        let details = copied_details(head, &object)?;
+        let conditions = conditions::of_put(&context.head.headers)?;
+        let details = copied_details(context.head, &object)?;
         self.check_manifest(context.claim, account.name(), &details)?;
         account.check_put(target.container(), target.object(), &conditions)?;
         let as_manifest = details.manifest.is_some();
@@ -86,7 +78,7 @@ impl Swift {
         Ok(answer)
     }
 
-    /// Reads everything and writes it again, as a get and a put do.
+    /// Reads everything and writes it again, like a get and a put.
     async fn copy_content(&self, content: Content) -> Outcome<Written> {
         let mut writer = self.gateway.writer(Some(content.bytes()), None)?;
         let mut pieces = content::read(&self.gateway, content.pieces, MemoryWait::Never);
@@ -97,7 +89,7 @@ impl Swift {
     }
 }
 
-/// The details of the copy: those of the source, overridden by those of the request.
+/// Returns the details of the copy: those of the source, overridden by those of the request.
 fn copied_details(head: &RequestHead, source: &Object) -> Outcome<Details> {
     let given = details(head)?;
     let keeps_manifest = head.query.get("multipart-manifest") == Some("get") && manifest::is_large(source);
@@ -108,7 +100,7 @@ fn copied_details(head: &RequestHead, source: &Object) -> Outcome<Details> {
     }
     let mut copied = Details {
         manifest: given.manifest.or_else(|| kept_manifest(source, keeps_manifest)),
-        // The grants of the source were made for the source alone.
+        // The grants of the source are for the source only.
         grants: Vec::new(),
         ..source.details.clone()
     };
@@ -133,7 +125,7 @@ fn kept_manifest(source: &Object, keeps: bool) -> Option<Manifest> {
     if keeps { source.details.manifest.clone() } else { None }
 }
 
-/// The account that a header names, or else the URL's.
+/// Returns the account in a header, or the URL's.
 fn other_account(head: &RequestHead, header: &str, context: &VerbContext<'_>) -> Outcome<String> {
     match head.header(header) {
         None => Ok(context.target.account.clone()),

@@ -3,7 +3,6 @@
 use super::answer::empty;
 use super::describe::guess_type;
 use super::refusal::{Outcome, Refusal};
-use super::request_head::RequestHead;
 use super::signature::Signature;
 use super::target::{Target, path_of};
 use super::temp_url::KEYS;
@@ -20,24 +19,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The most bytes of a field that is no file.
+/// The largest number of bytes of a field that is not a file.
 const MAX_FIELD_BYTES: u64 = 8 << 10;
-/// The longest that the fields before the first file may take: their sender is not known yet.
+/// The longest time for the fields before the first file: their sender is not known yet.
 const FIELDS_TIMEOUT: Duration = Duration::from_secs(60);
-/// The most fields beside files.
+/// The largest number of fields that are not files.
 const MAX_FIELDS: usize = 50;
 
 fn too_slow() -> Refusal {
     Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the fields took too long to come")
 }
 
-/// Tells whether a request is a form.
+/// Returns whether a request is a form.
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
 }
 
-/// The form that the fields before the first file make.
+/// The parameters of a form, from the fields before the first file.
 struct Form {
     redirect: String,
     max_bytes: u64,
@@ -46,13 +45,8 @@ struct Form {
 }
 
 impl Swift {
-    pub(super) async fn form_post(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-        body: Body,
-    ) -> Outcome<Response<Body>> {
-        let kind = head.header("content-type").unwrap_or_default();
+    pub(super) async fn form_post(&self, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
+        let kind = context.head.header("content-type").unwrap_or_default();
         let boundary = multer::parse_boundary(kind)
             .map_err(|_| Refusal::bad_request("FormPost: invalid starting boundary"))?;
         let budget = ParseBudget::new();
@@ -81,7 +75,7 @@ impl Swift {
                 continue;
             }
             if form.is_none() {
-                form = Some(self.check_form(head, context, &fields)?);
+                form = Some(self.check_form(context, &fields)?);
             }
             let Some(form) = &form else { continue };
             // A file field that was left empty.
@@ -94,12 +88,12 @@ impl Swift {
                 return Err(Refusal::bad_request("max_file_count exceeded"));
             }
             budget.remove_limit();
-            self.keep_file(head, context, form, &name, part).await?;
+            self.keep_file(context, form, &name, part).await?;
         }
-        // A form without files is checked all the same: it must not tell a stranger anything else.
+        // A form without files is checked all the same, so that a foreign client learns nothing else.
         let form = match form {
             Some(form) => form,
-            None => self.check_form(head, context, &fields)?,
+            None => self.check_form(context, &fields)?,
         };
         if files == 0 {
             return Ok(answer(&form.redirect, StatusCode::BAD_REQUEST, "no files to process"));
@@ -107,12 +101,7 @@ impl Swift {
         Ok(answer(&form.redirect, StatusCode::CREATED, ""))
     }
 
-    fn check_form(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-        fields: &BTreeMap<String, String>,
-    ) -> Outcome<Form> {
+    fn check_form(&self, context: &VerbContext<'_>, fields: &BTreeMap<String, String>) -> Outcome<Form> {
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
         let number = |name: &str| {
             let text = field(name);
@@ -120,14 +109,14 @@ impl Swift {
         };
         let (expires, max_bytes, max_files) =
             (number("expires")?, number("max_file_size")?, number("max_file_count")?);
-        if expires <= head.now.seconds() {
+        if expires <= context.head.now.seconds() {
             return Err(Refusal::unauthorized("FormPost: Form Expired"));
         }
         let invalid = || Refusal::unauthorized("FormPost: Invalid Signature");
         let path = path_of(context.account.name(), context.container(), context.object());
         let path = if context.target.object.is_none() { path.trim_end_matches('/').to_owned() } else { path };
-        // The path was signed as the form's address has it.
-        let asked_path = head.path.as_str();
+        // The signed path is that of the form's address.
+        let asked_path = context.head.path.as_str();
         let signed = |path: &str| {
             let [redirect, size, count, until] =
                 ["redirect", "max_file_size", "max_file_count", "expires"].map(field);
@@ -152,9 +141,9 @@ impl Swift {
         let delete_at = match (field("x_delete_after"), field("x_delete_at")) {
             ("", "") => None,
             ("", _) => Some(number("x_delete_at")?),
-            _ => Some(head.now.seconds().saturating_add(number("x_delete_after")?)),
+            _ => Some(context.head.now.seconds().saturating_add(number("x_delete_after")?)),
         };
-        if delete_at.is_some_and(|context| context <= head.now.seconds()) {
+        if delete_at.is_some_and(|time| time <= context.head.now.seconds()) {
             return Err(Refusal::bad_request("FormPost: x_delete_at is in the past"));
         }
         Ok(Form {
@@ -167,7 +156,6 @@ impl Swift {
 
     async fn keep_file(
         &self,
-        _: &RequestHead,
         context: &VerbContext<'_>,
         form: &Form,
         name: &str,
@@ -214,22 +202,22 @@ async fn text(part: &mut Field<'_>) -> Outcome<String> {
 
 fn unreadable(error: multer::Error) -> Refusal {
     match error {
-        // The connection, or a client that has gone silent.
+        // The connection failed, or the client stopped sending.
         multer::Error::StreamReadFailed(error) => Error::Body(error).into(),
         _ => Refusal::bad_request("FormPost: the form cannot be read"),
     }
 }
 
-/// The redirect of the browser, or the message that it shows.
+/// Returns the redirect of the browser, or a message.
 fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
     if redirect.is_empty() {
         let mut answer = empty(status);
         *answer.body_mut() = Body::from(message.to_owned());
         return answer;
     }
-    let mark = if redirect.contains('?') { '&' } else { '?' };
+    let separator = if redirect.contains('?') { '&' } else { '?' };
     let message = percent_encoding::utf8_percent_encode(message, percent_encoding::NON_ALPHANUMERIC);
-    let place = format!("{redirect}{mark}status={}&message={message}", status.as_u16());
+    let place = format!("{redirect}{separator}status={}&message={message}", status.as_u16());
     match HeaderValue::try_from(place) {
         Ok(place) => {
             let mut answer = empty(StatusCode::SEE_OTHER);

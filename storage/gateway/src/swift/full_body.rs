@@ -1,4 +1,4 @@
-//! Bodies that are taken as a whole before anything is done with them.
+//! Bodies that are read as a whole before they are used.
 
 use super::refusal::{Outcome, Refusal};
 use crate::objects::gateway::Gateway;
@@ -9,20 +9,20 @@ use http::StatusCode;
 use http_body::Body as _;
 use std::time::Duration;
 
-/// The longest that such a body may take. It holds a place among the requests, and its sender may not be known yet.
+/// The longest time for such a body. It holds a permit, and its sender may not be known yet.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// All of a body that has at most this many bytes, in a share of the memory, which they keep.
+/// Reads a body of at most this many bytes, with a share of the memory, which the bytes keep.
 ///
 /// # Errors
-/// 503 if too little of it is free; those of [`whole`].
+/// 503 if too little memory is free; those of [`whole`].
 pub(super) async fn read_in_memory_share(gateway: &Gateway, body: Body, max: usize) -> Outcome<Bytes> {
     let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(max as u64);
     let share = gateway.inner.memory.take_bytes(bytes)?;
     Ok(share.holding(whole(body, max).await?))
 }
 
-/// All of a body that has at most this many bytes.
+/// Reads a body of at most this many bytes.
 ///
 /// # Errors
 /// 413 for a longer one; 408 for one that takes too long; those of reading it.

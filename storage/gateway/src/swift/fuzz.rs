@@ -1,5 +1,4 @@
-//! Fuzz targets for the requests of Swift clients that this crate takes apart: nothing of it may panic, and the result
-//! is within its bounds.
+//! Fuzz targets for the parsers of Swift requests: no input may cause a panic, and results are within their bounds.
 
 use super::target::Target;
 use super::{conditions, dates, listing, metadata, query::Query, range};

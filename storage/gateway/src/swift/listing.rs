@@ -8,10 +8,10 @@ use http::{HeaderMap, StatusCode};
 use quick_xml::escape::escape;
 use serde_json::{Map, Value};
 
-/// The most entries of a page.
+/// The largest number of entries of a page.
 pub(super) const MAX_ENTRIES: usize = 10_000;
 
-/// The form in which a listing is written.
+/// The form of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListingForm {
     Plain,
@@ -20,10 +20,10 @@ pub(super) enum ListingForm {
 }
 
 impl ListingForm {
-    /// The form that a request names by parameter, or else by the `Accept` header.
+    /// Returns the form in a parameter, or else in the `Accept` header.
     ///
     /// # Errors
-    /// 406 if none of the three is wanted.
+    /// 406 if none of the three is accepted.
     pub(super) fn of(query: &Query, headers: &HeaderMap) -> Outcome<ListingForm> {
         match query.get("format") {
             Some("json") => return Ok(ListingForm::Json),
@@ -32,7 +32,7 @@ impl ListingForm {
             None => {}
         }
         let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        // The first type that is known is taken, the others being of no interest to clients that know Swift.
+        // The first known type is used; clients of Swift do not need the others.
         let kinds: Vec<&str> =
             accept.split(',').filter_map(|item| item.split(';').next()).map(str::trim).collect();
         for kind in &kinds {
@@ -58,15 +58,15 @@ impl ListingForm {
     }
 }
 
-/// The wanted names of a listing.
+/// The parameters of a listing.
 #[derive(Clone, Debug)]
 pub(super) struct ListingQuery {
     pub(super) request: ListRequest,
-    /// With `path`, groups are left out, and so is the path itself.
+    /// With `path`, groups are omitted, and the path itself too.
     pub(super) path: Option<String>,
 }
 
-/// Reads the parameters of a listing.
+/// Parses the parameters of a listing.
 ///
 /// # Errors
 /// 412 for a limit that is malformed or too large.
@@ -103,13 +103,13 @@ pub(super) fn parse_query(query: &Query) -> Outcome<ListingQuery> {
 /// A line of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// An object or a container, with its facts by name, `name` among them.
+    /// An object or a container, with its fields by name, `name` among them.
     Item(Vec<(&'static str, Field)>),
     /// A group of names.
     Group(String),
 }
 
-/// A fact of an entry.
+/// A field of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Text(String),
@@ -131,7 +131,7 @@ impl Entry {
     }
 }
 
-/// The holder of the listed entries, for XML.
+/// The root element of an XML listing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListingRoot<'a> {
     /// `account` or `container`.
@@ -141,7 +141,7 @@ pub(super) struct ListingRoot<'a> {
     pub(super) name: &'a str,
 }
 
-/// Writes a listing. Entries are in their order already.
+/// Writes a listing of ordered entries.
 pub(super) fn write(form: ListingForm, root: ListingRoot<'_>, entries: &[Entry]) -> String {
     match form {
         ListingForm::Plain => entries.iter().map(|entry| format!("{}\n", entry.name())).collect(),
@@ -188,7 +188,7 @@ fn xml(root: ListingRoot<'_>, entries: &[Entry]) -> String {
     text + &format!("</{element}>")
 }
 
-/// Entries and groups of a page, in one order.
+/// Merges entries and groups of a page into one order.
 pub(super) fn merge(mut items: Vec<Entry>, groups: Vec<String>, reverse: bool) -> Vec<Entry> {
     items.extend(groups.into_iter().map(Entry::Group));
     items.sort_by(|one, other| one.name().cmp(other.name()));

@@ -1,7 +1,7 @@
-//! OpenStack Swift for the gateway: accounts, containers and objects, and the logins that lead to them.
+//! OpenStack Swift for the gateway: accounts, containers and objects, and the logins for them.
 //!
-//! Everything that clients, keystoneauth and Tempest ask for is answered here, identity included. The cost of each verb
-//! in accesses is in `docs/reference/swift.md`, and counted by a test.
+//! It serves everything that clients, keystoneauth and Tempest need, identity included. `docs/reference/swift.md` lists
+//! the accesses of each verb, and a test counts them.
 
 mod account;
 mod address;

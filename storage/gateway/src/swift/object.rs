@@ -1,4 +1,4 @@
-//! The verbs of objects: which there are, and those that touch no block.
+//! The verbs of objects, and those of them that touch no block.
 
 use super::answer::empty;
 use super::describe::details;
@@ -16,42 +16,41 @@ use http::{Response, StatusCode};
 impl Swift {
     pub(super) async fn on_object(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
         if context.claim.temp_url().is_some() {
-            refuse_other_objects(head)?;
+            refuse_other_objects(context.head)?;
         }
-        match head.method.as_str() {
+        match context.head.method.as_str() {
             "GET" => {
                 verb.name("GetObject");
-                self.read(head, context).await
+                self.read(context).await
             }
             "HEAD" => {
                 verb.name("HeadObject");
-                self.read(head, context).await
+                self.read(context).await
             }
             "PUT" => {
                 verb.name("PutObject");
-                self.put(head, context, body).await
+                self.put(context, body).await
             }
             "COPY" => {
                 verb.name("CopyObject");
-                self.copy(head, context).await
+                self.copy(context).await
             }
-            "POST" if form_post::is_form(&head.headers) => {
+            "POST" if form_post::is_form(&context.head.headers) => {
                 verb.name("FormPost");
-                self.form_post(head, context, body).await
+                self.form_post(context, body).await
             }
             "POST" => {
                 verb.name("ChangeObject");
-                self.change(head, context).await
+                self.change(context).await
             }
             "DELETE" => {
                 verb.name("DeleteObject");
-                self.delete(head, context).await
+                self.delete(context).await
             }
             _ => Err(Refusal::no_such_method()),
         }
@@ -61,11 +60,11 @@ impl Swift {
         self.check(context.claim, &context.target.account, Some(context.container()), Action::Write)
     }
 
-    /// `POST`: replaces the details of an object, but for its type if none is given.
-    async fn change(&self, head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    /// Serves `POST`: replaces the details of an object, except for its type if none is given.
+    async fn change(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
         self.check_write(context)?;
-        conditions::refuse_all(&head.headers)?;
-        let new = details(head)?;
+        conditions::refuse_all(&context.head.headers)?;
+        let new = details(context.head)?;
         self.check_manifest(context.claim, context.account.name(), &new)?;
         let change = move |old: &mut Details| {
             let is_static = matches!(old.manifest, Some(Manifest::Static { .. }));
@@ -82,13 +81,13 @@ impl Swift {
         Ok(empty(StatusCode::ACCEPTED))
     }
 
-    async fn delete(&self, head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    async fn delete(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
         self.check_write(context)?;
-        conditions::refuse_all(&head.headers)?;
-        if head.query.get("multipart-manifest") == Some("delete") {
+        conditions::refuse_all(&context.head.headers)?;
+        if context.head.query.get("multipart-manifest") == Some("delete") {
             let object = context.account.object(context.container(), context.object())?;
             if manifest::is_static(&object) {
-                return self.delete_large(head, context, &object).await;
+                return self.delete_large(context, &object).await;
             }
         }
         let key = (context.object().to_owned(), WriteConditions::default());
@@ -101,8 +100,8 @@ impl Swift {
     }
 }
 
-/// A temporary URL is for the object that it names: it must not become a way to other objects of the account, which
-/// a manifest, a copy or the delete of a large object would reach.
+/// Refuses requests by temporary URL that reach other objects. A manifest, a copy or the delete of a large object would
+/// reach other objects of the account.
 fn refuse_other_objects(head: &RequestHead) -> Outcome<()> {
     let names_others =
         ["x-object-manifest", "x-copy-from"].iter().any(|name| head.headers.contains_key(*name));

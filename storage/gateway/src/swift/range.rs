@@ -1,23 +1,23 @@
-//! `Range` headers: which bytes of an object are wanted.
+//! `Range` headers: the requested bytes of an object.
 
 use http::{HeaderMap, header::RANGE};
 use std::ops::Range;
 
-/// The most ranges of a request. Each is read by itself, and all of them together may be more than the object.
+/// The largest number of ranges of a request. Each is read by itself, and all together may be more than the object.
 pub(super) const MAX_RANGES: usize = 50;
 
-/// The bytes wanted of an object.
+/// The requested bytes of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RequestedRanges {
-    /// All of them: there is no range, or no range that makes sense.
+    /// All bytes: there is no range, or no valid one.
     All,
-    /// Ranges within the object, none of them empty. At least one.
+    /// Ranges within the object, none of them empty; at least one.
     Ranges(Vec<Range<u64>>),
     /// No range lies within the object.
     Nothing,
 }
 
-/// Reads the header for an object of this many bytes (RFC 9110, section 14.2).
+/// Parses the header for an object of this many bytes (RFC 9110, section 14.2).
 pub(super) fn requested(headers: &HeaderMap, bytes: u64) -> RequestedRanges {
     let mut values = headers.get_all(RANGE).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return RequestedRanges::All };
@@ -45,14 +45,14 @@ impl Spec {
     }
 }
 
-/// Tells whether more is asked for than twice the object: a way to have much read for a short request.
+/// Returns whether the ranges are more than twice the object: a short request must not cause so many reads.
 fn exceeds_twice_the_object(specs: &[Spec], bytes: u64) -> bool {
     let ranges = specs.iter().filter_map(|spec| spec.within(bytes));
     let sum = ranges.fold(0u64, |sum, range| sum.saturating_add(range.end - range.start));
     specs.len() > 1 && sum > bytes.saturating_mul(2)
 }
 
-/// `None` if it is no list of ranges of bytes.
+/// Parses a list of ranges of bytes; `None` if it is not one.
 fn parse(header: &str) -> Option<Vec<Spec>> {
     let (unit, list) = header.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
@@ -75,7 +75,7 @@ fn spec(item: &str) -> Option<Spec> {
     }
 }
 
-/// A decimal number, or the largest there is.
+/// Parses a decimal number; returns at most the largest there is.
 fn number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
@@ -92,7 +92,7 @@ mod tests {
         requested(&headers, bytes)
     }
 
-    /// From, and up to but without.
+    /// Returns ranges from their starts and ends.
     fn ranges(list: &[(u64, u64)]) -> RequestedRanges {
         RequestedRanges::Ranges(list.iter().map(|&(from, to)| from..to).collect())
     }

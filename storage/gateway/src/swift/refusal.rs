@@ -1,4 +1,4 @@
-//! The refusal of a request: a status and a sentence.
+//! The refusal of a request: a status and a message.
 
 use super::range::MAX_RANGES;
 use crate::device::DeviceError;
@@ -10,7 +10,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use std::borrow::Cow;
 
-/// A refusal. Its sentence holds no name.
+/// A refusal. Its message has no names.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
@@ -34,13 +34,13 @@ impl Refusal {
         Refusal::new(StatusCode::NOT_FOUND, "The resource could not be found.")
     }
 
-    /// The refusal of a request without a known user.
+    /// Returns the refusal for an unknown user.
     pub(super) fn unauthorized(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::UNAUTHORIZED, text)
             .with(WWW_AUTHENTICATE, HeaderValue::from_static("Swift realm=\"ameles\""))
     }
 
-    /// The request of a principal that may not.
+    /// Returns the refusal for a principal without the right.
     pub(super) fn forbidden(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::FORBIDDEN, text)
     }
@@ -49,7 +49,7 @@ impl Refusal {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }
 
-    /// The refusal of a request that may come again in a moment.
+    /// Returns the refusal for a request that the client may retry soon.
     pub(super) fn unavailable(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
             .with(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS))
@@ -72,7 +72,7 @@ impl Refusal {
         &self.text
     }
 
-    /// The refusal as an answer. A `HEAD` gets the same without the sentence.
+    /// Converts the refusal to an answer. A `HEAD` gets no message.
     pub(super) fn into_response(self, method: &Method) -> Response<Body> {
         let silent = self.status == StatusCode::NOT_MODIFIED || *method == Method::HEAD;
         let length = if silent { 0 } else { self.text.len() };
@@ -103,7 +103,7 @@ impl From<Error> for Refusal {
                     StatusCode::CONFLICT,
                     format!(
                         "There was a conflict when trying to complete your request. The container still holds {objects} \
-                         objects, or versions that the S3 door keeps."
+                         objects, or old versions that only S3 lists."
                     ),
                 );
             }
@@ -134,7 +134,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The refusal of a range of which no byte is there.
+/// Returns the refusal for ranges outside of the object.
 pub(super) fn unsatisfiable(bytes: u64) -> Refusal {
     let refusal = Refusal::new(
         StatusCode::RANGE_NOT_SATISFIABLE,

@@ -1,4 +1,4 @@
-//! From the path and the method of a request to its verb.
+//! The routing of a request to its verb, by path and method.
 
 use super::answer::{empty, text, with_json};
 use super::auth::{discovery, v1, v2, v3};
@@ -12,11 +12,11 @@ use axum::body::Body;
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
-/// The most bytes of a login.
+/// The largest number of bytes of a login.
 const MAX_LOGIN_BYTES: usize = 64 << 10;
 
 impl Swift {
-    /// Carries out the action of a request, and names it for the log.
+    /// Serves a request, and sets its verb for the log.
     pub(super) async fn route(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
         let path = head.path.trim_end_matches('/');
         let is_read = matches!(head.method, Method::GET | Method::HEAD);
@@ -94,7 +94,7 @@ impl Swift {
 
     async fn route_storage(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
         let Some(target) = Target::read(&head.path) else {
-            // A path of the storage kind says no more than that its caller must be known first.
+            // A storage path only shows that its caller must log in first.
             return Err(if head.path.starts_with("/v1/") && head.token().is_none() {
                 Refusal::unauthorized("This server could not verify that you are authorized.")
             } else {
@@ -106,24 +106,24 @@ impl Swift {
             return self.preflight(head, &target);
         }
         let claim = self.claim(head, &target)?;
-        // Malformed names are of no account.
+        // A malformed name belongs to no account.
         let account = self.account_of(&target).ok_or_else(|| claim.refusal())?;
-        let context = super::VerbContext { account: &account, target: &target, claim: &claim };
+        let context = super::VerbContext { head, account: &account, target: &target, claim: &claim };
         if target.container.is_none()
             && head.query.has("bulk-delete")
             && matches!(head.method, Method::DELETE | Method::POST)
         {
             verb.name("BulkDelete");
-            return bulk::delete(self, head, &context, body).await;
+            return bulk::delete(self, &context, body).await;
         }
         if head.query.has("extract-archive") && head.method == Method::PUT {
             verb.name("ExtractArchive");
-            return bulk::extract(self, head, &context, body).await;
+            return bulk::extract(self, &context, body).await;
         }
         match (&target.container, &target.object) {
-            (None, _) => self.on_account(head, &context, verb).await,
-            (Some(_), None) => self.on_container(head, &context, body, verb).await,
-            (Some(_), Some(_)) => self.on_object(head, &context, body, verb).await,
+            (None, _) => self.on_account(&context, verb).await,
+            (Some(_), None) => self.on_container(&context, body, verb).await,
+            (Some(_), Some(_)) => self.on_object(&context, body, verb).await,
         }
     }
 }

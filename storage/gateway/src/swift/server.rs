@@ -1,4 +1,4 @@
-//! Swift as a door.
+//! The Swift protocol of a server.
 
 use super::address::Address;
 use super::cors;
@@ -22,7 +22,7 @@ pub struct SwiftServer {
 }
 
 impl SwiftServer {
-    /// A door to a gateway, for its users. Clients reach it at this address.
+    /// Creates the Swift server of a gateway, for its users. Clients reach it at this address.
     pub fn new(gateway: Gateway, users: Arc<Users>, address: Address) -> Self {
         SwiftServer { swift: Swift { gateway, users, tokens: Tokens::default(), address } }
     }
@@ -61,7 +61,7 @@ impl SwiftServer {
     }
 }
 
-/// Fills in what every answer has.
+/// Adds the headers that every answer has.
 fn complete(head: &RequestHead, answer: &mut Response<Body>) {
     use http_body::Body as _;
     let has_no_length =
@@ -82,7 +82,7 @@ fn complete(head: &RequestHead, answer: &mut Response<Body>) {
     }
 }
 
-/// `tx`, 21 hexadecimal digits, the time: the form that clients look for.
+/// Sets the request's number: `tx`, 21 hexadecimal digits and the time, the form that clients look for.
 fn set_request_id(answer: &mut Response<Body>, context: &RequestContext, now: UnixMillis) {
     let id = format!("tx00000{}-{:010x}", context.id, now.seconds());
     put(answer.headers_mut(), "x-trans-id", &id);

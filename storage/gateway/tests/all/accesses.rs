@@ -50,7 +50,7 @@ async fn get(gateway: &TestGateway, object: &Arc<Object>, range: Option<Range<u6
     let wanted = range.as_ref().map_or(object.bytes(), |range| range.end - range.start) as usize;
     let mut reader = gateway.read(object, range).await.expect("read");
     let mut bytes = 0;
-    // Like a client that knows the length, it goes away with the last byte: every access must be over then.
+    // Like a client that knows the length, it disconnects after the last byte: every access must be over then.
     while bytes < wanted {
         bytes += reader.next().await.expect("more").expect("read").len();
     }
@@ -184,7 +184,7 @@ async fn parts_take_their_padded_sizes_and_completing_takes_nothing() {
     }
 }
 
-/// Lengths of the batches that a device was asked for: a watcher sees no more.
+/// The lengths of the batches that a device was asked for: an observer sees no more.
 fn lengths(device: &MemoryDevice) -> Vec<usize> {
     let log = device.take_log().into_iter();
     log.filter_map(|event| match event {
@@ -194,7 +194,7 @@ fn lengths(device: &MemoryDevice) -> Vec<usize> {
     .collect()
 }
 
-/// The batches of puts, deletes and gets of small and large objects in a container of this versioning.
+/// The batches of puts, deletes and gets of small and large objects in a container with this versioning.
 async fn trace_of_history(versioning: Option<Versioning>, pack: bool) -> Vec<Vec<usize>> {
     let device = Arc::new(MemoryDevice::new(BLOCK, 1000, BATCH));
     let options = Options { pack, ..Options::default() };

@@ -1,4 +1,4 @@
-//! Objects that go by themselves, by a clock that the test sets.
+//! Objects that expire, by a clock that the test sets.
 
 use ameles_gateway::catalogue::{
     Archive, Clock, ContainerSettings, Details, Expiry, FilterForm, LifecycleFilter, LifecycleRule,
@@ -67,12 +67,12 @@ impl Fixture {
         self.account().update_container("container", set_rules).await.expect("set");
     }
 
-    /// Carries the rules out in commits of two, and says how much there was.
+    /// Applies the rules in commits of two changes, and returns what was done.
     async fn carry_out(&self, lifecycle: &mut Lifecycle) -> usize {
         lifecycle.carry_out(&self.gateway, 2).await.expect("carried out")
     }
 
-    /// All versions: key, whether it is a delete marker, whether its key stands for it.
+    /// All versions: key, whether it is a delete marker, whether it is the current one.
     fn versions(&self) -> Vec<(String, bool, bool)> {
         let all = ListRequest { limit: 100, ..ListRequest::default() };
         let page = self.account().list_versions("container", &all, None).expect("listed");
@@ -105,7 +105,7 @@ fn expire_after(days: u32, prefix: &str) -> LifecycleRule {
 }
 
 #[tokio::test]
-async fn an_object_is_gone_at_its_moment_for_every_verb() {
+async fn an_expired_object_is_gone_for_every_verb() {
     let fixture = Fixture::new().await;
     fixture.put("brief", Some(2000)).await;
     fixture.put("lasting", None).await;
@@ -116,8 +116,8 @@ async fn an_object_is_gone_at_its_moment_for_every_verb() {
     assert!(matches!(fixture.account().object("container", "brief"), Err(Error::NoSuchKey)));
     let update = fixture.account().update_object("container", "brief", false, |_| Ok(())).await;
     assert!(matches!(update, Err(Error::NoSuchKey)));
-    let gone = vec![("brief".to_owned(), WriteConditions::default())];
-    let outcomes = fixture.account().delete("container", gone).await.expect("deleted");
+    let deletes = vec![("brief".to_owned(), WriteConditions::default())];
+    let outcomes = fixture.account().delete("container", deletes).await.expect("deleted");
     assert!(matches!(outcomes[..], [Ok(false)]));
 }
 
@@ -161,7 +161,7 @@ async fn what_is_due_is_known_after_a_reopening_and_does_not_keep_a_container() 
 }
 
 #[tokio::test]
-async fn an_object_that_goes_by_itself_does_not_bring_an_older_version_back() {
+async fn an_object_that_expires_does_not_bring_an_older_version_back() {
     let fixture = Fixture::new().await;
     fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
     fixture.put("key", None).await;
@@ -173,16 +173,16 @@ async fn an_object_that_goes_by_itself_does_not_bring_an_older_version_back() {
     assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 3);
     assert_eq!(fixture.gateway.next_expiry(), None);
     assert_eq!(fixture.keys(), ["old"]);
-    let left = [("key", true, true), ("key", false, false), ("old", false, true)];
-    assert_eq!(fixture.versions(), left.map(|(key, marker, latest)| (key.to_owned(), marker, latest)));
+    let remaining = [("key", true, true), ("key", false, false), ("old", false, true)];
+    assert_eq!(fixture.versions(), remaining.map(|(key, marker, latest)| (key.to_owned(), marker, latest)));
     assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 4);
 }
 
 #[tokio::test]
 async fn a_rule_ends_what_it_names_at_the_midnight_after_its_days_and_makes_no_access() {
     let fixture = Fixture::new().await;
-    let off = LifecycleRule { is_enabled: false, ..expire_after(1, "kept/") };
-    fixture.set_rules([expire_after(1, "logs/"), off]).await;
+    let disabled = LifecycleRule { is_enabled: false, ..expire_after(1, "kept/") };
+    fixture.set_rules([expire_after(1, "logs/"), disabled]).await;
     for key in ["logs/1", "logs/2", "logs/3", "kept/1", "log"] {
         fixture.put(key, None).await;
     }
@@ -197,7 +197,7 @@ async fn a_rule_ends_what_it_names_at_the_midnight_after_its_days_and_makes_no_a
     assert_eq!(fixture.device.take_accesses(), (0, 0));
     assert_eq!(fixture.keys(), ["kept/1", "log", "logs/new"]);
     assert_eq!(fixture.gateway.usage().free_blocks, blocks + 6);
-    // The catalogue on the disk says the same.
+    // The catalogue on the device says the same.
     let reopened = Gateway::open(Arc::clone(&fixture.device), fixture.options.clone()).await.expect("opened");
     assert_eq!(reopened.usage().objects, 3);
     fixture.set_time(3 * DAY_MILLIS);
@@ -264,7 +264,7 @@ async fn an_object_that_is_put_while_rules_are_carried_out_survives() {
     let (written, mut lifecycle) = (fixture.write(20).await, Lifecycle::default());
     let held = fixture.device.hold_commits().await;
     let (account, none) = (fixture.account(), WriteConditions::default());
-    // The put waits for the device when the walk looks, and is done when the walk removes.
+    // The put waits for the device while the walk searches, and ends before the walk removes.
     let (put, removed, ()) = tokio::join!(
         account.link("container", "key", written, Details::default(), none),
         lifecycle.carry_out(&fixture.gateway, 2),
@@ -298,7 +298,7 @@ async fn in_a_container_with_versions_a_rule_puts_a_delete_marker_and_ends_old_o
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 4);
     assert_eq!(fixture.versions(), [marker.clone(), old.clone()]);
     assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 2);
-    // The marker is old enough, and hides a version.
+    // The marker is old enough to go, but hides a version.
     fixture.set_time(9 * DAY_MILLIS);
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 0);
     let all = OldVersions { days: 2, kept: None };
@@ -337,11 +337,11 @@ async fn an_unfinished_upload_ends_by_its_own_age() {
     };
     let (old, other) = (begin("a").await, begin("b").await);
     fixture.set_time(DAY_MILLIS + 1);
-    let young = begin("a").await;
+    let newer = begin("a").await;
     fixture.set_time(2 * DAY_MILLIS);
     assert_eq!(fixture.carry_out(&mut Lifecycle::default()).await, 1);
     assert!(matches!(account.upload("container", "a", old), Err(Error::NoSuchUpload)));
-    account.upload("container", "a", young).expect("it is young");
+    account.upload("container", "a", newer).expect("it is young");
     account.upload("container", "b", other).expect("no rule is about it");
     assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 4);
 }
@@ -354,7 +354,7 @@ async fn what_could_not_be_removed_is_tried_again() {
     fixture.set_time(2 * DAY_MILLIS);
     let mut lifecycle = Lifecycle::default();
     fixture.device.set_faults(Faults { commits: CommitFault::RowsFull, ..Faults::default() });
-    lifecycle.carry_out(&fixture.gateway, 2).await.expect_err("told to fail");
+    lifecycle.carry_out(&fixture.gateway, 2).await.expect_err("simulated failure");
     assert_eq!(fixture.keys(), ["key"]);
     fixture.device.set_faults(Faults::default());
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);

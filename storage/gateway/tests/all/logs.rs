@@ -1,4 +1,4 @@
-//! The contents of the logs: verbs and statuses, and no name, credential or signature, at any level.
+//! The contents of the logs: verbs and statuses, but no name, credential or signature, at any level.
 
 use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;

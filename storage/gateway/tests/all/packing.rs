@@ -1,4 +1,4 @@
-//! Small objects that share blocks: their cost, their trace, and that no byte of them is lost.
+//! Small objects that share blocks: their cost, their accesses, and that no byte of them is lost.
 
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object};
 use ameles_gateway::objects::conditions::WriteConditions;
@@ -46,7 +46,7 @@ impl Fixture {
         pieces.try_collect::<Vec<Bytes>>().await.expect("read").concat()
     }
 
-    /// The accesses since the last call, one entry a request.
+    /// The sizes of the batches since the last call.
     fn take_batch_sizes(&self) -> Vec<usize> {
         let log = self.device.take_log().into_iter();
         log.filter_map(|event| match event {
@@ -101,7 +101,7 @@ async fn reading_a_small_object_is_one_access_whether_it_waits_or_is_packed() {
 }
 
 #[tokio::test]
-async fn what_shows_goes_by_the_bytes_written_and_by_nothing_else() {
+async fn the_visible_accesses_depend_on_the_bytes_written_only() {
     let mut take_batch_sizes = Vec::new();
     for history in 0..3 {
         let fixture = Fixture::new(200).await;
@@ -152,7 +152,7 @@ async fn space_of_deleted_small_objects_comes_back_as_others_are_written() {
         fixture.put(&number.to_string(), &body(number)).await.expect("put");
     }
     let full = used(&fixture);
-    // Of every pack three quarters go, and no pack goes whole.
+    // Three quarters of every pack are deleted, but no pack as a whole.
     fixture.delete((0..1600).filter(|number| number % 4 != 0).map(|number| number.to_string())).await;
     assert!(used(&fixture) > full - 5);
     for number in 1600..2800 {
@@ -186,7 +186,7 @@ async fn a_full_vault_gives_back_what_small_objects_left_behind_before_it_refuse
 }
 
 #[tokio::test]
-async fn who_reads_a_small_object_reads_it_to_its_end_though_it_is_deleted_and_its_block_given_away() {
+async fn a_small_object_is_read_to_its_end_although_it_is_deleted_and_its_block_reused() {
     let fixture = Fixture::new(30).await;
     for number in 0..64 {
         fixture.put(&number.to_string(), &body(number)).await.expect("put");
@@ -231,7 +231,7 @@ async fn small_objects_are_there_after_every_failure_and_every_reopening() {
                 assert_eq!(fixture.get(&number.to_string(), None).await, body(number), "{fault:?}");
             }
         }
-        // As it goes on, everything is still where it belongs.
+        // Later puts overwrite nothing of what is there.
         drop(fixture);
         for number in 200..300 {
             reopened.put(&number.to_string(), &body(number)).await.expect("put");

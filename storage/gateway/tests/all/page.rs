@@ -1,4 +1,4 @@
-//! The live page over loopback: the callers that get in, and the messages to the page.
+//! The live page over loopback: who may open it, and the updates that it gets.
 
 use ameles_gateway::page::{
     Costs, Demonstration, Figures, Guard, Page, PageUpdate, PriceSource, RequestCounters, StoreView, router,
@@ -47,7 +47,7 @@ async fn serve(demonstration: bool) -> TestPage {
 }
 
 impl TestPage {
-    /// Sends a request; returns its answer, head and body.
+    /// Sends a request; returns the whole answer, head and body.
     async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let own = self.address.to_string();
@@ -69,7 +69,7 @@ impl TestPage {
         self.ask("GET", path, headers, "").await
     }
 
-    /// Opens the link, as the owner does, and keeps the cookie.
+    /// Opens the link as the owner does, and keeps the cookie.
     async fn enter(&self) -> String {
         let answer = self.get(&self.link, &[]).await;
         assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
@@ -86,9 +86,9 @@ async fn nothing_is_shown_without_the_cookie() {
     let page = serve(false).await;
     let session = page.enter().await;
     let token = page.link.split_once('=').expect("a token").1;
-    let strange =
+    let foreign =
         [String::new(), "ameles-page=".into(), format!("ameles-page={token}"), format!("{session}x")];
-    for cookie in &strange {
+    for cookie in &foreign {
         for path in PATHS {
             let answer = page.get(path, &[("cookie", cookie)]).await;
             assert!(answer.starts_with("HTTP/1.1 401"), "{path} with {cookie:?}: {answer}");
@@ -132,14 +132,14 @@ async fn a_name_that_is_not_the_listeners_opens_nothing() {
 }
 
 #[tokio::test]
-async fn the_stream_tells_the_counters_until_the_server_ends() {
+async fn the_stream_sends_the_counters_until_the_server_ends() {
     let page = serve(true).await;
     let cookie = page.enter().await;
     let mut stream = TcpStream::connect(page.address).await.expect("connected");
     let request = format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut returned = String::new();
-    // The history, and two moments: the first of them is whole.
+    // The history and two updates: the first of them is complete.
     while returned.matches("data: ").count() < 3 {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("more");
@@ -154,7 +154,7 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
     );
     page.ended.cancel();
     let mut rest = Vec::new();
-    // Returns only when the answer is at its end.
+    // Returns only once the answer has ended.
     while !rest.ends_with(b"0\r\n\r\n") {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("the end");
@@ -164,7 +164,7 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
 }
 
 #[tokio::test]
-async fn whoever_opens_the_page_is_told_first_what_was_before() {
+async fn the_page_gets_the_history_first() {
     let page = serve(false).await;
     let cookie = page.enter().await;
     loop {
@@ -173,7 +173,7 @@ async fn whoever_opens_the_page_is_told_first_what_was_before() {
             format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
         stream.write_all(request.as_bytes()).await.expect("sent");
         let mut returned = String::new();
-        // The history, and then the moment.
+        // The history, and then an update.
         while returned.matches("data: ").count() < 2 {
             let mut piece = [0; 4096];
             let count = stream.read(&mut piece).await.expect("more");
@@ -191,15 +191,15 @@ async fn whoever_opens_the_page_is_told_first_what_was_before() {
 
 #[tokio::test]
 async fn only_a_demonstration_vault_has_a_switch() {
-    let ordinary = serve(false).await;
-    let cookie = ordinary.enter().await;
-    let refused = ordinary.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
+    let plain_vault = serve(false).await;
+    let cookie = plain_vault.enter().await;
+    let refused = plain_vault.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
     assert!(refused.starts_with("HTTP/1.1 409") && refused.contains("--demonstration"), "{refused}");
 
     let demonstration = serve(true).await;
     let cookie = demonstration.enter().await;
-    let nonsense = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "perhaps").await;
-    assert!(nonsense.starts_with("HTTP/1.1 400"), "{nonsense}");
+    let malformed = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "perhaps").await;
+    assert!(malformed.starts_with("HTTP/1.1 400"), "{malformed}");
     let done = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
     assert!(done.starts_with("HTTP/1.1 204"), "{done}");
     assert!(!demonstration.oblivious.load(Ordering::Relaxed));

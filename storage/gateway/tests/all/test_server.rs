@@ -1,4 +1,4 @@
-//! A server on loopback over a device in memory, and clients of it.
+//! A server on loopback over a device in memory, and its clients.
 
 use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use ameles_gateway::catalogue::{ContainerSettings, Details};
@@ -23,7 +23,7 @@ pub(crate) const BLOCK: usize = 4096;
 pub(crate) const BLOCKS: u64 = 8192;
 pub(crate) const BATCH: usize = 8;
 
-/// Nothing here takes so long; a promise that is broken by never ending is seen after it.
+/// Nothing in these tests takes as long: a test that hangs fails after it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(crate) struct TestServer {
@@ -96,14 +96,14 @@ impl TestServer {
         format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address)
     }
 
-    /// A connection on which a head was sent.
+    /// Opens a connection and sends a head on it.
     pub(crate) async fn send(&self, head: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         stream.write_all(head.as_bytes()).await.expect("sent");
         stream
     }
 
-    /// Begins a put of so many bytes, and returns its connection once the gateway has set blocks aside for it.
+    /// Begins a put of this many bytes, and returns its connection once the gateway has reserved blocks for it.
     pub(crate) async fn begin_put(&self, key: &str, length: usize, beginning: &[u8]) -> TcpStream {
         let free_blocks = self.gateway.usage().free_blocks;
         let head = self.head(http::Method::PUT, key, &format!("content-length: {length}\r\n")).await;
@@ -135,7 +135,7 @@ impl TestServer {
         self.raw(&format!("{method} {target} HTTP/1.1\r\n{headers}"), b"").await
     }
 
-    /// Waits until no transfer holds memory and no block is set aside beside what objects hold.
+    /// Waits until no transfer holds memory and only the blocks of objects are in use.
     pub(crate) async fn wait_until_idle(&self, free_blocks: u64) {
         let memory = Options::default().memory;
         let is_at_rest =
@@ -168,7 +168,7 @@ pub(crate) async fn post_partial_body(address: &str, target: &str, kind: &str, b
         1u64 << 32
     );
     stream.write_all(head.as_bytes()).await.expect("sent");
-    // The answer may come, and the connection end, before all of it was sent.
+    // The server may answer and close the connection before the whole body was sent.
     let _ = stream.write_all(body).await;
     let mut answer = vec![0; 1024];
     let bytes = stream.read(&mut answer).await.unwrap_or(0);

@@ -25,7 +25,7 @@ impl<U: VaultStore> Session<U> {
         *self.figures.shown.lock().expect("no thread panics while it holds this lock") = Status {
             epoch: self.identity.epoch,
             accesses: engine.accesses(),
-            evictions_owed: engine.scheme.pending_steps() + engine.running_steps() as u64,
+            evictions_pending: engine.scheme.pending_steps() + engine.running_steps() as u64,
             emergencies: engine.scheme.emergencies(),
             stash: self.figures.stash,
             trusted_bytes: engine.scheme.trusted_bytes() as u64

@@ -15,7 +15,7 @@ pub struct Status {
     pub accesses: u64,
     /// Off-line steps that are pending or in flight. A step that has started and waits for its turn counts as both. It
     /// is 0 if and only if there are none. Public.
-    pub evictions_owed: u64,
+    pub evictions_pending: u64,
     /// Evictions outside of the schedule. Expected to stay 0.
     pub emergencies: u64,
     /// The blocks on the trusted side. For the owner alone.

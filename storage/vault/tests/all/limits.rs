@@ -29,7 +29,7 @@ async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_noth
     for max_put in [Bytes(256), Bytes(16 << 10)] {
         let fixture = VaultFixture::new().await;
         let provider = Provider::new(fixture.store.clone(), ProviderLimits::S3, 1);
-        let limits = provider.desk();
+        let limits = provider.control();
         let disk = fixture.disk.mount().unwrap();
         let (vault, running) = Vault::start(fixture.setup_over(&disk, provider)).await.unwrap();
         drop(disk);

@@ -1,5 +1,5 @@
-//! The log of CURIOUS: what each access left in its block, in a circle of slots in untrusted memory. A client that died finds
-//! there what its eviction cache held.
+//! The log of CURIOUS: what each access left in its block, in a circle of slots in untrusted memory. A client that
+//! died finds there what its eviction cache held.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -16,11 +16,12 @@ use futures_util::future::try_join;
 
 /// A scheme whose accesses are logged: each writes one slot, a dummy too.
 ///
-/// The slots of a batch are written beside the work of the next batch or step of `step`, so that they cost no round trip. An
-/// answer does not wait for its slot: what was acknowledged last may be missing from the log, as in the paper.
+/// The slots of a batch are written in parallel with the work of the next batch or step, so that they cost no round
+/// trip. An answer does not wait for its slot: what was acknowledged last may be missing from the log, as in the
+/// paper.
 ///
-/// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written, and begun anew at
-/// the end.
+/// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written, and begun
+/// anew at the end.
 pub struct Logged<O, S> {
     oram: O,
     store: S,
@@ -56,8 +57,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         &self.oram
     }
 
-    /// Reads the log: the blocks of the accesses whose slots were written and not written over, the newest first, with what
-    /// the access left in them.
+    /// Reads the log: the blocks of the accesses whose slots were written and not written over, the newest first,
+    /// with what the access left in them.
     ///
     /// # Errors
     /// The store's.
@@ -78,8 +79,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         Ok(found.into_iter().map(|(_, block, payload)| (block, payload.to_vec())).collect())
     }
 
-    /// Writes the slots that wait, as many at a time as the log has. One write ends before another begins: a slot is not
-    /// written twice at a time.
+    /// Writes the slots that wait, as many at a time as the log has. One write ends before another begins: a slot is
+    /// not written twice at a time.
     async fn write(&self) -> Result<(), OramError<S::Error>> {
         let _guard = self.lock.acquire().await;
         let slot_bytes = HEADER_BYTES + self.oram.block_bytes();
@@ -128,11 +129,7 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         try_join(self.oram.access(batch), self.write()).await?;
         self.note(batch);
         operation.complete();

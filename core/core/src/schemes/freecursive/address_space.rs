@@ -22,8 +22,8 @@ pub enum PositionEntry {
 }
 
 impl AddressSpace {
-    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block, and with as many levels of PosMap blocks
-    /// as leave at most `trusted` positions for the trusted side.
+    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block, and with as many levels of
+    /// PosMap blocks as leave at most `trusted` positions for the trusted side.
     ///
     /// # Panics
     /// If X is below 2, or `trusted` is 0.
@@ -80,8 +80,8 @@ impl AddressSpace {
         }
     }
 
-    /// The block whose position is an entry of a PosMap block. `None` if there is none, as at the end of the last PosMap block of
-    /// a level.
+    /// The block whose position is an entry of a PosMap block. `None` if there is none, as at the end of the last
+    /// PosMap block of a level.
     pub fn block_of_entry(&self, above: BlockId, entry: u32) -> Option<BlockId> {
         let level = self.level(above).checked_sub(1)?;
         let blocks = self.blocks_of(level);

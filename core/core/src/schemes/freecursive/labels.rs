@@ -26,7 +26,7 @@ pub(super) enum Labels {
     Counted(Box<Counted>),
 }
 
-/// Counters in place of positions.
+/// Counters instead of positions.
 pub(super) struct Counted {
     pub(super) groups: Groups,
     pub(super) leaves: LeafFunction,
@@ -98,8 +98,8 @@ impl Labels {
         }
     }
 
-    /// Gives a block, whose PosMap block is in the buffer, a new position: one that is drawn, if positions are kept. `None` if
-    /// its counter must not go on before a straggler of its group has moved; nothing is changed then.
+    /// Gives a block, whose PosMap block is in the buffer, a new position: one that is drawn, if positions are kept.
+    /// `None` if its counter must not go on before a straggler of its group has moved; nothing is changed then.
     pub(super) fn assign_position(
         &mut self,
         space: &AddressSpace,

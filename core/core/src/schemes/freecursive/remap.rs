@@ -1,4 +1,4 @@
-//! Group remaps, step by step: Freecursive ORAM, section 5.2, with a straggler at a time in place of a group at once.
+//! Group remaps, step by step: Freecursive ORAM, section 5.2, with a straggler at a time instead of a group at once.
 
 use super::{FreecursiveOram, PositionEntry, State};
 use crate::oram::OramError;
@@ -7,12 +7,12 @@ use crate::store::Store;
 use crate::types::BlockId;
 use rand_core::{RngCore, SeedableRng};
 
-/// The level of PosMap blocks to which the turn of an access belongs. It is drawn, so that no sequence of accesses can keep a
-/// group from its turns.
+/// The level of PosMap blocks to which the turn of an access belongs. It is drawn, so that no sequence of accesses
+/// can keep a group from its turns.
 pub(super) struct RemapTurn(Option<u32>);
 
 impl RemapTurn {
-    /// Tells whether a group of this level may have the turn: its own level, or the lowest, which comes last.
+    /// Returns whether a group of this level may have the turn: its own level, or the lowest, which comes last.
     fn is_for(&self, level: u32) -> bool {
         self.0.is_some_and(|drawn| drawn == level || level == 1)
     }
@@ -23,16 +23,16 @@ impl RemapTurn {
 }
 
 impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// Does a remap turn: moves one straggler of the group that holds the counter of `block`, which is the next to be fetched or
-    /// accessed. Returns whether that took a path. There is nothing to do without counters, or without stragglers; a straggler
-    /// that is in the buffer, or was taken out, moves without a path.
+    /// Moves one straggler of the group that holds the counter of `block`, which is the next to be fetched or
+    /// accessed. Returns whether that took a path. There is nothing to do without counters, or without stragglers; a
+    /// straggler that is in the buffer, or was taken out, moves without a path.
     ///
-    /// Whoever drives the lines one by one calls this before each [`fetch`](Self::fetch),
-    /// [`access_block`](Self::access_block) and [`put_block_in`](Self::put_block_in). The number of paths depends on secrets: paths
-    /// at a fixed rate hide it.
+    /// A caller that runs the lines one by one calls this before each [`fetch`](Self::fetch),
+    /// [`access_block`](Self::access_block) and [`put_block_in`](Self::put_block_in). The number of paths depends on
+    /// secrets: paths at a fixed rate hide it.
     ///
     /// # Errors
-    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the group is not at hand, or the
+    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the group is not available, or the
     /// straggler is not what was last written.
     pub async fn remap_straggler(&self, block: BlockId) -> Result<bool, OramError<S::Error>> {
         let Some(straggler) = self.straggler_of_group(block)? else { return Ok(false) };
@@ -59,7 +59,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         RemapTurn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
     }
 
-    /// Gives the turn to the group that holds the counter of a block, if it is that group's. Returns whether it took a path.
+    /// Gives the turn to the group that holds the counter of a block, if it is that group's. Returns whether it took
+    /// a path.
     pub(super) async fn take_turn(
         &self,
         turn: &mut RemapTurn,
@@ -85,7 +86,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Tells whether the counter of a block cannot go on before a straggler of its group has moved.
+    /// Returns whether the counter of a block cannot go on before a straggler of its group has moved.
     fn must_wait(&self, block: BlockId) -> bool {
         let State { look_aside, labels, .. } = &*self.state.borrow();
         match (labels.counted(), self.space.position_entry(block)) {
@@ -205,8 +206,8 @@ mod tests {
         assert_eq!(oram.emergencies(), 0);
     }
 
-    /// An adversary who sees the counters. Once block 3 has used its counter up, it is accessed only while the group above its own has
-    /// a straggler, which would have the turn each time if the highest level came first.
+    /// An adversary who sees the counters. Once block 3 has used its counter up, it is accessed only while the group
+    /// above its own has a straggler, which would have the turn each time if the highest level came first.
     #[test]
     fn no_choice_of_the_moment_keeps_a_group_from_its_turns() {
         let oram = oram(6);

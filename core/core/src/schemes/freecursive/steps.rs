@@ -34,8 +34,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.tree.serve_trusted(block, position, serve)
     }
 
-    /// Tells which path an access to a block needs next. PosMap blocks that the trusted side can serve without a path go into the
-    /// buffer on the way.
+    /// Tells which path an access to a block needs next. PosMap blocks that the trusted side can serve without a path
+    /// go into the buffer on the way.
     ///
     /// # Errors
     /// [`OramError::OutOfRange`], [`OramError::Poisoned`]; [`OramError::StashFull`], if the stash cannot take what leaves the buffer.
@@ -62,7 +62,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     ///
     /// # Errors
     /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is in the buffer already, or its
-    /// position is not at hand.
+    /// position is not available.
     pub async fn fetch(&self, wanted: BlockId) -> Result<(), OramError<S::Error>> {
         if self.space.level(wanted) == 0 || self.is_buffered(wanted) {
             return Err(OramError::Contradiction("a PosMap block is fetched that is not lacking"));
@@ -76,10 +76,10 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Accesses a block for which nothing is lacking: one path, lines 7 and 8.
+    /// Accesses a block for which nothing is missing: one path, lines 7 and 8.
     ///
     /// # Errors
-    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if a PosMap block is lacking.
+    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if a PosMap block is missing.
     pub async fn access_block(
         &self,
         block: BlockId,
@@ -90,7 +90,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.access_remapped(block, &new_position, serve).await
     }
 
-    /// Takes a block out for which nothing is lacking: one path. Its position is free to be given anew by
+    /// Takes a block out for which nothing is missing: one path. Its position is free until
     /// [`put_block_in`](Self::put_block_in).
     ///
     /// # Errors
@@ -111,7 +111,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Takes a block out without a path, if it is on the trusted side and the parameters allow it. Tells whether it was.
+    /// Takes a block out without a path, if it is on the trusted side and the parameters allow it. Returns whether it
+    /// was.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -132,10 +133,10 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(is_taken)
     }
 
-    /// Puts a block in that was taken out, with a new position. Nothing may be lacking for it. It shows nothing.
+    /// Puts a block in that was taken out, with a new position. Nothing may be missing for it. It shows nothing.
     ///
     /// # Errors
-    /// [`OramError::Contradiction`], if a PosMap block is lacking or the block is there; [`OramError::StashFull`].
+    /// [`OramError::Contradiction`], if a PosMap block is missing or the block is there; [`OramError::StashFull`].
     pub fn put_block_in(&self, block: BlockId, payload: &[u8]) -> Result<(), OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         let NewPosition { update, new_counter, .. } = self.assign_position(block)?;
@@ -152,12 +153,12 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_at) later, so that its PosMap block
-    /// need not be at hand then. Nothing may be lacking for it now. It shows nothing. A position that is computed from a counter cannot
-    /// be drawn ahead: its group may be remapped meanwhile.
+    /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_remapped) later, so that
+    /// its PosMap block need not be available then. Nothing may be missing for it now. It shows nothing. A position
+    /// that is computed from a counter cannot be drawn ahead: its group may be remapped meanwhile.
     ///
     /// # Errors
-    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is lacking, or positions are computed.
+    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is missing, or positions are computed.
     pub fn remap_ahead(&self, block: BlockId) -> Result<Leaf, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         if matches!(self.parameters.positions, PositionStorage::Counters { .. }) {
@@ -186,13 +187,13 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.tree.trusted_place(block, position)
     }
 
-    /// Tells whether a PosMap block is in the buffer.
+    /// Returns whether a PosMap block is in the buffer.
     fn is_buffered(&self, block: BlockId) -> bool {
         self.state.borrow().look_aside.place(block).is_some()
     }
 
-    /// Tells whether the position of a block is at hand, in the table of the trusted side or in the buffer. Secret: only simulations
-    /// look from outside.
+    /// Returns whether the position of a block is available, in the table of the trusted side or in the buffer.
+    /// Secret: only simulations look from outside.
     pub fn is_position_available(&self, block: BlockId) -> bool {
         match self.space.position_entry(block) {
             PositionEntry::Block(above, _) => self.is_buffered(above),
@@ -204,13 +205,13 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.parameters.hits == TrustedHits::ReadThePath
     }
 
-    /// The position of a block, if it is at hand and may save a path.
+    /// The position of a block, if it is available and may save a path.
     fn known_position(&self, block: BlockId) -> Option<Leaf> {
         let saves = self.parameters.hits == TrustedHits::SaveThePath;
         if saves && self.is_position_available(block) { self.position(block) } else { None }
     }
 
-    /// Tells whether a block whose position is known, or is not, can be found on the trusted side.
+    /// Returns whether a block whose position is known, or is not, can be found on the trusted side.
     fn may_find(&self, position: Option<Leaf>) -> bool {
         position.is_some() || self.parameters.hits != TrustedHits::SaveThePath || self.tree.has_tree_top()
     }
@@ -220,7 +221,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         labels.get(&self.space, look_aside, block)
     }
 
-    /// The counter of a block at hand; [`NEVER`] where positions are kept.
+    /// The counter of a block whose position is available; [`NEVER`] where positions are kept.
     fn counter(&self, block: BlockId) -> u64 {
         let State { look_aside, labels, .. } = &*self.state.borrow();
         labels.counted().map_or(NEVER, |counted| counted.counter(&self.space, look_aside, block))
@@ -234,7 +235,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         }
     }
 
-    /// Accesses a block that has a new position: one path. Its tag is checked, and replaced by that for its new counter.
+    /// Accesses a block that has a new position: one path. Its tag is checked, and replaced by that for its new
+    /// counter.
     pub(super) async fn access_remapped(
         &self,
         block: BlockId,
@@ -292,7 +294,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         drop(self.poison_flag.begin());
     }
 
-    /// Lines 3 and 7: gives a block a new position. The PosMap block is the most recently used one of its set from then on.
+    /// Lines 3 and 7: gives a block a new position. The PosMap block is the most recently used one of its set from
+    /// then on.
     pub(super) fn assign_position(&self, block: BlockId) -> Result<NewPosition, OramError<S::Error>> {
         let State { random, look_aside, labels, .. } = &mut *self.state.borrow_mut();
         if let PositionEntry::Block(above, _) = self.space.position_entry(block) {
@@ -305,7 +308,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         labels.assign_position(&self.space, look_aside, block, drawn).ok_or(OramError::Backlogged)
     }
 
-    /// Brings a PosMap block in that is found on the trusted side. Tells whether it was.
+    /// Brings a PosMap block in that is found on the trusted side. Returns whether it was.
     fn load_trusted(&self, block: BlockId, position: Option<Leaf>) -> Result<bool, OramError<S::Error>> {
         if !self.may_find(position) {
             return Ok(false);
@@ -319,8 +322,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(found.is_some())
     }
 
-    /// Lines 4 and 5: puts a PosMap block into the buffer, and what had to leave it into the stash, with its tag. The counter
-    /// counts where blocks have tags.
+    /// Lines 4 and 5: puts a PosMap block into the buffer, and what had to leave it into the stash, with its tag. The
+    /// counter counts where blocks have tags.
     fn insert_into_buffer(
         &self,
         block: BlockId,

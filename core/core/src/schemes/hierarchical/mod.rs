@@ -1,5 +1,6 @@
-//! Hierarchical ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996, section 5.
-//! Levels of hash tables, each twice as large as the one above. A block that was read goes to the top, and sinks.
+//! Hierarchical ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996,
+//! section 5. Levels of hash tables, each twice as large as the one above. A block that was read goes to the top, and
+//! sinks.
 //!
 //! ```text
 //! to access block v:
@@ -15,25 +16,28 @@
 //!
 //! No bucket is read twice for the same block between two buildings of its table: the block is in a smaller level then.
 //!
-//! Three things are done otherwise than in the paper. A level also has its blocks in a list without the room of its hash
-//! table, so that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead of a
-//! second pass over all of it. And the accesses of a batch are served together, level by level.
+//! Three things are done otherwise than in the paper. A level also has its blocks in a list without the room of its
+//! hash table, so that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead
+//! of a second pass over all of it. And the accesses of a batch are served together, level by level.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its begin to the last
-//! copy, and written behind it; which levels hold something follows from the number of epochs; the buckets that are read are
-//! uniform, under a pseudorandom function for the blocks that are looked for; a rebuild is copies and four oblivious sorts
-//! (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is hashed again, which shows: with
-//! a probability below 2^-80 for each building ([`overflow_exponent`]), whatever was asked.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its begin to
+//! the last copy, and written behind it; which levels hold something follows from the number of epochs; the buckets
+//! that are read are uniform, under a pseudorandom function for the blocks that are looked for; a rebuild is copies
+//! and four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is
+//! hashed again, which shows: with a probability below 2^-80 for each building ([`overflow_exponent`]), whatever was
+//! asked.
 //!
-//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch: t + n Σ m_i
-//! slots read, over the levels that hold something, and n written; a round trip for the buffer, one for each of these
-//! levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
+//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch: t + n
+//! Σ m_i slots read, over the levels that hold something, and n written; a round trip for the buffer, one for each of
+//! these levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
 //!
-//! **Spread out**, a rebuild goes on beside the accesses of the next epoch: they append to a second buffer, read both, and
-//! use the old levels until the new one is in place. `step` is the rebuild, which may stay in flight beside accesses.
+//! **Spread out**, a rebuild runs in parallel with the accesses of the next epoch: they append to a second buffer,
+//! read both, and use the old levels until the new one is in place. `step` is the rebuild, which may stay in flight
+//! during accesses.
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a rebuild. After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a
+//! rebuild. After a failure of the store, and after a future that was dropped half-way, it answers
+//! [`OramError::Poisoned`] only.
 
 mod hash;
 #[cfg(feature = "inspect")]
@@ -233,7 +237,7 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         Ok(())
     }
 
-    /// Tells whether the buffer has no room for the longest batch.
+    /// Returns whether the buffer has no room for the longest batch.
     fn is_full(&self) -> bool {
         self.accesses.get() + u64::from(self.parameters.max_batch) > self.parameters.buffer.into()
     }
@@ -301,8 +305,7 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         self.poison_flag.check()?;
@@ -328,7 +331,7 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
         self.is_full() || !self.parameters.spread && self.epoch.borrow().merging > 0
     }
 
-    /// Carries out the rebuild that is owed, all of it.
+    /// Carries out the pending rebuild, all of it.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _rebuild_guard = self.rebuild_lock.acquire().await;
         self.poison_flag.check()?;
@@ -337,7 +340,7 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
         let Some(rebuild) = self.begin_epoch() else { return Ok(()) };
         let operation = self.poison_flag.begin();
         let mut buffers = self.buffers.take().ok_or(OramError::Poisoned)?;
-        // Without a second buffer nobody else has a turn until all is in place.
+        // Without a second buffer the lock is held until the rebuild is in place.
         let guard = (!self.parameters.spread).then_some(guard);
         let hash = rebuild.run(&mut buffers, &self.random).await?;
         let _guard = match guard {

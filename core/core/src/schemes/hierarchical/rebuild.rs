@@ -1,7 +1,7 @@
 //! Rebuilds: the blocks of the buffer and of smaller levels sink into a level.
 //!
 //! ```text
-//! bring all records together in the area
+//! gather all records in the area
 //! sort by block, the newest copy first;  older copies become dummies       [the last level: sort again, dummies last]
 //! keep what is left as the list of the level
 //! until all blocks have room:
@@ -22,7 +22,7 @@ use core::iter;
 use core::ops::Range;
 use rand_core::RngCore;
 
-/// The buffers of a scrap.
+/// The buffers of a rebuild, kept to be used again.
 #[derive(Default)]
 pub(super) struct RebuildBuffers {
     scratch: Scratch,

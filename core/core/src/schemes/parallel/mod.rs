@@ -360,16 +360,11 @@ where
 
     /// Serves a round. Its n-th access is that of the n-th processor, and sees what those before it write.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         let mut state = self.state.take().ok_or(OramError::Poisoned)?;
         self.owes.set(true);
         state.parts.iter_mut().for_each(SubOram::begin_round);

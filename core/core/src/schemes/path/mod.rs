@@ -37,7 +37,7 @@
 //!
 //! **Errors**: those of [`OramError`]. Everything before the first look-up refuses without a change: a batch that is
 //! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
-//! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Poisoned`] only.
+//! future dropped half-way, leaves the scheme poisoned; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod buckets;
@@ -80,9 +80,9 @@ pub struct PathOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    /// The turns to look at the stash as a whole: of an access, or of the planning of a write-back.
+    /// The lock of the stash: for an access, or for planning a write-back.
     lock: FifoLock,
-    /// The turns to write back.
+    /// The lock of write-backs.
     write_back_lock: FifoLock,
     poison_flag: PoisonFlag,
     state: RefCell<State<R>>,
@@ -150,7 +150,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         Self::over(buckets.parameters().clone(), (tree, top), store, positions, random)
     }
 
-    /// The same with parameters that may be bad: the simulations show what becomes of those.
+    /// The same without validating the parameters, for simulations of bad ones.
     pub(crate) fn unchecked(
         parameters: PathParameters,
         first_bucket: Bucket,
@@ -192,7 +192,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         }
     }
 
-    /// Goes on with other randomness: a state that was brought back must not draw what it drew before. The position
+    /// Replaces the randomness: a restored state must not draw what it drew before. The position
     /// map may have randomness of its own, to be reseeded at the same time.
     pub fn reseed(&self, random: R) {
         self.state.borrow_mut().random = random;
@@ -244,11 +244,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
 
         let mut reading = self.draw(n, &block);
         self.positions.remap(&mut reading.lookups).await?;
@@ -269,7 +265,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         Ok(())
     }
 
-    /// Tells whether a largest batch fits below the hard bound of the stash, however full its paths are.
+    /// Returns whether a largest batch fits below the hard bound of the stash, however full its paths are.
     ///
     /// An access begins only then, so a background eviction fits as well: a write-back leaves at most a block more for
     /// each access than there were before, and a path brings fewer than a largest batch.
@@ -278,8 +274,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= max
     }
 
-    /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a path
-    /// is read that was drawn for nothing else, and held.
+    /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a
+    /// path is read that was drawn for nothing else, and held.
     async fn make_room(&self) -> Result<(), OramError<S::Error>> {
         let held = self.state.borrow().held.len();
         if self.has_room() || held >= self.max_batch() {
@@ -416,7 +412,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
         self.update(n, block, |nth, payload| batch.borrow_mut()[nth].serve(payload)).await
     }
 
-    /// Returns 1 while paths are held or the stash lacks room, and adds the steps that the position map owes.
+    /// Returns 1 while paths are held or the stash lacks room, and adds the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
         let is_due = !self.state.borrow().held.is_empty() || !self.has_room();
         u64::from(is_due) + self.positions.pending_steps()

@@ -1,4 +1,4 @@
-//! The trusted state of a RAW ORAM, written down bit by bit: positions are its words, the headers that it holds and the
+//! The trusted state of a RAW ORAM, written as changes: positions are its words, the headers that it holds and the
 //! schedule the rest.
 
 use super::snapshot::{Progress, RawSnapshotError};

@@ -25,7 +25,7 @@ pub struct RawSnapshot {
     progress: Progress,
 }
 
-/// The trusted state beside positions and stash. All but the contents of headers is public.
+/// The trusted state without positions and stash. All but the contents of headers is public.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(super) struct Progress {
     /// The headers that are held, each without the blocks that were taken.
@@ -93,7 +93,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         if self.lock.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 
-    /// The state beside positions and stash.
+    /// The state without positions and stash.
     pub(super) fn progress(&self) -> Progress {
         let State { work, unwritten, schedule, .. } = &*self.state.borrow();
         Progress { held: work.held.snapshot(), unwritten: *unwritten, schedule: *schedule }

@@ -1,4 +1,4 @@
-//! The trusted state of a Ring ORAM, written down bit by bit: positions, slots and the buckets that were ever written
+//! The trusted state of a Ring ORAM, written as changes: positions, slots and the buckets that were ever written
 //! are its tables of words; the schedule and the worn buckets are the rest.
 
 use super::snapshot::RingSnapshotError;
@@ -93,7 +93,8 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         buckets.iter().map(|bucket| self.tree.shape(self.tree.level_of(*bucket)).blocks as usize).sum()
     }
 
-    /// Refuses a state that contradicts itself, as [`FullSnapshot::restore`](crate::snapshot::full::FullSnapshot::restore) does.
+    /// Refuses a state that contradicts itself, as
+    /// [`FullSnapshot::restore`](crate::snapshot::full::FullSnapshot::restore) does.
     fn resume(
         parameters: RingParameters,
         parts: Parts<'_>,

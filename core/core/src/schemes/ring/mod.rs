@@ -30,12 +30,12 @@
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
-//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps of `step` may be in
+//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps may be in
 //! flight: the second one reads while the first one writes, so that a link is busy both ways.
 //!
-//! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much is owed, or that could exceed
-//! the stash's bound is refused before anything changes. Any later error, and any future dropped half-way, leaves the
-//! scheme torn; it then answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much work is pending, or that
+//! could exceed the stash's bound is refused before anything changes. Any later error, and any future dropped
+//! half-way, leaves the scheme poisoned; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod exponents;
@@ -88,7 +88,7 @@ pub struct RingOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    /// The turns of accesses, one at a time, and of steps of `step`, one at a time up to its write.
+    /// The lock of accesses, and the lock of steps, which a step holds up to its write.
     access_lock: FifoLock,
     step_lock: FifoLock,
     poison_flag: PoisonFlag,
@@ -442,7 +442,7 @@ where
         self.update(n, block, serve).await
     }
 
-    /// Counts the reshuffles and evictions that are due, and the steps that the position map owes.
+    /// Counts the reshuffles and evictions that are due, and the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
         let state = self.state.borrow();
         let emergency = u64::from(state.needs_emergency(&self.parameters));

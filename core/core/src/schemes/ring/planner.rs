@@ -8,8 +8,8 @@ use crate::types::Level;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest keeps
-/// the path that an eviction has in flight small.
+/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest
+/// keeps the path that an eviction has in flight small.
 const RATES: RangeInclusive<u32> = 4..=256;
 
 /// The planned probability that a batch makes an emergency eviction necessary is 2 to the minus this.
@@ -30,7 +30,7 @@ const SEARCHED: usize = 3;
 /// The part of a cost that a better one must be below: less is not worth the search.
 const MIN_GAIN: f64 = 0.999;
 
-/// The wishes that a plan must meet.
+/// The constraints that a plan must meet.
 #[derive(Clone, Copy)]
 struct PlanConstraints {
     capacity: u64,
@@ -132,7 +132,7 @@ impl RingParameters {
     }
 
     /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
-    /// are chosen anew, the stash bound too. [`validate`](Self::validate) says whether they work.
+    /// are chosen again, the stash bound too. [`validate`](Self::validate) says whether they work.
     pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
         let constraints = self.constraints();
         let rate = a.unwrap_or(self.eviction_rate);
@@ -149,7 +149,7 @@ impl RingParameters {
         with_stash_bound(adjusted, &constraints)
     }
 
-    /// The wishes that these parameters were planned for: the stash that they have may be trusted.
+    /// The constraints that these parameters were planned for: as many trusted blocks as their stash bound.
     fn constraints(&self) -> PlanConstraints {
         PlanConstraints {
             capacity: self.capacity,
@@ -160,8 +160,8 @@ impl RingParameters {
         }
     }
 
-    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in flight
-    /// as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
+    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in
+    /// flight as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
     fn cost(&self, objective: &RingObjective) -> f64 {
         let (top, leaves) = (libm::exp2(self.top.0.into()), libm::exp2(self.leaf_level.0.into()));
         let slots = (leaves - top) * f64::from(self.inner.slots) + leaves * f64::from(self.leaf.slots);
@@ -246,7 +246,7 @@ fn better(
     Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })
 }
 
-/// Tells whether the stash that these parameters need may be trusted.
+/// Returns whether the stash that these parameters need may be trusted.
 fn fits(constraints: &PlanConstraints, planned: &RingParameters) -> bool {
     let room = constraints.trusted_blocks.saturating_sub(planned.max_batch.into());
     planned.min_stash_bound() <= constraints.trusted_blocks

@@ -52,8 +52,8 @@ impl Threshold {
         (libm::log((within + beyond).max(1.0)), beyond / (within + beyond))
     }
 
-    /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X of
-    /// these means; infinity where that may be above what a number holds.
+    /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X
+    /// of these means; infinity where that may be above what a number holds.
     pub(super) fn growth(&self, mean: f64, more: f64, theta: f64) -> f64 {
         let exponent = more * libm::expm1(theta);
         if more <= 0.0 {

@@ -1,4 +1,4 @@
-//! The snapshot that a Ring ORAM is put down as.
+//! The snapshot that a Ring ORAM is written as.
 
 use super::validate::Agreement;
 use super::{RingOram, RingParameters, RingParametersError};

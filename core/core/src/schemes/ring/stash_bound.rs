@@ -1,25 +1,26 @@
-//! The law of Ring ORAM's stash: how improbable a filling is, computed for any parameters.
+//! The tail bound of Ring ORAM's stash: a bound on the probability of a filling, computed for any parameters.
 //!
 //! For every θ > 0, Chernoff's bound says that `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted
 //! side are a sum of three parts, and so is the logarithm of that expectation:
 //!
-//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and evictions
-//!   go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with probability
-//!   `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses had no
-//!   eviction at all. An access whose block was asked for again since has no such coin.
+//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and
+//!   evictions go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with
+//!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1`
+//!   accesses had no eviction at all. An access whose block was asked for again since has no such coin.
 //! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, the
-//!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2 blocks
-//!   on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the tree, level
-//!   by level, for the depth and the leaf buckets that there are.
-//! - **Compaction**: blocks read in place of dummies. With c blocks written into a bucket of s slots, and x reads since
-//!   for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that was not
-//!   in it only if that block was asked for before, since the bucket was written: so it took a coin of the first kind away.
+//!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
+//!   blocks on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the
+//!   tree, level by level, for the depth and the leaf buckets that there are.
+//! - **Compaction**: blocks read instead of dummies. With c blocks written into a bucket of s slots, and x reads
+//!   since for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
+//!   was not in it only if that block was asked for before, since the bucket was written: so it took a coin of the
+//!   first kind away.
 //!
 //! How often blocks are asked for again decides between the first part and the third. The bound is the greatest over
-//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again. Where
-//! only leaf buckets stand in the store, every block read in place of a dummy is made up for by a coin, and the third
-//! part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is assumed where
-//! there are inner buckets.
+//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again.
+//! Where only leaf buckets stand in the store, every block read instead of a dummy is made up for by a coin, and the
+//! third part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
+//! assumed where there are inner buckets.
 
 use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
 use super::parameters::{RingBucket, RingParameters};
@@ -33,17 +34,18 @@ const GROUPS: f64 = 8.0;
 /// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
 const REPEATS: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
-/// The most slots of a bucket, and accesses for an eviction, that the law is computed for: more is no wish of anyone's,
-/// and would take long.
+/// The most slots of a bucket, and accesses for an eviction, that the bound is computed for: larger values are of no
+/// use, and would take long.
 const MAX_SLOTS: f64 = 1_048_576.0;
 
 /// The most that a probability of a sum of coins is, times its deviation.
 const MAX_BY_DEVIATION: f64 = 0.46883;
 
 impl RingParameters {
-    /// Returns the log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at the
-    /// worst time of the schedule of a full vault, for every access sequence. It is computed from the parameters (see the
-    /// bound and its assumptions in `stash_bound.rs`). Negative infinity if no more blocks exist than the stash can hold.
+    /// Returns the log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at
+    /// the worst time of the schedule of a full vault, for every access sequence. It is computed from the parameters
+    /// (see the bound and its assumptions in `stash_bound.rs`). Negative infinity if no more blocks exist than the
+    /// stash can hold.
     pub fn emergency_log2(&self) -> f64 {
         let room = self.stash_bound.saturating_sub(self.max_batch);
         if u64::from(room) >= self.capacity {
@@ -53,7 +55,7 @@ impl RingParameters {
     }
 }
 
-/// A bound on the law of the stash of a full vault, at the worst time of the schedule.
+/// A bound on the blocks in the stash of a full vault, at the worst time of the schedule.
 pub(crate) struct StashBound {
     /// A.
     rate: f64,
@@ -106,8 +108,8 @@ impl StashBound {
         min(|theta| (bits * LN_2 + self.log_moment(theta, f64::INFINITY)) / theta)
     }
 
-    /// Tells, as a bound that is looked for less closely says, whether so many blocks are there with a probability of at
-    /// most 2^-bits.
+    /// Returns whether so many blocks are there with a probability of at most 2^-bits, by a coarser search for the
+    /// bound.
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
         // Where the blocks that wait alone are too many, nothing else need be looked at.
@@ -174,7 +176,8 @@ impl StashBound {
         // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
         for (nth, part) in REPEATS.iter().enumerate() {
             let waiting = self.log_waiting(theta, self.whole(1.0 - part));
-            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with the rest.
+            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with
+            // the rest.
             if nth > 0 && waiting + *max_other.get_or_insert_with(|| other(0.0, f64::INFINITY)) <= max {
                 break;
             }
@@ -192,13 +195,13 @@ impl StashBound {
     /// The coins, and what Chernoff's bound leaves out. Weighted with e^(θ c), the number C of coins is again a sum of
     /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.46883 / √v`:
     ///
-    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p that
-    ///   is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`. The mean
-    ///   of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
-    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is
-    ///   `e^(-θ n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
-    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for
-    ///   `n - X`, which has `E[e^(θ X)]` as a factor.
+    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p
+    ///   that is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`.
+    ///   The mean of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
+    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is `e^(-θ
+    ///   n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
+    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for `n
+    ///   - X`, which has `E[e^(θ X)]` as a factor.
     /// - For a whole k, `P(C + X >= r) <= E[max(C + X - (r - k), 0)] / k`: the best k is near 1/θ.
     fn log_waiting(&self, theta: f64, part: f64) -> f64 {
         // Less one turn's coins, so that the sum has no less than the integral.
@@ -232,8 +235,8 @@ impl StashBound {
         (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
     }
 
-    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set below a
-    /// bucket is empty or has its root.
+    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set
+    /// below a bucket is empty or has its root.
     fn sets(&self, theta: f64, repeats: f64, levels: u32) -> f64 {
         let leaf = self.leaf.weight(theta, self.leaf.load);
         (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, repeats))
@@ -253,7 +256,7 @@ impl StashBound {
         self.subtrees * libm::log1p(best)
     }
 
-    /// The blocks that are read in place of a dummy, for each access: they come down once more.
+    /// The blocks that are read instead of a dummy, for each access: they come down once more.
     fn repeats(&self, not_repeated: f64) -> f64 {
         let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
         let misses = (self.rate - not_repeated / leaves).max(0.0);
@@ -286,7 +289,7 @@ impl StashBound {
         sum
     }
 
-    /// The blocks that the leaf buckets give in place of dummies, if so many of the newest accesses are not repeated.
+    /// The blocks that the leaf buckets give instead of dummies, if so many of the newest accesses are not repeated.
     fn leaf_compaction(&self, theta: f64, not_repeated: f64, limit: f64) -> f64 {
         let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
         self.over_buckets(self.inner_levels, limit, |since, all| {
@@ -296,7 +299,7 @@ impl StashBound {
         })
     }
 
-    /// The blocks that the inner buckets give in place of dummies: all of their reads may be for blocks that were not in
+    /// The blocks that the inner buckets give instead of dummies: all of their reads may be for blocks that were not in
     /// them, whatever is asked.
     fn inner_compaction(&self, theta: f64, repeats: f64, limit: f64) -> f64 {
         let slots = &self.inner.slots;
@@ -328,7 +331,7 @@ impl StashBound {
         sum
     }
 
-    /// Tells whether more wait when the newest accesses are those that are not repeated, rather than others: what a
+    /// Returns whether more wait when the newest accesses are those that are not repeated, rather than others: what a
     /// leaf bucket gives since it was evicted together with its subtree grows more slowly than coins are lost.
     fn newest_first(&self, theta: f64) -> bool {
         let below = libm::exp2(self.inner_levels.into());

@@ -125,12 +125,12 @@ impl<R: RngCore> State<R> {
         self.stash.len() - self.in_flight.placed()
     }
 
-    /// Tells whether more than one scheduled eviction has not filled its buckets: no access may come before.
+    /// Returns whether more than one scheduled eviction has not filled its buckets: no access may come before.
     pub(super) fn is_late(&self, parameters: &RingParameters) -> bool {
         self.schedule.behind(parameters.pace()) + u64::from(self.unfilled) > 1
     }
 
-    /// Tells whether the next batch may need more room than there is. The evictions that the schedule puts first may
+    /// Returns whether the next batch may need more room than there is. The evictions that the schedule puts first may
     /// make some.
     pub(super) fn needs_emergency(&self, parameters: &RingParameters) -> bool {
         let room = self.resident() + parameters.max_batch as usize <= parameters.stash_bound as usize;

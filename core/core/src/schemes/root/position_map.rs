@@ -9,7 +9,8 @@ use core::error::Error;
 use core::marker::PhantomData;
 use rand_core::RngCore;
 
-/// A flat map that keeps a block in its subtree with a probability, and otherwise gives it the uniform leaf that was drawn.
+/// A flat map that keeps a block in its subtree with a probability, and otherwise gives it the uniform leaf that was
+/// drawn.
 pub struct NearPositionMap<E, R> {
     positions: RefCell<Positions>,
     coins: RefCell<R>,

@@ -20,7 +20,8 @@ pub enum Bias {
     LowerOfTwo,
     /// Of two leaves that on which fewer blocks lie.
     EmptierOfTwo,
-    /// Of two leaves the one that shares more of its path with the next eviction, of which one comes for so many accesses.
+    /// Of two leaves the one that shares more of its path with the next eviction, of which one comes for so many
+    /// accesses.
     SoonerEvictedOfTwo(u64),
     /// Of two leaves the one that is farther from the block's last one.
     FartherOfTwo,

@@ -11,8 +11,8 @@ pub struct ShowsHits<S: Store, R>(pub FreecursiveOram<S, R>);
 /// The same in which dummies stand in for paths of PosMap blocks only: an answer without a path shows.
 pub struct ShowsAnswers<S: Store, R>(pub FreecursiveOram<S, R>);
 
-/// A Freecursive ORAM with counters in which no dummy stands in for the remap turn that no group needs. Dummies stand in for the
-/// other paths that are saved.
+/// A Freecursive ORAM with counters in which no dummy stands in for the remap turn that no group needs. Dummies stand
+/// in for the other paths that are saved.
 pub struct ShowsRemapTurns<S: Store, R>(pub FreecursiveOram<S, R>);
 
 async fn settle<O: Oram>(oram: &O) -> Result<(), OramError<O::Error>> {

@@ -1,4 +1,4 @@
-//! Schemes broken on purpose, for judges to be tested on. Each is a sound part with one wrapper around it that does
+//! Schemes that are broken on purpose, to test the judge. Each is a sound part with one wrapper around it that does
 //! what a hasty implementation would do: the schemes themselves stay as they are.
 //!
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
@@ -155,7 +155,7 @@ oram_like!(SkipsHits.oram, mutant, batch => {
     Ok(())
 });
 
-/// An ORAM that lets a step pass before an access of a block that the batch before asked for, too.
+/// An ORAM that yields once before an access of a block that the batch before asked for, too.
 pub struct DelaysHits<O> {
     oram: O,
     last: RefCell<BTreeSet<BlockId>>,
@@ -177,7 +177,7 @@ oram_like!(DelaysHits.oram, mutant, batch => {
     mutant.oram.access(batch).await
 });
 
-/// Goes on in the next step.
+/// Yields once.
 async fn yield_once() {
     let mut waits = true;
     poll_fn(|context| {
@@ -190,12 +190,12 @@ async fn yield_once() {
     .await;
 }
 
-/// The deed of a batch while the stash is full.
+/// The reaction of a batch while the stash is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullStashReaction {
-    /// It goes on as ever, but a part of the scheme learns that the stash is full.
+    /// It runs as usual, but a part of the scheme learns that the stash is full.
     Reports,
-    /// It lets a step pass.
+    /// It yields once.
     Yields,
     /// It leaves out its last access, if that is a dummy.
     DropsDummy,

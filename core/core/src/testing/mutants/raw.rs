@@ -10,10 +10,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// The block that a batch of one asks for, as a mutant tells its store.
+/// The block that a batch of one asks for, as a mutant announces it to its store.
 pub type TargetBlock = Rc<Cell<Option<BlockId>>>;
 
-/// An ORAM that tells its store what is wanted.
+/// An ORAM that announces the target block to its store.
 pub struct AnnouncesTarget<O> {
     oram: O,
     target: TargetBlock,
@@ -26,7 +26,7 @@ impl<O> AnnouncesTarget<O> {
     }
 }
 
-/// An ORAM that does what it owes only when so many blocks are in its stash, or when it must.
+/// An ORAM that runs its pending steps only when so many blocks are in its stash, or when it must.
 pub struct WaitsUntilFull<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,

@@ -25,8 +25,8 @@ pub(super) fn log2_of_many(n: u64, mean: f64, observed: u64) -> f64 {
     -(observed * libm::log(observed / mean) + misses) / LN_2
 }
 
-/// The log2 of a bound on the probability that a sample succeeds so often, and another so seldom, where the first has at most
-/// e^ε times the probability of the second: twice the tails at the p at which both are alike.
+/// The log2 of a bound on the probability that a sample succeeds so often, and another so seldom, where the first has
+/// at most e^ε times the probability of the second: twice the tails at the p at which both are alike.
 pub(super) fn log2_of_likelier(
     epsilon: f64,
     (observed, n): (u64, u64),

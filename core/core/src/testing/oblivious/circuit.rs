@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a Circuit ORAM with a flat position map, from its first access on; for a driver with one access and
-/// one step of `step` at a time.
+/// The observer of a Circuit ORAM with a flat position map, from its first access on; for a driver with one access and
+/// one step at a time.
 pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let tree = Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0, first: 0 };
     match adversary {
@@ -70,7 +70,7 @@ impl CircuitObserver {
     /// Checks that the buckets read are those of the next paths in order that are not held, and no others.
     fn evict(&mut self, read: &[u64]) -> Result<(), String> {
         ensure(self.off_line == Some(StepState::Waiting) && !self.has_requested(), || {
-            String::from("idle read out of turn")
+            String::from("a step read out of turn")
         })?;
         let before = self.held.len();
         for eviction in self.evictions..self.evictions + 2 * self.due as u64 {
@@ -90,7 +90,7 @@ impl CircuitObserver {
     }
 
     fn write(&mut self, written: &[u64]) -> Result<(), String> {
-        ensure(self.off_line == Some(StepState::MustWrite), || String::from("idle wrote out of turn"))?;
+        ensure(self.off_line == Some(StepState::MustWrite), || String::from("a step wrote out of turn"))?;
         ensure(written == self.held, || format!("wrote {written:?}, held are {:?}", self.held))?;
         self.held.clear();
         self.on_line.held.clear();
@@ -106,11 +106,11 @@ impl CircuitObserver {
             |is_waiting_for_store: bool| is_waiting_for_store || (evicts && !self.has_requested());
         let access =
             self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.is_waiting_for_store));
-        ensure(access, || String::from("an access lingers"))?;
+        ensure(access, || String::from("an access waits for nothing"))?;
         let off_line = self.off_line.is_none()
             || evicts
             || (self.off_line == Some(StepState::Waiting) && self.has_requested());
-        ensure(off_line, || String::from("idle lingers"))
+        ensure(off_line, || String::from("a step waits for nothing"))
     }
 }
 
@@ -120,7 +120,7 @@ impl Observer for CircuitObserver {
             Event::Pending { pending_steps, must_step } => {
                 let due = (u64::from(self.due > 0), self.due >= self.max_batch);
                 ensure((*pending_steps, *must_step) == due, || {
-                    format!("owes {pending_steps}, {must_step}; due is {due:?}")
+                    format!("pending: {pending_steps}, {must_step}; due is {due:?}")
                 })
             }
             Event::AccessBegins(accesses) => {
@@ -129,7 +129,7 @@ impl Observer for CircuitObserver {
             }
             Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => {
                 let may_read = matches!(self.off_line, None | Some(StepState::Waiting));
-                ensure(may_read, || String::from("an access read beside an eviction"))?;
+                ensure(may_read, || String::from("an access read during an eviction"))?;
                 self.on_line.read(slots)?;
                 self.held.extend(slots.iter().map(|slot| slot.bucket.0));
                 self.due += self.on_line.on_line.as_ref().map_or(0, |on_line| on_line.accesses);
@@ -161,7 +161,7 @@ impl Observer for CircuitObserver {
             }
             Event::Ends(Work::Step(_)) => {
                 let off_line = self.off_line.take();
-                ensure(off_line == Some(StepState::MustEnd), || format!("idle ended while {off_line:?}"))
+                ensure(off_line == Some(StepState::MustEnd), || format!("a step ended while {off_line:?}"))
             }
             Event::Quiescent => self.on_quiescent(),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
@@ -174,7 +174,7 @@ impl Observer for CircuitObserver {
     }
 }
 
-/// The watch of an adversary that sees writes only: it sees the paths of the accesses among those of the evictions.
+/// The observer for an adversary that sees writes only: it sees the paths of the accesses among those of the evictions.
 struct SnapshotObserver {
     tree: Tree,
     random: ChaCha8Rng,

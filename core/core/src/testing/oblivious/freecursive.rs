@@ -10,9 +10,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The watch over a Freecursive ORAM whose buckets are numbered from 0, from its first access on, driven promptly or late. Of
-/// the paths of an access, all are checked; the sights are those of the `shown`th. A Ring ORAM must have its root in untrusted
-/// memory: then only the paths before its first eviction show nothing.
+/// The observer of a Freecursive ORAM whose buckets are numbered from 0, from its first access on, driven promptly or
+/// late. Of the paths of an access, all are checked; the observations are those of the `shown`th. A Ring ORAM must
+/// have its root in untrusted memory: then only the paths before its first eviction show nothing.
 pub fn observer(
     parameters: &FreecursiveParameters,
     shown: u32,
@@ -52,7 +52,7 @@ fn path_observer(
     })
 }
 
-/// The watch over a front end whose tree is a Path ORAM.
+/// The observer of a front end whose tree is a Path ORAM.
 struct FreecursiveObserver {
     leaf_level: u32,
     top: u32,
@@ -111,7 +111,7 @@ impl Observer for FreecursiveObserver {
             Event::Pending { pending_steps, must_step } => {
                 let due = (u64::from(self.held.is_some()), self.held.is_some());
                 ensure((*pending_steps, *must_step) == due, || {
-                    format!("owes {pending_steps}, {must_step}; due is {due:?}")
+                    format!("pending: {pending_steps}, {must_step}; due is {due:?}")
                 })
             }
             Event::AccessBegins(accesses) => {
@@ -120,7 +120,7 @@ impl Observer for FreecursiveObserver {
                 Ok(())
             }
             Event::StoreRequest(work, TraceEntry::Read(slots)) => {
-                ensure(*work == Work::Access, || String::from("idle read"))?;
+                ensure(*work == Work::Access, || String::from("a step read"))?;
                 let buckets: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
                 self.read(self.path(&buckets)?)
             }
@@ -134,7 +134,7 @@ impl Observer for FreecursiveObserver {
                 Ok(())
             }
             Event::Ends(Work::Step(_)) => {
-                ensure(self.held.is_none(), || String::from("idle ended before it wrote"))
+                ensure(self.held.is_none(), || String::from("a step ended before it wrote"))
             }
             Event::StepBegins(_)
             | Event::StoreAnswer(..)

@@ -1,8 +1,8 @@
-//! The front end of Freecursive ORAM over a tree with a watch of its own: the accesses of that tree, one for each path, and what
-//! it owes between them.
+//! The front end of Freecursive ORAM over a tree with an observer of its own: the accesses of that tree, one for each
+//! path, and the pending steps between them.
 //!
-//! For a driver that is prompt or late, over a store that is ready at once: then each request belongs to the path that comes next,
-//! or to what is owed before it.
+//! For a driver that is prompt or late, over a store that is ready at once: then each request belongs to the path
+//! that comes next, or to the pending work before it.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -11,11 +11,12 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
-/// A step of what is owed between two paths. No other step is in flight beside an access.
+/// A step of the pending work between two paths. No other step is in flight during an access.
 const STEP: Work = Work::Step(0);
 
-/// The watch over a front end with so many paths an access; `tree` gives that over the tree. All paths are checked; the sights are
-/// those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which path is which.
+/// The observer of a front end with so many paths an access; `tree` gives that over the tree. All paths are checked;
+/// the observations are those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which
+/// path is which.
 pub(super) fn observer(
     tree: impl Fn(Adversary) -> Box<dyn Observer>,
     (paths, shown): (u32, u32),
@@ -35,9 +36,9 @@ pub(super) fn observer(
 }
 
 struct FrontEndObserver {
-    /// The watch that knows what is due.
+    /// The observer that knows what is due.
     tree: Box<dyn Observer>,
-    /// The watch of an adversary that sees less.
+    /// The observer for an adversary that sees less.
     weaker: Option<Box<dyn Observer>>,
     /// Paths of an access.
     paths: usize,
@@ -48,7 +49,7 @@ struct FrontEndObserver {
     /// The work of the tree that the access in flight is at.
     current: Option<CurrentWork>,
     observations: Observations,
-    /// Leaves and choices of the tree's sights that were looked at.
+    /// Leaves and choices of the tree's observations that were looked at.
     copied: (usize, usize),
 }
 
@@ -62,7 +63,7 @@ enum CurrentWork {
 }
 
 impl FrontEndObserver {
-    /// Shows an event of the tree to its watches.
+    /// Shows an event of the tree to its observers.
     fn show(&mut self, event: &Event) -> Result<(), String> {
         self.tree.observe(event)?;
         self.weaker.as_mut().map_or(Ok(()), |weaker| weaker.observe(event))
@@ -111,7 +112,7 @@ impl FrontEndObserver {
         let (work, ends) = match self.current {
             Some(CurrentWork::Path) => (Work::Access, true),
             Some(CurrentWork::Step { writes }) => (STEP, writes),
-            None => return Err(String::from("an answer to nobody")),
+            None => return Err(String::from("an answer that no work waits for")),
         };
         self.show(&Event::StoreAnswer(work, 0))?;
         if ends {
@@ -123,7 +124,7 @@ impl FrontEndObserver {
 
     /// Ends an access: the paths that are left show nothing, and nothing is owed before them.
     fn end_access(&mut self) -> Result<(), String> {
-        ensure(self.current.is_none(), || String::from("an access ended amid what was owed"))?;
+        ensure(self.current.is_none(), || String::from("an access ended before its pending steps"))?;
         while self.remaining > 0 {
             let is_due = self.is_first || self.has_no_pending_steps();
             ensure(is_due, || format!("an access ended {} paths early", self.remaining))?;
@@ -134,7 +135,7 @@ impl FrontEndObserver {
         Ok(())
     }
 
-    /// Notes what the tree showed since the last time, of the paths that are looked at and of what is owed.
+    /// Notes what the tree showed since the last time, of the paths that are looked at and of the pending work.
     fn copy_observations(&mut self) {
         let all = self.weaker.as_ref().unwrap_or(&self.tree).observations();
         let (paths, shown) = (self.paths, self.shown);

@@ -17,7 +17,7 @@ use core::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a hierarchical ORAM whose buckets are numbered from 0.
+/// The observer of a hierarchical ORAM whose buckets are numbered from 0.
 pub fn observer(parameters: &HierarchicalParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     Box::new(HierarchicalObserver {
         parameters: parameters.clone(),
@@ -41,7 +41,7 @@ enum Due {
     Buckets(usize),
 }
 
-/// A rebuild in flight: the step of `step` that carries it out, its level, and what is due of it.
+/// A rebuild in flight: the step that carries it out, its level, and what is due of it.
 struct Rebuilt {
     nth: usize,
     level: usize,
@@ -266,7 +266,7 @@ impl Observer for HierarchicalObserver {
                 let owes = self.is_full() || self.rebuild.is_some();
                 let must = self.is_full() || !self.parameters.spread && self.rebuild.is_some();
                 ensure((*pending_steps, *must_step) == (u64::from(owes), must), || {
-                    format!("owes {pending_steps}, {must_step}")
+                    format!("pending: {pending_steps}, {must_step}")
                 })
             }
             Event::AccessBegins(accesses) => {

@@ -1,5 +1,5 @@
-//! The tests of leaves: each is uniform, whatever was asked, and independent of those before it, of the whole run and of
-//! the block.
+//! The tests of leaves: each is uniform, whatever was asked, and independent of those before it, of the whole run and
+//! of the block.
 //!
 //! On a large tree a path hardly ever comes again by chance: there, repeats say most. So the leaf of an access is
 //! compared with the leaves shown just before it, and with those of the block's own accesses. A path that comes again
@@ -22,7 +22,7 @@ pub(super) fn cells_of(leaves: u64) -> usize {
     leaves.min(MAX_CELLS) as usize
 }
 
-/// Tells whether the draws are enough to say anything: ten a cell. Their number does not depend on what they are.
+/// Returns whether the draws are enough to say anything: ten a cell. Their number does not depend on what they are.
 pub(super) fn enough(counts: &[u64]) -> bool {
     counts.iter().sum::<u64>() >= 10 * counts.len() as u64
 }
@@ -86,8 +86,8 @@ pub(super) fn test(run_set: &RunSet, leaves: u64, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Tests how often a leaf is among the `window` leaves before it in its chain. Whatever those are, a leaf is one of them
-/// with a probability of at most their number over that of all leaves.
+/// Tests how often a leaf is among the `window` leaves before it in its chain. Whatever those are, a leaf is one of
+/// them with a probability of at most their number over that of all leaves.
 fn repeats(name: alloc::string::String, chains: &[Vec<u64>], window: usize, leaves: u64) -> Finding {
     let (mut n, mut mean, mut observed) = (0, 0.0, 0);
     for chain in chains {

@@ -63,8 +63,8 @@ pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
     share.map(|share| Limit { share, of: "of the draws in one cell" })
 }
 
-/// The limit for n draws over so many even cells, one of which is judged against the log2 of this probability: the share
-/// of the draws that fall into it, if the others are uniform.
+/// The limit for n draws over so many even cells, one of which is judged against the log2 of this probability: the
+/// share of the draws that fall into it, if the others are uniform.
 pub(super) fn of_cell(n: u64, cells: usize, alarm: f64) -> Option<Limit> {
     let even = 1.0 / cells as f64;
     let limit = of_many_beyond(n, n as f64 * even, alarm)?;
@@ -98,8 +98,8 @@ fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of the trials beyond chance" })
 }
 
-/// The limit for two samples over so many even cells: the share of one sample that falls into one cell, if the rest of it
-/// and the other sample are uniform.
+/// The limit for two samples over so many even cells: the share of one sample that falls into one cell, if the rest
+/// of it and the other sample are uniform.
 pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
     let distribution = Normal::standard();
     let alarm = -distribution.inverse_cdf(libm::exp2(ALARM_LOG2) / (2.0 * cells as f64));
@@ -129,8 +129,8 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     min(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
 }
 
-/// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given how
-/// many of the other one have. `log2_p` judges so many.
+/// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given
+/// how many of the other one have. `log2_p` judges so many.
 pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
     let alarms = |observed: u64| log2_p(observed) < ALARM_LOG2;
     if !alarms(n) {

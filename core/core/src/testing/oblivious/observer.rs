@@ -17,8 +17,8 @@ pub enum Adversary {
 
 /// Follows the events of one run with an independent account of the public schedule.
 ///
-/// The watch checks all that follows from what was shown before (counts, batches, paths shown, the order in which the
-/// store was done). The random choices are left; they are collected as [`Observations`].
+/// The observer checks all that follows from what was shown before (counts, batches, paths shown, the order in which
+/// the store was done). The random choices are left; they are collected as [`Observations`].
 pub trait Observer {
     /// Looks at the next event.
     ///

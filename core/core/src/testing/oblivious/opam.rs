@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over an OPAM from its first access on. `Snapshot` sees the slots that were written, `Full` those that were
-/// read before as well.
+/// The observer of an OPAM from its first access on. `Snapshot` sees the slots that were written, `Full` those that
+/// were read before as well.
 pub fn observer(parameters: &OpamParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     Box::new(OpamObserver {
         leaf_level: parameters.leaf_level.0,
@@ -77,7 +77,7 @@ impl Observer for OpamObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Pending { pending_steps, must_step } => {
-                ensure((*pending_steps, *must_step) == (0, false), || String::from("it owes something"))
+                ensure((*pending_steps, *must_step) == (0, false), || String::from("it has pending steps"))
             }
             Event::AccessBegins(accesses) => {
                 self.due = *accesses;
@@ -105,7 +105,7 @@ impl Observer for OpamObserver {
                     Adversary::Snapshot => self.choices(buckets),
                 }
             }
-            Event::StoreRequest(Work::Step(_), entry) => Err(format!("idle asked for {entry:?}")),
+            Event::StoreRequest(Work::Step(_), entry) => Err(format!("a step asked for {entry:?}")),
             Event::Ends(Work::Access) => {
                 ensure(self.due == 0, || format!("the batch ended {} accesses early", self.due))
             }

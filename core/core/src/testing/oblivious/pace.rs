@@ -1,4 +1,4 @@
-//! The pace at which a driver does what is owed. It decides by public facts only.
+//! The pace at which a driver does the pending work. It decides by public facts only.
 
 use super::super::array_model::{ArrayModel, Operation};
 use super::super::driver::{Driver, Event, Work};
@@ -11,21 +11,22 @@ use core::cell::Cell;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The pace at which a driver does what is owed.
+/// The pace at which a driver does the pending work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// All of it, after each batch.
     Prompt,
-    /// As late as may be.
+    /// As late as possible.
     Late,
-    /// Beside the accesses, the store getting done in an order drawn from a public seed. The contents of the store by
-    /// then are written promptly.
+    /// In parallel with the accesses; the store finishes in an order drawn from a public seed. The contents of the
+    /// store by then are written promptly.
     Concurrent(u64),
     /// The same, with two steps of off-line work at a time.
     Overlapping(u64),
 }
 
-/// Runs a script on an ORAM that was never used, and gives back all that showed. `current_work` learns whose work is polled.
+/// Runs a script on an ORAM that was never used, and gives back all that showed. `current_work` learns whose work is
+/// polled.
 ///
 /// # Panics
 /// If the ORAM answers anything else than a plain array, fails, waits forever or makes an emergency eviction.
@@ -90,6 +91,6 @@ fn run_concurrently<O: Oram>(
         }
     }
     driver.finish();
-    assert_eq!(batches.len(), 0, "work waits for something that nobody will do");
+    assert_eq!(batches.len(), 0, "work waits for an operation that no one will complete");
     driver.hold_back(false);
 }

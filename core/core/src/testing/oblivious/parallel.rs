@@ -17,7 +17,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
-/// The watch over a parallel ORAM with a flat position map, from its first round on, for an adversary that sees all
+/// The observer of a parallel ORAM with a flat position map, from its first round on, for an adversary that sees all
 /// traces: each operation with its processor, and the ends and the length of each message.
 ///
 /// It shows leaves in the order of places: [`in_order_of_places`] says which request is at which.
@@ -294,7 +294,9 @@ impl Observer for ParallelObserver {
         match event {
             Event::Pending { pending_steps, must_step } => {
                 let due = (u64::from(self.is_eviction_due), self.is_eviction_due);
-                ensure((*pending_steps, *must_step) == due, || format!("owes {pending_steps}, {must_step}"))
+                ensure((*pending_steps, *must_step) == due, || {
+                    format!("pending: {pending_steps}, {must_step}")
+                })
             }
             Event::AccessBegins(0) => {
                 self.empty_batch = true;

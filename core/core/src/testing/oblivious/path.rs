@@ -14,14 +14,14 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a Path ORAM with a flat position map, whose buckets are numbered from 0, from its first access on.
+/// The observer of a Path ORAM with a flat position map, whose buckets are numbered from 0, from its first access on.
 pub fn observer(parameters: &PathParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     recursive_observer(core::slice::from_ref(parameters), 0, adversary, seed)
 }
 
-/// The watch over a Path ORAM and the inner ORAMs of its position map, the largest first, their buckets numbered one
-/// after the other. All are checked; the sights are those of the `shown`th. With inner ORAMs, only for a store that
-/// is ready at once.
+/// The observer of a Path ORAM and the inner ORAMs of its position map, the largest first, their buckets numbered one
+/// after the other. All are checked; the observations are those of the `shown`th. With inner ORAMs, only for a store
+/// that is ready at once.
 pub fn recursive_observer(
     trees: &[PathParameters],
     shown: usize,
@@ -123,7 +123,7 @@ enum OffLine {
     MustEnd,
 }
 
-/// The watch over one tree. An access that meets a path that is being written back waits; all else goes on at once.
+/// The observer of one tree. An access that meets a path that is being written back waits; all else goes on at once.
 pub(super) struct FullObserver {
     pub(super) tree: Tree,
     random: ChaCha8Rng,
@@ -263,7 +263,7 @@ impl FullObserver {
     /// ones.
     fn write(&mut self, buckets: &[u64]) -> Result<(), String> {
         ensure(self.off_line == Some(OffLine::Waiting) && self.on_line.is_none(), || {
-            String::from("idle wrote out of turn")
+            String::from("a step wrote out of turn")
         })?;
         self.off_line = Some(OffLine::Writing);
         let order: Vec<u64> = self.tree.paths(buckets)?.into_iter().map(|(leaf, _)| leaf).collect();
@@ -299,13 +299,13 @@ impl FullObserver {
         let access_may_wait = self.on_line.as_ref().is_none_or(|on_line| {
             on_line.is_waiting_for_store || (!on_line.requested && !self.writing.is_empty())
         });
-        ensure(access_may_wait, || String::from("an access lingers"))?;
+        ensure(access_may_wait, || String::from("an access waits for nothing"))?;
         let step_may_wait = match self.off_line {
             None | Some(OffLine::Writing) => true,
             Some(OffLine::Waiting) => self.on_line.is_some(),
             Some(OffLine::MustEnd) => false,
         };
-        ensure(step_may_wait, || String::from("idle lingers"))
+        ensure(step_may_wait, || String::from("a step waits for nothing"))
     }
 
     pub(super) fn end_access(&mut self) -> Result<(), String> {
@@ -315,7 +315,7 @@ impl FullObserver {
     }
 
     fn end_step(&mut self) -> Result<(), String> {
-        ensure(self.off_line.take() == Some(OffLine::MustEnd), || String::from("idle ended out of turn"))
+        ensure(self.off_line.take() == Some(OffLine::MustEnd), || String::from("a step ended out of turn"))
     }
 }
 
@@ -329,7 +329,7 @@ fn longest_rise(places: &[usize]) -> usize {
     longest.into_iter().max().unwrap_or(0)
 }
 
-/// The trees of a recursion: an access goes through them from the smallest to the largest, a step of idle is for the
+/// The trees of a recursion: an access goes through them from the smallest to the largest, a step is for the
 /// largest that holds paths.
 struct RecursiveObserver {
     levels: Vec<FullObserver>,
@@ -338,7 +338,7 @@ struct RecursiveObserver {
     /// The level that the access in flight has come to, and the number of accesses in it.
     at: usize,
     accesses: usize,
-    /// The level that the step of idle in flight is for.
+    /// The level that the step in flight is for.
     off_line_level: usize,
 }
 
@@ -349,7 +349,7 @@ impl Observer for RecursiveObserver {
                 let due = self.levels.iter().filter(|level| level.accesses_held > 0).count() as u64;
                 let must = self.levels.iter().any(|level| level.accesses_held >= self.max_batch);
                 ensure((*pending_steps, *must_step) == (due, must), || {
-                    format!("owes {pending_steps}, {must_step}; due is {due}, {must}")
+                    format!("pending: {pending_steps}, {must_step}; due is {due}, {must}")
                 })
             }
             Event::AccessBegins(accesses) => {
@@ -381,7 +381,7 @@ impl Observer for RecursiveObserver {
                 self.levels[self.off_line_level].begin_step();
                 Ok(())
             }
-            Event::StoreRequest(Work::Step(_), TraceEntry::Read(_)) => Err(String::from("idle read")),
+            Event::StoreRequest(Work::Step(_), TraceEntry::Read(_)) => Err(String::from("a step read")),
             Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => self.levels
                 [self.off_line_level]
                 .write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>()),
@@ -402,7 +402,7 @@ impl Observer for RecursiveObserver {
     }
 }
 
-/// The watch of an adversary that sees writes only: it sees which paths were written back.
+/// The observer for an adversary that sees writes only: it sees which paths were written back.
 struct SnapshotObserver {
     trees: Vec<Tree>,
     shown: usize,

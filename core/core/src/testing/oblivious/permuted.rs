@@ -1,5 +1,5 @@
-//! The public schedule of permuted memory: places are read once in an epoch, a shelter in the store is read and appended to,
-//! and the rebuild is the same each time.
+//! The public schedule of permuted memory: places are read once in an epoch, a shelter in the store is read and
+//! appended to, and the rebuild is the same each time.
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -18,7 +18,7 @@ use core::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a Square-Root ORAM whose buckets are numbered from 0.
+/// The observer of a Square-Root ORAM whose buckets are numbered from 0.
 pub fn square_root(parameters: &SquareRootParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let SquareRootParameters { shelter, run_blocks, max_batch, .. } = *parameters;
     let (permuted, runs) = (parameters.permuted(), parameters.runs());
@@ -29,7 +29,7 @@ pub fn square_root(parameters: &SquareRootParameters, adversary: Adversary, seed
     observer(memory, adversary, seed)
 }
 
-/// The watch over a PracticalOS whose buckets are numbered from 0.
+/// The observer of a PracticalOS whose buckets are numbered from 0.
 pub fn practical_os(
     parameters: &PracticalOsParameters,
     adversary: Adversary,
@@ -92,7 +92,7 @@ struct PermutedObserver {
     /// Places of permuted memory that were not read in this epoch.
     unread: Vec<u64>,
     sheltered: u64,
-    /// The step of `step` that rebuilds.
+    /// The step that rebuilds.
     rebuilds: Option<usize>,
     /// Accesses of the run.
     accesses: usize,
@@ -186,7 +186,7 @@ impl Observer for PermutedObserver {
         match event {
             Event::Pending { pending_steps, must_step } => ensure(
                 (*pending_steps, *must_step) == (u64::from(self.is_rebuild_due()), self.is_rebuild_due()),
-                || format!("owes {pending_steps}, {must_step}"),
+                || format!("pending: {pending_steps}, {must_step}"),
             ),
             Event::AccessBegins(accesses) => {
                 ensure(!self.is_rebuild_due(), || String::from("an access begins that has no room"))?;

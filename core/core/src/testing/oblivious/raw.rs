@@ -14,8 +14,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The watch over a RAW ORAM with a flat position map, from its first access on; for a driver with one access and one
-/// step of `step` at a time.
+/// The observer of a RAW ORAM with a flat position map, from its first access on; for a driver with one access and one
+/// step at a time.
 pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let (leaf_level, top) = (parameters.leaf_level.0, parameters.top.0);
     let headers = (2 << leaf_level) - (1 << top);
@@ -105,7 +105,7 @@ impl RawObserver {
     /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
     fn access(&mut self, slots: &[Slot]) -> Result<(), String> {
         let may_read = matches!(self.off_line, None | Some(StepState::Waiting));
-        ensure(may_read, || String::from("an access read beside an idle"))?;
+        ensure(may_read, || String::from("an access read during a step"))?;
         let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         bodies.retain(|bucket| *bucket >= self.headers);
         bodies.dedup();
@@ -129,7 +129,7 @@ impl RawObserver {
     fn evict(&mut self, read: &[Slot]) -> Result<(), String> {
         ensure(
             self.off_line == Some(StepState::Waiting) && !self.has_requested() && self.unwritten == 0,
-            || String::from("idle read out of turn"),
+            || String::from("a step read out of turn"),
         )?;
         let path = self.schedule.evict(&self.on_line.tree, self.headers)?;
         let due: Vec<Slot> =
@@ -146,7 +146,7 @@ impl RawObserver {
                 self.on_line.observations.add("headers written", written.len() as u64);
                 (core::mem::take(&mut self.held), StepState::Headers)
             }
-            other => return Err(format!("idle wrote out of turn: {other:?}")),
+            other => return Err(format!("a step wrote out of turn: {other:?}")),
         };
         ensure(written == due, || format!("wrote {written:?}, due are {due:?}"))?;
         self.off_line = Some(next);
@@ -160,11 +160,11 @@ impl RawObserver {
             |is_waiting_for_store: bool| is_waiting_for_store || (works && !self.has_requested());
         let access =
             self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.is_waiting_for_store));
-        ensure(access, || String::from("an access lingers"))?;
+        ensure(access, || String::from("an access waits for nothing"))?;
         let off_line = self.off_line.is_none()
             || works
             || (self.off_line == Some(StepState::Waiting) && self.has_requested());
-        ensure(off_line, || String::from("idle lingers"))
+        ensure(off_line, || String::from("a step waits for nothing"))
     }
 
     fn answer_step(&mut self) {
@@ -187,7 +187,7 @@ impl Observer for RawObserver {
                 let all = u64::from(self.unwritten > 0) + due;
                 let must = self.unwritten >= self.max_batch || due > 1;
                 ensure((*pending_steps, *must_step) == (all, must), || {
-                    format!("owes {pending_steps}, {must_step}; due is {all}, {must}")
+                    format!("pending: {pending_steps}, {must_step}; due is {all}, {must}")
                 })
             }
             Event::AccessBegins(accesses) => {
@@ -218,7 +218,7 @@ impl Observer for RawObserver {
             }
             Event::Ends(Work::Step(_)) => {
                 let off_line = self.off_line.take();
-                ensure(off_line == Some(StepState::MustEnd), || format!("idle ended while {off_line:?}"))
+                ensure(off_line == Some(StepState::MustEnd), || format!("a step ended while {off_line:?}"))
             }
             Event::Quiescent => self.on_quiescent(),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
@@ -231,7 +231,8 @@ impl Observer for RawObserver {
     }
 }
 
-/// The watch of an adversary that sees writes only: the headers of the paths of accesses, and the paths of evictions.
+/// The observer for an adversary that sees writes only: the headers of the paths of accesses, and the paths of
+/// evictions.
 struct SnapshotObserver {
     bodies: Tree,
     headers: u64,

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a Ring ORAM whose buckets are numbered from 0, from its first access on.
+/// The observer of a Ring ORAM whose buckets are numbered from 0, from its first access on.
 pub fn observer(parameters: &RingParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let tree = Tree::of(parameters);
     match adversary {
@@ -92,11 +92,11 @@ impl Observer for FullObserver {
             Event::Pending { pending_steps, must_step } => {
                 let due = (self.behind() + self.worn.len() as u64, self.must_step());
                 ensure((*pending_steps, *must_step) == due, || {
-                    format!("owes {pending_steps}, {must_step}; due is {due:?}")
+                    format!("pending: {pending_steps}, {must_step}; due is {due:?}")
                 })
             }
             Event::AccessBegins(accesses) => {
-                ensure(!self.must_step(), || String::from("an access began before what was owed"))?;
+                ensure(!self.must_step(), || String::from("an access began before a pending step"))?;
                 self.accesses += *accesses as u64;
                 self.on_line = Some(OnLine {
                     accesses: *accesses,
@@ -131,7 +131,7 @@ impl Observer for FullObserver {
             }
             Event::StoreAnswer(Work::Step(step), _) => {
                 let Some(off_line) = self.off_line.iter_mut().find(|idle| idle.step == *step) else {
-                    return Err(String::from("an answer to nobody"));
+                    return Err(String::from("an answer that no work waits for"));
                 };
                 off_line.phase = match off_line.phase {
                     Phase::Reading => Phase::MustWrite,
@@ -212,7 +212,7 @@ impl FullObserver {
         self.off_line.iter().any(|idle| idle.phase == Phase::Reading && idle.buckets.contains(&bucket))
     }
 
-    /// Tells whether the reads of this round are still in flight.
+    /// Returns whether the reads of this round are still in flight.
     fn is_open(&self, round: u64) -> bool {
         round == self.rounds && self.off_line.iter().any(|idle| idle.phase == Phase::Reading)
     }
@@ -303,7 +303,7 @@ impl FullObserver {
         })
     }
 
-    /// Tells whether a step of idle may find out what it does: no other step reads, and at most one rewrite is on its
+    /// Returns whether a step may find out what it does: no other step reads, and at most one rewrite is on its
     /// way, which is not of the next eviction's path.
     fn can_decide(&self) -> bool {
         let reads =
@@ -360,7 +360,7 @@ impl FullObserver {
 
     fn evacuate(&mut self, step: usize, slots: &[Slot]) -> Result<(), String> {
         let Some(off_line) = self.step(step, Phase::MustRead) else {
-            return Err(String::from("idle read out of turn"));
+            return Err(String::from("a step read out of turn"));
         };
         off_line.phase = Phase::Reading;
         let buckets = off_line.buckets.clone();
@@ -396,7 +396,7 @@ impl FullObserver {
 
     fn rewrite(&mut self, step: usize, buckets: &[u64]) -> Result<(), String> {
         let Some(off_line) = self.step(step, Phase::MustWrite) else {
-            return Err(String::from("idle wrote out of turn"));
+            return Err(String::from("a step wrote out of turn"));
         };
         off_line.phase = Phase::Writing;
         ensure(off_line.buckets == buckets, || format!("wrote {buckets:?}, due are {:?}", off_line.buckets))?;
@@ -418,7 +418,7 @@ impl FullObserver {
         let Some(at) =
             self.off_line.iter().position(|idle| idle.step == step && idle.phase == Phase::MustEnd)
         else {
-            return Err(String::from("idle ended out of turn"));
+            return Err(String::from("a step ended out of turn"));
         };
         for bucket in self.off_line.remove(at).buckets {
             self.buckets[bucket as usize].in_flight = false;
@@ -433,15 +433,16 @@ impl FullObserver {
             Phase::Waits => !self.can_decide(),
             Phase::MustRead | Phase::MustWrite | Phase::MustEnd => false,
         };
-        ensure(self.off_line.iter().all(may_wait), || String::from("idle lingers"))?;
+        ensure(self.off_line.iter().all(may_wait), || String::from("a step waits for nothing"))?;
         let access_may_wait = self.on_line.as_ref().is_none_or(|on_line| {
             on_line.is_waiting_for_store || (on_line.may_meet && self.is_open(on_line.round))
         });
-        ensure(access_may_wait, || String::from("an access lingers"))
+        ensure(access_may_wait, || String::from("an access waits for nothing"))
     }
 }
 
-/// The watch of an adversary that sees writes only: the evictions in their order, and now and then a reshuffled bucket.
+/// The observer for an adversary that sees writes only: the evictions in their order, and now and then a reshuffled
+/// bucket.
 struct SnapshotObserver {
     tree: Tree,
     evictions: u64,

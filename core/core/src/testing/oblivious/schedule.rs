@@ -22,7 +22,7 @@ pub struct Schedule {
     pub late: u64,
 }
 
-/// The watch over a deterministic write-only ORAM. It refuses a change that is not due next, or is due but does not
+/// The observer of a deterministic write-only ORAM. It refuses a change that is not due next, or is due but does not
 /// come. Reads it lets pass: they follow the program, and are for a judge that
 /// [compares views](super::views::judge_views).
 pub fn observer(schedule: Schedule) -> Box<dyn Observer> {
@@ -98,7 +98,7 @@ impl Observer for ScheduleObserver {
                     0 => *pending_steps == 0,
                     _ => *pending_steps > 0 || self.changed == self.requested,
                 };
-                ensure(as_due && !must_step, || format!("owes {pending_steps}, {must_step}"))
+                ensure(as_due && !must_step, || format!("pending: {pending_steps}, {must_step}"))
             }
             Event::Ends(Work::Access) => ensure(self.requested - self.changed <= self.schedule.late, || {
                 format!("{} of {} writes have changed their slots", self.changed, self.requested)

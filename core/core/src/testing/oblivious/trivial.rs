@@ -11,7 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The watch over a Trivial ORAM whose buckets are numbered from 0.
+/// The observer of a Trivial ORAM whose buckets are numbered from 0.
 pub fn observer(parameters: &TrivialParameters, adversary: Adversary) -> Box<dyn Observer> {
     Box::new(ScanObserver {
         parameters: parameters.clone(),
@@ -34,7 +34,7 @@ impl Observer for ScanObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Pending { pending_steps, must_step } => {
-                ensure((*pending_steps, *must_step) == (0, false), || String::from("it owes something"))
+                ensure((*pending_steps, *must_step) == (0, false), || String::from("it has pending steps"))
             }
             Event::AccessBegins(accesses) => {
                 self.due = self.scan(*accesses);
@@ -50,7 +50,7 @@ impl Observer for ScanObserver {
                 let due = self.due.pop_front();
                 ensure(due.as_ref() == Some(entry), || format!("asked for {entry:?}, due is {due:?}"))
             }
-            Event::StoreRequest(Work::Step(_), entry) => Err(format!("idle asked for {entry:?}")),
+            Event::StoreRequest(Work::Step(_), entry) => Err(format!("a step asked for {entry:?}")),
             Event::StoreAnswer(..) => {
                 self.requested = false;
                 Ok(())
@@ -64,7 +64,9 @@ impl Observer for ScanObserver {
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Quiescent => {
                 let full = self.adversary == Adversary::Full;
-                ensure(self.due.is_empty() || self.requested || !full, || String::from("an access lingers"))
+                ensure(self.due.is_empty() || self.requested || !full, || {
+                    String::from("an access waits for nothing")
+                })
             }
         }
     }

@@ -25,8 +25,8 @@ pub fn view(adversary: Adversary, events: &[Event]) -> Vec<Event> {
     events.iter().filter(sees).cloned().collect()
 }
 
-/// Judges two sets of runs of one scheme, pair by pair: each follows what its watch knows of the public schedule, and
-/// both of a pair show the adversary the same. No false alarms.
+/// Judges two sets of runs of one scheme, pair by pair: each follows what its observer knows of the public schedule,
+/// and both of a pair show the adversary the same. No false alarms.
 pub fn judge_views(
     adversary: Adversary,
     observer: impl Fn() -> Box<dyn Observer>,
@@ -38,7 +38,7 @@ pub fn judge_views(
         let (one, other) = (view(adversary, &one.events), view(adversary, &other.events));
         let longest = one.len().max(other.len());
         let at = (0..longest).find(|at| one.get(*at) != other.get(*at))?;
-        Some(format!("run {nth}, sight {at}: {:?} against {:?}", one.get(at), other.get(at)))
+        Some(format!("run {nth}, event {at}: {:?} against {:?}", one.get(at), other.get(at)))
     });
     judgement.findings.push(certain(format!("both: one view ({adversary:?})"), deviation));
     judgement

@@ -1,8 +1,9 @@
 //! Path ORAM and RAW ORAM as the backend of a front end that keeps positions, and takes blocks out and puts them in.
 
 use super::setup::*;
-use ameles_core::oram::{Oram, OramError};
+use ameles_core::oram::OramError;
 use ameles_core::position_map::external::{ExternalPositions, PositionUpdate};
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, finish_now, settle};
@@ -14,40 +15,6 @@ use std::collections::BTreeMap;
 
 type PathBackend<'a> = PathOram<&'a TraceStore, ExternalPositions<TraceStoreError>, ChaCha8Rng>;
 type RawBackend<'a> = RawOram<&'a TraceStore, ExternalPositions<TraceStoreError>, ChaCha8Rng>;
-
-/// A backend of either kind.
-trait Backend: Oram<Error = TraceStoreError> {
-    fn access_at(&self, block: u64, external_positions: PositionUpdate, serve: impl FnOnce(&mut [u8]));
-    fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8]));
-    fn put_in(&self, block: u64, leaf: Leaf, payload: &[u8]);
-    fn dummy(&self);
-}
-
-macro_rules! backend {
-    ($type:ident) => {
-        impl Backend for $type<'_> {
-            fn access_at(
-                &self,
-                block: u64,
-                external_positions: PositionUpdate,
-                serve: impl FnOnce(&mut [u8]),
-            ) {
-                finish_now($type::access_at(self, BlockId(block), external_positions, serve)).unwrap();
-            }
-            fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8])) {
-                finish_now($type::take_out(self, BlockId(block), old, take)).unwrap();
-            }
-            fn put_in(&self, block: u64, leaf: Leaf, payload: &[u8]) {
-                $type::put_in(self, BlockId(block), leaf, payload).unwrap();
-            }
-            fn dummy(&self) {
-                finish_now($type::dummy(self)).unwrap();
-            }
-        }
-    };
-}
-backend!(PathBackend);
-backend!(RawBackend);
 
 const CAPACITY: u64 = 16;
 
@@ -85,7 +52,7 @@ fn raw_backend(store: &TraceStore) -> RawBackend<'_> {
 }
 
 /// A front end: the leaf of each block, and the blocks that it has taken out.
-struct Front<B> {
+struct FrontEnd<B> {
     backend: B,
     random: ChaCha8Rng,
     leaves: BTreeMap<u64, Leaf>,
@@ -93,10 +60,10 @@ struct Front<B> {
     array: BTreeMap<u64, [u8; 2]>,
 }
 
-impl<B: Backend> Front<B> {
+impl<B: ExternalPositionOram> FrontEnd<B> {
     fn new(backend: B, seed: u64) -> Self {
         let (leaves, out, array) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Front { backend, random: rng(seed), leaves, out, array }
+        FrontEnd { backend, random: rng(seed), leaves, out, array }
     }
 
     fn leaf(&mut self) -> Leaf {
@@ -113,22 +80,24 @@ impl<B: Backend> Front<B> {
             assert_eq!(payload, expected, "it was taken out as it was");
             let leaf = self.leaf();
             self.leaves.insert(block, leaf);
-            self.backend.put_in(block, leaf, &payload);
+            self.backend.put_in(BlockId(block), leaf, &payload).unwrap();
             return;
         }
         let old = self.leaves.get(&block).copied();
         let mut found = [0; 2];
         if what & 1 == 0 {
-            self.backend.take_out(block, old, |payload| found.copy_from_slice(payload));
+            let take = |payload: &mut [u8]| found.copy_from_slice(payload);
+            finish_now(self.backend.take_out(BlockId(block), old, take)).unwrap();
             self.leaves.remove(&block);
             self.out.insert(block, found);
         } else {
             let new = self.leaf();
             let written = [what, block as u8];
-            self.backend.access_at(block, PositionUpdate { old, new }, |payload| {
+            let serve = |payload: &mut [u8]| {
                 found.copy_from_slice(payload);
                 payload.copy_from_slice(&written);
-            });
+            };
+            finish_now(self.backend.access_at(BlockId(block), PositionUpdate { old, new }, serve)).unwrap();
             self.leaves.insert(block, new);
             self.array.insert(block, written);
         }
@@ -143,10 +112,10 @@ proptest! {
         seed: u64,
     ) {
         let store = TraceStore::new(parameters().layout());
-        let mut front = Front::new(backend(&store), seed);
+        let mut front = FrontEnd::new(backend(&store), seed);
         steps.iter().for_each(|(block, what)| front.step(*block, *what));
         let store = TraceStore::new(raw_parameters().layout());
-        let mut front = Front::new(raw_backend(&store), seed);
+        let mut front = FrontEnd::new(raw_backend(&store), seed);
         steps.iter().for_each(|(block, what)| front.step(*block, *what));
     }
 }
@@ -162,16 +131,16 @@ fn shown(store: &TraceStore, operation: impl FnOnce()) -> Vec<usize> {
     store.take_trace().into_iter().map(size).collect()
 }
 
-fn sizes(backend: &impl Backend, store: &TraceStore) -> [Vec<usize>; 4] {
+fn sizes(backend: &impl ExternalPositionOram, store: &TraceStore) -> [Vec<usize>; 4] {
+    let (block, update) = (BlockId(3), PositionUpdate { old: None, new: Leaf(5) });
     let settle_backend = || finish_now(settle(backend));
-    let external_positions = PositionUpdate { old: None, new: Leaf(5) };
-    let access = shown(store, || backend.access_at(3, external_positions, |_| ()));
+    let access = shown(store, || finish_now(backend.access_at(block, update, |_| ())).unwrap());
     settle_backend();
-    let taken = shown(store, || backend.take_out(3, Some(Leaf(5)), |_| ()));
+    let taken = shown(store, || finish_now(backend.take_out(block, Some(Leaf(5)), |_| ())).unwrap());
     settle_backend();
-    let dummy = shown(store, || backend.dummy());
+    let dummy = shown(store, || finish_now(backend.dummy()).unwrap());
     settle_backend();
-    let put = shown(store, || backend.put_in(3, Leaf(2), &[1, 2]));
+    let put = shown(store, || backend.put_in(block, Leaf(2), &[1, 2]).unwrap());
     [access, taken, dummy, put]
 }
 

@@ -10,13 +10,13 @@ use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParamete
 use ameles_core::schemes::raw::RawParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::store::Store;
-use ameles_core::testing::{TraceEntry, TraceStore, exercise, finish_now};
+use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, exercise, finish_now};
 use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top on the
-/// trusted side.
+/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top
+/// on the trusted side.
 pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
     let (labels, trusted_positions) = (3, 2 + capacity / 9);
     let blocks = FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions);
@@ -62,8 +62,8 @@ fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
 }
 
-/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less than blocks and
-/// dummies.
+/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less
+/// than blocks and dummies.
 pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
     let reads = 6;
     let bucket = |blocks| RingBucket { blocks, slots: blocks + reads - fewer };
@@ -107,7 +107,7 @@ pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -
     with_path(FreecursiveParameters { positions, ..base }, |path| path.block_bytes += more)
 }
 
-fn small() -> impl Strategy<Value = FreecursiveParameters> {
+pub(crate) fn small() -> impl Strategy<Value = FreecursiveParameters> {
     let hits = prop_oneof![
         Just(TrustedHits::ReadThePath),
         Just(TrustedHits::StashAnswers),
@@ -134,35 +134,15 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
     })
 }
 
-fn oram<'a>(
+pub(crate) fn oram<S: Store<Error = TraceStoreError>>(
     parameters: &FreecursiveParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> FreecursiveOram<&'a TraceStore, ChaCha8Rng> {
+) -> FreecursiveOram<S, ChaCha8Rng> {
     FreecursiveOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
 proptest! {
-    #[test]
-    fn freecursive_oram_answers_like_an_array(
-        (parameters, batches) in small().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
-        seed: u64,
-        eager: bool,
-    ) {
-        let store = TraceStore::new(parameters.tree.layout());
-        exercise(&oram(&parameters, &store, seed), &batches, eager);
-    }
-
-    #[test]
-    fn freecursive_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
-        (parameters, steps) in small().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
-        seed: u64,
-    ) {
-        assert_replays(&parameters.tree.layout(), |store| {
-            drive(&oram(&parameters, store, seed), store, &steps);
-        });
-    }
-
     #[test]
     fn positions_aside_show_the_same_trace_as_positions_in_blocks(
         (parameters, batches) in small().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),

@@ -1,9 +1,11 @@
-//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its bounds.
+//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its
+//! bounds.
 
 use super::freecursive::{counted, over_ring, parameters};
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::external::{ExternalPositions, PositionUpdate};
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::schemes::freecursive::{
     BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, NextPath,
     PositionStorage, TrustedHits,
@@ -224,7 +226,7 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
         // The first eviction reads nothing: all three blocks are placed by now, and the store has not written them.
         assert_eq!((store.pending(), oram.stash_blocks(), oram.pending_steps()), (1, 3, 0));
         let block = BlockId(1);
-        assert!(oram.is_trusted(block) && oram.trusted_blocks().len() == 3);
+        assert!(oram.is_in_stash(block) && oram.blocks_in_stash().len() == 3);
         let set = |payload: &mut [u8]| {
             assert_eq!(payload, [1; 16]);
             payload.fill(2);
@@ -233,11 +235,11 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
         let is_out = matches!(way, Way::Take | Way::TakeOut);
         let leaf = match way {
             Way::Serve => {
-                assert!(oram.serve_trusted(block, set).unwrap());
+                assert!(oram.serve_from_stash(block, set).unwrap());
                 old
             }
             Way::Take => {
-                assert_eq!(oram.take_trusted(block, set).unwrap(), Some(old));
+                assert_eq!(oram.take_from_stash(block, set).unwrap(), Some(old));
                 new
             }
             Way::TakeOut => {
@@ -251,7 +253,7 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
             }
         };
         if is_out {
-            assert!(!oram.is_trusted(block));
+            assert!(!oram.is_in_stash(block));
             oram.put_in(block, leaf, &[2; 16]).unwrap();
         }
         store.complete(0);
@@ -271,7 +273,7 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
             finish_now(oram.dummy()).unwrap();
             finish_now(settle(&oram));
         }
-        assert!(oram.trusted_blocks().len() <= 3, "{way:?}");
+        assert!(oram.blocks_in_stash().len() <= 3, "{way:?}");
     }
 }
 

@@ -30,7 +30,7 @@ fn make_ready(oram: &impl Oram) {
     let steps = (0..1000).take_while(|_| oram.must_step());
     steps.for_each(|_| {
         assert!(oram.pending_steps() > 0, "what must come is owed");
-        finish_now(oram.step()).expect("idle works");
+        finish_now(oram.step()).expect("the step");
     });
     assert!(!oram.must_step(), "idle makes no room");
 }

@@ -1,4 +1,5 @@
-//! Draws that are a little biased, some of them only now and then: the draws of all pairs of sequences together show it.
+//! Draws that are a little biased, some of them only now and then: the draws of all pairs of sequences together show
+//! it.
 
 use super::schemes::{crowded_buckets, ring_subject, whole_buckets};
 use super::setup::*;

@@ -355,8 +355,8 @@ fn a_front_end_that_shows_how_many_paths_it_saves_is_caught() {
     }
 }
 
-/// The options of IR-ORAM and of its Baseline: no number of dummies hides that a path is the path of a block which did not
-/// stay in the tree top.
+/// The options of IR-ORAM and of its Baseline: no number of dummies hides that a path is the path of a block which
+/// did not stay in the tree top.
 #[test]
 fn a_tree_top_that_answers_without_a_path_is_caught_although_dummies_stand_in_for_the_paths() {
     for hits in [TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {

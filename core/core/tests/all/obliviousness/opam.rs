@@ -95,15 +95,13 @@ fn dummies_alone_pass_the_same_watch() {
 fn every_pair_of_sequences_of_the_suite_gives_opam_away() {
     for pair in PAIRS {
         let run: Run<'_> = &|seed, script, pace| run(seed, script, pace);
-        let subject = Subject {
-            effort: MANY_RUNS,
-            capacity: parameters().capacity,
-            leaves: 1 << parameters().leaf_level.0,
-            rate: rate(1, 1),
-            max_batch: MAX_BATCH,
+        let subject = Subject::over_many_runs(
+            (parameters().capacity, MAX_BATCH),
+            1 << parameters().leaf_level.0,
+            rate(1, 1),
             run,
-            observer: Box::new(|adversary, seed| opam::observer(&parameters(), adversary, seed)),
-        };
+            |adversary, seed| opam::observer(&parameters(), adversary, seed),
+        );
         let judgement = subject.judge(Adversary::Snapshot, pair, PaceKind::Prompt);
         assert!(judgement.alarmed("slots"), "{pair:?}: {judgement}");
     }

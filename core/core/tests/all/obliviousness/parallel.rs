@@ -42,7 +42,7 @@ fn oram<N, P, R>(
     network: N,
     positions: P,
     random: R,
-) -> ParallelOram<ProcessorStore<'_>, N, P, R>
+) -> ParallelOram<ProcessorStore<&TraceStore>, N, P, R>
 where
     N: Network<Error = TraceStoreError>,
     P: PositionMap<Error = TraceStoreError>,

@@ -1,7 +1,7 @@
 //! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
 //!
-//! Two blocks are asked for, and one access of six asks for the one or for the other: the most that a single access can tell
-//! is in which subtrees the accesses before and after it were.
+//! Two blocks are asked for, and one access of six asks for the one or for the other: the most that a single access
+//! can tell is in which subtrees the accesses before and after it were.
 
 use super::setup::*;
 use ameles_core::schemes::path::PathParameters;
@@ -29,7 +29,8 @@ fn parameters(epsilon: f64) -> RootParameters {
     RootParameters::for_epsilon(path, Level(2), epsilon)
 }
 
-/// Asks for two blocks twice, since the leaf that a first access shows is no block's; then for one of them, then for both.
+/// Asks for two blocks twice, since the leaf that a first access shows is no block's; then for one of them, then for
+/// both.
 fn script(asks_for: Operation) -> Vec<Vec<Operation>> {
     let [one, other] = [1, 2].map(|block| Operation::Read(BlockId(block)));
     let both = || [one, other];

@@ -130,7 +130,7 @@ enum Recovery {
     ForgetsItsReads,
 }
 
-/// Runs batches, doing at once what is owed.
+/// Runs batches, doing at once the pending work.
 fn run<O: Oram>(
     oram: &O,
     store: &TraceStore,

@@ -48,17 +48,15 @@ pub(crate) fn crowded_buckets() -> RingParameters {
     }
 }
 
-/// Runs of a Ring ORAM, and the watch over it.
+/// Runs of a Ring ORAM, and The observer of it.
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, parameters.eviction_rate),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, parameters.eviction_rate),
         run,
-        observer: Box::new(|adversary, seed| ring::observer(parameters, adversary, seed)),
-    }
+        |adversary, seed| ring::observer(parameters, adversary, seed),
+    )
 }
 
 fn judge_ring(name: &str, parameters: &RingParameters, pace_kind: &[PaceKind]) {
@@ -105,17 +103,15 @@ pub(crate) fn path_parameters() -> PathParameters {
     }
 }
 
-/// Runs of a Path ORAM with a flat position map, and the watch over it.
+/// Runs of a Path ORAM with a flat position map, and The observer of it.
 pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| path::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| path::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -173,21 +169,19 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
     }
 }
 
-/// Runs of a Freecursive ORAM, and the watch over the `shown`th path of each access.
+/// Runs of a Freecursive ORAM, and The observer of the `shown`th path of each access.
 pub(crate) fn freecursive_subject<'a>(
     parameters: FreecursiveParameters,
     shown: u32,
     run: Run<'a>,
 ) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.tree.leaf_level().0,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.tree.leaf_level().0,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| freecursive::observer(&parameters, shown, adversary, seed)),
-    }
+        move |adversary, seed| freecursive::observer(&parameters, shown, adversary, seed),
+    )
 }
 
 #[test]
@@ -216,17 +210,15 @@ pub(crate) fn circuit_parameters() -> CircuitParameters {
     }
 }
 
-/// Runs of a Circuit ORAM with a flat position map, and the watch over it.
+/// Runs of a Circuit ORAM with a flat position map, and The observer of it.
 pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(2, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(2, 1),
         run,
-        observer: Box::new(move |adversary, seed| circuit::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| circuit::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -255,17 +247,15 @@ pub(crate) fn raw_parameters() -> RawParameters {
     }
 }
 
-/// Runs of a RAW ORAM with a flat position map, and the watch over it.
+/// Runs of a RAW ORAM with a flat position map, and The observer of it.
 pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, parameters.eviction_rate),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, parameters.eviction_rate),
         run,
-        observer: Box::new(move |adversary, seed| raw::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| raw::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -285,17 +275,15 @@ pub(crate) fn trivial_parameters() -> TrivialParameters {
     TrivialParameters { capacity: 10, block_bytes: 1, chunk_blocks: 4, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Trivial ORAM, and the watch over it.
+/// Runs of a Trivial ORAM, and The observer of it.
 pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, _| trivial::observer(&parameters, adversary)),
-    }
+        move |adversary, _| trivial::observer(&parameters, adversary),
+    )
 }
 
 #[test]
@@ -313,17 +301,15 @@ pub(crate) fn square_root_parameters() -> SquareRootParameters {
     SquareRootParameters { capacity: 16, block_bytes: 1, shelter: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Square-Root ORAM, and the watch over it.
+/// Runs of a Square-Root ORAM, and The observer of it.
 pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| permuted::square_root(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| permuted::square_root(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -350,17 +336,15 @@ pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
     }
 }
 
-/// Runs of a hierarchical ORAM, and the watch over it.
+/// Runs of a hierarchical ORAM, and The observer of it.
 pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| hierarchical::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| hierarchical::observer(&parameters, adversary, seed),
+    )
 }
 
 fn judge_hierarchical(name: &str, spread: bool, pace_kind: &[PaceKind]) {
@@ -387,17 +371,15 @@ pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
     PracticalOsParameters { capacity: 16, block_bytes: 1, cache: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a PracticalOS, and the watch over it.
+/// Runs of a PracticalOS, and The observer of it.
 pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| permuted::practical_os(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| permuted::practical_os(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -438,18 +420,16 @@ pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousO
         .expect("valid")
 }
 
-/// Runs of a CURIOUS, and the watch over it.
+/// Runs of a CURIOUS, and The observer of it.
 pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = curious_parameters();
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.partitions.capacity,
-        leaves: u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
-        rate: rate(1, 1),
-        max_batch: parameters.partitions.max_batch,
+    Subject::over_many_runs(
+        (parameters.partitions.capacity, parameters.partitions.max_batch),
+        u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| partitions::curious(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| partitions::curious(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -473,18 +453,16 @@ pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> Obli
     oblivistore(&oblivistore_parameters(), Bucket(0), store, random).expect("valid")
 }
 
-/// Runs of an ObliviStore, and the watch over it.
+/// Runs of an ObliviStore, and The observer of it.
 pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = oblivistore_parameters();
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.partitions.capacity,
-        leaves: u64::from(parameters.partitions.partitions),
-        rate: rate(1, 1),
-        max_batch: parameters.partitions.max_batch,
+    Subject::over_many_runs(
+        (parameters.partitions.capacity, parameters.partitions.max_batch),
+        u64::from(parameters.partitions.partitions),
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed),
+    )
 }
 
 #[test]

@@ -41,8 +41,8 @@ fn salt(pair: (Sequence, Sequence), pace_kind: PaceKind) -> u64 {
     nth + (pace_kind as u64) * 16
 }
 
-/// The blocks that the sequences of a pair write first: all of them, so that buckets are full, but where a block is read
-/// that was never written, and in a pair of the others, so that there is room.
+/// The blocks that the sequences of a pair write first: all of them, so that buckets are full, but where a block is
+/// read that was never written, and in a pair of the others, so that there is room.
 fn filled(pair: (Sequence, Sequence), capacity: u64) -> u64 {
     let is_whole = ![pair.0, pair.1].contains(&Sequence::OneBlock);
     if is_whole { capacity } else { (capacity / 2).max(1) }
@@ -143,6 +143,20 @@ pub(crate) struct Subject<'a> {
     pub(crate) observer: Box<dyn Fn(Adversary, u64) -> Box<dyn Observer> + 'a>,
 }
 
+impl<'a> Subject<'a> {
+    /// A scheme over a small tree, judged by [`MANY_RUNS`].
+    pub(crate) fn over_many_runs(
+        (capacity, max_batch): (u64, u32),
+        leaves: u64,
+        rate: EvictionRate,
+        run: Run<'a>,
+        observer: impl Fn(Adversary, u64) -> Box<dyn Observer> + 'a,
+    ) -> Self {
+        let observer = Box::new(observer);
+        Subject { effort: MANY_RUNS, capacity, leaves, rate, max_batch, run, observer }
+    }
+}
+
 impl Subject<'_> {
     pub(crate) fn judge(
         &self,
@@ -166,8 +180,8 @@ impl Subject<'_> {
         judge(self.leaves, |seed| (self.observer)(adversary, seed), one, other)
     }
 
-    /// All pairs of sequences pass, under both adversaries, who look at the same runs; and so do the draws of all of them
-    /// together.
+    /// All pairs of sequences pass, under both adversaries, who look at the same runs; and so do the draws of all of
+    /// them together.
     pub(crate) fn must_pass(&self, name: &str, pace_kind: &[PaceKind]) {
         let mut pool = self.pool();
         for pace_kind in pace_kind {
@@ -176,8 +190,8 @@ impl Subject<'_> {
             }
         }
         must_pass_pooled(name, &pool);
-        // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a thorough
-        // run.
+        // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a
+        // thorough run.
         if self.leaves > 1 {
             let max = if is_thorough() { 0.0033 } else { 0.01 };
             let limit = pool.power("leaves, by high bits");

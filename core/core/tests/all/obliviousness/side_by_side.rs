@@ -1,5 +1,5 @@
-//! Two ORAMs side by side, a batch of the one after a batch of the other: they may share a source of randomness, but not
-//! what it draws.
+//! Two ORAMs side by side, a batch of the one after a batch of the other: they may share a source of randomness, but
+//! not what it draws.
 
 use super::large_trees::{CAPACITY, FILLING, ring_parameters};
 use super::setup::*;

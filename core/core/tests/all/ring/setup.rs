@@ -1,30 +1,45 @@
 //! Small Ring ORAMs, random batches, and a driver that interleaves them in a random order.
 
+use crate::model::setup::operation;
+pub(crate) use crate::model::setup::rng;
 use ameles_core::oram::Oram;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{Adversary, ring};
 use ameles_core::testing::{
     ArrayModel, Driver, Event, Operation, TraceStore, TraceStoreError, Work, finish_now,
 };
-use ameles_core::types::{BlockId, Level};
+use ameles_core::types::Level;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 pub(crate) type FlatRing<'a> = RingOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
-
-pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
-    ChaCha8Rng::seed_from_u64(seed)
-}
 
 pub(crate) fn store_for(parameters: &RingParameters) -> TraceStore {
     TraceStore::new(parameters.geometry().layout())
 }
 
-pub(crate) fn flat_ring<'a>(parameters: &RingParameters, store: &'a TraceStore, seed: u64) -> FlatRing<'a> {
+pub(crate) fn flat_ring<S: Store<Error = TraceStoreError>>(
+    parameters: &RingParameters,
+    store: S,
+    seed: u64,
+) -> RingOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     RingOram::new(parameters.clone(), store, positions, rng(seed)).expect("valid parameters")
+}
+
+pub(crate) fn recursive_ring<S: Store<Error = TraceStoreError> + Clone>(
+    parameters: &RingParameters,
+    map: &RecursiveParameters,
+    store: S,
+    seed: u64,
+) -> RingOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
+    let first = parameters.layout().append(&map.layout().unwrap());
+    let mut random = rng(seed);
+    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut random).unwrap();
+    RingOram::new(parameters.clone(), store, positions, random).expect("valid parameters")
 }
 
 /// Any small valid parameters, with a stash that holds every block: no emergency is possible.
@@ -70,14 +85,6 @@ pub(crate) fn planned() -> impl Strategy<Value = RingParameters> {
     )
 }
 
-fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
-    prop_oneof![
-        3 => (0..capacity).prop_map(|block| Operation::Read(BlockId(block))),
-        3 => (0..capacity, any::<u8>()).prop_map(|(block, seed)| Operation::Write(BlockId(block), seed)),
-        1 => Just(Operation::Dummy),
-    ]
-}
-
 /// Batches in which blocks often come twice.
 pub(crate) fn batches(parameters: &RingParameters) -> impl Strategy<Value = Vec<Vec<Operation>>> + use<> {
     let max = parameters.max_batch as usize;
@@ -101,7 +108,7 @@ pub(crate) struct Order {
     pub(crate) choices: Vec<u8>,
     /// The side whose store operations end only when nothing else can go on.
     pub(crate) held: Option<Held>,
-    /// The most steps of `step` at a time.
+    /// The most steps at a time.
     pub(crate) max_concurrent_steps: usize,
 }
 
@@ -155,7 +162,7 @@ pub(crate) fn interleave<O: Oram>(
         }
     }
     driver.finish();
-    assert_eq!(batches.len(), 0, "work waits for something that nobody will do");
+    assert_eq!(batches.len(), 0, "work waits for an operation that no one will complete");
     driver.hold_back(false);
     let events = driver.take_events();
     *model = driver.into_model();

@@ -10,7 +10,7 @@ const PAGES: Length = Length { before: 8 * 64, measured: 32 * 64 };
 /// Accesses to 4 KiB.
 const BLOCKS: Length = Length { before: 40, measured: 100 };
 
-/// Prints them beside the paper's figures.
+/// Prints them with the paper's figures.
 pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "4 KiB over the ideal memory, without tags and front end: cycles, and the lower bound of the bus"
@@ -28,7 +28,7 @@ pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
         let large = small.with_large_blocks();
         print_row(builder, &format!("{name}: a block, L = 14"), &large, BLOCKS, 1, "-")?;
     }
-    // A path of such blocks has far more masks than are made ahead of it.
+    // A path of such blocks needs far more masks than are computed ahead of it.
     let lanes = Configuration { aes_lanes: 4, ..Configuration::paper(Scheme::Raw).with_large_blocks() };
     print_row(builder, "RAW ORAM Z = A = 5, four lanes: a block, L = 14", &lanes, BLOCKS, 1, "-")?;
     Ok(())

@@ -1,12 +1,12 @@
-//! Figure 6: memory bandwidth and encryption bandwidth of a bucket, counted in simulation beside the model, and the engines of AES
-//! that this takes.
+//! Figure 6: memory bandwidth and encryption bandwidth of a bucket, counted in simulation and compared with the
+//! model, and the engines of AES that this needs.
 
 use super::measure::{Length, Means, means, random_reads, run};
 use ameles_hardware_bench::{BucketCost, Configuration, DesignBuilder, Scheme};
 use std::error::Error;
 
-/// Z, and the largest A for which the core's tail tool says that a stash of 64 blocks is enough but for a probability of 2^-80, with
-/// four fifths of Z a leaf, rounded down.
+/// Z, and the largest A for which the core's tail tool finds a stash of 64 blocks to suffice except with a
+/// probability of 2^-80, with four fifths of Z per leaf, rounded down.
 const PAIRS: [(u32, u32); 7] = [(2, 1), (3, 3), (4, 4), (5, 5), (6, 7), (7, 8), (8, 10)];
 
 /// Prints them relative to Path ORAM with Z = 4.

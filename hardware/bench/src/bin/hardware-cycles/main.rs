@@ -1,4 +1,4 @@
-//! Prints what the controller takes in simulation, beside the paper's figures and the lower bounds of its bus. `cargo xtask hardware
+//! Prints the cycles of the controller in simulation, with the paper's figures and the lower bounds of its bus. `cargo xtask hardware
 //! report` runs it.
 //!
 //! ```text

@@ -1,5 +1,5 @@
-//! Runs of which means are taken: back to back, each request as soon as the controller takes it, or alone, each after the answer
-//! of the one before.
+//! Runs whose means are reported: back to back, each request as soon as the controller accepts it, or alone, each
+//! after the answer of the previous one.
 
 use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
@@ -12,7 +12,7 @@ use std::error::Error;
 /// The key of all runs of a backend.
 pub(crate) const KEY: [u8; 16] = *b"a key of reports";
 
-/// Accesses of which means are taken, and those before them.
+/// Accesses whose means are reported, and those before them.
 #[derive(Clone, Copy)]
 pub(crate) struct Length {
     pub(crate) before: usize,
@@ -73,7 +73,7 @@ pub(crate) fn means(run: &Run, length: Length) -> Means {
     }
 }
 
-/// The same session with a user who asks only when it has the answer of the request before.
+/// The same session with a user who sends a request only after the answer of the previous one.
 pub(crate) fn one_at_a_time(session: &Session) -> Session {
     Session { wait: 1, ..session.clone() }
 }

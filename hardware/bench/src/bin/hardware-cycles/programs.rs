@@ -1,4 +1,5 @@
-//! Figure 7: the cycles of an access of the whole controller, for traces of programs, beside the recursion without a PLB.
+//! Figure 7: the cycles of an access of the whole controller, for traces of programs, compared with the recursion
+//! without a PLB.
 
 use super::measure::{KEY, Length, drive, mean_latency, means, paths, run};
 use ameles_hardware_bench::{
@@ -25,7 +26,7 @@ pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
         RUN.measured, RUN.before
     );
     println!("{:<16} {:>6} {:>7} {:>7} {:>9}", "", "writes", "paths", "cycles", "to answer");
-    // All runs are of one library: it pays to make a fast one.
+    // All runs use one library, so a fast one pays off.
     let mut thorough = DesignBuilder::new()?;
     thorough.for_long_runs = true;
     let design = thorough.design(&configuration, None)?;

@@ -6,7 +6,8 @@ use std::error::Error;
 /// Parameters that a bound depends on: scheme, Z, A and blocks a leaf.
 type Shape = (Scheme, u32, u32, u32);
 
-/// Prints C beside the blocks beyond which more wait with a probability below 2^-80, for trees that are fuller than those shipped.
+/// Prints C and the number of blocks beyond which more wait with a probability below 2^-80, for trees that are fuller
+/// than those shipped.
 pub(crate) fn print(_: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "Blocks that wait but for a probability of 2^-80, by the core's tail tool (a million accesses, 2^8 leaves, a scan)"

@@ -33,7 +33,7 @@ fn slot_text(cycle: u64, is_dummy: bool) -> String {
     format!("{cycle}{}", if is_dummy { " (for no block)" } else { "" })
 }
 
-/// A request after all blocks were asked for; cycles count from the one in which it passes.
+/// A request after all blocks were accessed; cycles count from the one in which it passes.
 fn last(builder: &DesignBuilder, configuration: Configuration) -> Result<Run, Box<dyn Error>> {
     let mut golden = GoldenFrontEnd::new(configuration, 1);
     for nth in 0..=BEFORE as u64 {

@@ -1,11 +1,11 @@
-//! The lanes of a picture: spans of cycles in which something goes on.
+//! The lanes of a picture: spans of cycles with the same activity.
 
 use ameles_hardware_bench::{BackendSample, Configuration, PortSample, enumeration_names};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 
-/// A stretch of cycles in which the same goes on.
+/// A span of cycles with the same activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: usize,
@@ -149,7 +149,7 @@ impl Bus<'_> {
         })
     }
 
-    /// Beats that pass, as headers and bodies: each burst's address says of which.
+    /// Beats that pass, as headers and bodies, identified by each burst's address.
     fn beats(
         &self,
         burst: impl Fn(&PortSample) -> Option<([u32; 2], u32)>,
@@ -170,7 +170,7 @@ impl Bus<'_> {
     }
 }
 
-/// Joins cycles in which the same goes on. What has a label of a level stays apart.
+/// Joins cycles with the same activity. Spans with a label of a level stay apart.
 fn spans(cycles: impl Iterator<Item = Option<(String, Shade)>>) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     for (cycle, what) in cycles.enumerate() {

@@ -22,11 +22,11 @@ use std::path::PathBuf;
 /// Accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
 const WARM: usize = 200;
 
-/// Five levels, so that a picture holds a path; all else is the paper's.
+/// Five levels, so that a path fits into a picture; the rest is the paper's.
 const CONFIGURATION: Configuration =
     Configuration { leaf_level: 4, blocks: 20, stash_blocks: 20, ..Configuration::paper(Scheme::Raw) };
 
-/// The lanes of a long path that tell what its scan is hidden behind.
+/// The lanes of a long path that show what its scan is hidden behind.
 const LONG_LANES: [&str; 4] = ["R", "stash", "list scanned", "W"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     front_end::print(&builder)
 }
 
-/// Prints when the list is scanned in the paper's tree: no picture holds its path.
+/// Prints when the list is scanned in the paper's tree: its path fits into no picture.
 fn print_long(builder: &DesignBuilder, names: &Names) -> Result<(), Box<dyn Error>> {
     let configuration = Configuration::paper(Scheme::Raw);
     let samples = Waves { builder, configuration }.after(configuration.eviction_rate as usize)?;
@@ -67,7 +67,7 @@ fn print_long(builder: &DesignBuilder, names: &Names) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// A warm tree, and accesses that come to it one after the other, each when all is quiet.
+/// A warm tree, and accesses in sequence, each when the controller is idle.
 struct Waves<'a> {
     builder: &'a DesignBuilder,
     configuration: Configuration,
@@ -88,7 +88,7 @@ impl Waves<'_> {
             }
             golden.take_session()
         };
-        // What is drawn is what the core does, too.
+        // Checks that the core does what is drawn, too.
         bench.run(&reads(WARM + nth - 1))?;
         bench.record();
         bench.run(&reads(1))?;

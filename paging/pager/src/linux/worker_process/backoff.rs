@@ -1,15 +1,16 @@
 //! The rules by which the worker process leaves a busy machine to others, and by which it resumes.
 //!
 //! It backs off when it loses its processor: a caller that waits for its job would wait as long, and its work takes a
-//! processor from the program. It resumes when a processor was idle for most of the backoff; to find that out by running
-//! would take the processor from others. If it loses its processor again soon, the next backoff is longer. All of this
-//! depends on the load of the machine only.
+//! processor from the program. It resumes when a processor was idle for most of the backoff; to find that out by
+//! running would take the processor from others. If it loses its processor again soon, the next backoff is longer. All
+//! of this depends on the load of the machine only.
 
 use ameles_seal::pages::Ticket;
 use rustix::fs::{Mode, OFlags};
 use std::time::Duration;
 
-/// The time between two polls, or in a job, from which on another program has had the processor, and not only the kernel.
+/// The time between two polls, or in a job, from which on another program has had the processor, and not only the
+/// kernel.
 pub(super) const PREEMPTED_AFTER: Duration = Duration::from_millis(1);
 
 /// The shortest and the longest backoff. The kernel counts idle time in units of ten milliseconds.

@@ -47,8 +47,8 @@ pub(super) trait Runner {
     /// Runs a job. `false` if a page did not open, or the page that it should seal did not.
     fn run(&mut self, ticket: Ticket, job: &PageJob) -> bool;
 
-    /// Completes a job of the other side, which has ended, if it had begun to copy a page to shared memory. `false` if it
-    /// had not.
+    /// Completes a job of the other side, which has ended, if it had begun to copy a page to shared memory. `false` if
+    /// it had not.
     fn complete_interrupted(&mut self, ticket: Ticket, job: &PageJob) -> bool;
 
     /// Tells whether the other side has ended.

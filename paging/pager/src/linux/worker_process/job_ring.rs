@@ -4,14 +4,15 @@
 #![allow(unsafe_code, reason = "memory that two processes share; each block says why it is sound")]
 
 use super::job_protocol::{self, Runner, SharedCounter, SharedRing};
+use super::scratch::Scratch;
 use crate::page::PAGE_BYTES;
-use ameles_seal::pages::{JobStatus, MAX_TAG_BYTES, PageJob, SealedSlots, SharedMemory, Ticket};
+use ameles_seal::pages::{JobStatus, PageJob, SealedSlots, SharedMemory, Ticket};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zeroize::Zeroize;
 
 /// Polls of a job of the other side before this side yields its processor.
@@ -57,45 +58,6 @@ pub(super) struct JobRing {
 unsafe impl Send for JobRing {}
 // SAFETY: as above.
 unsafe impl Sync for JobRing {}
-
-/// Room for a page with its tag. Each side that runs jobs has its own.
-#[repr(C)]
-pub(super) struct Scratch {
-    /// The job whose sealed page is here. It is set before any byte of that page is copied to shared memory.
-    sealed: AtomicU64,
-    bytes: [u8; PAGE_BYTES + MAX_TAG_BYTES],
-}
-
-impl Scratch {
-    pub(super) const fn new() -> Self {
-        Scratch { sealed: AtomicU64::new(0), bytes: [0; PAGE_BYTES + MAX_TAG_BYTES] }
-    }
-
-    fn page(&mut self) -> &mut [u8] {
-        &mut self.bytes[..PAGE_BYTES]
-    }
-
-    /// Notes the job whose sealed page is here. A side that ends before this has copied nothing of it to shared memory. A
-    /// side that ends afterwards may have copied all of it, a part or nothing.
-    fn mark_sealed(&self, ticket: Ticket) {
-        self.sealed.store(ticket, Ordering::Release);
-        fence(Ordering::Release);
-    }
-
-    fn holds_sealed(&self, ticket: Ticket) -> bool {
-        self.sealed.load(Ordering::Acquire) == ticket
-    }
-
-    fn wipe(&mut self) {
-        self.bytes.zeroize();
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        self.wipe();
-    }
-}
 
 impl JobRing {
     /// Makes a ring with a buffer for each of `capacity` jobs.
@@ -188,8 +150,8 @@ impl JobRing {
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes(), Advice::LinuxDontFork) }
     }
 
-    /// Claims and runs the next job. `false` if there is none. While it waits for a job of the other side, it asks now and
-    /// then whether that side has ended.
+    /// Claims and runs the next job. `false` if there is none. While it waits for a job of the other side, it asks now
+    /// and then whether that side has ended.
     pub(super) fn run_next<M: SharedMemory>(
         &self,
         slots: &SealedSlots<M>,
@@ -322,7 +284,8 @@ impl<M: SharedMemory, E: Fn() -> bool> Runner for RingRunner<'_, M, E> {
     fn complete_interrupted(&mut self, ticket: Ticket, job: &PageJob) -> bool {
         // SAFETY: the process that had it has ended.
         let scratch = unsafe { self.ring.worker_scratch() };
-        // Its page may already be in shared memory, in whole or in part, in place of the older page that this job opens.
+        // Its page may already be in shared memory, in whole or in part, in place of the older page that this job
+        // opens.
         let sealed = job.seal.filter(|_| scratch.holds_sealed(ticket));
         if let Some((id, _)) = sealed {
             self.slots.store(id, &scratch.bytes);

@@ -1,27 +1,29 @@
 //! A second process that runs page jobs in parallel with the program.
 //!
 //! A thread would do the same work. But while another thread of the process runs on another processor, each move of a
-//! page interrupts that processor ([`shootdown`](super::shootdown)). A second process has an address space of its own, so
-//! that no move of a page interrupts it.
+//! page interrupts that processor ([`shootdown`](super::shootdown)). A second process has an address space of its own,
+//! so that no move of a page interrupts it.
 //!
-//! The process is a copy of the program at the time when the region is made. It has no descriptors and takes no signals.
-//! It runs this file's loop over memory that it shares with the program, and ends with the program. `wait` does not
-//! return it unless it is asked for children of every kind. If it is killed, the program runs its jobs.
+//! The process is a copy of the program at the time when the region is made. It has no descriptors and takes no
+//! signals. It runs this file's loop over memory that it shares with the program, and ends with the program. `wait`
+//! does not return it unless it is asked for children of every kind. If it is killed, the program runs its jobs.
 #![allow(unsafe_code, reason = "a second process; each block says why it is sound")]
 
 mod backoff;
 mod job_protocol;
 mod job_ring;
+mod scratch;
 
 use super::signals::BlockedSignals;
 use crate::error::Error;
 use crate::failure::write_stderr_line;
 use ameles_seal::pages::{JobStatus, PageJob, PageWorker, SealedSlots, SharedMemory, Ticket};
 use backoff::{Backoff, PREEMPTED_AFTER, WastedWaits, idle_time};
-use job_ring::{JobRing, Scratch};
+use job_ring::JobRing;
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, futex};
 use rustix::time::Timespec;
+use scratch::Scratch;
 use std::cell::{Cell, RefCell};
 use std::hint::spin_loop;
 use std::mem::ManuallyDrop;
@@ -79,8 +81,8 @@ impl WorkerProcess {
         let program_pid = unsafe { libc::getpid() };
         // It inherits the mask, so it never runs a handler of the program.
         let _blocked = BlockedSignals::all();
-        // SAFETY: without flags it is a `fork` whose child sends no signal when it ends. The child touches this stack, the
-        // ring and shared memory; it allocates nothing, takes no lock and never returns.
+        // SAFETY: without flags it is a `fork` whose child sends no signal when it ends. The child touches this stack,
+        // the ring and shared memory; it allocates nothing, takes no lock and never returns.
         match unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) } {
             0 => {
                 let exit = ExitOnDrop;
@@ -314,8 +316,8 @@ fn serve<M: SharedMemory>(ring: &JobRing, slots: &SealedSlots<M>, program_pid: l
     }
 }
 
-/// Sleeps until the program wakes it, or for a while. Returns the time from the wake-up until it had a processor: a late
-/// wake-up means that no processor was free.
+/// Sleeps until the program wakes it, or for a while. Returns the time from the wake-up until it had a processor: a
+/// late wake-up means that no processor was free.
 fn sleep_until_woken(ring: &JobRing) -> Duration {
     sleep(ring, ASLEEP, PARENT_CHECK);
     if ring.worker_state().swap(AWAKE, Ordering::SeqCst) != AWAKE {

@@ -50,10 +50,10 @@ pub(super) struct Bank {
     pub(super) column: u64,
 }
 
-/// A rank: likewise.
+/// A rank: the same.
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// The ends of the windows of the last four activates; `oldest` says where the first of them stands.
+    /// The ends of the windows of the last four activates; `oldest` is the index of the first of them.
     windows: [u64; 4],
     oldest: usize,
     refresh: u64,
@@ -184,7 +184,7 @@ impl Banks {
         }
     }
 
-    /// Tells whether a read or write puts off those of other ranks at least as long as those of its own.
+    /// Returns whether a read or write delays those of other ranks at least as long as those of its own.
     pub(super) fn favours_own_rank(&self) -> bool {
         self.ranks.len() == 1 || self.gaps.ccd <= self.gaps.burst + self.gaps.rtrs
     }

@@ -23,7 +23,7 @@ pub struct Fast {
     thresholds: Queues,
     is_draining: bool,
     refresh: Refresh,
-    /// Tells whether a row is gone on with as long as possible.
+    /// Returns whether a row is continued as long as possible.
     allows_row_runs: bool,
 }
 
@@ -32,9 +32,9 @@ pub struct Fast {
 struct Refresh {
     batch: u32,
     period: u64,
-    /// Of each rank, the cycle in which more fall due, and the number that it owes.
+    /// Of each rank, the cycle in which more refreshes fall due, and the number that are pending.
     ranks: Vec<(u64, u32)>,
-    /// A bit for each bank whose rank owes none.
+    /// A bit for each bank whose rank has none pending.
     open: u64,
 }
 
@@ -165,7 +165,7 @@ impl Fast {
         if self.is_draining || self.reads.queued == 0 { Direction::Write } else { Direction::Read }
     }
 
-    /// Tells whether the write queue, from which a request was taken, is no longer active although it has more.
+    /// Returns whether the write queue, from which a request was taken, is no longer active although it has more.
     #[inline]
     fn has_drained(&self) -> bool {
         self.reads.queued > 0 && self.writes.queued <= self.thresholds.low as usize
@@ -225,7 +225,7 @@ impl Fast {
         }
     }
 
-    /// The next command of the ranks that owe a refresh.
+    /// The next command of the ranks with pending refreshes.
     #[cold]
     fn refresh_command(&self) -> Option<Choice> {
         let closed = (0..self.refresh.ranks.len()).filter(|rank| self.refresh.ranks[*rank].1 > 0);
@@ -295,10 +295,11 @@ impl Fast {
         }
     }
 
-    /// Reads or writes the oldest hit of a bank, and goes on with that row for as long as no other bank comes before it.
+    /// Reads or writes the oldest hit of a bank, and continues with that row as long as no other bank comes before
+    /// it.
     ///
-    /// A read or write puts off those of all other banks at least as long as those of its own bank, and rows are
-    /// opened and closed as if it had not been. So other banks are looked at once, and not at each block of a row.
+    /// A read or write delays those of all other banks at least as long as those of its own bank, and rows are opened
+    /// and closed as if it had not happened. So other banks are considered once, and not at each block of a row.
     // Apart from `run`, each has enough registers.
     #[inline(never)]
     fn transfer_blocks<const IS_WRITE: bool>(
@@ -364,7 +365,7 @@ impl Fast {
 }
 
 impl Filter {
-    /// The count that stands for a block, among others.
+    /// The count of a block and those that share it.
     #[inline]
     fn count(&mut self, request: &Request) -> &mut u32 {
         let bank = u64::from(request.bank) << 6 | u64::from(request.rank);

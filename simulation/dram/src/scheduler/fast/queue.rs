@@ -195,7 +195,7 @@ impl Queue {
         (request, self.slots.get(hit as usize).map_or(u64::MAX, |slot| slot.request.id.0))
     }
 
-    /// The row that the oldest request of a bank wants.
+    /// The row of the oldest request of a bank.
     pub(super) fn head_row(&self, bank: usize) -> u32 {
         self.slots[self.lists[bank].head as usize].request.row
     }

@@ -1,5 +1,5 @@
-//! Machines that are broken on purpose: each is found by its paths and their cycles, and the sound machine is not, by the same
-//! test.
+//! Machines with injected faults: each is detected by its paths and their cycles, and the correct machine is not, by
+//! the same test.
 
 use super::super::fault::Fault;
 use super::*;
@@ -13,7 +13,8 @@ fn shown_by(configuration: &Configuration, fault: Option<Fault>, program_of: Pro
     observed
 }
 
-/// The programs that the second account finds out. It knows the configuration, the leaves and nothing of the program.
+/// The programs for which the second account detects the fault. It knows the configuration, the leaves and nothing of
+/// the program.
 fn detecting_programs(configuration: &Configuration, fault: Option<Fault>) -> Vec<Program> {
     let programs = [Program::Few, Program::Sweep, Program::Random, Program::Writes];
     programs
@@ -69,8 +70,8 @@ fn a_small_tree_without_the_pattern_is_found() {
     }
 }
 
-/// A watcher without the account sees the time between two paths: always the same, whatever the program does. On a broken machine
-/// its mean depends on the program.
+/// An observer without the account sees the time between two paths: always the same, whatever the program does. On a
+/// faulty machine its mean depends on the program.
 #[test]
 fn two_programs_keep_one_distance_between_paths_and_a_broken_machine_does_not() {
     let configuration = configuration(Scheme::IrDwb, Pace::FromEnd(700));

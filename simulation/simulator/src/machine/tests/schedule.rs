@@ -58,7 +58,7 @@ struct Ring {
     read: BTreeMap<(u32, u64), BTreeSet<u32>>,
     /// Buckets that were read S times.
     worn: BTreeSet<(u32, u64)>,
-    /// Buckets that were written. Of the others it is not known how often they were read before the run.
+    /// Buckets that were written. For the others it is unknown how often they were read before the run.
     written: BTreeSet<(u32, u64)>,
 }
 

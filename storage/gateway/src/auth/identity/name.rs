@@ -26,12 +26,12 @@ fn check(text: &str) -> Result<(), NameError> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
         return Err(NameError::Length(text.len()));
     }
-    let is_good = |at: usize, byte: u8| match byte {
-        b'-' | b'_' | b'.' | b'@' => at > 0,
+    let is_good = |index: usize, byte: u8| match byte {
+        b'-' | b'_' | b'.' | b'@' => index > 0,
         byte => byte.is_ascii_alphanumeric(),
     };
-    match text.bytes().enumerate().find(|&(at, byte)| !is_good(at, byte)) {
-        Some((at, _)) => Err(NameError::Byte(at + 1)),
+    match text.bytes().enumerate().find(|&(index, byte)| !is_good(index, byte)) {
+        Some((index, _)) => Err(NameError::Byte(index + 1)),
         None => Ok(()),
     }
 }
@@ -109,10 +109,10 @@ mod tests {
         }
         assert_eq!("".parse::<UserName>(), Err(NameError::Length(0)));
         assert_eq!("x".repeat(65).parse::<UserName>(), Err(NameError::Length(65)));
-        for (bad, at) in
+        for (bad, index) in
             [("a:b", 2), ("a/b", 2), (".r", 1), ("-a", 1), ("a b", 2), ("é", 1), ("a*", 2), ("a\0", 2)]
         {
-            assert_eq!(bad.parse::<AccountName>(), Err(NameError::Byte(at)), "{bad:?}");
+            assert_eq!(bad.parse::<AccountName>(), Err(NameError::Byte(index)), "{bad:?}");
         }
         assert_eq!(AccountName::first().as_str().parse(), Ok(AccountName::first()));
         assert_eq!(UserName::first().as_str().parse(), Ok(UserName::first()));

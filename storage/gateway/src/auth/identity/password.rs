@@ -87,7 +87,7 @@ impl PasswordHash {
         &self.0
     }
 
-    /// Tells whether this is the password. Takes the same time in both cases, and compares in constant time.
+    /// Returns whether this is the password. Takes the same time in both cases, and compares in constant time.
     pub(super) fn verifies(&self, password: &[u8]) -> bool {
         // The costs are those of the hash; `FromStr` has bounded them.
         password_hash::PasswordHash::new(&self.0)
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decoy_costs_what_another_hash_costs() {
+    fn a_dummy_hash_costs_what_another_hash_costs() {
         let costly = PasswordHash::with(Params::new(32, 5, 2, None).unwrap(), b"x").unwrap();
         let dummy_hash = PasswordHash::dummy_as_costly_as(Some(&costly)).unwrap();
         assert!(dummy_hash.as_str().starts_with("$argon2id$v=19$m=32,t=5,p=2$"), "{}", dummy_hash.as_str());

@@ -235,10 +235,10 @@ mod tests {
         let (other, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
         assert_eq!(token.as_str().len(), 64);
         assert_ne!(token.as_str(), other.as_str());
-        for at in 0..64 {
+        for index in 0..64 {
             let mut changed = token.as_str().to_owned();
-            let digit = if &changed[at..=at] == "0" { "1" } else { "0" };
-            changed.replace_range(at..=at, digit);
+            let digit = if &changed[index..=index] == "0" { "1" } else { "0" };
+            changed.replace_range(index..=index, digit);
             assert_eq!(tokens.look_up(&users, &changed, NOW), None);
         }
         assert_eq!(tokens.look_up(&users, "", NOW), None);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn who_proved_an_old_password_while_it_was_changed_gets_no_token() {
+    fn a_password_that_was_changed_during_its_check_gives_no_token() {
         let (old, new) = (user("ann", "x"), user("ann", "another"));
         let users = Users::new(vec![old.clone()]).unwrap();
         let tokens = tokens();

@@ -49,7 +49,7 @@ impl Identity {
         hex(&hash.finalize()[..16])
     }
 
-    /// Tells whether the user owns this account.
+    /// Returns whether the user owns this account.
     pub fn owns(&self, account: &str) -> bool {
         match self.role {
             Role::Member => false,

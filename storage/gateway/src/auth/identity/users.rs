@@ -24,7 +24,7 @@ pub enum UsersError {
         second: usize,
     },
     /// Two users have the same access key.
-    #[error("user number {0} has an access key that another key has already: each needs its own")]
+    #[error("user number {0} has an access key that is already in use: each must be different")]
     SharedKey(usize),
     /// The dummy hash for unknown users could not be computed.
     #[error(transparent)]
@@ -132,16 +132,16 @@ impl Users {
     pub fn by_access_key(&self, id: &str) -> Option<(Identity, Zeroizing<String>)> {
         let table = self.table();
         let mut found = Choice::from(0);
-        let mut at = 0u64;
+        let mut position = 0u64;
         for (index, (key, _)) in table.keys.iter().enumerate() {
             let is_match = key.id.as_bytes().ct_eq(id.as_bytes());
-            at = u64::conditional_select(&at, &(index as u64), is_match);
+            position = u64::conditional_select(&position, &(index as u64), is_match);
             found |= is_match;
         }
         if !bool::from(found) {
             return None;
         }
-        let (key, user) = table.keys.get(at as usize)?;
+        let (key, user) = table.keys.get(position as usize)?;
         Some((table.users[*user].identity.clone(), key.secret.clone()))
     }
 
@@ -199,7 +199,7 @@ impl Users {
         }
     }
 
-    /// Tells whether an account of this name has users.
+    /// Returns whether an account of this name has users.
     pub fn has_account(&self, name: &str) -> bool {
         self.table().users.iter().any(|user| user.identity.account.as_str() == name)
     }

@@ -26,7 +26,7 @@ pub(crate) enum AclError {
     Unknown(usize),
     #[error("item {0} of the access list names no host: write .r:HOST, .r:-HOST or .r:*")]
     NoHost(usize),
-    #[error("item {0} of the access list lets referrers in, which may only read")]
+    #[error("item {0} of the access list lets referrers write, but they may only read")]
     WriteByReferrer(usize),
 }
 
@@ -79,7 +79,7 @@ impl Acl {
         Ok(acl)
     }
 
-    /// Tells whether the list names this user.
+    /// Returns whether the list names this user.
     pub(crate) fn admits(&self, identity: &Identity) -> bool {
         let id = identity.id();
         let (account, user) = (identity.account.as_str(), identity.user.as_str());
@@ -91,7 +91,7 @@ impl Acl {
         })
     }
 
-    /// Tells whether a request that comes from this page may read objects.
+    /// Returns whether a request that comes from this page may read objects.
     pub(crate) fn admits_referrer(&self, referrer: Option<&str>) -> bool {
         let host = referrer.and_then(host_of).unwrap_or_default();
         // The last item that matches decides.
@@ -102,7 +102,7 @@ impl Acl {
         self.referrers.iter().rev().find(matches_host).is_some_and(|item| !item.denied)
     }
 
-    /// Tells whether those who may read may also list.
+    /// Returns whether those who may read may also list.
     pub(crate) fn admits_listings(&self) -> bool {
         self.listings
     }

@@ -28,7 +28,7 @@ pub(crate) enum Action {
     Own,
 }
 
-/// Tells whether a principal may do this to a container of an account, or to every object in it.
+/// Returns whether a principal may do this to a container of an account, or to every object in it.
 pub(crate) fn may(
     principal: &Principal,
     account: &str,
@@ -48,7 +48,8 @@ pub(crate) fn may(
         || permission.is_some_and(|required| grants(settings, &settings.grants, principal, required))
 }
 
-/// Tells whether a principal may do this to an object in a container of an account; `None` stands for a missing object.
+/// Returns whether a principal may do this to an object in a container of an account; `None` stands for a missing
+/// object.
 pub(crate) fn may_with(
     principal: &Principal,
     account: &str,
@@ -71,14 +72,14 @@ pub(crate) fn may_with(
         }
 }
 
-/// Tells whether a container gives a principal any right: only then its name is not secret.
+/// Returns whether a container gives a principal any right: only then its name is not secret.
 pub(crate) fn is_known_to(principal: &Principal, account: &str, settings: &ContainerSettings) -> bool {
     [Action::List, Action::Read, Action::Write, Action::ReadGrants, Action::WriteGrants]
         .into_iter()
         .any(|action| may(principal, account, settings, action))
 }
 
-/// Tells whether a Swift access list of the container includes a principal.
+/// Returns whether a Swift access list of the container includes a principal.
 fn is_listed(principal: &Principal, settings: &ContainerSettings, action: Action) -> bool {
     let (text, purpose) = match action {
         Action::List | Action::Read => (&settings.read_acl, AclUse::Reading),

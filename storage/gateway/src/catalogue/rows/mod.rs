@@ -91,18 +91,18 @@ impl Catalogue {
                 Change::DropContainer { account, name } => {
                     rows.insert(RowKey::Container(account.clone(), name.clone()), None);
                 }
-                Change::PutObject { at, object } => {
-                    rows.insert(RowKey::object(at), Some(encoding::object(object)));
+                Change::PutObject { object_name, object } => {
+                    rows.insert(RowKey::object(object_name), Some(encoding::object(object)));
                 }
-                Change::DropObject { at } => {
-                    rows.insert(RowKey::object(at), None);
+                Change::DropObject { object_name } => {
+                    rows.insert(RowKey::object(object_name), None);
                 }
-                Change::PutVersion { at, object } => {
-                    let key = RowKey::version(at, object.version.order);
+                Change::PutVersion { object_name, object } => {
+                    let key = RowKey::version(object_name, object.version.order);
                     rows.insert(key, Some(encoding::object(object)));
                 }
-                Change::DropVersion { at, order } => {
-                    rows.insert(RowKey::version(at, *order), None);
+                Change::DropVersion { object_name, order } => {
+                    rows.insert(RowKey::version(object_name, *order), None);
                 }
                 Change::AddUpload { id, upload } => {
                     rows.insert(RowKey::Upload(*id), Some(encoding::upload(upload)));
@@ -118,8 +118,8 @@ impl Catalogue {
                 Change::PutPart { id, number, part } => {
                     rows.insert(RowKey::Part(*id, *number), Some(encoding::part(part)));
                 }
-                Change::MoveFragments { moves } => {
-                    for (id, location) in moves {
+                Change::MoveFragments { locations } => {
+                    for (id, location) in locations {
                         let bytes = self.pack_index.get(*id).map_or(0, |fragment| fragment.bytes());
                         rows.insert(RowKey::Fragment(*id), Some(encoding::fragment(bytes, location)));
                     }
@@ -238,12 +238,12 @@ impl Loader<'_> {
                 if object.version.is_marker {
                     return Err("is a delete marker, and its key stands for it");
                 }
-                let at = ObjectName::new(account, container, key);
-                catalogue.apply_stored(Change::PutObject { at, object });
+                let object_name = ObjectName::new(account, container, key);
+                catalogue.apply_stored(Change::PutObject { object_name, object });
             }
             RowKey::Version(account, container, key, order) => {
-                let at = ObjectName::new(account, container, key);
-                self.load_version(catalogue, at, *order, value)?;
+                let object_name = ObjectName::new(account, container, key);
+                self.load_version(catalogue, object_name, *order, value)?;
             }
             RowKey::Upload(id) => {
                 let row: UploadRow = read(value)?;
@@ -284,21 +284,21 @@ impl Loader<'_> {
     fn load_version(
         &mut self,
         catalogue: &mut Catalogue,
-        at: ObjectName,
+        object_name: ObjectName,
         order: u64,
         value: &[u8],
     ) -> Result<(), &'static str> {
         let object = Arc::new(self.object(read(value)?)?);
-        let Ok(container) = catalogue.container(&at.account, &at.container) else {
+        let Ok(container) = catalogue.container(&object_name.account, &object_name.container) else {
             return Err("belongs to a container that does not exist");
         };
         if object.version.order != order {
             return Err("is not the version that its key names");
         }
-        if container.versions(&at.key).next().is_some_and(|newest| newest.version.order <= order) {
+        if container.versions(&object_name.key).next().is_some_and(|newest| newest.version.order <= order) {
             return Err("is no older than what its key stands for");
         }
-        catalogue.apply_stored(Change::PutVersion { at, object });
+        catalogue.apply_stored(Change::PutVersion { object_name, object });
         Ok(())
     }
 
@@ -376,7 +376,7 @@ mod tests {
 
     const ACCOUNT: &str = "a";
 
-    fn at(key: &str) -> ObjectName {
+    fn object_name(key: &str) -> ObjectName {
         ObjectName::new(ACCOUNT, "c", key)
     }
 
@@ -406,10 +406,10 @@ mod tests {
             });
             let changes = vec![
                 Change::PutContainer { account: ACCOUNT.into(), name: "c".into(), settings: Arc::new(ContainerSettings::default()) },
-                Change::PutObject { at: at("one"), object: object(3) },
-                Change::PutObject { at: at("two"), object: object(5) },
-                Change::PutVersion { at: at("two"), object: object(4) },
-                Change::PutVersion { at: at("two"), object: object(2) },
+                Change::PutObject { object_name: object_name("one"), object: object(3) },
+                Change::PutObject { object_name: object_name("two"), object: object(5) },
+                Change::PutVersion { object_name: object_name("two"), object: object(4) },
+                Change::PutVersion { object_name: object_name("two"), object: object(2) },
             ];
             let new_rows = Catalogue::default().plan(changes).new_rows;
             let mut rows: Vec<_> = first_rows(16).into_iter().chain(new_rows)

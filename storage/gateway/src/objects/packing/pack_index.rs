@@ -58,7 +58,7 @@ impl Fragment {
         self.bytes
     }
 
-    /// Returns the present place of the fragment. The caller can read there even if the fragment moves meanwhile.
+    /// Returns the present place of the fragment. The caller can read there even if the fragment locations meanwhile.
     pub(crate) fn location(&self) -> Location {
         self.location.lock().clone()
     }
@@ -108,8 +108,8 @@ impl PackIndex {
     }
 
     /// Moves fragments to their new places. Skips those that no longer exist.
-    pub(crate) fn relocate(&mut self, moves: Vec<(FragmentId, Location)>) {
-        for (id, location) in moves {
+    pub(crate) fn relocate(&mut self, locations: Vec<(FragmentId, Location)>) {
+        for (id, location) in locations {
             if let Some(fragment) = self.fragments.get(&id).cloned() {
                 self.unindex(&fragment);
                 *fragment.location.lock() = location;

@@ -60,20 +60,20 @@ impl Inner {
         let (written, read) =
             futures::join!(self.write_pack(pack, &fragments_to_pack), self.read_pack(emptied.as_deref()));
         if let Some(pack) = written? {
-            let moves = fragments_to_pack
+            let locations = fragments_to_pack
                 .into_iter()
                 .map(|(id, _, offset)| (id, Location::Packed { pack: Arc::clone(&pack), offset }));
-            self.relocate(moves.collect()).await?;
+            self.relocate(locations.collect()).await?;
         }
         let Some(pack) = emptied else { return Ok(false) };
         let content = read?;
         // Fragments that were removed meanwhile are not in the index any more.
-        let survivors = self.catalogue.read().pack_index.fragments_in(&pack);
-        let moves = survivors.into_iter().map(|(fragment, offset)| {
+        let live_fragments = self.catalogue.read().pack_index.fragments_in(&pack);
+        let locations = live_fragments.into_iter().map(|(fragment, offset)| {
             let bytes = &content[offset as usize..(offset + fragment.bytes()) as usize];
             (fragment.id(), Location::Waiting(Bytes::copy_from_slice(bytes)))
         });
-        self.relocate(moves.collect()).await?;
+        self.relocate(locations.collect()).await?;
         Ok(true)
     }
 
@@ -100,17 +100,18 @@ impl Inner {
     }
 
     /// Commits the new places of fragments, except for those that no longer exist.
-    async fn relocate(self: &Arc<Self>, moves: Vec<(FragmentId, Location)>) -> Result<(), Error> {
+    async fn relocate(self: &Arc<Self>, locations: Vec<(FragmentId, Location)>) -> Result<(), Error> {
         self.change(move |catalogue| {
-            let moves: Vec<_> =
-                moves.into_iter().filter(|(id, _)| catalogue.pack_index.get(*id).is_some()).collect();
-            let changes = if moves.is_empty() { Vec::new() } else { vec![Change::MoveFragments { moves }] };
+            let locations: Vec<_> =
+                locations.into_iter().filter(|(id, _)| catalogue.pack_index.get(*id).is_some()).collect();
+            let changes =
+                if locations.is_empty() { Vec::new() } else { vec![Change::MoveFragments { locations }] };
             Ok((changes, ()))
         })
         .await
     }
 
-    /// Tells whether emptying packs could free so many blocks.
+    /// Returns whether emptying packs could free this many blocks.
     pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
         let packed = self.catalogue.read().pack_index.usage();
         let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);

@@ -16,7 +16,7 @@ pub(crate) struct CommitStamp {
 
 /// The versions of a key after the planned changes.
 pub(crate) struct Draft<'a> {
-    at: ObjectName,
+    object_name: ObjectName,
     container: &'a Container,
     /// The differences from the container, by order.
     edits: BTreeMap<u64, Option<Arc<Object>>>,
@@ -27,9 +27,9 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`].
-    pub(crate) fn new(catalogue: &'a Catalogue, at: ObjectName) -> Result<Self, Error> {
-        let container = catalogue.container(&at.account, &at.container)?;
-        Ok(Draft { at, container, edits: BTreeMap::new() })
+    pub(crate) fn new(catalogue: &'a Catalogue, object_name: ObjectName) -> Result<Self, Error> {
+        let container = catalogue.container(&object_name.account, &object_name.container)?;
+        Ok(Draft { object_name, container, edits: BTreeMap::new() })
     }
 
     fn versioning(&self) -> Option<Versioning> {
@@ -38,7 +38,7 @@ impl<'a> Draft<'a> {
 
     /// Returns the newest version, which may be a delete marker or have expired.
     pub(crate) fn newest(&self) -> Option<&Arc<Object>> {
-        let mut stored = self.container.versions(&self.at.key);
+        let mut stored = self.container.versions(&self.object_name.key);
         let stored = stored.find(|object| !self.edits.contains_key(&object.version.order));
         let edited = self.edits.values().rev().find_map(Option::as_ref);
         stored.into_iter().chain(edited).max_by_key(|object| object.version.order)
@@ -54,20 +54,20 @@ impl<'a> Draft<'a> {
         if let Some(order) = id.order()
             && !self.edits.contains_key(&order)
         {
-            let current = self.container.objects.get(&self.at.key);
-            let old = || self.container.old(&self.at.key, order);
+            let current = self.container.objects.get(&self.object_name.key);
+            let old = || self.container.old(&self.object_name.key, order);
             let found = current.filter(|object| object.version.order == order).or_else(old);
             return found.filter(|object| object.version.id() == id);
         }
         let edited = self.edits.values().rev().filter_map(Option::as_ref);
-        let stored = self.container.versions(&self.at.key);
+        let stored = self.container.versions(&self.object_name.key);
         let stored = stored.filter(|object| !self.edits.contains_key(&object.version.order));
         edited.chain(stored).find(|object| object.version.id() == id)
     }
 
     /// Returns an order larger than that of all present versions, and of those that this draft has removed.
     fn next_order(&self, now: UnixMillis) -> u64 {
-        let stored = self.container.versions(&self.at.key).next().map(|object| object.version.order);
+        let stored = self.container.versions(&self.object_name.key).next().map(|object| object.version.order);
         let edited = self.edits.last_key_value().map(|(&order, _)| order);
         let last = stored.max(edited).unwrap_or(0);
         // The upper bits of a name are the milliseconds since 1970, as in a ULID.
@@ -133,27 +133,33 @@ impl<'a> Draft<'a> {
 
     /// Returns the changes to commit.
     pub(crate) fn changes(self) -> Vec<Change> {
-        let at = || self.at.clone();
+        let object_name = || self.object_name.clone();
         let current = self.newest().filter(|object| !object.version.is_marker);
         let order = current.map(|object| object.version.order);
-        let before = self.container.objects.get(&self.at.key);
-        let is_old = |order: u64| self.container.old(&self.at.key, order).is_some();
+        let before = self.container.objects.get(&self.object_name.key);
+        let is_old = |order: u64| self.container.old(&self.object_name.key, order).is_some();
         let mut changes = Vec::new();
         // Versions leave the history first and enter it last: a version is never in two rows.
-        let dropped = self.edits.iter().filter(|(at, edit)| edit.is_none() || Some(**at) == order);
+        let dropped = self.edits.iter().filter(|(edited, edit)| edit.is_none() || Some(**edited) == order);
         let dropped = dropped.map(|(&order, _)| order).filter(|order| is_old(*order));
         let raised = order.filter(|order| is_old(*order) && !self.edits.contains_key(order));
-        changes.extend(dropped.chain(raised).map(|order| Change::DropVersion { at: at(), order }));
+        changes.extend(
+            dropped.chain(raised).map(|order| Change::DropVersion { object_name: object_name(), order }),
+        );
         match (current, before) {
             (Some(current), Some(before)) if Arc::ptr_eq(current, before) => {}
-            (Some(current), _) => changes.push(Change::PutObject { at: at(), object: Arc::clone(current) }),
-            (None, Some(_)) => changes.push(Change::DropObject { at: at() }),
+            (Some(current), _) => {
+                changes.push(Change::PutObject { object_name: object_name(), object: Arc::clone(current) })
+            }
+            (None, Some(_)) => changes.push(Change::DropObject { object_name: object_name() }),
             (None, None) => {}
         }
         let edited = self.edits.values().filter_map(Option::as_ref);
         let unchanged = before.filter(|before| !self.edits.contains_key(&before.version.order));
         let old = edited.chain(unchanged).filter(|object| Some(object.version.order) != order);
-        changes.extend(old.map(|object| Change::PutVersion { at: at(), object: Arc::clone(object) }));
+        changes.extend(
+            old.map(|object| Change::PutVersion { object_name: object_name(), object: Arc::clone(object) }),
+        );
         changes
     }
 }

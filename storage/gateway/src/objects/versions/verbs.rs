@@ -56,7 +56,7 @@ impl Account {
             counters.name(&self.name, container, key, false);
         }
         let catalogue = inner.catalogue.read();
-        find(&Draft::new(&catalogue, self.at(container, key))?, id, inner.now())
+        find(&Draft::new(&catalogue, self.object_name(container, key))?, id, inner.now())
     }
 
     /// Changes the details of a version, and not its bytes: `change` gets the present details.
@@ -70,9 +70,9 @@ impl Account {
         id: Option<VersionId>,
         change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
     ) -> Result<Arc<Object>, Error> {
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        let (object_name, now) = (self.object_name(container, key), self.gateway.inner.now());
         self.change(move |catalogue| {
-            let mut draft = Draft::new(catalogue, at)?;
+            let mut draft = Draft::new(catalogue, object_name)?;
             let mut object = Object::clone(&*find(&draft, id, now)?);
             change(&mut object.details)?;
             let object = Arc::new(object);
@@ -133,9 +133,9 @@ impl Account {
             let mut archived = Vec::new();
             let mut outcomes = Vec::new();
             for Removal { key, version, conditions, marks_missing } in removals {
-                let at = ObjectName::new(&account, &container, key.clone());
+                let object_name = ObjectName::new(&account, &container, key.clone());
                 if !drafts.contains_key(&key) {
-                    drafts.insert(key.clone(), Draft::new(catalogue, at.clone())?);
+                    drafts.insert(key.clone(), Draft::new(catalogue, object_name.clone())?);
                 }
                 let Some(draft) = drafts.get_mut(&key) else { continue };
                 let target = match version {
@@ -150,7 +150,7 @@ impl Account {
                     _ if archives => {
                         // A key that is listed twice has no object the second time.
                         if let Some(order) = draft.newest().map(|newest| newest.version.order) {
-                            archived.extend(archive::delete(catalogue, at, stamp)?);
+                            archived.extend(archive::delete(catalogue, object_name, stamp)?);
                             draft.remove(order);
                         }
                     }
@@ -201,11 +201,11 @@ fn expired(catalogue: &Catalogue, max: usize, stamp: CommitStamp) -> Result<(Vec
     let due = catalogue.expiring.iter().take_while(|(time, ..)| *time <= stamp.now).take(max);
     let mut drafts: BTreeMap<&ObjectName, Draft<'_>> = BTreeMap::new();
     let mut count = 0;
-    for (_, at, order) in due {
-        if !drafts.contains_key(at) {
-            drafts.insert(at, Draft::new(catalogue, at.clone())?);
+    for (_, object_name, order) in due {
+        if !drafts.contains_key(object_name) {
+            drafts.insert(object_name, Draft::new(catalogue, object_name.clone())?);
         }
-        if let Some(draft) = drafts.get_mut(at) {
+        if let Some(draft) = drafts.get_mut(object_name) {
             draft.expire(*order, stamp);
             count += 1;
         }

@@ -20,7 +20,7 @@ function expected(levels, cells) {
 }
 
 /** Divides a column by its expected touches: all rows are equally bright as long as only the schedule shows. */
-export function besideExpected({ reads, writes }, levels) {
+export function compareWithExpected({ reads, writes }, levels) {
   const usual = expected(levels, reads.length);
   const mean = usual.reduce((sum, some) => sum + some, 0) / usual.length;
   const scaled = (cells) => cells.map((touches, cell) => (usual[cell] > 0 ? (touches * mean) / usual[cell] : touches));

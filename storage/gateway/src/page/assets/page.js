@@ -1,6 +1,6 @@
 // Draws the updates that the server sends twice a second: counters that only grow. The page shows how much they grew.
 
-import { besideExpected } from "/page/expected.js";
+import { compareWithExpected } from "/page/expected.js";
 import { Heat } from "/page/heat.js";
 import { drawTree } from "/page/tree.js";
 import { bytes, count, dollars, milliseconds, ratio } from "/page/units.js";
@@ -41,7 +41,7 @@ function apply(update) {
     buckets: level.buckets,
     ...growth(level, before?.store.levels[at]),
   }));
-  heat.seen.push(besideExpected(growth(update.store.whole, before?.store.whole), levels));
+  heat.seen.push(compareWithExpected(growth(update.store.whole, before?.store.whole), levels));
   showFigures(update, before);
   showDemonstration(update.demonstration);
   last = update;

@@ -1,7 +1,7 @@
 //! Uploads by HTML form (`POST` to a bucket), signed by the policy in the form.
 //!
-//! The form is read up to its file, judged, and becomes a put of an object: that has a length to the end of the file
-//! only. Nothing of the file is read before the form was found right, and no more than a few pieces of it are in
+//! The form is read up to its file, checked, and becomes a put of an object. The length of the object is known only at
+//! the end of the file. Nothing of the file is read before the form was accepted, and only a few pieces of it are in
 //! memory.
 
 mod fields;
@@ -30,7 +30,7 @@ use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Stands in the extensions of a put whose length is not known before its end.
+/// An extension of a put whose length is unknown before its end.
 #[derive(Clone, Copy)]
 pub(super) struct LengthUnknown;
 
@@ -39,13 +39,13 @@ const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 const KEY_BYTES: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// Tells whether a request is a form.
+/// Returns whether a request is a form.
 pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes()).to_ascii_lowercase();
     *method == Method::POST && kind.starts_with(b"multipart/form-data")
 }
 
-/// Receives a form. `puts` asks for no signature, and is handed the put that the form stands for.
+/// Answers a form. Sends the put that the form stands for to `puts`, which checks no signature.
 pub(super) async fn answer(
     request: Request<RequestBody>,
     users: &Arc<Users>,
@@ -89,7 +89,7 @@ pub(super) async fn answer(
     success_action.answer(answer, &bucket, &key, &base_url)
 }
 
-/// The bucket that a form is sent to.
+/// Returns the bucket that a form is sent to.
 fn bucket(uri: &Uri) -> S3Result<String> {
     let path = uri.path().trim_start_matches('/').trim_end_matches('/');
     let bucket =
@@ -103,7 +103,7 @@ fn bucket(uri: &Uri) -> S3Result<String> {
     Ok(bucket.into_owned())
 }
 
-/// The bytes of a body, without its trailers.
+/// Returns the data of a body, without its trailers.
 fn data_stream(
     mut body: RequestBody,
 ) -> impl Stream<Item = Result<Bytes, crate::http::body_timeout::BodyError>> + Send {
@@ -120,19 +120,19 @@ fn data_stream(
     })
 }
 
-/// The reason why a file is not taken.
+/// The reason why a file is refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FileError {
     #[error("the file of the form is larger than its policy allows")]
     TooLarge,
     #[error("the file of the form is smaller than its policy allows")]
     TooSmall,
-    // multer does not show the errors from below it.
+    // multer does not show the causes of its errors.
     #[error("{}", std::error::Error::source(.0).map_or_else(|| .0.to_string(), ToString::to_string))]
     Form(#[source] multer::Error),
 }
 
-/// The file, which fails as soon as it is too large, and at its end if it is too small.
+/// Returns the file as a stream that fails as soon as it is too large, or at its end if it is too small.
 fn limit_file(
     file: multer::Field<'static>,
     allowed: RangeInclusive<u64>,
@@ -158,7 +158,7 @@ fn limit_file(
     })
 }
 
-/// The headers of a put with the meaning of the fields.
+/// Returns the headers of a put that mean the same as the fields.
 fn headers(fields: &Fields) -> S3Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in fields.iter() {
@@ -169,7 +169,7 @@ fn headers(fields: &Fields) -> S3Result<HeaderMap> {
                 (name, value.to_owned())
             }
             "x-amz-algorithm" | "x-amz-credential" | "x-amz-date" | "x-amz-signature" => continue,
-            // A put keeps the fields that it understands, and refuses those that it does not keep.
+            // The put stores the fields that it supports, and refuses the others.
             name if [
                 "x-amz-meta-",
                 "x-amz-checksum-",
@@ -199,7 +199,7 @@ fn headers(fields: &Fields) -> S3Result<HeaderMap> {
     Ok(headers)
 }
 
-/// The tags of a form are XML; those of a put are a query.
+/// Converts the tags of a form, which are XML, to those of a put, which are a query.
 fn tagging(text: &str) -> S3Result<String> {
     let document = canonical(text.as_bytes()).map_err(|_| s3_error!(MalformedXML))?;
     let mut reader = xml::Deserializer::new(&document);
@@ -211,9 +211,9 @@ fn tagging(text: &str) -> S3Result<String> {
     Ok(pairs.collect::<Vec<_>>().join("&"))
 }
 
-/// The answer that a form wants once its object is there.
+/// The answer that a form asks for after success.
 enum SuccessAction {
-    /// Go on to this address.
+    /// Redirect to this address.
     Redirect(String),
     Status(StatusCode),
 }
@@ -225,7 +225,7 @@ impl SuccessAction {
             let uri = address.parse::<Uri>().ok();
             let is_web =
                 uri.and_then(|uri| uri.scheme_str().map(|scheme| matches!(scheme, "http" | "https")));
-            // S3 ignores one that it cannot read.
+            // S3 ignores an invalid address.
             if is_web == Some(true) && HeaderValue::try_from(address).is_ok() {
                 return Ok(SuccessAction::Redirect(address.to_owned()));
             }
@@ -251,9 +251,9 @@ impl SuccessAction {
         let location = format!("{base_url}/{bucket}/{path}");
         let (status, location, body) = match self {
             SuccessAction::Redirect(address) => {
-                let joint = if address.contains('?') { '&' } else { '?' };
+                let separator = if address.contains('?') { '&' } else { '?' };
                 let query = format!("bucket={}&key={}&etag={}", encode(bucket), encode(key), encode(&etag));
-                (StatusCode::SEE_OTHER, format!("{address}{joint}{query}"), Body::empty())
+                (StatusCode::SEE_OTHER, format!("{address}{separator}{query}"), Body::empty())
             }
             SuccessAction::Status(StatusCode::CREATED) => {
                 parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));

@@ -1,4 +1,4 @@
-//! The signature of a form: version 4, or 2, over the policy as it stands in the form.
+//! The signature of a form: version 4 or 2, over the encoded policy in the form.
 
 use super::fields::Fields;
 use crate::auth::identity::Users;
@@ -13,10 +13,10 @@ use subtle::ConstantTimeEq;
 
 const FIELDS: [&str; 5] = ["policy", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"];
 
-/// The principal that signed a form; `None` if it has none of the fields of a signature.
+/// Returns the principal that signed a form; `None` if it has no field of a signature.
 ///
 /// # Errors
-/// Those that S3 has for a signature that is not right.
+/// S3's errors for a wrong signature.
 pub(super) fn signed(
     fields: &Fields,
     users: &Arc<Users>,

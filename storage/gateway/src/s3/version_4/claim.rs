@@ -1,7 +1,7 @@
-//! The signature of a request as the request has it: its form, its scope, and the headers that it covers.
+//! The signature in a request: its form, its scope, and the headers that it covers.
 //!
-//! A header that changes the meaning of a request must be among those that are signed. Without that, a client that was
-//! given the URL of a put could add `x-amz-copy-source`, and copy any object that its signer can read.
+//! A header that changes the meaning of a request must be signed. Otherwise a client that was given the URL of a put
+//! could add `x-amz-copy-source`, and copy any object that its signer can read.
 
 use super::payload::CONTENT_SHA256;
 use crate::catalogue::UnixMillis;
@@ -16,9 +16,9 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// S3's longest time that a URL is good for, in seconds: a week.
+/// S3's longest validity of a URL, in seconds: a week.
 const MAX_EXPIRY_SECONDS: u64 = 604_800;
-/// Names in the query that only a signature has, in lower case.
+/// Parameters of the query that only a signature has, in lower case.
 const IN_QUERY: [&str; 6] = [
     "x-amz-algorithm",
     "x-amz-credential",
@@ -28,20 +28,20 @@ const IN_QUERY: [&str; 6] = [
     "x-amz-signedheaders",
 ];
 
-/// The format of a moment in a signature: `20261122T080000Z`.
+/// The format of a time in a signature: `20261122T080000Z`.
 const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
 
-/// A signature, and what it says that it was made over.
+/// A signature, with the scope and the headers that it covers.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) access_key: String,
-    /// `20261122`, as the key was made for it.
+    /// The day of the key, such as `20261122`.
     pub(super) day: String,
     pub(super) region: String,
-    /// The moment of the signature as it is signed.
+    /// The time of the signature in its signed form.
     pub(super) date: String,
     pub(super) time: UnixMillis,
-    /// The names of the headers that it covers, in small letters.
+    /// The names of the signed headers, in lower case.
     pub(super) signed: Vec<String>,
     pub(super) signature: String,
     pub(super) place: Place,
@@ -51,17 +51,17 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Header,
-    /// In the URL, which is good for so many seconds.
+    /// In the URL, which is valid for this many seconds.
     Url {
         seconds: u64,
     },
 }
 
 impl Claim {
-    /// The signature of a request; `None` if it has none.
+    /// Returns the signature of a request; `None` if it has none.
     ///
     /// # Errors
-    /// Those that S3 has for a signature that is malformed, or that does not cover all that it must.
+    /// S3's errors for a signature that is malformed, or that does not cover what it must.
     pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
         let claim = read(uri, headers)?;
         if let Some(claim) = &claim {
@@ -76,7 +76,7 @@ impl Claim {
         Ok(claim)
     }
 
-    /// The scope of the key: day, region and service.
+    /// Returns the scope of the key: day, region and service.
     pub(super) fn scope(&self) -> String {
         format!("{}/{}/s3/aws4_request", self.day, self.region)
     }
@@ -106,13 +106,13 @@ fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
     }
 }
 
-/// Tells whether a query has anything that only a signature of version 4 has.
+/// Returns whether a query has a parameter that only a signature of version 4 has.
 pub(in crate::s3) fn has_version_4(uri: &Uri) -> bool {
     let query = pairs(uri.query().unwrap_or_default());
     query.iter().any(|(name, _)| IN_QUERY.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
-/// Names and values of a query, decoded.
+/// Returns the decoded names and values of a query.
 pub(in crate::s3) fn pairs(query: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     let decode = |text| percent_decode_str(text).decode_utf8_lossy();
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
@@ -207,7 +207,7 @@ fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
     Ok(Claim { access_key, day, region, date, time, signed, signature, place })
 }
 
-/// The access key, the day and the region of `key/day/region/s3/aws4_request`.
+/// Returns the access key, the day and the region of `key/day/region/s3/aws4_request`.
 pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
     let parts: Vec<&str> = credential.split('/').collect();
     let &[access_key, date, region, service, terminal] = &parts[..] else {
@@ -233,7 +233,7 @@ pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
     Ok([access_key, date, region])
 }
 
-/// The moment that `20261122T080000Z` stands for.
+/// Parses a time such as `20261122T080000Z`.
 pub(in crate::s3) fn parse_time(date: &str) -> Option<UnixMillis> {
     let date = time::PrimitiveDateTime::parse(date, DATE).ok()?.assume_utc();
     u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(UnixMillis)
@@ -243,8 +243,8 @@ fn names(signed: &str) -> Vec<String> {
     signed.split(';').map(str::to_ascii_lowercase).collect()
 }
 
-/// Tells whether the host and all that changes the request's meaning are signed. The digest of a body is checked either
-/// way; a change of `x-amz-user-agent` changes nothing.
+/// Checks that the host and all headers that change the request's meaning are signed. The digest of a body is checked
+/// anyway, and a change of `x-amz-user-agent` has no effect.
 fn check_signed_headers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
     let unchecked = [CONTENT_SHA256, "x-amz-user-agent"];
     let must_be_signed =

@@ -1,13 +1,13 @@
-//! A signature that was found right, and those of the chunks of a body, each of which covers the one before.
+//! A verified signature, and those of the chunks of a body, each of which covers the one before.
 
 use super::key::SigningKey;
 use super::payload_error::PayloadError;
 use subtle::ConstantTimeEq;
 
-/// The signature of a request or of the chunk that was looked at last, and all that the next one is made with.
+/// The last verified signature, of the request or a chunk, and everything that the next one is computed from.
 pub(in crate::s3) struct Signed {
     pub(super) key: SigningKey,
-    /// The moment of the signature as it is signed.
+    /// The time of the signature in its signed form.
     pub(super) date: String,
     pub(super) scope: String,
     pub(super) signature: String,

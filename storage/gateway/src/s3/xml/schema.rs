@@ -1,6 +1,6 @@
-//! The parts of the documents that the gateway takes, as S3's reference has them.
+//! The parts of the supported documents, as in S3's reference.
 
-/// An element by its name, and how often it stands in its parent.
+/// An element, and how often it may occur in its parent.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) name: &'static str,
@@ -8,20 +8,20 @@ pub(super) struct Part {
     pub(super) content: Content,
 }
 
-/// The number of times that a part may be there.
+/// The number of times that a part may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     One,
     AtMostOne,
     Any,
-    /// S3 has the part and this gateway does not, so that it is refused by name.
+    /// S3 supports the part and this gateway does not, so it is refused by name.
     NotImplemented,
 }
 
 /// The content of an element.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Text to the letter, spaces included.
+    /// Any text, spaces included.
     Text,
     /// Text that is not empty.
     Name,
@@ -29,9 +29,9 @@ pub(super) enum Content {
     Integer,
     /// `true` or `false`, with or without spaces around it.
     Boolean,
-    /// A moment, with or without spaces around it.
+    /// A time, with or without spaces around it.
     Date,
-    /// Elements, and no text but spaces between them.
+    /// Elements, with only spaces between them.
     Parts(&'static [Part]),
 }
 
@@ -163,7 +163,7 @@ const CREATE_BUCKET: &[Part] = &[
     not_implemented("Tags"),
 ];
 
-/// The documents that verbs of this gateway read, by the names of their roots.
+/// The supported documents, by the names of their roots.
 pub(super) const DOCUMENTS: &[Part] = &[
     required(
         "AccessControlPolicy",

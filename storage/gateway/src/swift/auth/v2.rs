@@ -1,4 +1,4 @@
-//! Version 2 of Keystone: a tenant, a name and a password, or an old token.
+//! Version 2 of Keystone: a tenant, a name and a password, or an existing token.
 
 use super::super::Swift;
 use super::super::dates::iso_utc;

@@ -1,7 +1,7 @@
 //! Version 3 of Keystone: passwords and tokens, scoped to a project, with a service catalogue.
 //!
-//! An account is a project, of the one domain that there is (`default`). A user has a name within the account and an id
-//! of its own ([`Identity::id`](crate::auth::identity::Identity::id)).
+//! An account is a project, in the only domain (`default`). A user has a name within the account and an id of its own
+//! ([`Identity::id`](crate::auth::identity::Identity::id)).
 
 use super::super::Swift;
 use super::super::dates::iso_utc;
@@ -82,11 +82,11 @@ impl Domain {
     }
 }
 
-/// The scope that is asked for beside a token.
+/// The requested scope of a token.
 enum RequestedScope {
-    /// Nothing is said: the user's own project.
+    /// No scope: the user's own project.
     Own,
-    /// No project at all.
+    /// Explicitly unscoped.
     Unscoped,
     Project(String),
 }
@@ -103,12 +103,12 @@ fn requested_scope(scope: Option<Scope>) -> Outcome<RequestedScope> {
                 .map(RequestedScope::Project)
                 .ok_or_else(|| Refusal::bad_request("The scope names no project."))
         }
-        // Of a domain, of the system: no user has a role there.
+        // No user has a role in a domain or in the system.
         Some(_) => Err(refused()),
     }
 }
 
-/// Logs in; the token is for a header of the answer.
+/// Logs in, and returns the token for a header of the answer.
 pub(in super::super) async fn log_in(
     swift: &Swift,
     head: &RequestHead,
@@ -143,7 +143,7 @@ pub(in super::super) async fn log_in(
     Ok((token, describe(head, &issued, &[method], scoped)))
 }
 
-/// A malformed name leads to a user who is not there, and so costs the same time.
+/// Returns the login of a user. A malformed name becomes a user that does not exist, so that it costs the same time.
 fn login(swift: &Swift, user: UserSection, project: Option<&str>) -> Login {
     let UserSection { id, name, domain, password } = user;
     let domain_is_known = domain.is_none_or(|domain| domain.is_known());
@@ -182,13 +182,13 @@ fn describe(head: &RequestHead, issued: &TokenInfo, methods: &[&str], scoped: bo
     json!({"token": token})
 }
 
-/// The facts that a token stands for, for its own user and for an admin.
+/// Describes a token, for its own user and for an admin.
 pub(in super::super) fn show(swift: &Swift, head: &RequestHead) -> Outcome<Value> {
     let subject = subject(swift, head)?;
     Ok(describe(head, &subject, &["password"], true))
 }
 
-/// Ends a token.
+/// Revokes a token.
 pub(in super::super) fn revoke(swift: &Swift, head: &RequestHead) -> Outcome<()> {
     subject(swift, head)?;
     if let Some(token) = head.subject_token() {
@@ -204,7 +204,7 @@ fn subject(swift: &Swift, head: &RequestHead) -> Outcome<TokenInfo> {
     if subject.identity == identity || identity.role == Role::Admin {
         Ok(subject)
     } else {
-        // As for a token that is worth nothing: its user is not the principal's business.
+        // The same answer as for an invalid token, which shows nothing about its user.
         Err(Refusal::not_found())
     }
 }

@@ -1,16 +1,16 @@
-//! The limits on the cost of a large object before its first byte.
+//! The limits on the work for a large object before its first byte.
 
 use super::conflict;
 use crate::swift::refusal::Outcome;
 
-/// The most levels of static large objects within others.
+/// The largest depth of static large objects in others.
 pub(super) const MAX_DEPTH: usize = 10;
-/// The most entries of all its lists, each time that one is read: the cost of a get before its first byte.
+/// The largest number of entries of all lists of an object, counted each time that a list is read.
 pub(super) const MAX_PIECES: usize = 10_000;
-/// The most objects of a dynamic one, which are counted through in memory.
+/// The largest number of objects of a dynamic large object, which are counted in memory.
 pub(super) const MAX_DYNAMIC_PIECES: usize = 1_000_000;
 
-/// The budget of pieces of a large object, however deep its lists stand within others.
+/// The remaining pieces of a large object, over all its nested lists.
 pub(super) struct PieceBudget {
     remaining: usize,
 }
@@ -20,6 +20,8 @@ impl PieceBudget {
         PieceBudget { remaining: pieces }
     }
 
+    /// Takes pieces from the budget.
+    ///
     /// # Errors
     /// 409 if there are more pieces.
     pub(super) fn spend(&mut self, pieces: usize) -> Outcome<()> {

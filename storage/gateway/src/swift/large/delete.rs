@@ -1,4 +1,4 @@
-//! `multipart-manifest=delete`: a list goes with all that it lists.
+//! `multipart-manifest=delete`: deletes a list with its segments.
 
 use super::budget::{MAX_DEPTH, MAX_PIECES, PieceBudget};
 use super::conflict;
@@ -6,7 +6,6 @@ use crate::catalogue::Object;
 use crate::swift::describe::encoded;
 use crate::swift::manifest::is_static;
 use crate::swift::refusal::Outcome;
-use crate::swift::request_head::RequestHead;
 use crate::swift::{Swift, VerbContext, bulk};
 use axum::body::Body;
 use futures::FutureExt;
@@ -15,10 +14,9 @@ use http::Response;
 use std::sync::Arc;
 
 impl Swift {
-    /// `multipart-manifest=delete`: the list goes, and all that it lists.
+    /// Serves `multipart-manifest=delete`: deletes the list and its segments.
     pub(in crate::swift) async fn delete_large(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
@@ -26,7 +24,7 @@ impl Swift {
         self.segments(object, context, MAX_DEPTH, &mut PieceBudget::of(MAX_PIECES), &mut paths).await?;
         paths.push(format!("/{}/{}", context.container(), context.object()));
         let targets = paths.iter().map(|path| encoded(path)).collect();
-        bulk::delete_all(self, head, context, targets).await
+        bulk::delete_all(self, context, targets).await
     }
 
     fn segments<'a>(
@@ -39,7 +37,7 @@ impl Swift {
     ) -> BoxFuture<'a, Outcome<()>> {
         async move {
             if depth == 0 {
-                return Err(conflict("The large object stands too deep within others."));
+                return Err(conflict("The large object is nested too deeply."));
             }
             let stored = self.stored_segments(object).await?;
             budget.spend(stored.len())?;

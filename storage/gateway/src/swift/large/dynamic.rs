@@ -12,7 +12,7 @@ use base16ct::lower::encode_string as hex;
 use md5::{Digest as _, Md5};
 
 impl Swift {
-    /// The content that is there now.
+    /// Returns the present content.
     pub(super) async fn dynamic(
         &self,
         context: &VerbContext<'_>,
@@ -27,12 +27,12 @@ impl Swift {
         loop {
             let page = match context.account.list(container, &request) {
                 Ok(page) => page,
-                // Nothing is there: the object is empty.
+                // The container does not exist: the content is empty.
                 Err(Error::NoSuchContainer) => break,
                 Err(error) => return Err(error.into()),
             };
             budget.spend(page.entries.len())?;
-            // Thousands of names are counted through.
+            // A page may have thousands of names.
             tokio::task::yield_now().await;
             for (_, segment) in page.entries {
                 tags.update(&segment.etag);

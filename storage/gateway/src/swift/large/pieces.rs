@@ -1,4 +1,4 @@
-//! Static large objects: the objects that their lists name, if they are still as they were.
+//! Static large objects: the segments in their lists, if they are unchanged.
 
 use super::budget::PieceBudget;
 use super::conflict;
@@ -8,7 +8,6 @@ use crate::catalogue::Object;
 use crate::swift::content::{Piece, cut};
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::refusal::Outcome;
-use crate::swift::request_head::RequestHead;
 use crate::swift::{Swift, VerbContext, answer, describe};
 use axum::body::Body;
 use bytes::Bytes;
@@ -20,7 +19,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 impl Swift {
-    /// The pieces of a static large object.
+    /// Returns the pieces of a static large object.
     pub(super) fn pieces<'a>(
         &'a self,
         context: &'a VerbContext<'a>,
@@ -30,7 +29,7 @@ impl Swift {
     ) -> BoxFuture<'a, Outcome<Vec<Piece>>> {
         async move {
             if depth == 0 {
-                return Err(conflict("The large object stands too deep within others."));
+                return Err(conflict("The large object is nested too deeply."));
             }
             let mut pieces = Vec::new();
             let list = self.stored_segments(object).await?;
@@ -52,7 +51,7 @@ impl Swift {
         .boxed()
     }
 
-    /// A segment, if it is still as it was.
+    /// Returns a segment, if it is unchanged.
     fn segment(&self, context: &VerbContext<'_>, stored: &StoredSegment) -> Outcome<Arc<Object>> {
         let changed = || conflict("A segment of the large object is gone, or is not what it was.");
         let (container, key) = stored.name.trim_start_matches('/').split_once('/').ok_or_else(changed)?;
@@ -81,21 +80,20 @@ impl Swift {
         while let Some(piece) = reader.next().await {
             text.extend_from_slice(&piece?);
         }
-        // Its share is free again before the list needs one.
+        // The reader's share is free again before the list needs one.
         drop(reader);
         let share = self.gateway.inner.memory.take_bytes(text.len() as u64)?;
         Ok(share.holding(text))
     }
 
-    /// `multipart-manifest=get` of a static large object: its list.
+    /// Serves `multipart-manifest=get` of a static large object: returns its list.
     pub(in crate::swift) async fn show_manifest(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let text = self.list_bytes(object).await?;
-        let text = match head.query.get("format") {
+        let text = match context.head.query.get("format") {
             Some("raw") => {
                 let list: Vec<StoredSegment> = serde_json::from_slice(&text)
                     .map_err(|_| conflict("The list of segments cannot be read."))?;
@@ -104,7 +102,7 @@ impl Swift {
             _ => text,
         };
         let mut answer = answer::empty(StatusCode::OK);
-        describe::describe(answer.headers_mut(), object, &object.etag, head, context.claim);
+        describe::describe(answer.headers_mut(), object, &object.etag, context.head, context.claim);
         let kind = HeaderValue::from_static("application/json; charset=utf-8");
         answer.headers_mut().insert(CONTENT_TYPE, kind);
         *answer.body_mut() = Body::from(text);

@@ -1,4 +1,4 @@
-//! `multipart-manifest=put`: a list becomes a static large object.
+//! `multipart-manifest=put`: stores a list as a static large object.
 
 use super::list::{FirstSegments, ListedSegment, MAX_LIST_BYTES, MAX_SEGMENTS, StoredSegment, range_of, sum};
 use crate::auth::rights::Action;
@@ -11,22 +11,20 @@ use crate::swift::full_body::read_in_memory_share;
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::put::{created, receive};
 use crate::swift::refusal::{Outcome, Refusal};
-use crate::swift::request_head::RequestHead;
 use crate::swift::target::Target;
 use crate::swift::{Swift, VerbContext};
 use axum::body::Body;
 use http::Response;
 
 impl Swift {
-    /// `multipart-manifest=put`: the body is a list of segments.
+    /// Serves `multipart-manifest=put`: the body is a list of segments.
     pub(in crate::swift) async fn put_large(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         body: Body,
     ) -> Outcome<Response<Body>> {
-        let conditions = conditions::of_put(&head.headers)?;
-        let mut details = details(head)?;
+        let conditions = conditions::of_put(&context.head.headers)?;
+        let mut details = details(context.head)?;
         details.content_type.get_or_insert_with(|| guess_type(context.object()));
         context.account.check_put(context.container(), context.object(), &conditions)?;
         let text = read_in_memory_share(&self.gateway, body, MAX_LIST_BYTES).await?;
@@ -36,7 +34,7 @@ impl Swift {
                 error.line()
             ))
         })?;
-        // Its share is free again before the writer needs one.
+        // The body's share is free again before the writer needs one.
         drop(text);
         if listed.is_empty() {
             return Err(Refusal::bad_request("The manifest lists no segment."));
@@ -55,14 +53,14 @@ impl Swift {
             return Err(Refusal::bad_request(format!("Errors:\n{}\n", errors.join("\n"))));
         }
         let (bytes, etag) = sum(&stored);
-        if let Some(given) = head.header("etag")
+        if let Some(given) = context.head.header("etag")
             && !conditions::bare(given).eq_ignore_ascii_case(&etag)
         {
             return Err(Error::BadDigest("ETag").into());
         }
         details.manifest = Some(Manifest::Static { bytes, etag });
-        let text =
-            serde_json::to_vec(&stored).map_err(|_| Refusal::bad_request("The manifest cannot be kept."))?;
+        let text = serde_json::to_vec(&stored)
+            .map_err(|_| Refusal::bad_request("The manifest cannot be stored."))?;
         let length = text.len() as u64;
         context.account.check_room(context.container(), context.object(), Some(length))?;
         let written = receive(context.account, Body::from(text), Some(length)).await?;

@@ -1,4 +1,4 @@
-//! The server under too many clients, slow ones and ones that go away; its end; and TLS.
+//! The server under too many clients, slow clients and clients that disconnect; its shutdown; and TLS.
 
 mod answer_guard;
 mod shedding;

@@ -1,4 +1,4 @@
-//! Work beyond the server's limits is refused at once, and refused or cut off work leaves nothing.
+//! Work beyond the server's limits is refused at once, and refused or aborted work leaves nothing behind.
 
 use crate::test_server::{BATCH, BLOCK, answer_head, body, start, start_with, within};
 use ameles_gateway::http::server;
@@ -21,8 +21,8 @@ async fn assert_slow_down(stream: &mut TcpStream, has_body: bool) {
 }
 
 #[tokio::test]
-async fn more_requests_than_may_be_at_work_are_refused_at_once_whatever_they_ask() {
-    // An account has three of four places.
+async fn more_requests_than_may_run_are_refused_at_once_whatever_they_ask() {
+    // One account may hold three of the four places.
     let serving = server::Options { admission: Admission::new(4), ..Default::default() };
     let server = start(serving).await;
     server.put("there", &body(10)).await;
@@ -40,7 +40,7 @@ async fn more_requests_than_may_be_at_work_are_refused_at_once_whatever_they_ask
     let mut another = server.send(&put).await;
     another.write_all(b"its first bytes").await.expect("sent");
     assert_slow_down(&mut another, true).await;
-    // A connection that was refused may ask again.
+    // The connection of a refused request may send another.
     let head = server.head(Method::GET, "there", "").await;
     let mut again = server.send(&head).await;
     assert_slow_down(&mut again, true).await;
@@ -59,7 +59,7 @@ async fn more_requests_than_may_be_at_work_are_refused_at_once_whatever_they_ask
 }
 
 #[tokio::test]
-async fn a_request_is_at_work_until_its_answer_was_taken() {
+async fn a_request_runs_until_its_answer_was_taken() {
     let serving = server::Options { admission: Admission::new(1), ..Default::default() };
     let server = start(serving).await;
     // More than the buffers of a connection hold.

@@ -1,4 +1,4 @@
-//! The end of the server: begun work is finished, and a client that only holds a connection does not delay it.
+//! The shutdown of the server: begun work is finished, and an idle connection does not delay it.
 
 use crate::test_server::{TestServer, answer_head, body, start, within};
 use ameles_gateway::http::server::{self, Limits};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A server that would wait for an hour, so that only what it does at once ends it soon.
+/// A server that would wait for an hour: only what it does at once can end it soon.
 async fn patient() -> TestServer {
     let hour = Duration::from_secs(3600);
     let limits = Limits { head: hour, body: hour, send: hour, grace: hour, ..Limits::default() };
     start(server::Options { limits, ..Default::default() }).await
 }
 
-/// A whole request on a connection that stays.
+/// Sends a whole request on a connection that stays open.
 async fn ask_once(server: &TestServer) -> TcpStream {
     let head = server.head(Method::HEAD, "missing", "").await;
     let mut stream = server.send(&head).await;
@@ -30,7 +30,7 @@ async fn a_half_sent_head_does_not_hold_up_the_end() {
     let mut second = ask_once(&server).await;
     second.write_all(b"GET /bucket/key HTTP/1.1\r\nhost: loc").await.expect("sent");
     let idle = ask_once(&server).await;
-    // By the time that this is answered, what was sent before has been read.
+    // Once this is answered, the server has read what was sent before.
     ask_once(&server).await;
     server.stop().await;
     for mut ended in [silent, first, second, idle] {

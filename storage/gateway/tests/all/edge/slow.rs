@@ -1,4 +1,4 @@
-//! Clients that are slow on purpose, in virtual time: they hold neither the places nor the connections of others.
+//! Clients that are slow on purpose, in virtual time: they take neither places nor connections from others.
 
 use crate::s3::signer::{REGION, Signer};
 use crate::s3::test_server::{Answer, now};
@@ -32,7 +32,7 @@ impl Listener for QueueListener {
     }
 }
 
-/// A gateway whose accounts `one` and `two` have a bucket of their own name each.
+/// A gateway whose accounts `one` and `two` each have a bucket of their own name.
 struct SlowServer {
     arrivals: mpsc::UnboundedSender<DuplexStream>,
     end: oneshot::Sender<()>,
@@ -66,7 +66,7 @@ impl SlowServer {
         client
     }
 
-    /// A connection on which the head of a request of this account was sent.
+    /// Opens a connection and sends the head of a request of this account on it.
     async fn ask(&self, account: &str, method: &str, key: &str, length: usize) -> DuplexStream {
         let (date, target) = (now(), format!("/{account}/{key}"));
         let signer = Signer { access_key: account, secret: "secret", date: &date, region: REGION };
@@ -76,7 +76,7 @@ impl SlowServer {
             "{method} {target} HTTP/1.1\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
         );
         let mut stream = self.connect();
-        // A refusal may be there, and the connection gone, before all was sent.
+        // The server may refuse and close the connection before the whole head was sent.
         let _ = stream.write_all(head.as_bytes()).await;
         stream
     }
@@ -93,7 +93,7 @@ async fn answer(mut stream: DuplexStream) -> Answer {
     Answer::read(&String::from_utf8_lossy(&answer))
 }
 
-/// Sends a byte each eight seconds for as long as the server takes them, and returns its answer.
+/// Sends a byte every eight seconds for as long as the server takes them, and returns its answer.
 async fn trickle(mut stream: DuplexStream) -> Answer {
     let mut answer = Vec::new();
     loop {

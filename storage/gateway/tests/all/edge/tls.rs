@@ -1,4 +1,4 @@
-//! TLS: a real client, a certificate that is renewed while the server runs, and pairs that cannot be served with.
+//! TLS: a real client, a certificate that is renewed while the server runs, and pairs that the server cannot use.
 
 use crate::test_server::{TestServer, body, start, within};
 use ameles_gateway::http::server::{self, Limits};
@@ -15,12 +15,12 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A certificate that vouches for itself, and its key, in files.
+/// A self-signed certificate and its key, in files.
 struct Files {
     folder: TempDir,
 }
 
-/// The certificate that a client must have to trust it.
+/// The certificate that a client needs in order to trust the server.
 type Pem = String;
 
 impl Files {
@@ -49,7 +49,7 @@ impl Files {
         fs::set_permissions(self.key(), Permissions::from_mode(mode)).expect("changed");
     }
 
-    /// A new pair, valid from one year to another.
+    /// Creates a new pair, valid from one year to another.
     fn renew(&self, from: i32, to: i32) -> Pem {
         let (certificate, key) = pair(from, to);
         self.write_certificate(&certificate);
@@ -158,7 +158,7 @@ async fn a_pair_that_cannot_be_served_with_is_refused_with_its_reason() {
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_is_not_answered_and_holds_up_nobody() {
+async fn a_client_without_tls_gets_no_answer_and_delays_nobody() {
     let files = Files::new();
     let pem = files.renew(2000, 4000);
     let hour = Duration::from_secs(3600);
@@ -170,7 +170,7 @@ async fn who_does_not_speak_tls_is_not_answered_and_holds_up_nobody() {
     let mut answer = Vec::new();
     let _ = within(plain.read_to_end(&mut answer)).await;
     assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
-    // They count as connections, and make room for others.
+    // Connections in a handshake count, and are closed to make room for others.
     let mut silent = Vec::new();
     for _ in 0..20 {
         silent.push(TcpStream::connect(server.address).await.expect("connected"));

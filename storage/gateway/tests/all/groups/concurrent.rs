@@ -1,5 +1,5 @@
-//! Random clients at the same time, with commits that take a while and some that fail. The answers are those of a register
-//! for each key, and whatever a kill at any moment leaves has everything that was acknowledged.
+//! Random concurrent clients, with commits that take a while and some that fail. The answers are those of a register
+//! for each key, and a kill at any time leaves everything that was acknowledged.
 
 use super::register::{Contents, Operation, Record, is_linearizable};
 use super::{TestGateway, if_absent, if_it_is, put_if};
@@ -20,12 +20,12 @@ const KEYS: [&str; 3] = ["a", "b", "c"];
 enum Step {
     Put(usize),
     PutIfAbsent(usize),
-    /// Replaces what was read just before.
+    /// Replaces the contents that were read just before.
     Replace(usize),
     Delete(usize),
     Get(usize),
     Copy(usize, usize),
-    /// By an upload of one part.
+    /// Puts by an upload of one part.
     Upload(usize),
     Pause(u8),
 }
@@ -44,8 +44,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A moment in the life of the disk: how long the next commits are held up, whether they fail, and whether somebody looks
-/// what a kill would leave.
+/// The behaviour of the device for a while: how long it holds the next commits, whether they fail, and whether the test
+/// looks at what a kill would leave.
 type CommitBehavior = (u8, Option<bool>, bool);
 
 /// The history so far.
@@ -57,7 +57,7 @@ struct History {
     numbers: RefCell<HashMap<String, u32>>,
     /// The answers so far; a failure has no outcome and says what was tried.
     records: RefCell<Vec<(usize, Record)>>,
-    /// The moments at which a kill was looked at, with the contents that it would leave.
+    /// The times at which a kill was looked at, with the contents that it would leave.
     kills: RefCell<Vec<(u64, [Contents; 3])>>,
 }
 
@@ -89,7 +89,7 @@ impl History {
         self.records.borrow_mut().push((key, record));
     }
 
-    /// Notes how a put ended.
+    /// Records how a put ended.
     fn record_put(
         &self,
         key: usize,
@@ -155,7 +155,7 @@ async fn run_step(gateway: &TestGateway, history: &History, step: &Step) {
             let called = history.tick();
             match super::delete(&account, KEYS[key]).await {
                 Ok(was_there) => history.record(key, called, Ok(Operation::Delete(was_there))),
-                // Whether anything was there is not known. Nobody else puts this body.
+                // Whether the key held anything is not known. Nobody else puts this body.
                 Err(Error::Device(_)) => {
                     history.record(key, called, Err(Operation::Delete(true)));
                 }
@@ -233,14 +233,14 @@ async fn check_after_kill(device: &Arc<MemoryDevice>, history: &History) {
     history.kills.borrow_mut().push((at, contents));
 }
 
-/// The history of a key as a kill at this moment would end it.
+/// The history of a key if a kill ends it at this time.
 fn records_before_kill(records: &[Record], at: u64, found: Contents) -> Vec<Record> {
     let changes = |record: &&Record| match record.operation {
         Operation::Get(_) | Operation::RefusedIf(_) | Operation::RefusedIfAbsent => record.answered < at,
         _ => record.called < at,
     };
     let ended = |record: &Record| Record {
-        // What was under way may be there or not.
+        // An operation that had not ended may have taken effect or not.
         is_optional: record.is_optional || record.answered > at,
         ..*record
     };
@@ -263,7 +263,7 @@ proptest! {
             let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
             let account = gateway.account(FIRST_ACCOUNT);
             account.create_container("container", ContainerSettings::default()).await.expect("made");
-            let lives = clients.iter().map(|steps| {
+            let runs = clients.iter().map(|steps| {
                 let (gateway, history) = (&gateway, &history);
                 async move {
                     for step in steps {
@@ -271,7 +271,7 @@ proptest! {
                     }
                 }
             });
-            futures::join!(join_all(lives), run_with(&device, &history, &behaviors));
+            futures::join!(join_all(runs), run_with(&device, &history, &behaviors));
             for key in 0..KEYS.len() {
                 run_step(&gateway, &history, &Step::Put(key)).await;
                 run_step(&gateway, &history, &Step::Get(key)).await;
@@ -281,7 +281,7 @@ proptest! {
         let records = history.records.into_inner();
         for key in 0..KEYS.len() {
             let all: Vec<Record> = records.iter().filter(|(new, _)| *new == key).map(|(_, record)| *record).collect();
-            // A change that failed was taken back: nobody saw it.
+            // A change that failed was undone: nobody saw it.
             let seen: Vec<Record> = all.iter().filter(|record| !record.is_optional).copied().collect();
             prop_assert!(is_linearizable(&seen), "{}: {seen:#?}", KEYS[key]);
             for (at, contents) in history.kills.borrow().iter() {

@@ -1,5 +1,5 @@
-//! Commits by groups: changes that come while a commit is under way share the next one, keep the promises that they keep
-//! one after the other, and stand or fall together.
+//! Group commit: changes that come during a commit share the next one, keep the promises of changes that come one after
+//! the other, and succeed or fail together.
 
 mod concurrent;
 mod register;
@@ -21,7 +21,7 @@ pub type TestGateway = Gateway;
 pub type TestAccount = Account;
 
 async fn open(device: &Arc<MemoryDevice>) -> TestGateway {
-    // Blocks are counted here, and commits: small objects do not share any, and no round of packing moves them.
+    // The tests count blocks and commits: small objects must not share blocks, and no repacking may commit.
     let options = Options { pack: false, ..Options::default() };
     Gateway::open(Arc::clone(device), options).await.expect("opened")
 }
@@ -66,14 +66,14 @@ pub async fn delete(account: &TestAccount, key: &str) -> Result<bool, Error> {
     outcomes.pop().expect("one for each key")
 }
 
-/// Lets everything that can go on without a commit go on.
+/// Lets everything run that can run without a commit.
 async fn pause() {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Holds commits up, while the commit of a put is under way.
+/// Holds commits, while the commit of a put is running.
 async fn hold_a_commit<'a>(
     device: &'a MemoryDevice,
     gateway: &TestGateway,
@@ -85,7 +85,7 @@ async fn hold_a_commit<'a>(
     (held, started)
 }
 
-/// Lets commits go on after everything else that can.
+/// Releases the commits once everything else that can run has run.
 async fn release<H>(held: H) {
     pause().await;
     drop(held);
@@ -95,7 +95,7 @@ fn commits(device: &MemoryDevice) -> usize {
     device.take_log().iter().filter(|event| matches!(event, Event::Rows(_))).count()
 }
 
-/// The names and the ETags that a gateway tells, and those that its rows tell.
+/// Checks that a gateway that reads the rows now has the same usage and lists the same names and ETags.
 pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &TestGateway) {
     gateway.settle().await;
     let reloaded = open(device).await;
@@ -128,7 +128,7 @@ async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
 }
 
 #[tokio::test]
-async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follows_from_it() {
+async fn nothing_is_visible_before_it_is_durable_not_even_in_a_refusal() {
     let (device, gateway, account) = fresh().await;
     let first = put(&gateway, "key", b"first").await.expect("put");
     let (held, started) = hold_a_commit(&device, &gateway).await;
@@ -144,7 +144,7 @@ async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follow
         assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
         assert_eq!(open(&device).await.usage().objects, 1);
     }
-    // The commit that was under way ends; the next one has its group, and is held.
+    // The running commit ends; the next one has its group, and is held.
     drop(held);
     let held = device.hold_commits().await;
     pause().await;
@@ -196,7 +196,7 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
         let others = commits_left;
         assert_eq!(gateway.usage().objects, before.objects + others);
         assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
-        // Any of it may be durable until the next change takes it back; what stands is whole.
+        // Any of it may be durable until the next change undoes it; the rows are consistent.
         open(&device).await;
         device.set_faults(Faults::default());
         put(&gateway, "last", b"last").await.expect("put");
@@ -218,52 +218,53 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
         let work = release(held);
         let (puts, ()) = futures::join!(puts, work);
         drop(started.await.expect("no panic").expect("put"));
-        let (stands, held_blocks) = if fault == CommitFault::None {
+        let (current, held_blocks) = if fault == CommitFault::None {
             let tags: Vec<_> = puts.iter().map(|put| put.as_ref().expect("put").etag.clone()).collect();
             assert!(tags[0] != tags[1] && tags[1] != tags[2], "each is told of its own: {tags:?}");
             (tags[2].clone(), 0)
         } else {
             assert!(puts.iter().all(Result::is_err), "{puts:?}");
-            // The rows may name them until they are taken back.
+            // The rows may refer to these blocks until the changes are undone.
             (first, puts.len() as u64)
         };
-        // Whoever holds an object holds its blocks.
+        // A handle of an object keeps its blocks.
         drop(puts);
         gateway.settle().await;
         assert_eq!(gateway.usage().free_blocks, BLOCKS - 2 - held_blocks);
-        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        assert_eq!(account.object("container", "key").expect("there").etag, current);
         if fault != CommitFault::None {
-            // Until the rows are certain again, nothing else is committed.
+            // Until the rows are known again, nothing else is committed.
             device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
             assert!(put(&gateway, "other", b"other").await.is_err());
             device.set_faults(Faults::default());
         }
         put(&gateway, "last", b"last").await.expect("put");
-        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        assert_eq!(account.object("container", "key").expect("there").etag, current);
         agrees_with_its_rows(&device, &gateway).await;
     }
 }
 
 #[tokio::test]
-async fn of_many_who_want_to_be_first_or_to_replace_the_same_object_one_does() {
+async fn one_of_many_conditional_puts_of_the_same_object_succeeds() {
     let (device, gateway, account) = fresh().await;
     let old = put(&gateway, "old", b"old").await.expect("put");
     let (held, started) = hold_a_commit(&device, &gateway).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("body {number}")).collect();
-    let firsts = join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
+    let first_puts =
+        join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
     let replaced =
         join_all(bodies.iter().map(|body| put_if(&gateway, "old", body.as_bytes(), if_it_is(&old))));
     let work = release(held);
-    let (firsts, replaced, ()) = futures::join!(firsts, replaced, work);
+    let (first_puts, replaced, ()) = futures::join!(first_puts, replaced, work);
     started.await.expect("no panic").expect("put");
     drop(old);
-    for (key, outcomes) in [("new", firsts), ("old", replaced)] {
+    for (key, outcomes) in [("new", first_puts), ("old", replaced)] {
         let (done, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
         assert_eq!((done.len(), refused.len()), (1, 11), "{key}");
         let refused_well = |outcome: &Result<_, _>| matches!(outcome, Err(Error::PreconditionFailed(_)));
         assert!(refused.iter().all(refused_well), "{key}: {refused:?}");
-        let stands = account.object("container", key).expect("there").etag.clone();
-        assert_eq!(stands, done[0].as_ref().expect("one of them").etag, "{key}");
+        let current = account.object("container", key).expect("there").etag.clone();
+        assert_eq!(current, done[0].as_ref().expect("one of them").etag, "{key}");
     }
     agrees_with_its_rows(&device, &gateway).await;
 }
@@ -357,7 +358,7 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     small.expect("there is room for it");
     assert!(matches!(large, Err(Error::Device(DeviceError::RowsFull))), "{large:?}");
     assert!(deleted.expect("a delete needs no room") && later.expect("a delete needs no room"));
-    // Those behind it keep their order.
+    // The changes after it keep their order.
     let (one, two) = (one.expect("put"), two.expect("put"));
     assert_eq!(account.object("container", "old 2").expect("there").etag, two.etag);
     drop((one, two));
@@ -381,14 +382,14 @@ async fn no_account_fills_the_catalogue_so_that_others_have_no_room() {
     assert!((15 << 10..18 << 10).contains(&free), "a quarter is left: {free} after {number}");
     let other = gateway.account("other");
     other.create_container("theirs", ContainerSettings::default()).await.expect("there is room for others");
-    // What shrinks or stays as it is goes on, and makes room.
+    // A change that shrinks the rows or keeps their size succeeds, and makes room.
     let another = format!("x{}", "long ".repeat(100));
     let key = format!("0{}", "long ".repeat(100));
     put(&gateway, &key, b"").await.expect("no larger than before");
     assert!(delete(&account, &key).await.expect("a delete needs no room"));
     put(&gateway, &key, b"").await.expect("there is room again");
     assert!(matches!(put(&gateway, &another, b"").await, Err(Error::OverRowShare)));
-    // It counts the same once it is opened anew.
+    // The count is the same after a restart.
     drop((account, other));
     gateway.settle().await;
     let gateway = open(&device).await;
@@ -398,7 +399,7 @@ async fn no_account_fills_the_catalogue_so_that_others_have_no_room() {
 }
 
 #[tokio::test]
-async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is_committed_alone() {
+async fn changes_planned_after_a_group_that_fails_fail_with_it_even_if_committed_alone() {
     let (device, gateway, account) = fresh().await;
     let long = "long ".repeat(100);
     let old = put(&gateway, &long, b"old").await.expect("put").etag.clone();
@@ -409,7 +410,7 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
     let work = async {
         pause().await;
         drop(held);
-        // The group waits for this, and what is committed after it for the next one.
+        // The group is full: what comes after this waits for the next one.
         let held = device.hold_commits().await;
         pause().await;
         device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
@@ -423,7 +424,7 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
     let (started, small, over, ()) = futures::join!(
         started,
         put(&gateway, "small", b"body"),
-        // It has room, for it takes the place of another: that is for the device to say.
+        // It replaces another row, so only the device can say whether it fits.
         put(&gateway, &long, b"over"),
         work,
     );

@@ -1,4 +1,4 @@
-//! A gateway and its model: each step is done to both, and both answer alike.
+//! A gateway and its model: each step is done to both, and both must answer alike.
 
 use super::model::{Model, ModelContainer};
 use super::step::{Step, key_name, place};
@@ -42,7 +42,7 @@ pub(super) async fn write(gateway: &Gateway, body: &[u8], announce: bool) -> Res
     writer.finish().await
 }
 
-/// The errors that the model foresees; every other one fails the test.
+/// The errors that the model predicts; every other error fails the test.
 pub(super) fn kind(error: &Error) -> &'static str {
     match error {
         Error::NoSuchContainer => "no container",
@@ -157,7 +157,7 @@ impl Harness {
             match model.versioning {
                 _ if model.current(&key).is_none() => {}
                 None => drop(model.remove(&key, VersionId::Null)),
-                // Its name is known from a list only.
+                // Only lists show the name of its version.
                 Some(_) => {
                     let all = ListRequest { prefix: key.clone(), limit: 1, ..ListRequest::default() };
                     let page = account.list_versions(name, &all, None).expect("listed");

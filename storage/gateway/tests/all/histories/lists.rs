@@ -1,4 +1,4 @@
-//! Lists of keys and of versions, and the blocks that they hold, beside those of the model.
+//! Compares the lists of keys and versions, and the blocks in use, with those of the model.
 
 use super::BLOCKS;
 use super::harness::{Harness, read_all};
@@ -69,7 +69,7 @@ impl Harness {
         }
     }
 
-    /// Every version reads back, and no block is lost or held twice.
+    /// Checks that every version reads back, and that no block is lost or held twice.
     pub(super) async fn check(&self) {
         self.gateway.settle().await;
         let mut held = 0;

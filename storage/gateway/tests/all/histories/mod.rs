@@ -1,5 +1,5 @@
 //! Random histories of verbs against a plain model. The gateway answers as a map of names, or of lists of versions,
-//! would answer, and a gateway loaded anew from the rows is the same gateway.
+//! would answer, and a gateway that reads the rows after a restart is the same gateway.
 
 mod harness;
 mod lists;

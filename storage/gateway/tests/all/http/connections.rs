@@ -1,4 +1,4 @@
-//! Connections that stall, are dropped or wait, and the end of the server.
+//! Connections that stall, are dropped or wait, and the shutdown of the server.
 
 use super::{read, start};
 use crate::test_server::{BLOCKS, TIMEOUT, body};
@@ -70,7 +70,7 @@ async fn the_end_waits_for_requests_under_way() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_makes_room_for_a_new_one_and_one_at_work_does_not() {
+async fn an_idle_connection_makes_room_for_a_new_one_and_a_busy_one_does_not() {
     let server = start(Limits { connections: 4, ..Limits::default() }).await;
     let mut busy = server.begin_put("busy", 500_000, &body(500_000)[..250_000]).await;
     let mut idle = Vec::new();

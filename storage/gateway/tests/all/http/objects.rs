@@ -1,4 +1,4 @@
-//! Objects through a real client: what is put comes back.
+//! Objects through a real client: the bytes that were put come back.
 
 use super::{read, start};
 use crate::test_server::{BLOCK, body};
@@ -124,9 +124,9 @@ async fn an_upload_in_parts_is_one_object() {
     let done = writer.finish().await.expect("completed");
     assert!(done.e_tag.expect("a tag").ends_with("-3\""));
     assert!(read(&client, &path).await == whole);
-    let across = (5 << 20) - 10..(5 << 20) + 10;
-    let got = client.get_range(&path, across.start as u64..across.end as u64).await.expect("read");
-    assert!(got == whole[across]);
+    let spanning = (5 << 20) - 10..(5 << 20) + 10;
+    let got = client.get_range(&path, spanning.start as u64..spanning.end as u64).await.expect("read");
+    assert!(got == whole[spanning]);
 
     let mut upload = client.put_multipart(&Path::from("given up")).await.expect("begun");
     upload.put_part(body(6 << 20).into()).await.expect("a part");
@@ -152,13 +152,13 @@ async fn a_listing_of_many_pages_is_complete() {
     let listed: Vec<_> = client.list(None).try_collect().await.expect("listed");
     let listed: Vec<_> = listed.into_iter().map(|meta| meta.location).collect();
     assert!(listed == expected, "{} of {}", listed.len(), expected.len());
-    let shallow = client.list_with_delimiter(None).await.expect("listed");
-    assert_eq!((shallow.common_prefixes.len(), shallow.objects.len()), (7, 0));
+    let top_level = client.list_with_delimiter(None).await.expect("listed");
+    assert_eq!((top_level.common_prefixes.len(), top_level.objects.len()), (7, 0));
     let prefix = Path::from("dir 3");
     let inner = client.list_with_delimiter(Some(&prefix)).await.expect("listed");
     assert_eq!(inner.objects.len(), expected.iter().filter(|path| path.prefix_matches(&prefix)).count());
-    let doomed = futures::stream::iter(expected.clone().into_iter().map(Ok));
-    let deleted: Vec<_> = client.delete_stream(Box::pin(doomed)).try_collect().await.expect("deleted");
+    let paths = futures::stream::iter(expected.clone().into_iter().map(Ok));
+    let deleted: Vec<_> = client.delete_stream(Box::pin(paths)).try_collect().await.expect("deleted");
     assert_eq!(deleted.len(), expected.len());
     assert_eq!(server.gateway.usage().objects, 0);
     server.stop().await;

@@ -1,4 +1,4 @@
-//! Refusals: who is not let in, what is malformed, and what there is no room for.
+//! Refusals of callers without rights, of malformed requests, and of what there is no room for.
 
 use super::{read, start};
 use crate::test_server::{BLOCK, BLOCKS, body};
@@ -75,7 +75,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
     server.client().put(&path, PutPayload::from_static(b"the first account's")).await.expect("put");
     let with = |key: &str| server.builder().with_access_key_id(key).build().expect("a client");
     let other = with("other-access");
-    // The S3 bucket is another account's: for this one it does not exist, not even to say so.
+    // The S3 bucket belongs to another account: to this one it does not exist, and the answer does not give it away.
     let missing = other.get(&path).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
     server
@@ -87,7 +87,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
     other.put(&path, PutPayload::from_static(b"the other account's")).await.expect("put");
     for (client, expected) in [(server.client(), "the first account's"), (other, "the other account's")] {
         assert_eq!(read(&client, &path).await, expected);
-        // A range that s3s does not understand takes another way, to the same account.
+        // The gateway itself parses a range that s3s does not understand, but for the same account.
         let url = client.signed_url(http::Method::GET, &path, Duration::from_secs(60)).await.expect("signed");
         let target = format!("{}?{}", url.path(), url.query().expect("signed"));
         let (_, answer) = server.raw(&format!("GET {target} HTTP/1.1\r\nrange: lines=1\r\n"), b"").await;

@@ -1,4 +1,4 @@
-//! The traits of every answer: a number, XML that parses, and nothing of the machine.
+//! The properties of every answer: a number, XML that parses, and nothing about the machine.
 
 use super::test_server::TestServer;
 use ameles_gateway::testing::Faults;
@@ -60,6 +60,6 @@ async fn a_failure_below_says_nothing_of_the_machine() {
     server.device.set_faults(Faults { writes_left: Some(0), ..Faults::default() });
     let failed = server.ask("PUT", "/bucket/key", &[], &[1; 50_000]).await;
     assert_eq!(failed.verdict(), "503 ServiceUnavailable");
-    assert!(!failed.body.contains("told to fail"), "{}", failed.body);
+    assert!(!failed.body.contains("simulated failure"), "{}", failed.body);
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Checksums: wrong ones are found, and right ones are told, of objects and of their parts.
+//! Checksums of objects and of their parts: wrong ones are refused, and right ones are returned.
 
 use super::test_server::{Answer, TestServer, keys};
 use base64::Engine as _;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 const BODY: &[u8] = b"the quick brown fox jumps over the lazy dog";
 const ALGORITHMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
-/// The least bytes of a part that is not the last.
+/// The least size of a part that is not the last.
 const PART: usize = 5 << 20;
 
 fn crc(algorithm: CrcAlgorithm, bytes: &[u8], length: usize) -> Vec<u8> {
@@ -62,7 +62,7 @@ async fn part(
     put(server, &format!("{upload}&partNumber={number}"), headers, body).await
 }
 
-/// A completion of parts with these contents; `say` says more of each.
+/// A completion of parts with these contents; `say` adds elements to each part.
 fn list(parts: &[&[u8]], say: impl Fn(&[u8]) -> String) -> String {
     let parts = (1..).zip(parts).map(|(number, part): (usize, _)| {
         let etag: String = Md5::digest(part).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -103,16 +103,18 @@ async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_
             let none = put(&server, target, &[(&name, "no checksum")], BODY).await;
             assert_eq!(none.verdict(), "400 InvalidRequest", "{algorithm} {target}");
         }
-        let said = |value: &str| format!("<{0}>{value}</{0}>", element(algorithm));
-        let whole = complete(&server, &upload, &[(&name, &wrong)], &list(&[BODY], |_| said(&right))).await;
+        let element_of = |value: &str| format!("<{0}>{value}</{0}>", element(algorithm));
+        let whole =
+            complete(&server, &upload, &[(&name, &wrong)], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(whole.verdict(), "400 BadDigest", "{algorithm}");
-        let whole = complete(&server, &upload, &[(&name, "none")], &list(&[BODY], |_| said(&right))).await;
+        let whole =
+            complete(&server, &upload, &[(&name, "none")], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(whole.verdict(), "400 InvalidRequest", "{algorithm}");
-        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| said(&wrong))).await;
+        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| element_of(&wrong))).await;
         assert_eq!(of_part.verdict(), "400 InvalidPart", "{algorithm}");
-        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| said("none"))).await;
+        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| element_of("none"))).await;
         assert_eq!(of_part.verdict(), "400 InvalidArgument", "{algorithm}");
-        let completed = complete(&server, &upload, &[], &list(&[BODY], |_| said(&right))).await;
+        let completed = complete(&server, &upload, &[], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(completed.verdict(), "200", "{algorithm}");
     }
     let md5 = [("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==")];
@@ -137,7 +139,7 @@ async fn a_checksum_of_another_algorithm_than_the_uploads_is_refused() {
     server.stop().await;
 }
 
-/// MinIO's client for Go, with trailing checksums on, gives the checksum of checksums without the number of parts.
+/// With trailing checksums on, MinIO's client for Go gives the composite checksum without the number of parts.
 #[tokio::test]
 async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
     let server = TestServer::with_bucket(&[]).await;
@@ -153,8 +155,9 @@ async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
                 let value = checksum(algorithm, body);
                 part(&server, &upload, number, &[(&header(algorithm), &value)], body).await.expect("200");
             }
-            let said = |body: &[u8]| format!("<{0}>{1}</{0}>", element(algorithm), checksum(algorithm, body));
-            let list = list(&[&large, BODY], said);
+            let element_of =
+                |body: &[u8]| format!("<{0}>{1}</{0}>", element(algorithm), checksum(algorithm, body));
+            let list = list(&[&large, BODY], element_of);
             let kind = ("x-amz-checksum-type", "COMPOSITE");
             let answer = complete(&server, &upload, &[(&header(algorithm), &wrong), kind], &list).await;
             assert_eq!(answer.verdict(), "400 BadDigest", "{algorithm} {wrong}");
@@ -168,7 +171,7 @@ async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
 }
 
 #[tokio::test]
-async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole() {
+async fn attributes_heads_and_gets_return_the_checksums_of_parts_and_of_the_whole() {
     let server = TestServer::with_bucket(&[]).await;
     let large = vec![9; PART];
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "SHA256")]).await;
@@ -194,8 +197,8 @@ async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole(
     );
     let parts: Vec<&str> = returned.body.split("<Part>").skip(1).collect();
     assert_eq!(parts.len(), 2);
-    for (said, sum) in parts.iter().zip(&sums) {
-        assert!(said.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{said}");
+    for (part, sum) in parts.iter().zip(&sums) {
+        assert!(part.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{part}");
     }
     for method in ["GET", "HEAD"] {
         let whole = get(&server, method, "/bucket/parts").await;
@@ -239,7 +242,7 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
         let sum = format!("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", checksum("crc64nvme", body));
         assert!(returned.body.contains(&sum), "{}", returned.body);
     }
-    // Of a part of such an object S3 tells no checksum: clients would compare it with that of the whole.
+    // S3 returns no checksum for a part of such an object: clients would compare it with that of the whole.
     let answer = get(&server, "HEAD", "/bucket/parts?partNumber=2").await;
     assert_eq!(answer.header(&header("crc64nvme")), None);
     assert_eq!(answer.header("x-amz-checksum-type"), Some("FULL_OBJECT"));
@@ -258,7 +261,7 @@ async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
     let changed = put(&server, "/bucket/b", &[source, ("x-amz-checksum-algorithm", "CRC32C")], b"").await;
     assert_eq!(changed.element("ChecksumCRC32C"), Some(&*checksum("crc32c", BODY)));
     assert_eq!(changed.element("ChecksumSHA1"), None);
-    // Onto itself that is a change too.
+    // A copy onto itself is a change, too.
     let changed = put(&server, "/bucket/a", &[source, ("x-amz-checksum-algorithm", "SHA256")], b"").await;
     assert_eq!(changed.element("ChecksumSHA256"), Some(&*checksum("sha256", BODY)));
     put(&server, "/bucket/a", &[source], b"").await.expect("400 InvalidRequest");
@@ -299,7 +302,7 @@ async fn a_completion_that_is_asked_for_again_is_answered_as_before() {
     server.device.take_accesses();
     let again = complete(&server, &upload, &new, &once).await;
     assert_eq!((again.verdict(), &again.body), ("200".to_owned(), &first.body));
-    // The tags of the object are not part of its completion, and a restart forgets nothing.
+    // The tags of the object are not part of its completion, and a restart keeps everything.
     let tags = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
     put(&server, "/bucket/parts?tagging", &[], tags.as_bytes()).await.expect("200");
     let server = server.restart().await;

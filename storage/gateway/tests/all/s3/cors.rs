@@ -1,4 +1,4 @@
-//! Pages of other sites: the headers that a browser gets before and with an answer.
+//! CORS: the headers that a browser gets before and with an answer.
 
 use super::test_server::{Answer, TestServer, keys};
 
@@ -18,11 +18,11 @@ async fn with_rules(key: &str) -> TestServer {
 }
 
 async fn preflight(server: &TestServer, target: &str, origin: &str, method: &str, headers: &str) -> Answer {
-    let mut said = vec![("origin", origin), ("access-control-request-method", method)];
+    let mut sent = vec![("origin", origin), ("access-control-request-method", method)];
     if !headers.is_empty() {
-        said.push(("access-control-request-headers", headers));
+        sent.push(("access-control-request-headers", headers));
     }
-    server.unsigned("OPTIONS", target, &said, b"").await
+    server.unsigned("OPTIONS", target, &sent, b"").await
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn what_is_no_rule_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_browser_is_told_before_it_asks_by_the_first_rule_that_fits() {
+async fn a_preflight_is_answered_by_the_first_rule_that_fits() {
     let server = with_rules(keys::OWNER).await;
     let let_in = preflight(&server, "/bucket/key", SITE, "PUT", "X-Amz-Date, content-type").await;
     assert_eq!((let_in.status, let_in.header("access-control-allow-origin")), (200, Some(SITE)));
@@ -86,8 +86,8 @@ async fn a_browser_is_told_before_it_asks_by_the_first_rule_that_fits() {
     }
     preflight(&server, "/bucket", SITE, "BREW", "").await.expect("400 BadRequest");
     preflight(&server, "/bucket", "", "GET", "").await.expect("400 BadRequest");
-    let strange = preflight(&server, "/bucket", SITE, "PUT", "a, b/c").await.expect("400 BadRequest");
-    assert!(strange.body.contains(" b/c&quot; contains invalid character"), "{}", strange.body);
+    let malformed = preflight(&server, "/bucket", SITE, "PUT", "a, b/c").await.expect("400 BadRequest");
+    assert!(malformed.body.contains(" b/c&quot; contains invalid character"), "{}", malformed.body);
     server.unsigned("OPTIONS", "/bucket", &[], b"").await.expect("400 BadRequest");
     server.stop().await;
 }
@@ -103,7 +103,7 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
     assert_eq!(refused.header("access-control-allow-origin"), Some(SITE));
     let elsewhere = server.ask("GET", "/bucket/key", &[("origin", "http://other")], b"").await;
     assert_eq!((elsewhere.status, elsewhere.header("access-control-allow-origin")), (200, None));
-    // A cache must not give the answer of one site to another.
+    // A cache must not give the answer for one site to another.
     assert!(elsewhere.header("vary").expect("it varies").contains("Origin"));
     let alone = server.ask("GET", "/bucket/key", &[], b"").await;
     assert!(alone.header("vary").expect("it varies").contains("Origin"));
@@ -111,11 +111,11 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
 }
 
 #[tokio::test]
-async fn a_stranger_does_not_learn_which_buckets_there_are() {
+async fn another_account_does_not_learn_which_buckets_exist() {
     let server = with_rules(keys::OTHER_OWNER).await;
     server.ask("PUT", "/plain", &[], b"").await.expect("200");
     let mut answers = Vec::new();
-    // Without rules, not there, and of another account.
+    // A bucket without rules, one that does not exist, and one of another account.
     for target in ["/plain/key", "/missing/key", "/bucket/key"] {
         let refused = preflight(&server, target, SITE, "GET", "").await;
         assert_eq!(refused.verdict(), "403 AccessForbidden", "{target}");
@@ -125,7 +125,7 @@ async fn a_stranger_does_not_learn_which_buckets_there_are() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
-    // A holder of a signed URL of that account is let in by its rules.
+    // A URL that the other account signed reaches its own bucket, whose rules count.
     let signed = format!(
         "/bucket/key?X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request",
         keys::OTHER_OWNER

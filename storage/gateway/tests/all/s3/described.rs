@@ -1,10 +1,10 @@
-//! The facts of a bucket, an object or an upload that are kept because S3 keeps them, and change nothing here.
+//! Facts of a bucket, an object or an upload that the gateway stores and returns, and that change nothing else.
 
 use super::regions::configuration;
 use super::test_server::{PREFERRED, TestServer, keys};
 
 #[tokio::test]
-async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
+async fn a_storage_class_is_stored_and_returned_wherever_s3_returns_it() {
     let server = TestServer::with_bucket(&[PREFERRED]).await;
     let class = ("x-amz-storage-class", "STANDARD_IA");
     server.ask("PUT", "/bucket/key", &[class], b"body").await.expect("200");
@@ -21,7 +21,7 @@ async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
     let returned = server.ask("GET", "/bucket/key?attributes=", &wanted, b"").await;
     assert_eq!(returned.element("StorageClass"), Some("STANDARD_IA"));
 
-    // A copy has the class of its request, and may change that of the object itself.
+    // A copy has the storage class of its request, and may change that of the object itself.
     let copy = async |target: &str, headers: &[(&str, &str)]| {
         let headers: Vec<_> = headers.iter().copied().chain([("x-amz-copy-source", "/bucket/key")]).collect();
         assert_eq!(server.ask("PUT", target, &headers, b"").await.verdict(), "200", "{target}");
@@ -41,8 +41,8 @@ async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
         let listed = server.ask("GET", target, &[], b"").await;
         assert_eq!(listed.element("StorageClass"), Some("STANDARD_IA"), "{target}");
     }
-    let strange = [("x-amz-storage-class", "SNOW")];
-    server.ask("PUT", "/bucket/key", &strange, b"").await.expect("400 InvalidStorageClass");
+    let unknown = [("x-amz-storage-class", "SNOW")];
+    server.ask("PUT", "/bucket/key", &unknown, b"").await.expect("400 InvalidStorageClass");
     server.stop().await;
 }
 
@@ -62,15 +62,15 @@ async fn an_upload_names_who_began_it() {
             None => server.unsigned("POST", "/bucket/key?uploads=", &[], b"").await,
         };
         let upload = started.element("UploadId").expect("begun");
-        let of_this = format!("/bucket/key?uploadId={upload}");
-        for target in [&*of_this, "/bucket?uploads="] {
+        let upload_target = format!("/bucket/key?uploadId={upload}");
+        for target in [&*upload_target, "/bucket?uploads="] {
             let listed = server.ask("GET", target, &[], b"").await;
             let initiator = listed.element("Initiator").expect("named");
             assert!(initiator.contains(&format!("<DisplayName>{name}</DisplayName>")), "{initiator}");
             assert!(initiator.contains(&format!("<ID>{id}</ID>")), "{initiator}");
             assert!(listed.element("Owner").expect("named").contains("<ID>ameles</ID>"));
         }
-        server.ask("DELETE", &of_this, &[], b"").await.expect("204");
+        server.ask("DELETE", &upload_target, &[], b"").await.expect("204");
     }
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! XML bodies on the wire: every form of a text means the same, and what is not understood is refused.
+//! XML bodies: every form of a text means the same, and what is not understood is refused.
 
 use super::test_server::TestServer;
 use base64::Engine as _;
@@ -41,7 +41,7 @@ async fn a_rule_whose_filter_is_not_understood_is_refused_and_changes_nothing() 
         );
         let answer = server.ask("PUT", "/bucket?lifecycle=", &[], &rules).await;
         assert_eq!(answer.verdict(), "400 MalformedXML", "{filter}");
-        assert!(answer.element("Message").is_some_and(|said| said.contains(": ")), "{}", answer.body);
+        assert!(answer.element("Message").is_some_and(|message| message.contains(": ")), "{}", answer.body);
     }
     server.ask("GET", "/bucket?lifecycle=", &[], "").await.expect("404 NoSuchLifecycleConfiguration");
     server.stop().await;
@@ -88,7 +88,7 @@ async fn a_body_that_is_not_the_one_of_its_digest_is_refused() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_was_told_can_be_put_back_and_changes_nothing() {
+async fn a_returned_configuration_can_be_put_back_and_changes_nothing() {
     let server = with_objects(&["key"]).await;
     let put = async |target: &str, body: &str| {
         let answer = server.ask("PUT", target, &[], body).await;

@@ -1,4 +1,5 @@
-//! Server-side encryption: what is asked for is told back everywhere, and other keys than the server's are refused.
+//! Server-side encryption: every answer returns the encryption that was requested, and keys other than the server's are
+//! refused.
 
 use super::test_server::TestServer;
 
@@ -7,7 +8,7 @@ const SSE_S3: (&str, &str) = (HEADER, "AES256");
 const BY_DEFAULT: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault>\
     <SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
 
-/// The encryption that each answer about an object tells: of its put, of a head and of a get.
+/// The encryption in each answer about an object: to its put, to a head and to a get.
 async fn returned(
     server: &TestServer,
     key: &str,
@@ -27,7 +28,7 @@ async fn returned(
 }
 
 #[tokio::test]
-async fn what_is_asked_for_is_told_by_puts_copies_heads_and_gets() {
+async fn puts_copies_heads_and_gets_return_the_requested_encryption() {
     let server = TestServer::with_bucket(&[]).await;
     let aes = || Some("AES256".to_owned());
     assert_eq!(returned(&server, "plain", &[], "body").await, [None, None, None]);
@@ -43,7 +44,7 @@ async fn what_is_asked_for_is_told_by_puts_copies_heads_and_gets() {
 }
 
 #[tokio::test]
-async fn an_upload_in_parts_tells_it_from_its_beginning_to_its_end() {
+async fn every_answer_of_a_multipart_upload_returns_the_encryption() {
     let server = TestServer::with_bucket(&[]).await;
     let started = server.ask("POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
     assert_eq!(started.header(HEADER), Some("AES256"));
@@ -97,7 +98,7 @@ async fn keys_of_a_key_service_and_of_clients_are_refused_by_name() {
     ] {
         let answer = server.ask("PUT", "/bucket/key", headers, "").await;
         assert_eq!(answer.verdict(), "501 NotImplemented", "{headers:?}");
-        assert!(answer.element("Message").is_some_and(|said| said.contains("key")), "{}", answer.body);
+        assert!(answer.element("Message").is_some_and(|message| message.contains("key")), "{}", answer.body);
     }
     let kms = BY_DEFAULT.replace("AES256", "aws:kms");
     server.ask("PUT", "/bucket?encryption=", &[], &kms).await.expect("501 NotImplemented");

@@ -1,4 +1,4 @@
-//! Uploads by form.
+//! Uploads by HTML form.
 
 use super::signer::{REGION, Signer};
 use super::test_server::{Answer, PREFERRED, TestServer, at, keys, now};
@@ -38,7 +38,7 @@ async fn post(server: &TestServer, target: &str, body: &[u8]) -> Answer {
     server.unsigned("POST", target, &[("content-type", &kind)], body).await
 }
 
-/// The fields of a form that this key signs now: those given, each under a condition, and these conditions.
+/// The fields of a form that this key signs now: the given fields, each with a condition, and these further conditions.
 struct Signed {
     fields: Vec<(String, String)>,
 }
@@ -170,9 +170,9 @@ async fn a_form_is_answered_as_it_asks_for() {
         let answer = owned(&[("key", "a b"), (field, value)], "").post(&server, b"content").await;
         assert_eq!(answer.verdict(), status, "{field} {value}: {}", answer.body);
         if status == "303" {
-            let joint = if value.contains('?') { '&' } else { '?' };
+            let separator = if value.contains('?') { '&' } else { '?' };
             let query = "bucket=bucket&key=a%20b&etag=%229a0364b9e99bb480dd25e1f0284c8555%22";
-            assert_eq!(answer.header("location"), Some(&*format!("{value}{joint}{query}")));
+            assert_eq!(answer.header("location"), Some(&*format!("{value}{separator}{query}")));
         }
     }
     server.stop().await;
@@ -219,7 +219,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
 
 /// As boto3 signs forms for every endpoint that is not Amazon's.
 #[tokio::test]
-async fn a_form_of_version_2_is_taken_from_who_may_put_and_from_nobody_else() {
+async fn a_form_of_version_2_is_taken_only_from_callers_that_may_put() {
     let server = start().await;
     let (right, wrong) = ("owner-secret", "another");
     for (form, expected) in [

@@ -1,4 +1,4 @@
-//! Copies and completions that take long: the client hears of them, and may go away at any time.
+//! Copies and completions that take long: the client gets signs of life, and may disconnect at any time.
 
 use super::test_server::{Answer, TestServer, keys};
 use ameles_gateway::testing::Faults;
@@ -21,7 +21,7 @@ async fn begin(server: &TestServer, method: &str, target: &str, body: &[u8]) -> 
     server.begin(method, target, &headers, body).await
 }
 
-/// The text that has come as soon as it ends so.
+/// Reads until the text ends with `end`, and returns it.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
     while !text.ends_with(end) {
@@ -30,7 +30,7 @@ async fn until(stream: &mut TcpStream, end: &str) -> String {
     text
 }
 
-/// Reads head and white space while the work is held up, and the rest once it is not.
+/// Reads the head and white space while the work is held, and the rest once it is released.
 async fn answer<H>(mut stream: TcpStream, held: H) -> Answer {
     let early = until(&mut stream, "1\r\n \r\n").await;
     assert!(early.starts_with("HTTP/1.1 200 OK\r\n"), "{early}");

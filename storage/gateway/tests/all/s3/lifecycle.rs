@@ -1,4 +1,4 @@
-//! Lifecycle rules of a bucket on the wire. Their removals are in `expiry`, by a clock that its tests set.
+//! Lifecycle rules of a bucket over HTTP. `expiry` tests what they remove, by a clock of its own.
 
 use super::test_server::{TestServer, keys};
 use ameles_gateway::Lifecycle;
@@ -39,7 +39,7 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     has(2, &["<NewerNoncurrentVersions>2</NewerNoncurrentVersions>", "<ID>"]);
     has(3, &["<Filter></Filter>", "<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"]);
     assert_eq!(rules.len(), 4);
-    // The document that came back can be set.
+    // The returned document can be set.
     let body = returned.body.split_once("?>").map_or(&*returned.body, |(_, body)| body);
     server.ask("PUT", "/bucket?lifecycle=", &[], body).await.expect("200");
     assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, returned.body);
@@ -123,7 +123,7 @@ async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
+async fn answers_name_the_time_and_the_rule_that_end_an_object_or_an_upload() {
     let server = with_rules().await;
     let tagged = [("x-amz-tagging", "a=b")];
     let put = server.ask("PUT", "/bucket/logs/2", &tagged, "content").await;
@@ -137,8 +137,8 @@ async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
     let copied = server.ask("PUT", "/bucket/logs/3", &copy, "").await;
     let end = copied.header("x-amz-expiration").expect("an end");
     assert!(end.ends_with(" 00:00:00 GMT\", rule-id=\"logs%20%26%20more\""), "{end}");
-    let lasting = server.ask("PUT", "/bucket/lasting", &tagged, "content").await;
-    assert_eq!(lasting.header("x-amz-expiration"), None);
+    let unexpiring = server.ask("PUT", "/bucket/lasting", &tagged, "content").await;
+    assert_eq!(unexpiring.header("x-amz-expiration"), None);
     let started = server.ask("POST", "/bucket/logs/parts?uploads=", &[], "").await;
     assert_eq!(started.header("x-amz-abort-rule-id"), Some("logs & more"));
     let end = started.header("x-amz-abort-date").expect("an end").to_owned();
@@ -150,7 +150,7 @@ async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
 }
 
 #[tokio::test]
-async fn an_old_version_tells_no_end_and_what_is_over_goes_behind_a_delete_marker() {
+async fn an_old_version_has_no_expiration_and_an_expired_object_gets_a_delete_marker() {
     let server = with_rules().await;
     let body = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
     server.ask("PUT", "/bucket?versioning=", &[], body).await.expect("200");

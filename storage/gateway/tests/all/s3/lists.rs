@@ -1,4 +1,4 @@
-//! The callers that a list lets in, and their rights.
+//! Access control lists: who may do what.
 
 use super::test_server::{Answer, PREFERRED, TestServer, keys};
 use ameles_gateway::FIRST_ACCOUNT;
@@ -18,7 +18,7 @@ async fn owner(
     answer
 }
 
-/// The answers to nobody in particular, a stranger and a member.
+/// The answers to an anonymous caller, to one of another account and to a member.
 async fn requested_by_others(server: &TestServer, method: &str, target: &str, body: &str) -> [String; 3] {
     [
         server.unsigned(method, target, &[], body.as_bytes()).await.verdict(),
@@ -34,7 +34,7 @@ const HIDDEN: &str = "404 NoSuchBucket";
 async fn a_canned_list_of_an_object_lets_in_whom_it_names() {
     let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
-    for (acl, nobody, stranger, member) in [
+    for (acl, anonymous, other, member) in [
         ("private", NO, HIDDEN, NO),
         ("bucket-owner-read", NO, HIDDEN, NO),
         ("bucket-owner-full-control", NO, HIDDEN, NO),
@@ -44,8 +44,8 @@ async fn a_canned_list_of_an_object_lets_in_whom_it_names() {
     ] {
         owner(&server, "PUT", "/open/object", &[("x-amz-acl", acl)], "content").await;
         let got = requested_by_others(&server, "GET", "/open/object", "").await;
-        assert_eq!(got, [nobody, stranger, member], "{acl}");
-        // A caller that may read an object may neither change it, nor see the other objects there.
+        assert_eq!(got, [anonymous, other, member], "{acl}");
+        // A caller that may read an object may neither change it nor see the other objects in the bucket.
         for (method, target) in
             [("DELETE", "/open/object"), ("PUT", "/open/object"), ("GET", "/open"), ("GET", "/open/other")]
         {
@@ -70,7 +70,7 @@ async fn a_canned_list_of_a_bucket_lets_in_whom_it_names() {
         owner(&server, "PUT", "/open?acl", &[("x-amz-acl", acl)], "").await;
         assert_eq!(requested_by_others(&server, "GET", "/open?list-type=2", "").await, list, "{acl}");
         assert_eq!(requested_by_others(&server, "PUT", "/open/new", "content").await, write, "{acl}");
-        // The existence of an object may be seen; its contents may not.
+        // The caller may see that the object exists, but not its contents.
         let read = requested_by_others(&server, "GET", "/open/secret", "").await;
         assert!(read.iter().all(|verdict| verdict == NO || verdict == HIDDEN), "{acl}: {read:?}");
         for target in ["/open?acl", "/open?tagging", "/open/secret?tagging"] {
@@ -82,7 +82,7 @@ async fn a_canned_list_of_a_bucket_lets_in_whom_it_names() {
 }
 
 #[tokio::test]
-async fn what_others_put_is_the_owners_and_they_let_nobody_in() {
+async fn objects_that_others_put_are_the_owners_and_they_grant_no_rights() {
     let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED, ("x-amz-acl", "public-read-write")], "").await;
     server.send(keys::OTHER_OWNER, "PUT", "/open/theirs", &[], b"content").await.expect("200");
@@ -128,7 +128,7 @@ async fn a_grant_to_an_account_lets_in_that_account_alone() {
         shown.body
     );
     assert!(shown.body.contains(elsewhere), "{}", shown.body);
-    // Full control of an object: to read it and its list, and to change the list; not to replace it.
+    // Full control of an object: to read it and its ACL, and to change the ACL; not to replace it.
     server.send(keys::OTHER_OWNER, "PUT", "/open/object", &[], b"").await.expect(NO);
     let private = [("x-amz-acl", "private")];
     server.send(keys::OTHER_OWNER, "PUT", "/open/object?acl", &private, b"").await.expect("200");
@@ -154,7 +154,7 @@ async fn no_list_counts_where_the_bucket_lets_none_count() {
         .ask("PUT", "/other", &[("x-amz-acl", "public-read")], b"")
         .await
         .expect("400 InvalidBucketAclWithObjectOwnership");
-    // Switched off, the lists that are there count no more.
+    // Once ACLs are disabled, the existing ones no longer count.
     let rule = |name: &str| {
         format!(
             "<OwnershipControls><Rule><ObjectOwnership>{name}</ObjectOwnership></Rule></OwnershipControls>"
@@ -195,7 +195,7 @@ async fn a_list_that_cannot_be_kept_is_refused() {
         (&[("x-amz-acl", "log-delivery-write")], String::new(), "501 NotImplemented"),
         (&both, String::new(), "400 InvalidRequest"),
         (&[("x-amz-acl", "private")], policy("ameles", ""), "400 UnexpectedContent"),
-        (&[("x-amz-grant-read", "id=\"nobody\"")], String::new(), "400 InvalidArgument"),
+        (&[("x-amz-grant-read", "id=\"anonymous\"")], String::new(), "400 InvalidArgument"),
         (&[("x-amz-grant-read", "elsewhere")], String::new(), "400 InvalidArgument"),
         (
             &[("x-amz-grant-read", "emailAddress=\"a@b\"")],
@@ -204,7 +204,7 @@ async fn a_list_that_cannot_be_kept_is_refused() {
         ),
         (&[("x-amz-grant-write", group)], String::new(), "400 InvalidArgument"),
         (&[], policy("elsewhere", &user("elsewhere")), "400 InvalidArgument"),
-        (&[], policy("ameles", &user("nobody")), "400 InvalidArgument"),
+        (&[], policy("ameles", &user("anonymous")), "400 InvalidArgument"),
         (&[], policy("ameles", &grant("CanonicalUser", "", "READ")), "400 MalformedACLError"),
         (
             &[],
@@ -221,7 +221,7 @@ async fn a_list_that_cannot_be_kept_is_refused() {
 }
 
 #[tokio::test]
-async fn a_list_that_was_set_at_the_other_door_counts_here_too() {
+async fn a_list_that_was_set_over_swift_counts_in_s3() {
     let server = TestServer::start().await;
     owner(&server, "PUT", "/shut", &[], "").await;
     owner(&server, "PUT", "/shut/object", &[], "content").await;
@@ -240,7 +240,7 @@ async fn a_list_that_was_set_at_the_other_door_counts_here_too() {
             requested_by_others(&server, "PUT", "/shut/new", "content").await,
         ]
     };
-    let nobody = [NO, HIDDEN, NO];
+    let anonymous = [NO, HIDDEN, NO];
     set(".r:*", "").await;
     assert_eq!(asked().await, [["200"; 3], [NO; 3], [NO; 3]]);
     set(".r:*,.rlistings", "").await;
@@ -252,7 +252,7 @@ async fn a_list_that_was_set_at_the_other_door_counts_here_too() {
     server.unsigned("GET", "/shut/object", &page, b"").await.expect("200");
     server.unsigned("GET", "/shut/object", &[], b"").await.expect(NO);
     set("", "").await;
-    assert_eq!(asked().await, [nobody; 3]);
+    assert_eq!(asked().await, [anonymous; 3]);
     server.stop().await;
 }
 
@@ -321,7 +321,7 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
 }
 
 #[tokio::test]
-async fn a_copy_stays_when_its_source_goes_by_itself() {
+async fn a_copy_stays_when_its_source_expires() {
     let server = TestServer::with_bucket(&[]).await;
     owner(&server, "PUT", "/bucket/brief", &[], "content").await;
     let account = server.account(FIRST_ACCOUNT);
@@ -331,13 +331,13 @@ async fn a_copy_stays_when_its_source_goes_by_itself() {
     });
     set.await.expect("set");
     owner(&server, "PUT", "/bucket/copy", &[("x-amz-copy-source", "/bucket/brief")], "").await;
-    let goes = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
-    assert_eq!((goes("brief"), goes("copy")), (Some(UnixMillis(u64::MAX)), None));
+    let expiry_of = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
+    assert_eq!((expiry_of("brief"), expiry_of("copy")), (Some(UnixMillis(u64::MAX)), None));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn who_may_only_write_copies_no_large_object_in() {
+async fn a_caller_that_may_only_write_copies_no_large_object_in() {
     let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
     owner(&server, "PUT", "/open?acl", &[("x-amz-acl", "public-read-write")], "").await;

@@ -1,4 +1,4 @@
-//! Bodies that are not the ones that were signed.
+//! Bodies that differ from the signed ones.
 
 use super::signer::{REGION, Signer, sha256};
 use super::test_server::{Answer, TestServer, keys, now};
@@ -9,14 +9,14 @@ fn owner(date: &str) -> Signer<'_> {
     Signer { access_key: keys::OWNER, secret: "owner-secret", date, region: REGION }
 }
 
-/// Puts an object whose signature is over this word in place of the digest.
+/// Puts an object with this word in place of the digest in the signature.
 async fn put(server: &TestServer, digest: &str, more: &[(&str, &str)], body: &[u8]) -> Answer {
     let date = now();
     let headers = owner(&date).headers_over("PUT", "/bucket/key", &server.host(), more, digest);
     server.raw("PUT", "/bucket/key", &headers, body).await
 }
 
-/// Puts an object in signed chunks, of which so many are sent, the last one included.
+/// Puts an object in signed chunks, but sends only the first `sent` of them. The empty last chunk counts.
 async fn put_chunks(server: &TestServer, chunks: &[&[u8]], sent: usize) -> Answer {
     let date = now();
     let signer = owner(&date);

@@ -1,4 +1,4 @@
-//! The refusals by quotas: of objects, of parts, and of uploads that never end.
+//! The refusals by quotas: of objects, of parts, and of uploads that are never completed.
 
 use super::test_server::TestServer;
 
@@ -25,7 +25,7 @@ async fn put(server: &TestServer, target: &str, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn what_is_over_a_quota_moves_no_block() {
+async fn a_put_over_a_quota_moves_no_block() {
     let server = with_quotas(10, 5).await;
     server.device.take_log();
     assert_eq!(put(&server, "a", 11).await, OVER);
@@ -42,7 +42,7 @@ async fn parts_count_until_their_upload_ends() {
     assert_eq!(put(&server, &part(1), 6).await, "200");
     assert_eq!(put(&server, &part(2), 5).await, OVER);
     assert_eq!(put(&server, "other", 5).await, OVER);
-    // In place of a part that there is, more fits.
+    // A part that replaces another needs only the difference.
     assert_eq!(put(&server, &part(1), 10).await, "200");
     assert_eq!(put(&server, "other", 1).await, OVER);
     let completion = format!("/bucket/a?uploadId={id}");

@@ -1,4 +1,4 @@
-//! Regions: of any name, or the one that the gateway is set to.
+//! Regions: any name, or only the one that the gateway is set to.
 
 use super::signer::{REGION, Signer};
 use super::test_server::{Answer, TestServer, keys, now};
@@ -18,7 +18,7 @@ async fn ask(server: &TestServer, region: &str, method: &str, target: &str, body
 }
 
 #[tokio::test]
-async fn a_request_for_another_region_is_told_the_right_one() {
+async fn a_refusal_of_another_region_names_the_right_one() {
     let server = TestServer::start_in("eu-west-3").await;
     ask(&server, "eu-west-3", "PUT", "/bucket", "").await.expect("200");
     let wrong =
@@ -29,7 +29,7 @@ async fn a_request_for_another_region_is_told_the_right_one() {
     );
     let message = "The authorization header is malformed; the region &apos;us-east-1&apos; is wrong; expecting &apos;eu-west-3&apos;";
     assert_eq!(wrong.element("Message"), Some(message));
-    // An answer to HEAD has no body: clients look at the header.
+    // An answer to HEAD has no body: clients read the header.
     let head = ask(&server, "us-east-1", "HEAD", "/bucket", "").await;
     assert_eq!((head.status, head.header("x-amz-bucket-region")), (400, Some("eu-west-3")));
     let date = now();
@@ -37,7 +37,7 @@ async fn a_request_for_another_region_is_told_the_right_one() {
     let target = signer.presign("GET", "/bucket", &server.host(), &[], 60);
     let url = server.unsigned("GET", &target, &[], b"").await.expect("400 AuthorizationQueryParametersError");
     assert_eq!(url.element("Region"), Some("eu-west-3"));
-    // An answer that is about something else names no region.
+    // An answer to another error names no region.
     let missing = ask(&server, "eu-west-3", "GET", "/none", "").await;
     assert_eq!((missing.verdict().as_str(), missing.element("Region")), ("404 NoSuchBucket", None));
     server.stop().await;

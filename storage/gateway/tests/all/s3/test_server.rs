@@ -1,4 +1,4 @@
-//! A gateway in memory with several users, and requests to it as they go over the wire.
+//! A gateway in memory with several users, and raw HTTP requests to it.
 
 use super::signer::{REGION, Signer};
 use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
@@ -15,10 +15,10 @@ use tokio::net::TcpStream;
 
 pub(crate) const BLOCK: usize = 4096;
 
-/// The header of a bucket in which grants count.
+/// The header that makes a bucket accept ACLs.
 pub(crate) const PREFERRED: (&str, &str) = ("x-amz-object-ownership", "BucketOwnerPreferred");
 
-/// The callers. Every secret is the access key with `-secret` behind it.
+/// The callers. Every secret is the access key followed by `-secret`.
 pub(crate) mod keys {
     /// The owner of the first account.
     pub(crate) const OWNER: &str = "owner";
@@ -35,7 +35,7 @@ pub(crate) struct TestServer {
     serving: Loopback,
 }
 
-/// The answer that came back.
+/// An answer as it was received.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     head: String,
@@ -43,7 +43,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads the text that came over the wire, to the end of the connection.
+    /// Parses the bytes that were received until the connection ended.
     pub(crate) fn read(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
@@ -65,7 +65,7 @@ impl Answer {
         Some(after.split_once(&format!("</{name}>"))?.0)
     }
 
-    /// Status and code, such as `403 AccessDenied`; only the status of an answer without a body.
+    /// Status and code, such as `403 AccessDenied`; only the status if the answer has no body.
     pub(crate) fn verdict(&self) -> String {
         match self.element("Code") {
             Some(code) if self.status >= 400 => format!("{} {code}", self.status),
@@ -83,7 +83,7 @@ impl Answer {
     }
 }
 
-/// A body that came in chunks.
+/// Decodes a body that came in chunks.
 fn unchunk(mut chunks: &str) -> String {
     let mut body = String::new();
     loop {
@@ -97,7 +97,7 @@ fn unchunk(mut chunks: &str) -> String {
     }
 }
 
-/// The present, as a signature has it.
+/// The current time, in the format of signatures.
 pub(crate) fn now() -> String {
     at(OffsetDateTime::now_utc())
 }
@@ -133,14 +133,14 @@ impl TestServer {
         server
     }
 
-    /// The same blocks and names, served anew.
+    /// Starts another server over the same device.
     pub(crate) async fn restart(self) -> Self {
         let device = Arc::clone(&self.device);
         self.stop().await;
         Self::start_over(device).await
     }
 
-    /// A server in this region, and no other.
+    /// A server that accepts this region only.
     pub(crate) async fn start_in(region: &str) -> Self {
         let options = Options { region: Some(region.into()), ..Options::default() };
         Self::start_with(Arc::new(MemoryDevice::new(BLOCK, 4096, 8)), options).await
@@ -185,7 +185,7 @@ impl TestServer {
         set.await.expect("set");
     }
 
-    /// Sends these bytes as they are, and leaves the answer in the connection.
+    /// Sends these bytes as they are; the caller reads the answer from the connection.
     pub(crate) async fn begin(
         &self,
         method: &str,
@@ -203,7 +203,7 @@ impl TestServer {
         }
         head += &format!("content-length: {}\r\n\r\n", body.len());
         stream.write_all(head.as_bytes()).await.expect("sent");
-        // A refusal may come, and the connection end, before all of the body was sent.
+        // The server may refuse and close the connection before the whole body was sent.
         let _ = stream.write_all(body).await;
         stream
     }
@@ -260,7 +260,7 @@ impl TestServer {
         self.send(keys::OWNER, method, target, headers, body.as_ref()).await
     }
 
-    /// Sends a body in one chunk, with a checksum behind it that the signature does not cover.
+    /// Sends a body in one chunk, followed by a checksum that the signature does not cover.
     pub(crate) async fn send_with_trailer(
         &self,
         key: &str,

@@ -1,4 +1,4 @@
-//! Requests for what S3 knows and the gateway does not do: each is refused by its name, and changes nothing.
+//! Requests for what S3 knows and the gateway does not support: each gets its own error, and changes nothing.
 
 use super::test_server::TestServer;
 
@@ -9,7 +9,7 @@ async fn with_object() -> TestServer {
     server
 }
 
-/// Both buckets are there, and the object as it was put.
+/// Checks that both buckets are there, and that the object is as it was put.
 async fn check_untouched(server: &TestServer, after: &str) {
     assert_eq!(server.ask("GET", "/bucket/key", &[], b"").await.body, "body", "{after}");
     assert_eq!(server.ask("HEAD", "/empty", &[], b"").await.status, 200, "{after}");
@@ -92,7 +92,7 @@ async fn no_write_passes_over_a_condition_or_a_range() {
         assert!(answer.element("Message").expect("a message").contains(name), "{}", answer.body);
         check_untouched(&server, target).await;
     }
-    // A read may pass over a condition that its verb does not have.
+    // A read ignores a condition that its verb does not have.
     server.ask("GET", "/bucket", &[("if-none-match", "*")], b"").await.expect("200");
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Versions at the S3 door: the wire, the rights and the quotas.
+//! Versions in S3: requests and answers, rights and quotas.
 
 use super::test_server::{PREFERRED, TestServer, keys};
 use ameles_gateway::Error;
@@ -6,7 +6,7 @@ use ameles_gateway::catalogue::{Archive, OnDelete, Versioning};
 
 const NO: &str = "403 AccessDenied";
 
-/// A bucket of the first account that keeps old versions.
+/// A bucket of the first account with versioning.
 async fn versioned() -> TestServer {
     let server = TestServer::with_bucket(&[PREFERRED]).await;
     set(&server, "Enabled").await;
@@ -20,7 +20,7 @@ async fn set(server: &TestServer, status: &str) {
     assert_eq!(returned.element("Status"), Some(status), "{}", returned.body);
 }
 
-/// Puts an object, and returns the name of its version.
+/// Puts an object, and returns the id of its version.
 async fn put(server: &TestServer, target: &str, headers: &[(&str, &str)], body: &str) -> String {
     let answer = server.ask("PUT", target, headers, body).await.expect("200");
     answer.header("x-amz-version-id").expect("a version").to_owned()
@@ -51,7 +51,7 @@ async fn a_delete_marker_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
+async fn a_caller_that_may_read_an_object_may_not_read_its_other_versions() {
     let server = versioned().await;
     let secret = put(&server, "/bucket/key", &[], "secret").await;
     let open = put(&server, "/bucket/key", &[("x-amz-acl", "public-read")], "open").await;
@@ -67,14 +67,14 @@ async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
     ] {
         assert_eq!(read(&target).await.verdict(), NO, "{target}");
     }
-    // Which of two is meant must not be two things to two readers.
+    // Of two ids, the authorization could take the one and the read the other.
     for target in [
         format!("/bucket/key?versionId={open}&versionId={secret}"),
         format!("/bucket/key?versionId={secret}&version%49d={open}"),
     ] {
         assert_eq!(read(&target).await.verdict(), "400 InvalidArgument", "{target}");
     }
-    // Nor when a copy names it: a bucket that lets a stranger do nothing is not there.
+    // The same for the source of a copy: to a caller without rights, the bucket does not exist.
     let shared = [PREFERRED, ("x-amz-acl", "public-read-write")];
     server.ask("PUT", "/shared", &shared, "").await.expect("200");
     for (version, verdict) in [(&secret, "404 NoSuchBucket"), (&open, "200")] {
@@ -90,7 +90,7 @@ async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
 }
 
 #[tokio::test]
-async fn who_may_write_puts_a_delete_marker_and_removes_no_version() {
+async fn a_caller_that_may_write_puts_a_delete_marker_and_removes_no_version() {
     let server = versioned().await;
     let open = [("x-amz-acl", "public-read-write")];
     server.ask("PUT", "/bucket?acl", &open, "").await.expect("200");
@@ -120,14 +120,14 @@ async fn quotas_count_old_versions() {
     let first = put(&server, "/bucket/key", &[], "12345").await;
     put(&server, "/bucket/key", &[], "12345").await;
     assert_eq!(server.ask("PUT", "/bucket/key", &[], "1").await.verdict(), over);
-    // A delete marker is an object of no bytes, and a delete is never refused.
+    // A delete marker is an object of no bytes, and a quota never refuses a delete.
     server.ask("DELETE", "/bucket/key", &[], "").await.expect("204");
     assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
     let server = server.restart().await;
     assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
     server.ask("DELETE", &format!("/bucket/key?versionId={first}"), &[], "").await.expect("204");
     server.ask("PUT", "/bucket/other", &[], "12345").await.expect("200");
-    // Without numbers, a put replaces the version that has none.
+    // While versioning is suspended, a put replaces the null version.
     set(&server, "Suspended").await;
     server.set_quotas(15, 4).await;
     server.ask("PUT", "/bucket/third", &[], "12345").await.expect("200");
@@ -151,7 +151,7 @@ async fn versions_are_kept_in_one_way_only() {
     assert!(matches!(refusal, Err(Error::OtherVersions)));
     let body = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
     server.ask("PUT", "/plain?versioning", &[], body).await.expect("409 InvalidBucketState");
-    // An object in Swift's archive has versions of its own, and comes back out of it.
+    // An object in Swift's archive has versions of its own, and can be restored from it.
     for body in ["first", "second"] {
         server.ask("PUT", "/plain/key", &[], body).await.expect("200");
     }

@@ -107,24 +107,31 @@ async fn many_are_deleted_at_once_and_an_archive_becomes_objects() {
         archive.append_data(&mut header, name, body).await.expect("appended");
     }
     let archive = archive.into_inner().await.expect("an archive");
-    let said = owner
+    let response = owner
         .ask("PUT", "/v1/AUTH_one?extract-archive=tar", &[("accept", "application/json")], &archive)
         .await
         .expect(200);
-    let said: Value = serde_json::from_slice(&said.body).expect("json");
-    assert_eq!((&said["Response Status"], &said["Number Files Created"]), (&"201 Created".into(), &3.into()));
+    let response: Value = serde_json::from_slice(&response.body).expect("json");
+    assert_eq!(
+        (&response["Response Status"], &response["Number Files Created"]),
+        (&"201 Created".into(), &3.into())
+    );
     assert_eq!(owner.get("/v1/AUTH_one/c/dir/b").await.expect(200).body, b"second");
     let broken = owner.ask("PUT", "/v1/AUTH_one?extract-archive=tar", &[], &[7; 600]).await.expect(200);
     assert!(broken.text().contains("Response Status: 400 Bad Request"), "{}", broken.text());
     owner.ask("PUT", "/v1/AUTH_one?extract-archive=zip", &[], b"").await.expect(400);
     let names = b"c/a.txt\n/c/dir/b\nc/none\nc\nd\nd/%C3%A9\n";
-    let said = owner
+    let response = owner
         .ask("DELETE", "/v1/AUTH_one?bulk-delete", &[("accept", "application/json")], names)
         .await
         .expect(200);
-    let said: Value = serde_json::from_slice(&said.body).expect("json");
-    assert_eq!((&said["Number Deleted"], &said["Number Not Found"]), (&3.into(), &2.into()), "{said}");
-    assert_eq!(said["Errors"], serde_json::json!([["d", "409 Conflict"]]));
+    let response: Value = serde_json::from_slice(&response.body).expect("json");
+    assert_eq!(
+        (&response["Number Deleted"], &response["Number Not Found"]),
+        (&3.into(), &2.into()),
+        "{response}"
+    );
+    assert_eq!(response["Errors"], serde_json::json!([["d", "409 Conflict"]]));
     owner.get("/v1/AUTH_one/c").await.expect(404);
     server.stop().await;
 }

@@ -28,7 +28,7 @@ async fn a_dynamic_large_object_is_what_is_there_now() {
     assert_eq!(across.body, bytes(100)[25..65]);
     owner.put("/v1/AUTH_one/s/part/3", b"more").await;
     assert_eq!(owner.head("/v1/AUTH_one/c/large").await.expect(200).header("content-length"), Some("94"));
-    // A copy is of the whole, unless the manifest is asked for.
+    // A copy is of the whole object, unless the manifest is requested.
     owner.ask("COPY", "/v1/AUTH_one/c/large", &[("destination", "c/copy")], b"").await.expect(201);
     let copy = owner.get("/v1/AUTH_one/c/copy").await.expect(200);
     assert_eq!((copy.body.len(), copy.header("x-object-manifest")), (94, None));
@@ -79,7 +79,7 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
             .expect("json");
     assert_eq!(listed[0]["bytes"], 70);
 
-    // Large objects may be segments of others.
+    // Large objects may be segments of other large objects.
     put("larger", &json!([{"path": "/c/large"}, {"path": "/s/part/0"}])).await.expect(201);
     let larger = owner.get("/v1/AUTH_one/c/larger").await.expect(200);
     assert_eq!(larger.body, [&expected[..], &bytes(100)[..30]].concat());
@@ -99,7 +99,7 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
     }
     owner.get("/v1/AUTH_one/c/bad").await.expect(404);
 
-    // A segment that has changed is an error, and no other bytes.
+    // A segment that has changed is an error; no other bytes are sent.
     owner.put("/v1/AUTH_one/s/part/1", &bytes(30)).await;
     owner.get("/v1/AUTH_one/c/large").await.expect(409);
     owner.put("/v1/AUTH_one/s/part/1", &bytes(100)[30..60]).await;
@@ -131,7 +131,7 @@ async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
 }
 
 #[tokio::test]
-async fn who_may_only_write_makes_no_object_stand_for_what_others_hold() {
+async fn a_caller_that_may_only_write_sets_no_manifest_of_objects_that_it_may_not_read() {
     let server = start().await;
     let owner = segments(&server).await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-write", "one:member")], b"").await.expect(204);

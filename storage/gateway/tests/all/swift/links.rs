@@ -1,4 +1,4 @@
-//! Temporary URLs and forms, as a client uses them that has nothing else.
+//! Temporary URLs and forms, used by a client without any other credentials.
 
 use super::test_server::{Client, TestServer, start};
 use crate::test_server::post_partial_body;
@@ -44,7 +44,7 @@ async fn a_link_reads_or_writes_one_object_for_a_while() {
     let inline = server.ask("GET", &format!("{}&inline", link("GET")), &[], b"").await.expect(200);
     assert_eq!(inline.header("content-disposition"), Some("inline"));
     server.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
-    // A link must not become a way to objects elsewhere.
+    // A link must not give access to objects elsewhere.
     let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c/hidden", b"hidden").await;
     for header in ["x-object-manifest", "x-copy-from"] {

@@ -1,4 +1,4 @@
-//! Logging in by each of the three versions.
+//! Logins by each of the three versions.
 
 use super::test_server::{TestServer, start};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ async fn every_version_leads_to_the_users_own_account() {
     assert_eq!(described["project"]["id"], "one");
     let id = described["user"]["id"].as_str().expect("an id").to_owned();
 
-    // By id, without a project; by an old token; and an old token does not grow older.
+    // By id without a project, and by an old token: the new token expires no later.
     let (status, token_2, _) =
         post(&server, "/v3/auth/tokens", &v3(json!({"id": id, "password": "pw-one"}), None)).await;
     assert_eq!(status, 201);
@@ -77,7 +77,7 @@ async fn every_version_leads_to_the_users_own_account() {
 }
 
 #[tokio::test]
-async fn a_wrong_login_is_told_nothing() {
+async fn a_wrong_login_learns_nothing() {
     let server = start().await;
     let user =
         |name: &str, password: &str| json!({"name": name, "domain": {"id": "default"}, "password": password});
@@ -89,7 +89,7 @@ async fn a_wrong_login_is_told_nothing() {
         (user("nobody", "pw-one"), project("one")),
         (user("owner", "pw-one"), project("none")),
         (user("owner", "pw-one"), Some(other_domain)),
-        // Two accounts have an owner: the name alone stands for no user.
+        // Two accounts have a user `owner`: the name alone identifies none.
         (user("owner", "pw-one"), None),
         (user("owner", "pw-one"), Some(json!({"system": {"all": true}}))),
         (json!({"id": "0123", "password": "pw-one"}), None),

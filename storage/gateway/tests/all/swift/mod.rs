@@ -1,4 +1,4 @@
-//! The Swift door over loopback, in raw HTTP.
+//! The Swift server over loopback, in raw HTTP.
 
 mod accesses;
 mod authorisation;

@@ -1,4 +1,4 @@
-//! Objects: their bytes come back, and so do their details.
+//! Objects: their bytes and their metadata come back.
 
 use super::test_server::{Client, bytes, start};
 
@@ -28,7 +28,7 @@ async fn what_is_put_comes_back_with_what_was_said_of_it() {
             assert!(answer.header("x-trans-id").is_some_and(|id| id.len() == 34 && id.starts_with("tx")));
         }
     }
-    // A post says everything anew, but for the type.
+    // A POST replaces all metadata but the type.
     let path = "/v1/AUTH_one/c/dir%20x/%C3%A9-33.txt";
     owner.ask("POST", path, &[("x-object-meta-new", "1")], b"").await.expect(202);
     let got = owner.get(path).await.expect(200);
@@ -107,7 +107,7 @@ async fn conditions_hold_and_a_wrong_etag_changes_nothing() {
     get("if-modified-since", "Tue, 14 Nov 2023 22:13:20 GMT").await.expect(304);
     let old = ("if-unmodified-since", "Tue, 14 Nov 2023 22:13:19 GMT");
     get(old.0, old.1).await.expect(412);
-    // A change passes over no condition that it does not keep to, and over no range.
+    // A change refuses conditions that it does not support, and ranges.
     put(&[old], b"second").await.expect(400);
     put(&[("content-range", "bytes 0-3/8")], b"second").await.expect(400);
     owner.ask("POST", path, &[old], b"").await.expect(400);
@@ -125,15 +125,15 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     }
     let headers = [("x-object-meta-a", "1"), ("content-type", "text/x")];
     owner.ask("PUT", "/v1/AUTH_one/c/o", &headers, &bytes(70)).await.expect(201);
-    let said = [("destination", "/d/sub%2Fcopy"), ("x-object-meta-b", "2")];
-    let copied = owner.ask("COPY", "/v1/AUTH_one/c/o", &said, b"").await.expect(201);
+    let sent = [("destination", "/d/sub%2Fcopy"), ("x-object-meta-b", "2")];
+    let copied = owner.ask("COPY", "/v1/AUTH_one/c/o", &sent, b"").await.expect(201);
     assert_eq!(copied.header("x-copied-from"), Some("c/o"));
     let got = owner.get("/v1/AUTH_one/d/sub/copy").await.expect(200);
     assert_eq!(got.body, bytes(70));
     assert_eq!((got.header("x-object-meta-a"), got.header("x-object-meta-b")), (Some("1"), Some("2")));
     assert_eq!(got.header("content-type"), Some("text/x"));
-    let fresh = [("x-copy-from", "/c/o"), ("x-fresh-metadata", "true")];
-    owner.ask("PUT", "/v1/AUTH_one/d/fresh", &fresh, b"").await.expect(201);
+    let without_metadata = [("x-copy-from", "/c/o"), ("x-fresh-metadata", "true")];
+    owner.ask("PUT", "/v1/AUTH_one/d/fresh", &without_metadata, b"").await.expect(201);
     owner.ask("DELETE", "/v1/AUTH_one/c/o", &[], b"").await.expect(204);
     let got = owner.get("/v1/AUTH_one/d/fresh").await.expect(200);
     assert_eq!((got.body.clone(), got.header("x-object-meta-a")), (bytes(70), None));
@@ -144,9 +144,9 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     // A copy to another account needs the right to put there, which an admin has.
     let admin = Client::new(&server, "ops", "admin").await;
     admin.put("/v1/AUTH_two/e", b"").await;
-    let said = [("destination", "e/o"), ("destination-account", "AUTH_two")];
-    owner.ask("COPY", "/v1/AUTH_one/d/fresh", &said, b"").await.expect(403);
-    admin.ask("COPY", "/v1/AUTH_one/d/fresh", &said, b"").await.expect(201);
+    let sent = [("destination", "e/o"), ("destination-account", "AUTH_two")];
+    owner.ask("COPY", "/v1/AUTH_one/d/fresh", &sent, b"").await.expect(403);
+    admin.ask("COPY", "/v1/AUTH_one/d/fresh", &sent, b"").await.expect(201);
     assert_eq!(admin.get("/v1/AUTH_two/e/o").await.expect(200).body, bytes(70));
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! A running Swift door with users, and raw requests to it.
+//! A running Swift server with users, and raw requests to it.
 
 use ameles_gateway::auth::identity::{Identity, PasswordHash, Role, User, Users};
 use ameles_gateway::catalogue::{Clock, UnixMillis};
@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 pub(crate) const BLOCK: usize = 32;
 pub(crate) const BATCH: usize = 4;
 
-/// Account, user, role, password: each user's password is its own.
+/// Account, user, role and password; every password is different.
 pub(crate) const USERS: [(&str, &str, Role, &str); 4] = [
     ("one", "owner", Role::Owner, "pw-one"),
     ("one", "member", Role::Member, "pw-member"),
@@ -24,7 +24,7 @@ pub(crate) const USERS: [(&str, &str, Role, &str); 4] = [
     ("ops", "admin", Role::Admin, "pw-admin"),
 ];
 
-/// A door over a device in memory.
+/// A server over a device in memory.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
@@ -34,7 +34,7 @@ pub(crate) struct TestServer {
     server: Loopback,
 }
 
-/// An answer, as it came.
+/// An answer as it was received.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -51,7 +51,7 @@ impl Answer {
         std::str::from_utf8(&self.body).expect("text")
     }
 
-    /// The answer, if it has this status.
+    /// Returns the answer if it has this status.
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
         self
@@ -91,7 +91,7 @@ impl TestServer {
         self.gateway.settle().await;
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&self, seconds: u64) {
         self.time.fetch_add(seconds * 1000, Ordering::Relaxed);
     }
@@ -122,14 +122,14 @@ impl TestServer {
             head += &format!("{name}: {value}\r\n");
         }
         stream.write_all(format!("{head}\r\n").as_bytes()).await.expect("sent");
-        // A refusal may come before the body was taken.
+        // The server may refuse before it has taken the body.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
         parse(&answer)
     }
 
-    /// Logs a user of [`USERS`] in by version 1.
+    /// Logs a user of [`USERS`] in by version 1, and returns the token.
     pub(crate) async fn token(&self, account: &str, name: &str) -> String {
         let known = USERS.iter().find(|known| (known.0, known.1) == (account, name)).expect("a user");
         let user = format!("{account}:{name}");
@@ -187,7 +187,7 @@ fn parse(answer: &[u8]) -> Answer {
     Answer { status: status.expect("a status"), headers, body }
 }
 
-/// Bytes that tell where they are.
+/// Bytes that depend on their place.
 pub(crate) fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at * 7 + at / 251) as u8).collect()
 }

@@ -80,7 +80,7 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
             let recorder = Recorder::new();
             let watched = recorder.over(owner.store.clone());
             // Evictions that an earlier opening has left due come first.
-            let owes = async |vault: &ameles_vault::Vault| vault.status().evictions_owed > 0;
+            let owes = async |vault: &ameles_vault::Vault| vault.status().evictions_pending > 0;
             let (owed, _) = owner
                 .open_over(watched, new_key(), async |vault| {
                     let owed = owes(vault).await;

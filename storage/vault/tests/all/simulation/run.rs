@@ -153,7 +153,7 @@ impl Run {
             Environment::Provider => Provider::new(faults, self.draw_limits(is_faulty), self.rng.seed()),
             _ => Provider::new(faults, ProviderLimits::S3, 0),
         };
-        self.providers.push(provider.desk());
+        self.providers.push(provider.control());
         self.watcher.over(Retry::new(provider, self.scenario.retry, self.rng.seed()))
     }
 

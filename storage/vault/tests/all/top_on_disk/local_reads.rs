@@ -129,7 +129,7 @@ async fn settle(vault: &Vault) {
     for _ in 0..200 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(vault.status().evictions_owed, 0);
+    assert_eq!(vault.status().evictions_pending, 0);
 }
 
 /// Blocks for which a bucket has room.

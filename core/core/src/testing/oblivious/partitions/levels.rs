@@ -1,4 +1,5 @@
-//! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds nothing.
+//! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds
+//! nothing.
 
 use super::super::observer::{Pick, draw_below, ensure};
 use super::sub_orams::{Shown, SubOrams};

@@ -21,12 +21,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use sub_orams::{Shown, SubOrams};
 
-/// The watch over a CURIOUS, whose buckets are numbered from 0. The leaves of its trees are numbered through.
+/// The observer of a CURIOUS, whose buckets are numbered from 0. The leaves of its trees are numbered through.
 pub fn curious(parameters: &CuriousParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     observer(&parameters.partitions, trees::Trees::new(parameters), adversary, seed)
 }
 
-/// The watch over an ObliviStore, whose buckets are numbered from 0. Its partitions pass for leaves.
+/// The observer of an ObliviStore, whose buckets are numbered from 0. Its partitions pass for leaves.
 pub fn oblivistore(parameters: &ObliviStoreParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     observer(&parameters.partitions, levels::Partitions::new(parameters), adversary, seed)
 }
@@ -84,7 +84,7 @@ struct PartitionState {
     freed: bool,
     /// True if the access in flight has put here: it must take.
     must_take: bool,
-    /// Evictions of the sweep that the step of `step` has still to make here.
+    /// Evictions of the sweep that the step has still to make here.
     sweeps: u64,
 }
 
@@ -113,7 +113,7 @@ struct FullObserver<K> {
     /// The partitions at which each work waits for the store, in the order asked.
     waiting_for_store: BTreeMap<usize, Vec<usize>>,
     access: Option<OnLine>,
-    /// Steps of `step` in flight, the oldest first: only that one works.
+    /// Steps in flight, the oldest first: only that one works.
     steps: Vec<OffLine>,
     /// Takes begun that no finished put has followed.
     pending_puts: usize,
@@ -140,7 +140,7 @@ impl<K: SubOrams> FullObserver<K> {
         (all / u64::from(self.parameters.sweep_accesses)).saturating_sub(self.swept)
     }
 
-    /// Lets the oldest step of `step` begin to work.
+    /// Lets the oldest step begin to work.
     fn begin_step(&mut self) {
         if self.steps.is_empty() {
             return;
@@ -174,7 +174,7 @@ impl<K: SubOrams> FullObserver<K> {
             }
             Work::Step(nth) => {
                 let off_line = self.steps.first().filter(|off_line| off_line.nth == nth);
-                off_line.ok_or_else(|| String::from("a step of idle works out of turn"))?.begins
+                off_line.ok_or_else(|| String::from("a step works out of turn"))?.begins
             }
         };
         ensure(begins || partition.freed, || format!("an operation at partition {at} was late"))
@@ -256,7 +256,7 @@ impl<K: SubOrams> FullObserver<K> {
             let asks =
                 self.waiting_for_store.get(&0).is_some_and(|waiting_for_store| !waiting_for_store.is_empty());
             let may_wait = asks || (others && on_line.takes.len() < on_line.accesses);
-            ensure(may_wait, || String::from("an access lingers"))?;
+            ensure(may_wait, || String::from("an access waits for nothing"))?;
         }
         let steps = !self.steps.is_empty();
         for (at, partition) in self.states.iter_mut().enumerate() {
@@ -267,7 +267,7 @@ impl<K: SubOrams> FullObserver<K> {
         if let Some(off_line) = self.steps.first_mut() {
             off_line.begins = false;
             let is_late = off_line.pending_puts.iter().find(|at| self.states[**at].busy.is_none());
-            ensure(is_late.is_none(), || format!("idle lingers at partition {is_late:?}"))?;
+            ensure(is_late.is_none(), || format!("a step waits for nothing at partition {is_late:?}"))?;
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl<K: SubOrams> FullObserver<K> {
             .first()
             .is_some_and(|off_line| off_line.nth == nth && off_line.pending_puts.is_empty());
         let is_swept = self.states.iter().all(|partition| partition.sweeps == 0);
-        ensure(is_first && is_swept, || String::from("a step of idle ended out of turn"))?;
+        ensure(is_first && is_swept, || String::from("a step ended out of turn"))?;
         self.steps.remove(0);
         self.begin_step();
         Ok(())
@@ -329,7 +329,7 @@ impl<K: SubOrams> Observer for FullObserver<K> {
             Event::Pending { pending_steps, must_step } => {
                 let due = u64::from(self.pending_puts > 0 || self.due() > 0);
                 ensure((*pending_steps, *must_step) == (due, false), || {
-                    format!("owes {pending_steps}, {must_step}; due is {due}")
+                    format!("pending: {pending_steps}, {must_step}; due is {due}")
                 })
             }
             Event::AccessBegins(0) => Ok(()),
@@ -363,11 +363,11 @@ impl<K: SubOrams> Observer for FullObserver<K> {
     }
 }
 
-/// The watch of an adversary that sees writes only: it sees which partitions were put to.
+/// The observer for an adversary that sees writes only: it sees which partitions were put to.
 struct SnapshotObserver<K> {
     sub_orams: K,
     random: ChaCha8Rng,
-    /// The leaves that the step of `step` showed.
+    /// The leaves that the step showed.
     written: Vec<u64>,
     observations: Observations,
 }

@@ -140,8 +140,8 @@ fn id(slot: u32, version: u64) -> PageId {
     PageId { slot, version }
 }
 
-/// Submits these jobs, at most half as many at a time as there are buffers, helps with them, and checks the contents of a
-/// slot at the end. `max_switches` bounds how often a side is preempted.
+/// Submits these jobs, at most half as many at a time as there are buffers, helps with them, and checks the contents of
+/// a slot at the end. `max_switches` bounds how often a side is preempted.
 fn run_jobs(
     jobs: &[PageJob],
     capacity: usize,
@@ -195,8 +195,8 @@ fn chain() -> Vec<PageJob> {
     ]
 }
 
-/// Returns jobs that prefetch a page, fill another buffer, and seal that buffer in the slot of the first page. Job 4 waits
-/// for both.
+/// Returns jobs that prefetch a page, fill another buffer, and seal that buffer in the slot of the first page. Job 4
+/// waits for both.
 fn prefetch(after: [u32; 2]) -> Vec<PageJob> {
     vec![
         PageJob { open: None, seal: Some((id(1, 1), 1)), after: [0, 0] },
