@@ -31,7 +31,7 @@ type Request = (Vec<Call>, oneshot::Sender<Answers>);
 
 /// The interface that clients use.
 #[derive(Clone)]
-pub enum ClientSide {
+pub enum ClientApi {
     Vault(Vault),
     Queue(Queue),
 }
@@ -43,12 +43,12 @@ pub struct Queue {
     more: Rc<Notify>,
 }
 
-impl ClientSide {
+impl ClientApi {
     /// The answers; `None` if the vault has stopped.
     pub async fn access(&self, calls: Vec<Call>) -> Option<Answers> {
         match self {
-            ClientSide::Vault(vault) => vault.access(calls).await.ok(),
-            ClientSide::Queue(queue) => {
+            ClientApi::Vault(vault) => vault.access(calls).await.ok(),
+            ClientApi::Queue(queue) => {
                 let (reply, answers) = oneshot::channel();
                 queue.waiting.borrow_mut().push_back((calls, reply));
                 queue.more.notify_one();

@@ -1,6 +1,6 @@
 //! The lifecycle of a vault under a mix of requests: opened, used and killed.
 
-use super::flawed::{ClientSide, Pacing, Queue, pace};
+use super::flawed::{ClientApi, Pacing, Queue, pace};
 use super::mixes::{Done, Mix, Model, ask};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Recorder, TimedEvent};
@@ -154,16 +154,16 @@ impl Body {
         self.recorder.is_open(&vault);
         let driver = spawn_local(running);
         let queue = Queue::default();
-        let (door, pacer) = match self.pacing {
-            Pacing::Sound => (ClientSide::Vault(vault.clone()), None),
+        let (client_api, pacer) = match self.pacing {
+            Pacing::Sound => (ClientApi::Vault(vault.clone()), None),
             pacing => {
                 let pacer = pace(pacing, vault.clone(), queue.clone(), self.public.turn, until);
-                (ClientSide::Queue(queue), Some(spawn_local(pacer)))
+                (ClientApi::Queue(queue), Some(spawn_local(pacer)))
             }
         };
         let last_orders = until - self.public.turn * LAST_ORDERS;
         let (done, model, seed) = (self.done.clone(), self.model.clone(), self.secret.seed());
-        let clients = spawn_local(ask(self.mix, door, vault.clone(), model, done, last_orders, seed));
+        let clients = spawn_local(ask(self.mix, client_api, vault.clone(), model, done, last_orders, seed));
         let lasting = async {
             sleep_until(until).await;
             vault.close().await.expect("it is closed");

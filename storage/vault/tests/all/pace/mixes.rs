@@ -1,6 +1,6 @@
 //! The requests of clients to a vault, as different as possible.
 
-use super::flawed::ClientSide;
+use super::flawed::ClientApi;
 use crate::support::rng::TestRng;
 use ameles_core::types::BlockId;
 use ameles_vault::{Call, JournalPlace, RowChange, Vault};
@@ -52,7 +52,7 @@ pub type Model = Rc<RefCell<BTreeMap<u64, u8>>>;
 /// Asks until `until`, or until the vault has stopped.
 pub async fn ask(
     mix: Mix,
-    door: ClientSide,
+    client_api: ClientApi,
     vault: Vault,
     model: Model,
     done: Done,
@@ -64,7 +64,7 @@ pub async fn ask(
         let client = Client {
             mix,
             nth,
-            door: door.clone(),
+            client_api: client_api.clone(),
             vault: vault.clone(),
             model: model.clone(),
             done: done.clone(),
@@ -79,7 +79,7 @@ pub async fn ask(
 struct Client {
     mix: Mix,
     nth: u64,
-    door: ClientSide,
+    client_api: ClientApi,
     vault: Vault,
     model: Model,
     done: Done,
@@ -151,7 +151,7 @@ impl Client {
 
     async fn ask(&mut self, calls: Vec<Call>) -> Option<Vec<Option<bytes::Bytes>>> {
         let (began, accesses) = (Instant::now(), calls.len() as u64);
-        let answers = self.door.access(calls).await?;
+        let answers = self.client_api.access(calls).await?;
         let done = &self.done;
         done.answered.set(done.answered.get() + 1);
         done.accesses.set(done.accesses.get() + accesses);

@@ -80,16 +80,16 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
             let recorder = Recorder::new();
             let watched = recorder.over(owner.store.clone());
             // Evictions that an earlier opening has left due come first.
-            let owes = async |vault: &ameles_vault::Vault| vault.status().evictions_pending > 0;
+            let has_pending = async |vault: &ameles_vault::Vault| vault.status().evictions_pending > 0;
             let (pending, _) = owner
                 .open_over(watched, new_key(), async |vault| {
-                    let pending = owes(vault).await;
+                    let pending = has_pending(vault).await;
                     wait(vault).await;
                     pending
                 })
                 .await
                 .unwrap();
-            assert!(!pending, "{name}: the test wants a vault that owes nothing");
+            assert!(!pending, "{name}: the test wants a vault with no pending evictions");
             assert_eq!(swept(&owner, &recorder), expected, "{name}, secret {secret}");
             assert!(expected.len() > 1, "{name}: {expected:?}");
         }
