@@ -1,4 +1,4 @@
-//! The promises of a pool, also under Miri (`cargo +nightly miri test -p ameles-fork`).
+//! Tests of a pool, also under Miri (`cargo +nightly miri test -p ameles-fork`).
 
 use ameles_fork::Pool;
 use proptest::prelude::*;
