@@ -1,4 +1,4 @@
-//! The place of the runtime in memory, told to the linker.
+//! Passes the address of the runtime in memory to the linker.
 
 fn main() {
     println!("cargo::rerun-if-changed=memory.ld");

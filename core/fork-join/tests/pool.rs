@@ -1,4 +1,4 @@
-//! The promises of a pool, also under Miri (`cargo +nightly miri test -p ameles-fork-join`).
+//! Tests of a pool, also under Miri (`cargo +nightly miri test -p ameles-fork-join`).
 
 use ameles_fork_join::Pool;
 use proptest::prelude::*;

@@ -3,10 +3,10 @@
 //! `cargo bench -p ameles-seal --bench page_speed`
 //!
 //! A refresh opens K pages and seals K pages, as the write of a deterministic write-only ORAM does. The region is as
-//! large as given in MiB (64, the pager's default, and a small one that stays in the cache), and is gone through in
-//! order. The rounds of a row's measurements, its floor's among them, take turns and are short, and each figure is the
-//! best round: others' work on the machine only ever adds.
-#![allow(clippy::print_stdout, reason = "it prints its figures")]
+//! large as given in MiB (64, the pager's default, and a small one that stays in the cache), and is traversed in
+//! order. The rounds of a row's measurements, including its floor's, alternate and are short, and each figure is the
+//! best round: other work on the machine only ever adds.
+#![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use ameles_core::store::Store;
 use ameles_core::tree::layout::{Extent, Layout};
@@ -28,14 +28,14 @@ const ROUND_TIME: Duration = Duration::from_micros(400);
 const ROUNDS: usize = 150;
 const BATCHES: [usize; 4] = [1, 3, 7, 15];
 
-/// Memory that is copied as fast as any: a lock for each slot, which no other thread ever wants, costs some
+/// Memory with minimal copying cost: a lock for each slot, which no other thread ever takes, costs some
 /// nanoseconds.
 struct Slabs {
     stride: usize,
     slots: Vec<Slab>,
 }
 
-/// On cache lines of its own: locks of neighbouring slots do not disturb one another.
+/// On its own cache lines: locks of neighbouring slots do not interfere.
 #[repr(align(128))]
 struct Slab(Mutex<Box<[u8]>>);
 
@@ -83,7 +83,7 @@ fn region(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) -> Regio
     }
 }
 
-/// Goes through a region in order, K pages at a time.
+/// Traverses a region in order, K pages at a time.
 struct Walk<'a> {
     region: &'a Region,
     slots: u64,
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Seconds of one call in the best round of each measurement; the rounds take turns.
+/// Seconds of one call in the best round of each measurement; the rounds alternate.
 fn best(measurements: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     let mut best = vec![f64::MAX; measurements.len()];
     for _ in 0..ROUNDS {
@@ -165,7 +165,7 @@ fn copy() -> f64 {
     best(&mut [Box::new(|| black_box(&mut to).copy_from_slice(black_box(&from)))])[0] * 1e6
 }
 
-/// µs a page for sealing, opening and refreshing batches, each with its floor.
+/// Measures µs per page for sealing, opening and refreshing batches, each with its floor.
 fn row(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) {
     const WORK: [(&str, bool, bool); 3] =
         [("seal", false, true), ("open", true, false), ("refresh", true, true)];
@@ -202,12 +202,12 @@ fn row(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) {
     }
 }
 
-/// Binds the thread to a processor of its own: on a busy machine the scheduler would put two on one.
+/// Binds the thread to its own processor: on a busy machine the scheduler would put two on one.
 #[cfg(target_os = "linux")]
 fn bind(lane: usize) {
     let mut processors = rustix::thread::CpuSet::new();
     processors.set(lane);
-    // Not granted, it measures all the same.
+    // If that is refused, it measures all the same.
     let _ = rustix::thread::sched_setaffinity(None, &processors);
 }
 
@@ -223,7 +223,7 @@ fn main() {
     println!("µs for a page of {PAGE} bytes; best of {ROUNDS} rounds; memcpy {:.3}", copy());
     println!("floor: the bare cipher on private memory; x: times the floor");
     for mib in [1, 64] {
-        // A whole number of batches: a slot falls to the same thread in each round, as under a fixed schedule.
+        // A whole number of batches: a slot is moved by the same thread in each round, as under a fixed schedule.
         let slots = (mib << 20) / (PAGE as u64 + 64) / 105 * 105;
         println!("\nregion of {mib} MiB");
         print!("{:<22}{:>7} {:<8}{:>6}", "cipher", "threads", "", "floor");

@@ -3,10 +3,10 @@
 //!
 //! `cargo bench -p ameles-seal --bench refresh_by_masking`
 //!
-//! No cipher of pages does so; `docs/decisions/0023-refresh-opens.md` says why, with these figures. A refresh by masks
-//! is two keystreams. Its price is that every page that is read or written needs a keystream and a hash of the
+//! No cipher of pages does this; `docs/decisions/0023-refresh-opens.md` says why, with these figures. A refresh by
+//! masks is two keystreams. Its price is that every page that is read or written needs a keystream and a hash of the
 //! plaintext, in two passes. Each figure is on private memory, and then with the copies of a page from a slot and back
-//! into it, round and round in 64 MiB. Rounds take turns and are short.
+//! into it, repeatedly in 64 MiB. Rounds alternate and are short.
 #![allow(clippy::print_stdout, reason = "it prints its figures")]
 
 use aegis::aegis256x4::{Aegis256X4, Aegis256X4Mac};
@@ -30,7 +30,7 @@ const SLOTS: usize = (64 << 20) / STRIDE;
 const ROUND_TIME: Duration = Duration::from_micros(400);
 const ROUNDS: usize = 150;
 
-/// A private page with its tag, and slots to bring it from.
+/// A private page with its tag, and the slots that it is copied from.
 struct Bench {
     page: Vec<u8>,
     slots: Vec<u8>,
@@ -44,7 +44,7 @@ impl Bench {
         self.version
     }
 
-    /// Copies the next slot's page into private memory, has it worked on, and copies it back.
+    /// Copies the next slot's page into private memory, calls the work, and copies it back.
     fn carry(&mut self, work: impl FnOnce(&mut Bench)) {
         self.slot = (self.slot + 1) % SLOTS;
         let slot = self.slot * STRIDE..self.slot * STRIDE + PAGE + TAG;
@@ -53,7 +53,7 @@ impl Bench {
         self.slots[slot].copy_from_slice(black_box(&self.page));
     }
 
-    /// Does as much as to open a page and to reseal it: it is sealed first, so that it opens.
+    /// Does the same work as opening a page and sealing it again: it is sealed first, so that it opens.
     fn seal_and_open(&mut self, key: &PageKey) {
         let mut tag = [0; MAX_TAG_BYTES];
         let tag = &mut tag[..key.cipher().tag_bytes()];

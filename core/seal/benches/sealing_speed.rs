@@ -1,5 +1,5 @@
-//! The speed at which each cipher seals and opens, compared to a bare copy of the same bytes, and the time that the sealing
-//! layer adds.
+//! The speed at which each cipher seals and opens, compared to a bare copy of the same bytes, and the time that the
+//! sealing layer adds.
 //!
 //! `cargo bench -p ameles-seal --bench sealing_speed`
 #![allow(clippy::print_stdout, reason = "it prints its figures")]

@@ -264,7 +264,7 @@ impl<S: Blobs> Blobs for Provider<S> {
 }
 
 impl<S: Inventory> Inventory for Provider<S> {
-    /// A list that fails at a later page has told what the earlier ones hold.
+    /// A list that fails at a later page has reported those of the earlier ones.
     async fn list_bucket_versions(
         &self,
         found: &mut dyn FnMut(BucketVersion, Bytes),

@@ -1,4 +1,4 @@
-//! The bytes of the boundary: what one side writes the other side reads, and no bytes make a parser panic.
+//! The encodings of the boundary: each side reads what the other writes, and no bytes make a parser panic.
 
 use ameles_enclave_boundary::exit::{
     Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused,
@@ -195,7 +195,7 @@ fn arguments_that_c_cannot_read_are_refused_on_both_sides() {
     for arguments in [vec![], vec![b"a\0b".to_vec()]] {
         assert_eq!(encode(&of(arguments), b""), Err(LaunchError::Arguments));
     }
-    // Its zero comes by another way than `encode`.
+    // `encode` would not have produced its zero.
     let mut package = encode(&of(vec![b"program".to_vec()]), b"").unwrap();
     let at = package.windows(7).position(|window| window == b"program").unwrap();
     package[at] = 0;

@@ -14,7 +14,7 @@ pub trait Mailbox {
     fn call(&mut self, request: Request, data: &[u8], into: &mut [u8]) -> Result<Answer, Ending>;
 }
 
-/// The host behind the mailbox, and the last times that it told.
+/// The host behind the mailbox, and its latest times.
 pub struct Host<M> {
     mailbox: M,
     allows_clock: bool,

@@ -90,9 +90,9 @@ pub struct Options {
     pub trap: Trap,
     /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
-    /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes: at least
-    /// 1. By default the number of processors, at most K + 1; or 1 if a short trial shows that on this machine they
-    /// cost more than they save: while they run, each move of a page interrupts their processors.
+    /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes; at least 1.
+    /// By default the number of processors, at most K + 1; or 1 if a short trial shows that on this machine they cost
+    /// more than they save: while they run, each move of a page interrupts their processors.
     /// [`Region::threads`](crate::region::Region::threads) returns the number.
     pub threads: Option<usize>,
     /// True if the eager and the parallel schemes have a second process instead of threads: no move of a page

@@ -1,4 +1,4 @@
-//! The header says what the library does: a C program that is compiled against it works.
+//! The header matches the library: a C program that is compiled against it works.
 #![allow(unsafe_code, reason = "calls a function that was compiled from C")]
 
 use ameles_pager::ffi;

@@ -1,4 +1,4 @@
-//! The options that cannot be are refused with one sentence that says what to do.
+//! Invalid options are refused with one sentence that says what to do.
 
 use ameles_pager::error::Error;
 use ameles_pager::fault::policy::Policy;

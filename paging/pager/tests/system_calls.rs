@@ -1,4 +1,4 @@
-//! System calls that touch absent pages, or hold on to pages that are there.
+//! System calls that access absent pages, or reference present ones.
 #![allow(unsafe_code, reason = "vmsplice(2) is given a page of the region, which lives longer")]
 
 use ameles_pager::eviction::Eviction;

@@ -1,4 +1,4 @@
-//! The sight of a watcher of the untrusted memory at each fault, by looking at the memory itself.
+//! The changes that an observer of the untrusted memory sees at each fault, by reading the memory itself.
 
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::fault::policy::Policy;
@@ -14,7 +14,7 @@ use rustix::io::pread;
 const PAGES: u64 = 40;
 const RESIDENT: usize = 5;
 
-/// The watcher's copy of the untrusted memory.
+/// The observer's copy of the untrusted memory.
 struct Watcher {
     stride: usize,
     last: Vec<u8>,
@@ -30,7 +30,7 @@ impl Watcher {
         watcher
     }
 
-    /// Slots that have changed since the last look, in their order in memory.
+    /// Slots that have changed since the last call, in their order in memory.
     fn changed(&mut self, region: &Region) -> Vec<u64> {
         let mut now = vec![0; self.last.len()];
         assert_eq!(pread(region.untrusted(), &mut now, 0), Ok(now.len()));
@@ -41,7 +41,7 @@ impl Watcher {
     }
 }
 
-/// A program that does something else with each seed: what it touches, whether it writes, what it gives up.
+/// A program whose accesses, writes and discards depend on the seed.
 fn program(region: &mut Region, seed: u64, mut look: impl FnMut(&Region)) {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let spread = 1 + seed % PAGES;
@@ -60,7 +60,7 @@ fn options(scheme: Scheme, ratio: u64, trap: Trap) -> Options {
     Options { resident: RESIDENT, scheme, ratio, trap, ..Options::new(PAGES) }
 }
 
-/// Holding slot, then main slots, of one write after the other.
+/// The holding slot, then the main slots, of one write after the other.
 fn scheduled(ratio: u64) -> impl Iterator<Item = u64> {
     let schedule = WriteSchedule::new(PAGES, PAGES.div_ceil(ratio)).unwrap();
     (0..).flat_map(move |write| {
@@ -92,7 +92,7 @@ fn changes_the_slots_of_the_schedule(mut region: Region, seed: u64) -> Region {
         expected.sort_unstable();
         evictions = region.counters().evictions;
         assert_eq!(watcher.changed(region), expected, "{:?} seed {seed}", region.options());
-        // Each fault is one write, once as many were resident as may be at first.
+        // Each fault is one write, once the initial limit of resident pages was reached.
         assert_eq!(evictions, region.counters().faults.saturating_sub(RESIDENT as u64));
     });
     assert!(evictions > 10, "the program pages");
@@ -126,7 +126,7 @@ fn eager_schemes_change_the_slots_in_the_same_order_when_the_off_line_work_is_do
                 let mut order = scheduled(3);
                 let mut seen = 0;
                 program(&mut region, seed, |region| {
-                    // What is written while we look would show in part of what we see.
+                    // A write during the comparison would be seen partly.
                     region.settle();
                     let changed = watcher.changed(region);
                     let mut expected: Vec<u64> = order.by_ref().take(changed.len()).collect();

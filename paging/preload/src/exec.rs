@@ -18,9 +18,9 @@ fn run<F: Copy>(name: &CStr, file: *const c_char, call: impl FnOnce(F) -> c_int)
     }
     // SAFETY: the program names a file, or nothing.
     let file = if file.is_null() { c"" } else { unsafe { CStr::from_ptr(file) } };
-    let told = report::before_exec(file);
+    let caller = report::before_exec(file);
     let failed = call_without_affinity(name, -1, call);
-    report::exec_failed(told);
+    report::exec_failed(caller);
     failed
 }
 

@@ -269,8 +269,8 @@ pub(crate) fn before_exec(file: &CStr) -> ExecCaller {
 }
 
 /// Records that the file could not be run.
-pub(crate) fn exec_failed(told: ExecCaller) {
-    match (told, REPORT_PAGE.get()) {
+pub(crate) fn exec_failed(caller: ExecCaller) {
+    match (caller, REPORT_PAGE.get()) {
         (ExecCaller::Program, _) => set_state(RUNNING),
         (ExecCaller::Child, Some(page)) => {
             page.children.fetch_sub(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A blob opens whole, under its own name and key, or not at all.
+//! A blob opens completely, under its own name and key, or not at all.
 
 use ameles_seal::blob::{BlobError, open, seal, sealed_bytes};
 use ameles_seal::cipher::Cipher;

@@ -1,5 +1,5 @@
-//! A running machine is copied with its memory, and both copies go on: same keys, same counters, same versions. What
-//! each of them seals tells nothing about what the other does.
+//! A running machine is copied with its memory, and both copies continue: same keys, same counters, same versions. The
+//! sealed bytes of one reveal nothing about those of the other.
 
 use crate::common::{TestStore, VAULT, every_kind, master, nonces, uneven};
 use ameles_core::store::BucketVersion;
@@ -48,7 +48,7 @@ fn difference(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(one, other)| one ^ other).collect()
 }
 
-/// Tells whether the two texts' difference shows in that of what was sealed, as it does under one nonce.
+/// Tells whether the difference of the two texts appears in the sealed bytes, as under a repeated nonce.
 fn shows_the_difference(format: SlotFormat, sealed: [&[u8]; 2], plain: [&[u8; 120]; 2]) -> bool {
     (0..3).any(|index| {
         let [one, other] = sealed.map(|sealed| ciphertext(format, sealed, index));
@@ -71,7 +71,7 @@ proptest! {
             for fresh in [ONE, OTHER] {
                 let sealed = [sealed_by_a_copy(kind, ONE, &one), sealed_by_a_copy(kind, fresh, &other)];
                 let shows = shows_the_difference(kind.1, [&sealed[0], &sealed[1]], [&one, &other]);
-                // The counted format is the control: a test that does not see a nonce come back there sees nothing.
+                // The counted format is the control: the test must detect the repeated nonce there.
                 prop_assert_eq!(shows, kind.1 == SlotFormat::Counted, "{:?}, {}", kind, fresh);
             }
         }
@@ -100,7 +100,7 @@ fn every_slot_has_a_salt_of_its_own() {
     assert_eq!(salts.len(), 150);
 }
 
-/// Randomness that counts how often it was asked.
+/// Randomness that counts its uses.
 struct Counting(Arc<AtomicU64>);
 
 impl RngCore for Counting {

@@ -1,4 +1,4 @@
-//! Fuzz targets of bytes that are read from the untrusted side: no bytes open that were not sealed, and no bytes panic.
+//! Fuzz targets for bytes from the untrusted side: bytes that were not sealed do not open, and no bytes panic.
 
 use crate::common::nonces;
 use ameles_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
@@ -21,7 +21,7 @@ fn master() -> MasterKey {
     MasterKey::take(&mut [5; 32])
 }
 
-/// Untrusted memory that answers with the bytes it was given, repeated to the length asked for.
+/// A store that returns the given bytes, repeated to the requested length.
 struct LyingStore {
     layout: Layout,
     lie: RefCell<Vec<u8>>,
@@ -57,7 +57,7 @@ fn fuzz_slot() {
         Sealed::new(&liar, &master(), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     futures::executor::block_on(sealed.write(&[Bucket(0)], &[9; 96])).unwrap();
-    // A target that panics ends the test: no code looks at what it left behind.
+    // A target that panics ends the test: no code uses the state that it left.
     let stage = std::panic::AssertUnwindSafe((&liar, &sealed));
     bolero::check!().for_each(move |bytes: &[u8]| {
         let (liar, sealed) = *stage;

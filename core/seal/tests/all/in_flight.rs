@@ -15,7 +15,7 @@ use futures::future::{join3, poll_immediate};
 use std::rc::Rc;
 use std::task::Poll;
 
-/// A shelf that answers only when polled again, so that requests overlap.
+/// A store that answers only when polled again, so that requests overlap.
 struct SlowStore(Rc<TestStore>);
 
 async fn yield_once() {

@@ -1,4 +1,4 @@
-//! Master keys: kept from others, never printed, the same again from the same source.
+//! Master keys: protected from other users, never printed, and reproducible from the same source.
 
 use ameles_seal::cipher::{Cipher, CipherKey};
 use ameles_seal::derive::{Purpose, Salt, derive, key_check};
@@ -108,7 +108,7 @@ fn a_wrong_key_is_known_by_its_check_value() {
     assert_ne!(key_check(&key(), &salt), key_check(&key(), &Salt([2; 32])));
 }
 
-/// The least work accepted, so that the tests are quick.
+/// The minimal accepted work, so that the tests are quick.
 fn header() -> PassphraseHeader {
     PassphraseHeader { memory_kib: 19 * 1024, passes: 2, lanes: 1, salt: [7; 32] }
 }
@@ -219,7 +219,7 @@ mod files {
             assert!(from_environment(NAME).unwrap() == key());
             return;
         }
-        // Once more in a process of its own, whose environment holds the key.
+        // Once more in a separate process, whose environment holds the key.
         let (_, module) = module_path!().split_once("::").unwrap();
         let this = format!("{module}::a_variable_with_a_key_gives_it");
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());

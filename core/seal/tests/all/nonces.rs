@@ -1,4 +1,4 @@
-//! No nonce is used twice under one key, in all histories of snapshots, restores, replays and new epochs.
+//! No nonce is used twice under one key, in any history of snapshots, restores, replays and new epochs.
 
 use crate::common::{TestStore, at, fresh, open, uneven};
 use ameles_core::store::{BucketVersion, Store};
@@ -18,8 +18,7 @@ enum Step {
     AssignOnly(Vec<u64>),
     Snapshot,
     BeginEpoch,
-    /// Goes back to a snapshot. Says whether the events since are replayed, and whether the epoch's number comes back
-    /// too.
+    /// Restores a snapshot: whether the events since are replayed, and whether the epoch's number is used again.
     Restore {
         which: prop::sample::Index,
         replays: bool,
@@ -38,7 +37,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The entries that a journal would hold of an opening after a snapshot.
+/// The journal entries of an opening after a snapshot.
 #[derive(Clone)]
 enum Logged {
     Assigned(Vec<Bucket>, Vec<Version>),
@@ -115,7 +114,7 @@ proptest! {
                             }
                         }
                     } else {
-                        // The log is lost: an older copy of the trusted state was brought back.
+                        // The log is lost: an older copy of the trusted state was restored.
                         snapshots.iter_mut().for_each(|(_, log)| log.clear());
                         snapshots.drain(..which);
                         snapshots[0].0 = sealed.snapshot();
@@ -173,7 +172,7 @@ fn a_new_epoch_leaves_the_unsealed_versions_of_the_last_one_unsealable() {
     let sealed = fresh(&store, Cipher::default());
     let unfinished = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
-    // The new epoch hands out the same counter: only the epoch tells the two apart.
+    // The new epoch assigns the same counter: only the epoch differs.
     let redone = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
     assert_eq!(unfinished.version.counter, redone.version.counter);
     assert!(sealed.seal(&[unfinished], &[1; 120], &mut Vec::new()).is_err());
@@ -215,7 +214,7 @@ fn nothing_is_written_before_the_first_epoch() {
 fn an_epoch_without_counters_refuses_and_a_new_one_goes_on() {
     let store = TestStore::new(&uneven());
     let mut encoded = borsh::to_vec(&fresh(&store, Cipher::default()).snapshot()).unwrap();
-    // The counter stands behind the vault's identity and one epoch.
+    // The counter follows the vault's identity and one epoch.
     let counter = 16 + 4 + 36;
     assert_eq!(encoded[counter..counter + 8], [0; 8]);
     encoded[counter..counter + 8].copy_from_slice(&(u64::MAX - 1).to_le_bytes());

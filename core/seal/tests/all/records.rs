@@ -1,4 +1,4 @@
-//! A journal's records open in their own place only, and no number is sealed twice.
+//! A journal's records open only under their own number, and no number is sealed twice.
 
 use ameles_seal::cipher::{Cipher, Forged};
 use ameles_seal::derive::{Purpose, Salt};

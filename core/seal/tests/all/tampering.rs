@@ -1,4 +1,4 @@
-//! Any change that the other side makes to sealed memory is an error that names the slot, and never an answer.
+//! Any change by the untrusted side is an error that names the slot, and never a result.
 
 use crate::common::{
     TestStore, UnreachableStore, VAULT, all_slots, at, every_kind, fresh, master, nonces, open, slot, uneven,
@@ -19,7 +19,7 @@ type Memory = Sealed<Rc<TestStore>>;
 
 const NEWEST: (Cipher, SlotFormat) = (Cipher::Aes256Gcm, SlotFormat::Salted);
 
-/// A vault with every bucket written once.
+/// A vault in which every bucket was written once.
 fn written((cipher, format): (Cipher, SlotFormat)) -> (Rc<TestStore>, Memory) {
     let store = TestStore::of(&uneven(), format);
     let sealed = fresh(&store, cipher);
@@ -42,7 +42,7 @@ fn place(sealed: &Memory, slot: Slot) -> Place {
     Place { slot, version: sealed.version(slot.bucket) }
 }
 
-/// Asserts that the slot is refused as forged, by its own name, alone and among all others.
+/// Asserts that the slot is refused as forged, by its own name, alone and with all others.
 #[track_caller]
 fn assert_forged(sealed: &Memory, slot: Slot) {
     let expected = place(sealed, slot);
@@ -155,7 +155,7 @@ fn the_same_counter_of_another_epoch_is_refused() {
     }
 }
 
-/// Another memory over the same bytes with the same versions, differing in the arguments.
+/// Other memory over the same bytes with the same versions, differing in the arguments.
 fn twin(store: &Rc<TestStore>, key: u8, vault: VaultId, salt: Salt, kind: (Cipher, SlotFormat)) -> Memory {
     let versions = TrustedVersions::new(vault, uneven().buckets());
     let (cipher, nonces) = (kind.0, nonces(kind.1, 1));
@@ -222,7 +222,7 @@ fn a_truncated_version_is_refused_whether_the_store_says_so_or_pads_it() {
             for kept in (0..whole.len()).rev() {
                 store.change(version, |bytes| bytes.truncate(kept));
                 if pads && whole[kept..].iter().all(|&byte| byte == 0) {
-                    // The padding restored the bytes that were cut.
+                    // The padding happened to restore the truncated bytes.
                     continue;
                 }
                 let expected = place(&sealed, slot(4, 1));

@@ -1,4 +1,4 @@
-//! The trusted version table survives its encoding, and refuses versions that contradict themselves.
+//! The trusted version table survives its encoding, and inconsistent versions are refused.
 
 use crate::common::{TestStore, UnreachableStore, VAULT, fresh, master, nonces, open, uneven};
 use ameles_core::store::Store;

@@ -56,7 +56,7 @@ impl Blobs for Objects {
         if answer.meta.size > max as u64 {
             return Err(too_large());
         }
-        // A byte more than allowed shows that the store told a wrong size.
+        // A byte more than allowed shows that the store reported a wrong size.
         let bytes = take(answer.payload, max.saturating_add(1)).await.map_err(write_failure)?;
         if bytes.len() > max {
             return Err(too_large());

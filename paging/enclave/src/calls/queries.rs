@@ -114,11 +114,11 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
 
     fn uname(&mut self, into: u64) -> CallResult {
         let names = ["Linux", "enclave", "6.1.0", "#1 Ameles", "riscv64", ""];
-        let mut told = [0; 6 * NAME_BYTES];
-        for (place, name) in told.chunks_mut(NAME_BYTES).zip(names) {
+        let mut encoded = [0; 6 * NAME_BYTES];
+        for (place, name) in encoded.chunks_mut(NAME_BYTES).zip(names) {
             place[..name.len()].copy_from_slice(name.as_bytes());
         }
-        self.memory.write(into, &told)?;
+        self.memory.write(into, &encoded)?;
         Ok(0)
     }
 

@@ -60,19 +60,19 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             return Err(CallError::Errno(EINVAL));
         }
         let pending = self.signals.pending.keys().fold(0, |set, signal| set | bit(*signal));
-        let told = (pending & self.signals.blocked).to_le_bytes();
-        self.memory.write(into, &told[..set_bytes as usize])?;
+        let blocked_pending = (pending & self.signals.blocked).to_le_bytes();
+        self.memory.write(into, &blocked_pending[..set_bytes as usize])?;
         Ok(0)
     }
 
     pub(super) fn sigaltstack(&mut self, [new, old, ..]: [u64; 6], pointer: u64) -> CallResult {
-        let told = self.signals.reported_stack(pointer);
+        let reported = self.signals.reported_stack(pointer);
         if new != 0 {
             let [address, flags, bytes] = self.words(new)?;
             // The upper half is no part of the flags.
             let flags = u64::from(flags as u32);
             match flags as u32 {
-                _ if told[1] == u64::from(SS_ONSTACK) => return Err(CallError::Errno(EPERM)),
+                _ if reported[1] == u64::from(SS_ONSTACK) => return Err(CallError::Errno(EPERM)),
                 SS_DISABLE => self.signals.stack = [0, flags, 0],
                 0 | SS_ONSTACK if bytes < u64::from(MINSIGSTKSZ) => return Err(CallError::Errno(ENOMEM)),
                 0 | SS_ONSTACK => self.signals.stack = [address, 0, bytes],
@@ -80,7 +80,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             }
         }
         if old != 0 {
-            self.store(old, &told)?;
+            self.store(old, &reported)?;
         }
         Ok(0)
     }

@@ -230,8 +230,8 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             }
         }
         let own = self.path.clone();
-        let told = &own[..own.len().min(bytes as usize)];
-        self.memory.write(into, told)?;
-        Ok(told.len() as u64)
+        let path = &own[..own.len().min(bytes as usize)];
+        self.memory.write(into, path)?;
+        Ok(path.len() as u64)
     }
 }

@@ -78,7 +78,7 @@ fn the_heap_grows_and_shrinks_and_what_comes_back_is_empty() {
     assert_eq!(program.memory.fault(start + PAGE, Touch::Load), Err(AccessError::Illegal));
     assert_eq!(call(&mut program, Sysno::brk, [start + 2 * PAGE]) as u64, start + 2 * PAGE);
     assert_eq!(get(&mut program, start + PAGE), [0; 64]);
-    // More than there is, across other memory, to the runtime's own, and below its beginning: it stays where it is.
+    // Too much, across other memory, in the runtime's own, and below its beginning: the end does not change.
     for address in [start + 60 * PAGE, BUFFER + 1, 0x8000_1000, u64::MAX, start - 1] {
         assert_eq!(call(&mut program, Sysno::brk, [address]) as u64, start + 2 * PAGE, "{address:#x}");
     }
@@ -92,11 +92,11 @@ fn mappings_are_given_protected_moved_and_taken_away() {
     assert_eq!(call(&mut program, Sysno::mprotect, [at + PAGE, PAGE, 1]), 0);
     assert_eq!(program.memory.fault(at + PAGE, Touch::Store), Err(AccessError::Illegal));
     assert_eq!(program.memory.fault(at, Touch::Store), Ok(()));
-    // A guard: nothing may be done there, and it can be given back.
+    // A guard page: it may not be accessed, and can be unmapped.
     assert_eq!(call(&mut program, Sysno::mprotect, [at, PAGE, 0]), 0);
     assert_eq!(program.memory.fault(at, Touch::Load), Err(AccessError::Illegal));
     assert_eq!(call(&mut program, Sysno::mprotect, [at, 4 * PAGE, READ_WRITE]), 0);
-    // Something lies above it: it moves.
+    // There is memory above it: it moves.
     let above = [at + 4 * PAGE, PAGE, READ_WRITE, PRIVATE_ANONYMOUS | 0x10];
     assert_eq!(call(&mut program, Sysno::mmap, above) as u64, at + 4 * PAGE);
     let other = call(&mut program, Sysno::mremap, [at, 4 * PAGE, 6 * PAGE, 1]) as u64;
@@ -119,14 +119,14 @@ fn mappings_that_cannot_be_are_refused() {
     assert_eq!(mmap([0, 0, READ_WRITE, PRIVATE_ANONYMOUS]), EINVAL);
     assert_eq!(mmap([0, PAGE, 0x80, PRIVATE_ANONYMOUS]), EINVAL);
     assert_eq!(mmap([0, PAGE, READ_WRITE, 2]), EBADF, "a file");
-    // Fixed, where it would be the runtime's memory, or nobody's.
+    // Fixed, in the runtime's memory, or beyond all addresses.
     for address in [0, 0x7fff_f000, 0x8000_0000, 0xC000_0000, 0xffff_f000, 1 << 38, 0xffff_ffff_ffff_f000] {
         let refused = mmap([address, 2 * PAGE, READ_WRITE, PRIVATE_ANONYMOUS | 0x10]);
         assert!([ENOMEM, EINVAL].contains(&refused), "{address:#x}: {refused}");
     }
     assert_eq!(mmap([BUFFER + 1, PAGE, READ_WRITE, PRIVATE_ANONYMOUS | 0x10]), EINVAL);
     assert_eq!(mmap([BUFFER, PAGE, READ_WRITE, PRIVATE_ANONYMOUS | 0x10_0000]), -17, "something is there");
-    // Reserved without a right, it counts when it gets one.
+    // Without access rights, it is committed when it gets one.
     let reserved = mmap([0, 1000 * PAGE, 0, PRIVATE_ANONYMOUS]) as u64;
     assert_eq!(call(&mut program, Sysno::mprotect, [reserved, 49 * PAGE, READ_WRITE]), ENOMEM);
     assert_eq!(call(&mut program, Sysno::mprotect, [reserved, 48 * PAGE, READ_WRITE]), 0);
@@ -143,8 +143,8 @@ fn streams_are_written_and_read_by_the_host_and_nothing_else_is_open() {
     put(&mut program, BUFFER + 100, &buffers);
     assert_eq!(call(&mut program, Sysno::writev, [2, BUFFER + 100, 3]), 5);
     assert_eq!(mailbox.written(), b"hello, world");
-    assert_eq!(mailbox.0.borrow().asked[1].0, Request::Write { stream: Stream::Error, bytes: 3 });
-    // A host that writes less: the program is told, and goes on from there.
+    assert_eq!(mailbox.0.borrow().requests[1].0, Request::Write { stream: Stream::Error, bytes: 3 });
+    // A host that writes less: the program gets that number, and continues from there.
     mailbox.answer(Answer::Done { bytes: 2 }, &[]);
     assert_eq!(call(&mut program, Sysno::writev, [2, BUFFER + 100, 3]), 2);
     mailbox.answer(Answer::Done { bytes: 4 }, b"line");
@@ -175,7 +175,7 @@ fn a_write_whose_reader_has_gone_fails_and_sends_a_signal() {
     assert_eq!(call(&mut program, Sysno::rt_sigaction, [13, BUFFER, 0, 8]), 0);
     gone(&mailbox);
     assert_eq!(call(&mut program, Sysno::write, [1, BUFFER, 7]), EPIPE);
-    // Left alone. It comes too when a part was written: the second of two buffers is not.
+    // Not changed. It is also sent when a part was written: the second of two buffers was not.
     put(&mut program, BUFFER, &[0; 24]);
     assert_eq!(call(&mut program, Sysno::rt_sigaction, [13, BUFFER, 0, 8]), 0);
     put(&mut program, BUFFER, &[BUFFER, 8, BUFFER, 8].map(u64::to_le_bytes).concat());
@@ -190,13 +190,13 @@ fn a_write_whose_reader_has_gone_fails_and_sends_a_signal() {
 #[test]
 fn addresses_that_the_program_may_not_touch_are_never_touched_for_it() {
     let (mut program, mailbox) = ready(64, true);
-    // The runtime's memory, untrusted memory, a hole, the end of addresses, and what may only be read.
+    // The runtime's memory, untrusted memory, a hole, the end of addresses, and read-only memory.
     let first = 0x30_0000 / PAGE;
     program.memory.space.map(first..first + 1, Access::READ, CommitPolicy::Immediate).unwrap();
     for address in [0x8020_0000, 0xC000_0000, 0x1_0000_0000, 0, u64::MAX - 3, 0x30_0000] {
         assert_eq!(call(&mut program, Sysno::fstat, [1, address]), EFAULT, "{address:#x}");
         assert_eq!(call(&mut program, Sysno::getrandom, [address, 16]), EFAULT, "{address:#x}");
-        // There, an address of 0 says that it is not wanted.
+        // There, an address of 0 means that it is not wanted.
         if address != 0 {
             assert_eq!(call(&mut program, Sysno::prlimit64, [0, 3, 0, address]), EFAULT, "{address:#x}");
             assert_eq!(call(&mut program, Sysno::rt_sigaction, [10, 0, address, 8]), EFAULT, "{address:#x}");
@@ -220,7 +220,7 @@ fn randomness_is_drawn_inside_and_never_asked_of_the_host() {
     assert_ne!(first, second);
     assert!(first.iter().filter(|byte| **byte == 0).count() < 50);
     assert_eq!(get(&mut program, BUFFER + 5000), [0; 8]);
-    assert!(mailbox.0.borrow().asked.is_empty());
+    assert!(mailbox.0.borrow().requests.is_empty());
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn the_clock_is_the_hosts_if_it_is_allowed_and_refused_by_name_if_not() {
     let (mut program, mailbox) = ready(64, false);
     assert_eq!(call(&mut program, Sysno::clock_gettime, [1, BUFFER]), ENOSYS);
     assert_eq!(program.refused()[0].name, "clock_gettime");
-    assert!(mailbox.0.borrow().asked.is_empty());
+    assert!(mailbox.0.borrow().requests.is_empty());
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_program_ends_with_its_code_or_by_the_signal_that_it_sends_itself() {
     assert_eq!(call(&mut program, Sysno::kill, [1, 6]), 0);
     assert_eq!(call(&mut program, Sysno::rt_sigaction, [6, 0, BUFFER + 100, 8]), 0);
     assert_eq!(words(&mut program, BUFFER + 100), [1, 0, 0]);
-    // Blocked until it is not.
+    // Blocked until it is unblocked.
     put(&mut program, BUFFER, &(1u64 << 9).to_le_bytes());
     assert_eq!(call(&mut program, Sysno::rt_sigprocmask, [0, BUFFER, 0, 8]), 0);
     assert_eq!(call(&mut program, Sysno::kill, [1, 10]), 0);
@@ -319,11 +319,11 @@ fn facts_are_told_without_the_host() {
     put(&mut program, BUFFER, &polled);
     assert_eq!(call(&mut program, Sysno::ppoll, [BUFFER, 2, 0]), 2);
     assert_eq!((get(&mut program, BUFFER + 6), get(&mut program, BUFFER + 14)), ([1, 0], [0x20, 0]));
-    assert!(mailbox.0.borrow().asked.is_empty());
+    assert!(mailbox.0.borrow().requests.is_empty());
 }
 
 proptest! {
-    /// The program asks for anything, and gets a value, an error, or an end that is not the runtime's fault.
+    /// The program makes any call, and gets a value, an error, or an ending that is not a failure of the runtime.
     #[test]
     fn no_arguments_break_the_runtime(
         calls in proptest::collection::vec((0usize..300, proptest::array::uniform6(argument())), 1..80),

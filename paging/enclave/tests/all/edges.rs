@@ -1,4 +1,4 @@
-//! System calls with arguments at the edge of what they take answer as Linux does.
+//! System calls with extreme arguments return the same as on Linux.
 
 use crate::calls::{
     BUFFER, EBADF, EFAULT, EINVAL, ENOMEM, PAGE, PRIVATE_ANONYMOUS, READ_WRITE, call, ends, get, map_pages,
@@ -27,11 +27,11 @@ fn what_is_written_and_read_ends_where_the_programs_memory_does() {
     put(&mut program, end - 10, b"last bytes");
     assert_eq!(call(&mut program, Sysno::write, [1, end - 10, 100]), 10);
     assert_eq!(mailbox.written(), b"last bytes");
-    // What the host hands over would be lost if there were no room for it: no more is asked for than fits.
+    // The host's data would be lost if there were no room for them: no more is requested than fits.
     mailbox.answer(Answer::Done { bytes: 10 }, b"other text");
     assert_eq!(call(&mut program, Sysno::read, [0, end - 10, 100]), 10);
-    assert_eq!(mailbox.0.borrow().asked.last().unwrap().0, Request::Read { max: 10 });
-    let asked = mailbox.0.borrow().asked.len();
+    assert_eq!(mailbox.0.borrow().requests.last().unwrap().0, Request::Read { max: 10 });
+    let requests = mailbox.0.borrow().requests.len();
     let readable = HOLE / PAGE;
     program.memory.space.map(readable..readable + 1, Access::READ, CommitPolicy::Immediate).unwrap();
     for at in [end, HOLE, 0] {
@@ -45,7 +45,7 @@ fn what_is_written_and_read_ends_where_the_programs_memory_does() {
         assert_eq!(call(&mut program, Sysno::read, [0, at, 0]), 0);
         assert_eq!(call(&mut program, Sysno::write, [1, at, 0]), 0);
     }
-    assert_eq!(mailbox.0.borrow().asked.len(), asked, "the host was not asked");
+    assert_eq!(mailbox.0.borrow().requests.len(), requests, "the host was not asked");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn all_buffers_are_looked_at_before_the_first_is_moved() {
         }
         assert_eq!(call(&mut program, call_, [other, BUFFER + 100, 0]), EBADF);
     }
-    assert!(mailbox.0.borrow().asked.is_empty());
+    assert!(mailbox.0.borrow().requests.is_empty());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn descriptors_are_copied_closed_and_given_again() {
     assert_eq!(call(&mut program, Sysno::dup, [3]), 1, "the lowest that is free");
     assert_eq!(call(&mut program, Sysno::write, [1, BUFFER, 4]), 4);
     assert_eq!(
-        mailbox.0.borrow().asked.last().unwrap().0,
+        mailbox.0.borrow().requests.last().unwrap().0,
         Request::Write { stream: Stream::Error, bytes: 4 }
     );
     assert_eq!(call(&mut program, Sysno::dup3, [0, 10, 0o200_0000]), 10);
@@ -119,7 +119,7 @@ fn memory_is_moved_to_where_the_program_wants_it() {
         put(&mut program, to + page * PAGE, &[9; 8]);
     }
     let left = program.memory.space.available();
-    // Larger, over memory that is there.
+    // Larger, over existing memory.
     let mremap = |program: &mut _, arguments: [u64; 5]| call(program, Sysno::mremap, arguments);
     assert_eq!(mremap(&mut program, [from, 4 * PAGE, 6 * PAGE, MAY_MOVE | FIXED, to]) as u64, to);
     for page in 0..6u8 {
@@ -173,14 +173,14 @@ fn randomness_has_the_flags_that_linux_knows() {
 #[test]
 fn a_process_is_alone_in_its_group_its_session_and_its_folder() {
     let (mut program, mailbox) = ready(64, false);
-    for asked in [Sysno::getpgid, Sysno::getsid] {
-        assert_eq!([0, 1, 2].map(|process| call(&mut program, asked, [process])), [1, 1, ESRCH]);
+    for requests in [Sysno::getpgid, Sysno::getsid] {
+        assert_eq!([0, 1, 2].map(|process| call(&mut program, requests, [process])), [1, 1, ESRCH]);
     }
     assert_eq!(call(&mut program, Sysno::getcwd, [BUFFER, 100]), 2);
     assert_eq!(&get(&mut program, BUFFER), b"/\0");
     assert_eq!(call(&mut program, Sysno::getcwd, [BUFFER, 1]), ERANGE);
     assert_eq!(call(&mut program, Sysno::getcwd, [HOLE, 100]), EFAULT);
-    assert!(mailbox.0.borrow().asked.is_empty());
+    assert!(mailbox.0.borrow().requests.is_empty());
     assert_eq!(program.refused(), []);
 }
 

@@ -11,7 +11,7 @@ use ameles_enclave_boundary::launch::Levels;
 use syscalls::riscv64::Sysno;
 
 const PAGE: u64 = 4096;
-/// Memory of the program: a page for what calls are given, stacks of two pages that do not touch, and a hole.
+/// Memory of the program: a page for arguments of calls, stacks of two pages that are not adjacent, and a hole.
 const GIVEN: u64 = 0x20_0000;
 const STACK_END: u64 = 0x20_4000;
 const OTHER_STACK: u64 = 0x20_6000;
@@ -57,7 +57,7 @@ fn give(program: &mut TestProgram, words: &[u64]) {
     program.memory.write(GIVEN, &bytes).unwrap();
 }
 
-/// Gives the program a handler of a signal.
+/// Sets the program's handler of a signal.
 fn handle(program: &mut TestProgram, signal: u64, flags: u64, mask: u64) {
     give(program, &[HANDLER, flags, mask]);
     call(program, &mut Registers::default(), Sysno::rt_sigaction, [signal, GIVEN, 0, 8]).unwrap();
@@ -67,7 +67,7 @@ fn raise(program: &mut TestProgram, registers: &mut Registers, signal: u64) -> R
     call(program, registers, Sysno::tgkill, [1, 1, signal])
 }
 
-/// Gives the program another stack for handlers: what it is told.
+/// Sets the program's alternate stack, and returns the result.
 fn give_stack(program: &mut TestProgram, registers: &mut Registers, stack: [u64; 3]) -> i64 {
     give(program, &stack);
     call(program, registers, Sysno::sigaltstack, [GIVEN, 0]).unwrap();
@@ -102,7 +102,7 @@ fn a_handler_is_told_of_its_signal_and_everything_is_as_before_when_it_returns()
         [SIGUSR1, (-6i32) as u32 as u64, 1 | 1000 << 32]
     );
     assert_eq!(word(&mut program, context + 176), before.pc + 4);
-    // The way back is code, which the program may not write.
+    // The return instructions are code, which the program may not write.
     let back = registers.general[1];
     assert_eq!(word(&mut program, back), 0x73_08b0_0893);
     assert_eq!(program.memory.fault(back, Touch::Fetch), Ok(()));
@@ -126,7 +126,7 @@ fn a_handler_that_changes_what_the_program_was_at_is_followed() {
     program.illegal(Illegal::Touch { address: HOLE, touch: Touch::Store }, &mut registers).unwrap();
     let [info, context] = registers.general[11..13] else { unreachable!() };
     assert_eq!([0, 8, 16].map(|at| word(&mut program, info + at)), [SIGSEGV, 1, HOLE], "nothing is there");
-    // It goes on elsewhere, and the runtime's memory is as good a place as any: the processor will say what it thinks.
+    // It continues elsewhere, even at the runtime's memory: the processor will fault there.
     program.memory.write(context + 176, &0x8020_0000u64.to_le_bytes()).unwrap();
     go_back(&mut program, &mut registers);
     assert_eq!(registers.pc, 0x8020_0000);
@@ -151,12 +151,12 @@ fn a_signal_is_blocked_in_its_own_handler_with_those_that_it_names() {
     // SIGKILL was named too, and cannot be blocked.
     let killed = raise(&mut program, &mut registers, 9);
     assert!(matches!(killed, Err(Ending::Signalled { signal: 9, .. })));
-    // Both are due then. The first one's handler blocks the second.
+    // Both are pending then. The first one's handler blocks the second.
     go_back(&mut program, &mut registers);
     assert_eq!((registers.pc, registers.general[10], registers.general[2]), (HANDLER, SIGUSR1, frame));
     go_back(&mut program, &mut registers);
     assert_eq!((registers.pc, registers.general[10], registers.general[2]), (HANDLER, SIGUSR2, frame));
-    // This one does not mind itself.
+    // This one does not block itself.
     raise(&mut program, &mut registers, SIGUSR2).unwrap();
     assert!(registers.general[2] < frame);
     go_back(&mut program, &mut registers);
@@ -192,16 +192,16 @@ fn a_handler_that_asks_for_it_has_another_stack() {
     assert_eq!(give_stack(&mut program, &mut registers, [OTHER_STACK, 0, 2047]), -12, "too small");
     assert_eq!(give_stack(&mut program, &mut registers, [OTHER_STACK, 4, 2 * PAGE]), -22, "no such flag");
     assert_eq!(give_stack(&mut program, &mut registers, [OTHER_STACK, 0, 2 * PAGE]), 0);
-    // Its own has overflowed.
+    // Its own stack has overflowed.
     registers.general[2] = STACK_END - 2 * PAGE;
     program.illegal(NULL_TOUCH, &mut registers).unwrap();
     let top = OTHER_STACK + 2 * PAGE;
     assert_eq!(registers.general[2], top - 1088);
-    // It may not be changed now, and says that it is in use.
+    // It may not be changed now, and is reported as in use.
     assert_eq!(give_stack(&mut program, &mut registers, [OTHER_STACK, 2, 0]), -1);
     call(&mut program, &mut registers, Sysno::sigaltstack, [0, GIVEN]).unwrap();
     assert_eq!([0, 8, 16].map(|at| word(&mut program, GIVEN + at)), [OTHER_STACK, 1, 2 * PAGE]);
-    // Others go on where it is, and none goes beyond its beginning.
+    // Other handlers continue on it, and none goes beyond its beginning.
     raise(&mut program, &mut registers, SIGUSR1).unwrap();
     assert_eq!(registers.general[2], top - 2 * 1088);
     go_back(&mut program, &mut registers);
@@ -240,16 +240,16 @@ fn no_call_of_the_program_takes_its_way_back_or_gives_it_memory_there() {
     let (mut program, mut registers) = ready();
     handle(&mut program, SIGUSR1, 0, 0);
     let trampoline = layout::trampoline(Levels::Sv39).start;
-    let refused = |program: &mut TestProgram, asked: Sysno, arguments: &[u64]| {
+    let refused = |program: &mut TestProgram, requests: Sysno, arguments: &[u64]| {
         let mut registers = Registers::default();
         ask(
             &mut registers,
-            asked as u64,
+            requests as u64,
             std::array::from_fn(|nth| arguments.get(nth).copied().unwrap_or(0)),
         );
         program.system_call(&mut registers).unwrap();
         let answer = registers.general[10] as i64;
-        assert!((-22..0).contains(&answer), "{asked} {arguments:x?}: {answer}");
+        assert!((-22..0).contains(&answer), "{requests} {arguments:x?}: {answer}");
     };
     // Before the first handler, and after it. Alone, and with the stack's last page.
     for _ in 0..2 {

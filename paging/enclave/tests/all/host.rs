@@ -1,4 +1,4 @@
-//! The host's answers: nothing is believed.
+//! The host's answers: none is trusted.
 
 use crate::support::TestMailbox;
 use ameles_enclave::host::{Host, HostError};
@@ -14,9 +14,9 @@ fn time_never_goes_back_whatever_the_host_says() {
         mailbox.answer(Answer::Time { seconds, nanos }, &[]);
     }
     mailbox.answer(Answer::Time { seconds: 1, nanos: 0 }, &[]);
-    let told: Vec<u64> = (0..5).map(|_| host.time(Clock::Realtime).unwrap()).collect();
+    let times: Vec<u64> = (0..5).map(|_| host.time(Clock::Realtime).unwrap()).collect();
     assert_eq!(
-        told,
+        times,
         [
             100_000_000_007,
             100_000_000_007,
@@ -26,7 +26,7 @@ fn time_never_goes_back_whatever_the_host_says() {
         ]
     );
     assert_eq!(host.clamped_times, 3);
-    // Another clock has another past.
+    // Another clock has its own latest time.
     assert_eq!(host.time(Clock::Monotonic), Ok(1_000_000_000));
     assert_eq!((host.clamped_times, host.calls), (3, 6));
 }
@@ -49,7 +49,7 @@ fn a_text_that_is_too_long_for_the_mailbox_is_cut() {
     let mut host = Host::new(mailbox.clone(), false);
     let max = ameles_enclave_boundary::map::MAX_DATA_BYTES;
     assert_eq!(host.write(Stream::Error, &vec![1; 1 << 20]), Ok(max as usize));
-    let asked = &mailbox.0.borrow().asked[0];
-    assert_eq!(asked.0, Request::Write { stream: Stream::Error, bytes: max });
-    assert_eq!(asked.1.len(), max as usize);
+    let requests = &mailbox.0.borrow().requests[0];
+    assert_eq!(requests.0, Request::Write { stream: Stream::Error, bytes: max });
+    assert_eq!(requests.1.len(), max as usize);
 }

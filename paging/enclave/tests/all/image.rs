@@ -1,4 +1,4 @@
-//! The plan by which a file becomes memory.
+//! The plan for loading a file.
 
 use ameles_enclave::access::Access;
 use ameles_enclave::image::{Image, ImageError, Segment};
@@ -7,7 +7,7 @@ use ameles_enclave::layout::kernel;
 const HEADERS_AT: usize = 64;
 const HEADER_BYTES: usize = 56;
 
-/// A segment of a made-up file: kind, rights, address, bytes in memory, contents.
+/// A segment of a test's file: kind, rights, address, bytes in memory, contents.
 type Part<'a> = (u32, u32, u64, u64, &'a [u8]);
 
 /// An ELF file.
@@ -91,7 +91,7 @@ fn files_that_cannot_be_run_are_refused_each_with_its_reason() {
         let part: Part<'_> = (LOAD, READ_EXECUTE, address, 0x2000, b"text");
         assert_eq!(of(EXECUTABLE, RISCV, address, &[part]), ImageError::Address(address));
     }
-    // It begins where nothing may be executed.
+    // The entry point is not executable.
     let data: Part<'_> = (LOAD, READ_WRITE, 0x20000, 4, b"data");
     assert_eq!(of(EXECUTABLE, RISCV, 0x20000, &[TEXT, data]), ImageError::Address(0x20000));
     assert_eq!(of(EXECUTABLE, RISCV, 0x30000, &[TEXT, data]), ImageError::Address(0x30000));
@@ -105,7 +105,7 @@ fn fuzz_image_plan() {
     let good = elf(EXECUTABLE, RISCV, 0x10000, &[TEXT, (LOAD, READ_WRITE, 0x20000, 0x2000, b"data")]);
     bolero::check!().for_each(move |bytes: &[u8]| {
         let _ = plan(bytes);
-        // A good file in which bytes are others.
+        // A valid file with changed bytes.
         let mut bent = good.clone();
         for change in bytes.chunks_exact(2) {
             let at = usize::from(change[0]) % bent.len();

@@ -1,4 +1,4 @@
-//! The promises of the runtime's portable parts.
+//! Tests of the runtime's portable parts.
 
 mod calls;
 mod edges;

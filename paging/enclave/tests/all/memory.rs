@@ -1,4 +1,4 @@
-//! The program's memory, over every scheme, against an array.
+//! The program's memory, over every scheme, compared to an array.
 
 use crate::support::{SCHEMES, memory};
 use ameles_enclave::access::{Access, Touch};

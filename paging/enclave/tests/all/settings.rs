@@ -1,4 +1,4 @@
-//! The options of a launch package: what can be, and what is refused.
+//! The options of a launch package: the valid ones, and those that are refused.
 
 use ameles_enclave::settings::{Settings, SettingsError};
 use ameles_enclave_boundary::launch::{Levels, MAX_HARTS, Paging, SealedStorage};

@@ -1,4 +1,4 @@
-//! The areas of a program, against a table that says of every page what it is.
+//! The areas of a program, compared to a table with an entry for every page.
 
 use ameles_enclave::access::Access;
 use ameles_enclave::space::{CommitPolicy, OutOfPages, Space};
@@ -33,7 +33,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Rights, and when the page is promised.
+/// Access rights, and when the page is committed.
 type Model = BTreeMap<u64, (Access, CommitPolicy)>;
 
 fn given(access: Access, commit: CommitPolicy) -> (Access, CommitPolicy) {

@@ -1,4 +1,4 @@
-//! A processor without a state, a mailbox that a test answers, and programs over them.
+//! A processor without state, a mailbox whose answers are set by a test, and programs over them.
 
 use ameles_enclave::calls::Program;
 use ameles_enclave::host::{Host, Mailbox};
@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-/// The schemes that the runtime has.
+/// The schemes of the runtime.
 pub(crate) const SCHEMES: [Scheme; 7] = Scheme::ALL;
 
 /// Three threads in place of harts.
@@ -31,10 +31,10 @@ fn workers() -> &'static dyn Workers {
     &*WORKERS
 }
 
-/// A processor that remembers nothing and counts nothing.
-pub(crate) struct NoProcessor;
+/// A processor without caches and counters.
+pub(crate) struct TestProcessor;
 
-impl Processor for NoProcessor {
+impl Processor for TestProcessor {
     fn flush_translation(_: u64) {}
     fn flush_instructions() {}
     fn retired_instructions() -> u64 {
@@ -47,26 +47,26 @@ impl Processor for NoProcessor {
 
 /// The requests to a mailbox, and its answers.
 #[derive(Default)]
-pub(crate) struct Post {
+pub(crate) struct MailboxState {
     /// The requests so far, with their data.
-    pub(crate) asked: Vec<(Request, Vec<u8>)>,
+    pub(crate) requests: Vec<(Request, Vec<u8>)>,
     /// The answers to come, the last one first, with their data.
     pub(crate) answers: Vec<(Answer, Vec<u8>)>,
 }
 
-/// A mailbox. Without an answer to come, everything is done as it was asked.
+/// A mailbox. Without a set answer, every request succeeds completely.
 #[derive(Clone, Default)]
-pub(crate) struct TestMailbox(pub(crate) Rc<RefCell<Post>>);
+pub(crate) struct TestMailbox(pub(crate) Rc<RefCell<MailboxState>>);
 
 impl TestMailbox {
     /// The text that was written to any stream.
     pub(crate) fn written(&self) -> Vec<u8> {
-        let post = self.0.borrow();
-        let of_write = post.asked.iter().filter(|(request, _)| matches!(request, Request::Write { .. }));
+        let state = self.0.borrow();
+        let of_write = state.requests.iter().filter(|(request, _)| matches!(request, Request::Write { .. }));
         of_write.flat_map(|(_, data)| data.clone()).collect()
     }
 
-    /// Answers the next request so.
+    /// Sets the answer to the next request.
     pub(crate) fn answer(&self, answer: Answer, data: &[u8]) {
         self.0.borrow_mut().answers.insert(0, (answer, data.to_vec()));
     }
@@ -74,9 +74,9 @@ impl TestMailbox {
 
 impl Mailbox for TestMailbox {
     fn call(&mut self, request: Request, data: &[u8], into: &mut [u8]) -> Result<Answer, Ending> {
-        let mut post = self.0.borrow_mut();
-        post.asked.push((request, data.to_vec()));
-        let (answer, found) = post.answers.pop().unwrap_or_else(|| {
+        let mut state = self.0.borrow_mut();
+        state.requests.push((request, data.to_vec()));
+        let (answer, found) = state.answers.pop().unwrap_or_else(|| {
             let bytes = match request {
                 Request::Write { bytes, .. } => bytes,
                 _ => 0,
@@ -88,12 +88,12 @@ impl Mailbox for TestMailbox {
     }
 }
 
-/// Memory of so many pages under a scheme, of which seven are resident. A parallel one has three lanes.
+/// Memory with this many pages under a scheme, of which seven are resident. A parallel one has three lanes.
 pub(crate) fn memory(
     scheme: Scheme,
     pages: u64,
     levels: Levels,
-) -> (ProgramMemory<NoProcessor>, Arc<AtomicMemory>) {
+) -> (ProgramMemory<TestProcessor>, Arc<AtomicMemory>) {
     let assembly = Assembly {
         scheme,
         pages,
@@ -117,10 +117,9 @@ pub(crate) fn memory(
 }
 
 /// The program of a test.
-pub(crate) type TestProgram = Program<NoProcessor, TestMailbox>;
+pub(crate) type TestProgram = Program<TestProcessor, TestMailbox>;
 
-/// A program with so many pages, and one for its way back from handlers. Its image is a page at 0x10000, which may be read
-/// only.
+/// A program with this many pages, and one for the return of handlers. Its image is a read-only page at 0x10000.
 pub(crate) fn program(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
     let (mut memory, _) = memory(Scheme::Plain, pages + 1, Levels::Sv39);
     reserve_trampoline(&mut memory).unwrap();
@@ -130,7 +129,7 @@ pub(crate) fn program(pages: u64, allows_clock: bool) -> (TestProgram, TestMailb
     (Program::new(memory, host, rng, 0x10000..0x10800, b"./bin/program"), mailbox)
 }
 
-/// Makes a system call: what the program finds in its first register afterwards.
+/// Makes a system call: returns the value of the program's first register afterwards.
 pub(crate) fn system_call(
     program: &mut TestProgram,
     number: u64,

@@ -28,7 +28,7 @@ pub struct Counters {
     pub held_pages: u64,
     /// The maximum of that.
     pub max_held_pages: u64,
-    /// The current limit of resident pages, if it follows the number of pages that hold something; else
-    /// 0. Not a count of events either.
+    /// The current limit of resident pages, if it follows the number of pages that hold something; 0 otherwise. Not a
+    /// count of events either.
     pub max_resident: u64,
 }

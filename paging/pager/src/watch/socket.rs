@@ -128,8 +128,8 @@ impl FaultReporter {
     fn is_answered(&self, counters: &Counters) -> bool {
         let numbers = [counters.faults, counters.evictions].map(u64::to_le_bytes);
         let mut answer = [STOP];
-        let told = retry_on_intr(|| send(&self.socket, numbers.as_flattened(), SendFlags::NOSIGNAL));
-        told.is_ok()
+        let sent = retry_on_intr(|| send(&self.socket, numbers.as_flattened(), SendFlags::NOSIGNAL));
+        sent.is_ok()
             && retry_on_intr(|| recv(&self.socket, &mut answer, RecvFlags::empty())).is_ok()
             && answer == [RESUME]
     }

@@ -6,8 +6,9 @@
 //! does the same here; first in, first out reveals the secret one pass later.
 //!
 //! **The statistics.** A guesser guesses fresh runs, each in a region of its own with a key of its own, whose secrets
-//! are independent fair coins. If the transcript reveals nothing, its right guesses are binomial with 1/2. A test alarms
-//! where the two-sided tail of that, exact at every number of runs, is below 2^-32; all of them together, fewer than
+//! are independent fair coins. If the transcript reveals nothing, its right guesses are binomial with 1/2. A test
+//! alarms where the two-sided tail of that, exact at every number of runs, is below 2^-32; all of them together, fewer
+//! than
 //! 64, alarm falsely with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
 //! [`RANDOM_TRIALS`].
 

@@ -1,4 +1,4 @@
-//! The five steps of a fault, over page tables that are a plain array.
+//! The five steps of a fault, with an array as the page table.
 
 mod table;
 
@@ -23,7 +23,7 @@ use table::Table;
 
 const PAGE_BYTES: usize = 32;
 
-/// A program: it touches pages, and faults where they are absent.
+/// A program: it accesses pages, and faults where they are absent.
 struct Program<O> {
     path: FaultPath<O>,
     table: Table,
@@ -239,7 +239,7 @@ fn while_all_pages_are_held_more_are_resident_and_afterwards_as_many_as_were_ask
             program.path.fault(page, &mut program.table).unwrap();
             fewer.push(program.path.resident());
         }
-        // One that was pinned is looked at within eight evictions, and the others follow it.
+        // A page that was pinned is tried within eight evictions, and the others follow it.
         assert!(fewer[0] == 7 && fewer.is_sorted_by(|one, next| one >= next), "{fewer:?}");
         assert_eq!(fewer[16..], [3; 8]);
         for page in 0..6 {
@@ -248,7 +248,7 @@ fn while_all_pages_are_held_more_are_resident_and_afterwards_as_many_as_were_ask
     }
 }
 
-/// A program of which so many pages are pinned, after it has touched them and others.
+/// A program with this many pinned pages, after it has accessed them and others.
 fn pinned(pages: u64, resident: usize, policy: Policy) -> Program<Plain<Rc<TraceStore>>> {
     let (_, mut program) = plain(pages + 200, resident, policy);
     program.table.may_exceed = true;
@@ -372,7 +372,7 @@ fn parameters_that_make_no_sense_are_refused_with_what_to_choose() {
     assert_eq!(new(1, Policy::Fifo), None);
 }
 
-/// Memory of which one slot cannot be read.
+/// A store with one slot that cannot be read.
 struct Broken;
 
 #[derive(Debug, thiserror::Error)]
@@ -402,7 +402,7 @@ fn a_scheme_that_fails_says_why_and_the_page_stays_absent() {
     assert_eq!(program.table.pages[1], None);
 }
 
-/// Checks that the need of pages behind the scheme and in sight was allocated before the first fault.
+/// Checks that all memory for pages was allocated before the first fault.
 #[test]
 fn a_fault_allocates_nothing_from_the_first_on() {
     fn faults<O: Oram>(oram: O, policy: Policy) -> u64 {

@@ -1,11 +1,11 @@
-//! Page tables that are a plain array.
+//! A page table that is an array.
 
 use crate::PAGE_BYTES;
 use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::fault::policy::{Policy, frames};
 use std::convert::Infallible;
 
-/// Page tables in an array. A place without memory is `None`; to use one wrongly panics.
+/// A page table in an array. A page without memory is `None`; using it wrongly panics.
 pub(crate) struct Table {
     pub(crate) pages: Vec<Option<[u8; PAGE_BYTES]>>,
     pub(crate) frames: Vec<Option<[u8; PAGE_BYTES]>>,
@@ -68,7 +68,7 @@ impl Frames for Table {
 
     fn renew(&mut self, frame: usize) {
         assert!(self.frames[frame].is_some(), "the frame has memory");
-        // What it held is for nobody to read again.
+        // Its old contents must not be read again.
         self.frames[frame] = Some([0xEE; PAGE_BYTES]);
         self.renewed += 1;
     }

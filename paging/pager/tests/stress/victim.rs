@@ -1,5 +1,5 @@
-//! A healthy program: threads that access the same pages. In each page, every thread has a word that only it writes, and
-//! all threads add to one word.
+//! A healthy program: threads that access the same pages. In each page, every thread has a word that only it writes,
+//! and all threads add to one word.
 
 use crate::configuration::{Configuration, MAX_PAGES};
 use ameles_pager::page::PAGE_BYTES;

@@ -1,4 +1,4 @@
-//! Untrusted memory of the smallest kind, which a test tampers with as it likes.
+//! A minimal store that tests can tamper with.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -24,7 +24,7 @@ pub(crate) struct TestStore {
     pub(crate) held: RefCell<BTreeMap<BucketVersion, Vec<u8>>>,
     pub(crate) written: RefCell<Vec<(BucketVersion, Vec<u8>)>>,
     pub(crate) reads: Cell<usize>,
-    /// The answer for a version that is held too short: truncated, or padded with zeros.
+    /// The answer for a version that is too short: truncated, or padded with zeros.
     pub(crate) pads: Cell<bool>,
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn all_slots(layout: &Layout) -> Vec<Slot> {
         .collect()
 }
 
-/// Untrusted memory that keeps nothing and cannot be reached.
+/// A store that keeps nothing and cannot be reached.
 pub(crate) struct UnreachableStore(pub(crate) Layout);
 
 impl Untrusted for UnreachableStore {

@@ -1,4 +1,4 @@
-//! A fault may be an allocator's: after construction, pages come and go without the heap, also when they are forged.
+//! A fault may come from an allocator: after construction, pages are moved without the heap, also when they are forged.
 //!
 //! The counter counts the calling thread's allocations. A pool's threads run the same closure over the same pages.
 

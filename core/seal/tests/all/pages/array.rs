@@ -1,4 +1,4 @@
-//! A region answers as an array would, on any number of threads, and its bytes do not depend on them.
+//! A region returns what an array would, on any number of threads, and its bytes do not depend on them.
 
 use super::setup::{layout, memory, pool, read, region, slot, snapshot, workers, write};
 use ameles_seal::pages::PageCipher;
@@ -42,7 +42,8 @@ proptest! {
                     let numbers: Vec<u64> = batch.iter().map(|(bucket, _)| *bucket).collect();
                     let mut from = Vec::new();
                     for (bucket, seed) in batch {
-                        // Every byte of a bucket differs from its neighbour's; a bucket may come twice, the last stays.
+                        // Every byte of a bucket differs from its neighbour's; a bucket may occur twice, and the last
+                        // write counts.
                         let bytes: Vec<u8> = (0..bucket_bytes).map(|i| seed.wrapping_add(i as u8)).collect();
                         array[bucket as usize * bucket_bytes..][..bucket_bytes].copy_from_slice(&bytes);
                         from.extend(bytes);

@@ -1,4 +1,4 @@
-//! The sums of a meter, by a clock that goes on by one at every look.
+//! The sums of a meter, with a clock that advances by one at every reading.
 
 use super::setup::{layout, memory, pool, read, region, slot, snapshot, write};
 use ameles_seal::pages::{PageCipher, PageMeter};
@@ -10,7 +10,7 @@ thread_local! {
     static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// A clock of each thread: its work between two looks takes one.
+/// A clock for each thread: its work between two readings takes one.
 fn clock() -> u64 {
     LOOKS.set(LOOKS.get() + 1);
     LOOKS.get()

@@ -1,4 +1,4 @@
-//! The promises of sealed pages to a pager, against every other holder of its memory.
+//! Tests of sealed pages against every other user of the shared memory.
 
 mod allocation;
 mod array;

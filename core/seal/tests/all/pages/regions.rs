@@ -1,4 +1,4 @@
-//! A region that cannot be made is refused with its fault, and a slot outside of a region gets no answer.
+//! Invalid regions are refused with the reason, and slots outside of a region are not read.
 
 use super::setup::{key, layout, memory, read, region, slot, write};
 use ameles_core::tree::layout::{Extent, Layout};

@@ -1,4 +1,4 @@
-//! The schemes of a pager over sealed pages: the slots that change in shared memory follow the schedule alone.
+//! The schemes of a pager over sealed pages: the changed slots in shared memory depend on the schedule only.
 
 use super::setup::{key, pool, snapshot, write};
 use ameles_core::oram::{Access, Oram};
@@ -26,7 +26,7 @@ fn region(areas: &DetWoParameters, cipher: PageCipher, threads: usize) -> (Arc<A
     (memory, pages.with_pool(pool(threads)))
 }
 
-/// Writes and reads back pages in a pattern that sweeps, stays and comes back; after each write, looks at the changes.
+/// Writes and reads pages in a pattern that sweeps, stays and comes back; checks the changes after each write.
 fn drive(oram: &impl Oram<Error = PageError>, memory: &AtomicMemory, schedule: &WriteSchedule, idles: bool) {
     let capacity = oram.capacity();
     let stride = memory_stride(memory, schedule);

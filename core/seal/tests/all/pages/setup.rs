@@ -1,4 +1,4 @@
-//! Small regions, and access to them in one line.
+//! Small regions, and helpers to access them.
 
 use ameles_core::store::Store;
 use ameles_core::tree::layout::{Extent, Layout};
@@ -35,7 +35,7 @@ pub(crate) fn pool(threads: usize) -> Arc<PagePool> {
     Arc::new(PagePool::new(threads).unwrap())
 }
 
-/// Three threads for all tests together, as if they were a platform's own processors.
+/// Three threads for all tests, in the role of a platform's own processors.
 pub(crate) fn workers() -> &'static dyn Workers {
     static WORKERS: LazyLock<ameles_fork_join::Pool> =
         LazyLock::new(|| ameles_fork_join::Pool::new(3, PagePool::SPIN_TIME).unwrap());
@@ -46,7 +46,7 @@ pub(crate) fn slot(bucket: u64, index: u32) -> Slot {
     Slot { bucket: Bucket(bucket), index }
 }
 
-/// Reads into a buffer that does not begin as zeros.
+/// Reads into a buffer that is not zeroed.
 pub(crate) fn read<S: Store<Error = PageError>>(
     pages: &S,
     slots: &[Slot],
@@ -68,7 +68,7 @@ pub(crate) fn write<S: Store<Error = PageError>>(
     pages.write(&buckets, from).now_or_never().expect("memory is always ready")
 }
 
-/// All of shared memory, as its holder sees it.
+/// All of shared memory.
 pub(crate) fn snapshot<M: SharedMemory>(memory: &M) -> Vec<u8> {
     let mut bytes = vec![0; memory.bytes()];
     memory.load(0, &mut bytes);

@@ -1,4 +1,4 @@
-//! Any change that the holder of shared memory makes to it is caught at the next touch, and named.
+//! Any change of shared memory is detected at the next access, and named.
 
 use super::setup::{Pages, layout, memory, part, pool, read, region, slot, snapshot, workers, write};
 use ameles_core::types::Slot;
@@ -33,7 +33,7 @@ impl Region {
         bucket as usize * self.pages.stride()
     }
 
-    /// Page and tag, as they lie in shared memory.
+    /// A sealed page with its tag, in shared memory.
     fn sealed(&self, bucket: u64) -> Vec<u8> {
         part(&self.memory, self.at(bucket), PAGE + self.tag)
     }
@@ -200,7 +200,7 @@ fn nothing_of_a_page_lies_readable_in_shared_memory() {
         write(&pages, &[0, 1, 2], &text).unwrap();
         let seen = snapshot(&memory);
         assert!(!seen.windows(8).any(|window| text.windows(8).take(16).any(|part| part == window)));
-        // The same text three times is three unrelated pages.
+        // The same text three times gives three unrelated pages.
         assert_ne!(part(&memory, 0, 4096), part(&memory, pages.stride(), 4096));
     }
 }

@@ -1,5 +1,4 @@
-//! Memory that changes while it is read: each byte is loaded once, and no answer holds bytes that were not
-//! authenticated.
+//! Memory that changes while it is read: each byte is loaded once, and unauthenticated bytes are never returned.
 
 use super::setup::{layout, memory, part, pool, read, region, slot, snapshot, write};
 use ameles_core::types::Slot;
@@ -10,7 +9,7 @@ use std::thread;
 
 const PAGE: usize = 100;
 
-/// Answers truly at the first load of a byte since its last store, and falsely at every later one.
+/// Returns the true value at the first load of a byte since its last store, and a false one at every later one.
 struct ChangingMemory {
     memory: AtomicMemory,
     loads: Vec<AtomicU32>,
@@ -50,7 +49,7 @@ impl SharedMemory for ChangingMemory {
     }
 }
 
-/// Counts how often each byte of a slot was touched: page and tag, and the rest of its stride.
+/// Counts the loads of each byte of a slot: page and tag, and the rest of its stride.
 fn touches(counts: &[AtomicU32], slot: usize, stride: usize, sealed: usize) -> (Vec<u32>, Vec<u32>) {
     let counts = counts[slot * stride..][..stride].iter().map(|count| count.load(Ordering::Relaxed));
     let (page, rest): (Vec<_>, Vec<_>) = counts.enumerate().partition(|(at, _)| *at < sealed);
@@ -77,7 +76,7 @@ fn each_byte_crosses_once_in_each_direction_and_only_the_bytes_of_the_pages_aske
 
         memory.forget();
         let asked = [slot(0, 0), slot(5, 0), slot(2, 0)];
-        // It opens although every second look would show something else.
+        // It opens although every second load would return something else.
         let plain = read(&pages, &asked, PAGE).unwrap();
         assert_eq!(plain, [&text[PAGE..2 * PAGE], &text[..PAGE], &[0; PAGE]].concat());
         for slot in 0..6 {
@@ -90,7 +89,7 @@ fn each_byte_crosses_once_in_each_direction_and_only_the_bytes_of_the_pages_aske
             "opening writes nothing"
         );
 
-        // And once it has been looked at, it no longer opens.
+        // And after one load, it no longer opens.
         let (error, into) = read(&pages, &asked, PAGE).unwrap_err();
         assert_eq!(error, PageError::Forged { slot: slot(0, 0), version: 1 });
         assert_eq!(into, [0; 3 * PAGE]);
@@ -126,7 +125,7 @@ fn holds(memory: &AtomicMemory, sealed: &[u8]) -> bool {
     snapshot(memory).starts_with(sealed)
 }
 
-/// Ends the scribbling also when the test fails.
+/// Stops the writer also when the test fails.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -149,7 +148,7 @@ fn under_a_holder_that_scribbles_all_the_time_each_answer_is_the_last_writing_or
             scope.spawn(|| {
                 let mut at = 0;
                 while !stop.load(Ordering::Relaxed) {
-                    // A byte changes, and mostly changes back.
+                    // A byte changes, and usually changes back.
                     at = (at + 7919) % memory.bytes();
                     let byte = part(&memory, at, 1)[0];
                     memory.store(at, &[byte ^ 1]);

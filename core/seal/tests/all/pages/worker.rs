@@ -1,4 +1,4 @@
-//! Pages that a worker moves.
+//! Tests of pages that a worker moves.
 
 use super::setup::{key, layout, memory, snapshot};
 use ameles_core::oram::{Access, Oram, OramError};
@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 const PAGE: usize = 48;
 const MODES: [WorkMode; 3] = [WorkMode::Parallel, WorkMode::Eager, WorkMode::EagerParallel];
 
-/// A worker that does jobs at random times, in the order of their tickets, but only while the caller waits, helps, or wakes
-/// it.
+/// A worker that does jobs at random times, in the order of their tickets, but only while the caller waits, helps, or
+/// wakes it.
 struct RandomWorker(Arc<Mutex<State>>);
 
 struct State {
@@ -291,7 +291,7 @@ fn write_in_an_order(areas: &DetWoParameters, mode: WorkMode, pages: &[u64], cho
 /// Tries every order of the jobs that their prerequisites allow.
 #[test]
 fn jobs_in_any_order_that_their_prerequisites_allow_leave_the_same_pages() {
-    // Pages that are themselves due, pages written twice, a ratio of one and of two.
+    // Pages that are due themselves, pages written twice, ratios of one and two.
     let cases: [(u64, u64, &[u64]); 4] =
         [(1, 1, &[0; 6]), (2, 2, &[0, 0, 1, 1]), (2, 1, &[1, 0, 0]), (3, 2, &[2, 0])];
     let mut orders = 0;
