@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut random = ChaCha20Rng::from_os_rng();
     let master = MasterKey::draw(&mut random);
 
-    // The scheme says which slots it needs; sealing makes each of them longer by its salt and its tag.
+    // The scheme states which slots it needs; sealing makes each of them longer by its salt and its tag.
     let parameters = RingParameters::for_capacity(blocks, block_bytes as u32, blocks / 8, 1);
     let layout = sealed_layout(&parameters.geometry().layout(), SlotFormat::Salted);
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut read = vec![0; block_bytes];
     block_on(async {
         oram.access(&mut [Access::Write(BlockId(7), &secret)]).await?;
-        // More accesses, so that block 7 leaves the stash for the file. Each may owe off-line work.
+        // More accesses, so that block 7 leaves the stash for the file. Off-line work may be pending after each.
         for _ in 0..1000 {
             oram.access(&mut [Access::Dummy]).await?;
             while oram.pending_steps() > 0 {
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Buckets in one file, each at its place, in its newest version only: after a crash there is no way back.
+/// Buckets in one file, each at its offset, in its newest version only: after a crash there is no recovery.
 struct OneFile {
     file: File,
     layout: Layout,

@@ -1,5 +1,5 @@
-//! A Path ORAM over a store of your own: two methods, and an error type. This one keeps its buckets in a map and counts
-//! what it is asked.
+//! A Path ORAM over a store of your own: two methods, and an error type. This one stores its buckets in a map and counts
+//! the requests.
 //!
 //! Nothing here is sealed. If your memory is untrusted, implement `Untrusted` instead, and put
 //! `ameles_seal::sealed::Sealed` in between, as the example `oram_over_a_file` does.
@@ -43,7 +43,7 @@ impl CountingMap {
 impl Store for CountingMap {
     type Error = Infallible;
 
-    /// The slots are wanted together: a store with latency asks for all of them at once.
+    /// The slots are needed together: a store with latency requests all of them at once.
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
         self.count(into.len());
         let buckets = self.buckets.borrow();

@@ -65,7 +65,7 @@ pub(crate) fn text(panel: &Panel) -> String {
     drawn
 }
 
-/// Both panels side by side. The colours stand out on light and on dark ground.
+/// Both panels next to each other. The colours are legible on light and on dark backgrounds.
 pub(crate) fn svg(left: &Panel, right: &Panel) -> String {
     let mut drawn = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 880 392\" font-family=\"sans-serif\" font-size=\"13\" \

@@ -15,7 +15,7 @@ use recording::{encrypted_objects, with_ameles};
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let reads = reads::of_a_working_day();
+    let reads = reads::working_day_reads();
     let bare = encrypted_objects(&reads)?;
     let ameles = with_ameles(&reads)?;
 

@@ -1,11 +1,11 @@
 //! The reads of a person in a day, by block number.
 
-/// Blocks that there are.
+/// The number of blocks.
 pub(crate) const BLOCKS: u64 = 1024;
 
-/// The reads of a day. A folder is read through; a document is opened again and again; a few files are worked on in
-/// turn; an archive is searched; the first folder is read through again.
-pub(crate) fn of_a_working_day() -> Vec<u64> {
+/// The reads of a day. A folder is read through; a document is opened again and again; a few files are worked on
+/// alternately; an archive is searched; the first folder is read through again.
+pub(crate) fn working_day_reads() -> Vec<u64> {
     let mut reads: Vec<u64> = (120..200).collect();
     for hour in 0..12 {
         reads.extend([700, 700, 701, 380 + 3 * hour]);

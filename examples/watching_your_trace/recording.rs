@@ -54,7 +54,7 @@ pub(crate) fn encrypted_objects(reads: &[u64]) -> Result<Vec<u64>, Box<dyn Error
 }
 
 /// The requests to the store because of one access.
-pub(crate) struct Shown {
+pub(crate) struct VisibleAccess {
     /// Slots read before the answer, by their place in the store.
     pub(crate) on_line: Vec<u64>,
     /// The first and last slot of each bucket rewritten after it.
@@ -63,7 +63,7 @@ pub(crate) struct Shown {
 
 /// A trace of Ameles's.
 pub(crate) struct Trace {
-    pub(crate) accesses: Vec<Shown>,
+    pub(crate) accesses: Vec<VisibleAccess>,
     /// Levels of the tree in the store: slots of an access.
     pub(crate) levels: usize,
     /// Slots of the store.
@@ -116,7 +116,7 @@ pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let accesses = block_on(async {
         for block in 0..BLOCKS {
             oram.access(&mut [Access::Write(BlockId(block), &[block as u8; BLOCK_BYTES])]).await?;
-            settle(&oram).await?;
+            finish_pending_steps(&oram).await?;
         }
         trace.take();
         let mut accesses = Vec::new();
@@ -125,16 +125,16 @@ pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
             oram.access(&mut [Access::Read(BlockId(*block), &mut read)]).await?;
             assert_eq!(read, [*block as u8; BLOCK_BYTES]);
             let on_line = trace.take().iter().flat_map(slots_read).collect();
-            settle(&oram).await?;
+            finish_pending_steps(&oram).await?;
             let rewritten = trace.take().iter().filter_map(bucket_written).collect();
-            accesses.push(Shown { on_line, rewritten });
+            accesses.push(VisibleAccess { on_line, rewritten });
         }
         Ok::<_, Box<dyn Error>>(accesses)
     })?;
     Ok(Trace { accesses, levels: tree.levels().count(), slots: layout.slots() })
 }
 
-async fn settle<O: Oram>(oram: &O) -> Result<(), Box<dyn Error>> {
+async fn finish_pending_steps<O: Oram>(oram: &O) -> Result<(), Box<dyn Error>> {
     while oram.pending_steps() > 0 {
         oram.step().await?;
     }

@@ -10,14 +10,14 @@ use std::process::ExitCode;
 struct ToStderr;
 
 impl Progress for ToStderr {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         eprint!("\r\x1b[K{what} {done}/{all}");
         if done == all {
             eprint!("\r\x1b[K");
         }
     }
 
-    fn found(&self, figure: &str) {
+    fn on_figure(&self, figure: &str) {
         eprintln!("\r\x1b[K{figure}");
     }
 }
@@ -60,17 +60,15 @@ fn main() -> Result<ExitCode, BenchError> {
     if has("memory-4096") {
         reports.push(memory(MemoryOptions::pages())?);
     }
-    if has("files") {
-        let mut options = FilesOptions::standard();
-        options.vault = vault(options.vault);
-        options.together = number("--together=").map_or(options.together, |together| together as usize);
-        reports.push(files::run(&options, &ToStderr)?);
-    }
-    if has("files-on-disk") {
-        let mut options = FilesOptions::on_disk();
-        options.vault = vault(options.vault);
-        options.together = number("--together=").map_or(options.together, |together| together as usize);
-        reports.push(files::run(&options, &ToStderr)?);
+    for (name, mut options) in
+        [("files", FilesOptions::standard()), ("files-on-disk", FilesOptions::on_disk())]
+    {
+        if has(name) {
+            options.vault = vault(options.vault);
+            options.accesses_per_call =
+                number("--together=").map_or(options.accesses_per_call, |accesses| accesses as usize);
+            reports.push(files::run(&options, &ToStderr)?);
+        }
     }
     if has("link") {
         let mut options = LinkOptions::standard();

@@ -1,12 +1,12 @@
 //! A bar chart of numbers, in groups.
 
-use crate::heading::{Heading, OF_TEXT};
-use crate::svg::{Drawing, escaped};
+use crate::heading::{Heading, TEXT_LETTER_WIDTH};
+use crate::svg::{Drawing, escape};
 
 /// A chart of groups of bars, one of each series in each group.
 pub(crate) struct Chart {
     pub(crate) title: String,
-    /// The sentence below the title that says what is drawn.
+    /// The subtitle: a sentence that says what is drawn.
     pub(crate) what: String,
     pub(crate) groups: Vec<Group>,
     pub(crate) series: Vec<Series>,
@@ -22,7 +22,7 @@ pub(crate) enum Scale {
     Linear,
 }
 
-/// Bars that stand together.
+/// A group of adjacent bars.
 pub(crate) struct Group {
     /// Its name below them; a line break begins another line.
     pub(crate) name: String,
@@ -43,7 +43,7 @@ pub(crate) struct Series {
 #[derive(Clone, Copy)]
 pub(crate) struct Bar {
     pub(crate) ratio: f64,
-    /// The ends between which its spread is drawn.
+    /// The minimum and maximum of its spread.
     pub(crate) spread: Option<(f64, f64)>,
 }
 
@@ -81,7 +81,7 @@ struct Frame<'a> {
 }
 
 impl Chart {
-    /// The chart as SVG. Its colours stand out on light and on dark ground.
+    /// The chart as SVG. Its colours are legible on light and on dark backgrounds.
     pub(crate) fn svg(&self) -> String {
         let heading = Heading::new(&self.title, &self.what);
         let frame = self.frame();
@@ -90,7 +90,7 @@ impl Chart {
         let legend = heading.height() + frame.rows.len() as f64 * (frame.height + frame.below);
         let mut drawn = Drawing::new(
             [frame.left + WIDTH + 12.0, legend + legend_lines * LEGEND_LINE],
-            &escaped(&format!("{}: {}", self.title, self.what)),
+            &escape(&format!("{}: {}", self.title, self.what)),
             ".value{font-size:9px}.axis{stroke:#768390}.grid{stroke:#768390;opacity:.3}\
              .spread{stroke:#768390;fill:none}",
         );
@@ -115,10 +115,10 @@ impl Chart {
                 y - 10.0,
                 x + 18.0,
                 y + 1.0,
-                escaped(name)
+                escape(name)
             ));
         }
-        drawn.finished()
+        drawn.finish()
     }
 
     /// The places: as few rows as leave each bar its least width.
@@ -128,7 +128,7 @@ impl Chart {
         let groups = self.groups.len().max(1);
         let in_a_row = groups.div_ceil(groups.div_ceil(fit));
         let pitch = WIDTH / in_a_row as f64;
-        let length = |name: &str| name.chars().count() as f64 * OF_TEXT;
+        let length = |name: &str| name.chars().count() as f64 * TEXT_LETTER_WIDTH;
         let longest = |groups: &[Group]| {
             let lines = groups.iter().flat_map(|group| group.name.lines());
             lines.map(length).fold(0.0, f64::max)
@@ -156,7 +156,7 @@ impl Chart {
         }
     }
 
-    /// A number that no bar comes near, for its own stands above it: a power of two for ratios.
+    /// A number that no bar comes near, for its own is written above it: a power of two for ratios.
     fn top_ratio(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let max = bars.map(|bar| bar.spread.map_or(bar.ratio, |(_, high)| high.max(bar.ratio)));
@@ -248,7 +248,7 @@ impl Frame<'_> {
             let (x, y) = (middle + 4.0, bottom + 14.0);
             drawn.line(format!(
                 "<text text-anchor=\"end\" transform=\"translate({x:.1} {y}) rotate(-35)\">{}</text>",
-                escaped(&group.name.replace('\n', " "))
+                escape(&group.name.replace('\n', " "))
             ));
             return;
         }
@@ -256,7 +256,7 @@ impl Frame<'_> {
             drawn.line(format!(
                 "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 bottom + 18.0 + nth as f64 * 16.0,
-                escaped(line)
+                escape(line)
             ));
         }
     }
@@ -278,7 +278,7 @@ fn label(ratio: f64) -> String {
 mod tests {
     use super::*;
 
-    /// The picture of so many programs by so many schemes.
+    /// The chart of the given numbers of programs and schemes.
     fn drawn(programs: usize, schemes: usize, title: &str) -> String {
         let bar = |nth: usize| Some(Bar { ratio: 1.0 + nth as f64 / 10.0, spread: None });
         let group = |nth: usize| Group {

@@ -1,10 +1,10 @@
 //! The title of a chart and the sentence below it, in as many lines as they need.
 
-use crate::svg::{Drawing, escaped};
+use crate::svg::{Drawing, escape};
 
 /// The width of a letter on average: of a title, and of any other text. Browsers choose the font, so both are generous.
-const OF_TITLE: f64 = 11.2;
-pub(crate) const OF_TEXT: f64 = 7.6;
+const TITLE_LETTER_WIDTH: f64 = 11.2;
+pub(crate) const TEXT_LETTER_WIDTH: f64 = 7.6;
 /// The width of a line: less than a chart's, so that it is read whole where a narrow window shows the left of a chart.
 const WIDTH: f64 = 640.0;
 /// The baseline of the first line, and the distances between lines.
@@ -20,8 +20,8 @@ pub(crate) struct Heading {
 impl Heading {
     /// The lines of a title and a sentence.
     pub(crate) fn new(title: &str, what: &str) -> Self {
-        let broken = |text: &str, letter: f64| broken(text, (WIDTH / letter) as usize);
-        Heading { title: broken(title, OF_TITLE), what: broken(what, OF_TEXT) }
+        let wrap = |text: &str, letter: f64| wrap(text, (WIDTH / letter) as usize);
+        Heading { title: wrap(title, TITLE_LETTER_WIDTH), what: wrap(what, TEXT_LETTER_WIDTH) }
     }
 
     /// The height of all lines, with the distance to what is below.
@@ -35,13 +35,13 @@ impl Heading {
         let lines = lines.chain(self.what.iter().map(|line| ("", line)));
         for (nth, (class, line)) in lines.enumerate() {
             let y = FIRST + LINE * nth as f64;
-            drawn.line(format!("<text{class} x=\"{left}\" y=\"{y}\">{}</text>", escaped(line)));
+            drawn.line(format!("<text{class} x=\"{left}\" y=\"{y}\">{}</text>", escape(line)));
         }
     }
 }
 
-/// A text in lines of so many letters, broken between words.
-fn broken(text: &str, letters: usize) -> Vec<String> {
+/// A text in lines of at most that many letters, broken between words.
+fn wrap(text: &str, letters: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a line");
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn a_line_is_broken_between_words_and_loses_none() {
-        assert_eq!(broken("one two three", 13), ["one two three"]);
-        assert_eq!(broken("one two three", 7), ["one two", "three"]);
-        assert_eq!(broken("one incomprehensibilities two", 7), ["one", "incomprehensibilities", "two"]);
-        assert_eq!(broken("", 7), [""]);
+        assert_eq!(wrap("one two three", 13), ["one two three"]);
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("one incomprehensibilities two", 7), ["one", "incomprehensibilities", "two"]);
+        assert_eq!(wrap("", 7), [""]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Measures Ameles: every figure beside a bare baseline of the same run, and the trusted memory that it took.
+//! Measures Ameles: every figure with a bare baseline of the same run, and the trusted memory used.
 #![forbid(unsafe_code)]
 
 mod bar_chart;

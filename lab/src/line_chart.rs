@@ -1,12 +1,12 @@
 //! A chart of lines over whole numbers, such as the levels of a tree.
 
 use crate::heading::Heading;
-use crate::svg::{Drawing, escaped};
+use crate::svg::{COLOURS, Drawing, escape};
 
 /// A chart of shares, from 0 to 100 per cent, over the numbers from `first` on.
 pub(crate) struct Lines {
     pub(crate) title: String,
-    /// The sentence below the title that says what is drawn.
+    /// The subtitle: a sentence that says what is drawn.
     pub(crate) what: String,
     /// The words below the axis.
     pub(crate) across: String,
@@ -19,9 +19,6 @@ const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
 const LEGEND_LINE: f64 = 20.0;
-/// Colours that stand out on light and on dark ground.
-const COLOURS: [&str; 6] = ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46"];
-
 impl Lines {
     /// The chart as SVG.
     pub(crate) fn svg(&self) -> String {
@@ -32,7 +29,7 @@ impl Lines {
         let y = |share: f64| top + HEIGHT * (1.0 - share.clamp(0.0, 1.0));
         let bottom = top + HEIGHT;
         let (width, height) = (LEFT + WIDTH + 24.0, bottom + 60.0 + LEGEND_LINE * self.lines.len() as f64);
-        let label = escaped(&format!("{}: {}", self.title, self.what));
+        let label = escape(&format!("{}: {}", self.title, self.what));
         let styles = ".axis{stroke:#768390}.grid{stroke:#768390;opacity:.3}.line{fill:none;stroke-width:2}";
         let mut drawn = Drawing::new([width, height], &label, styles);
         heading.draw(LEFT, &mut drawn);
@@ -58,7 +55,7 @@ impl Lines {
         drawn.line(format!(
             "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             bottom + 38.0,
-            escaped(&self.across)
+            escape(&self.across)
         ));
         for (nth, ((name, shares), colour)) in self.lines.iter().zip(COLOURS.iter().cycle()).enumerate() {
             let points: Vec<String> = shares
@@ -76,9 +73,9 @@ impl Lines {
                 LEFT + 20.0,
                 legend - 4.0,
                 LEFT + 28.0,
-                escaped(name)
+                escape(name)
             ));
         }
-        drawn.finished()
+        drawn.finish()
     }
 }

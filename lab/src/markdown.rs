@@ -11,7 +11,7 @@ pub(crate) fn markdown(header: &[&str]) -> Table {
     table
 }
 
-/// Adds a row: words in its first cell, numbers in the others.
+/// Adds a row: text in its first cell, numbers in the others.
 pub(crate) fn add(table: &mut Table, row: Vec<String>) {
     let cell = |(nth, text): (usize, String)| {
         let alignment = if nth == 0 { CellAlignment::Left } else { CellAlignment::Right };
@@ -21,13 +21,13 @@ pub(crate) fn add(table: &mut Table, row: Vec<String>) {
 }
 
 /// The table as text.
-pub(crate) fn rendered(table: &Table) -> String {
+pub(crate) fn render(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// A scheme and its K, the cells with which a row of paging begins.
 #[cfg(target_os = "linux")]
-pub(crate) fn first_cells(scheme: &str, k: Option<u64>) -> Vec<String> {
+pub(crate) fn scheme_cells(scheme: &str, k: Option<u64>) -> Vec<String> {
     vec![scheme.to_owned(), k.map_or_else(String::new, |k| k.to_string())]
 }
 

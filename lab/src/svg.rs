@@ -1,9 +1,13 @@
-//! Drawings as SVG. Their colours stand out on light and on dark ground.
+//! Drawings as SVG. Their colours are legible on light and on dark backgrounds.
 
 use std::fmt::{Display, Write};
 
 /// The styles that every drawing has.
 const STYLES: &str = "text{fill:#768390}.title{font-size:16px;font-weight:bold}";
+
+/// Colours of series that are legible on light and on dark backgrounds.
+pub(crate) const COLOURS: [&str; 7] =
+    ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46", "#57606a"];
 
 /// A drawing that grows line by line.
 pub struct Drawing {
@@ -11,7 +15,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// An empty drawing of that width and height, with a label for those who cannot see it and with styles of its own.
+    /// An empty drawing of that width and height, with a label for screen readers and its own styles.
     pub fn new(size: [impl Display; 2], label: &str, styles: &str) -> Self {
         let [width, height] = size;
         let mut drawing = Drawing { text: String::new() };
@@ -35,13 +39,13 @@ impl Drawing {
     }
 
     /// The whole drawing.
-    pub fn finished(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.line("</svg>");
         self.text
     }
 }
 
-/// A text as it may stand in a drawing.
-pub fn escaped(text: &str) -> String {
+/// Escapes a text for use in a drawing.
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

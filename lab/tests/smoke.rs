@@ -1,4 +1,4 @@
-//! Each bench runs to its end at the smallest size. Nothing is asked of its times.
+//! Each bench runs to its end at the smallest size. The tests check no times.
 
 use ameles_core::types::BlockId;
 use ameles_gateway::device::{Row, RowChange};
@@ -24,7 +24,7 @@ fn small() -> VaultOptions {
     }
 }
 
-/// The vault with checkpoints so often that a window, which is whole rounds of them, is short.
+/// The vault with frequent checkpoints, so that a window, which is whole rounds of them, is short.
 fn often(vault: VaultOptions) -> VaultOptions {
     VaultOptions { checkpoint_every: Some(16), ..vault }
 }
@@ -39,7 +39,7 @@ fn the_memory_bench_runs() {
             warm_up: 100,
             repetitions: 1,
             slice: Duration::from_millis(5),
-            asked: None,
+            goal: None,
             ..MemoryOptions::small_blocks()
         };
         assert!(!memory::run(&options, &Silent).unwrap().rows.is_empty());
@@ -48,8 +48,12 @@ fn the_memory_bench_runs() {
 
 #[test]
 fn the_files_bench_counts_everything() {
-    let options =
-        FilesOptions { vault: often(small()), together: 3, max_windows: 2, ..FilesOptions::standard() };
+    let options = FilesOptions {
+        vault: often(small()),
+        accesses_per_call: 3,
+        max_windows: 2,
+        ..FilesOptions::standard()
+    };
     let report = files::run(&options, &Silent).unwrap();
     let figure = |name: &str| report.rows.iter().find(|row| row.figure.trim() == name).unwrap().sample.median;
     let sum = figure("store, up")
@@ -63,7 +67,7 @@ fn the_files_bench_counts_everything() {
 #[test]
 fn the_files_bench_counts_local_reads_of_a_tree_top_on_disk() {
     let vault = often(VaultOptions { on_disk: true, ..small() });
-    let options = FilesOptions { vault, together: 3, max_windows: 1, ..FilesOptions::on_disk() };
+    let options = FilesOptions { vault, accesses_per_call: 3, max_windows: 1, ..FilesOptions::on_disk() };
     let report = files::run(&options, &Silent).unwrap();
     let read = report.rows.iter().find(|row| row.figure.trim() == "trusted disk, read").unwrap();
     assert!(read.sample.median > 1.0, "each access reads a place: {}", read.sample.median);
@@ -89,7 +93,7 @@ fn the_grow_bench_counts_all_local_bytes_and_opens_what_it_has_killed() {
         vault: often(small()),
         trusted_share: 4,
         crashes: 2,
-        asked_growth: None,
+        goal_growth: None,
         ..GrowOptions::standard(false)
     };
     let report = grow::run(&options, &Silent).unwrap();
@@ -115,7 +119,7 @@ fn the_grow_bench_counts_all_local_bytes_and_opens_what_it_has_killed() {
     assert!(grow::run(&empty, &Silent).is_err());
 }
 
-/// The gateway's device over a vault, as the command line has it.
+/// The gateway's device over a vault, like that of the command line.
 struct VaultDevice(Vault);
 
 impl Device for VaultDevice {

@@ -1,4 +1,4 @@
-"""`ameles visualize`: the page out of the program."""
+"""`ameles visualize`: the page that the program serves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def started():
-    """Starts the program, and says where its page is."""
+    """Starts the program, and returns it with the page's address."""
     program = subprocess.Popen(
         [os.environ["AMELES_BIN"], "visualize", "--port", "0", "--module", os.environ["AMELES_TEST_PAGE_MODULE"]],
         stdout=subprocess.PIPE,

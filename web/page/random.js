@@ -1,6 +1,6 @@
-// Randomness that a seed gives again. It hides nothing: it chooses what a workload asks for.
+// Reproducible random numbers. They hide nothing: they choose the accesses of a workload.
 
-/** A function that gives the next number below a bound (Mulberry32). */
+/** Returns a function that returns the next number below a bound (Mulberry32). */
 export function randomFrom(seed) {
   let state = seed >>> 0;
   return (bound) => {

@@ -5,7 +5,7 @@ use ameles_core::types::Level;
 use serde::Serialize;
 use std::ops::Range;
 
-/// The way in which the buckets of a part are drawn.
+/// How the buckets of a part are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
@@ -21,7 +21,7 @@ pub enum Shape {
 pub struct Area {
     /// The name.
     pub name: String,
-    /// The way in which it is drawn.
+    /// How it is drawn.
     pub shape: Shape,
     /// The number of its first slot.
     pub first_slot: u64,
@@ -31,12 +31,12 @@ pub struct Area {
     pub slots: u32,
     /// Blocks in each slot that is not empty.
     pub entries: u32,
-    /// The number of its first block, if all slots are full: all parts before it have so many.
+    /// The number of its first block, if all slots are full: the sum over all parts before it.
     pub first_entry: u64,
     /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty; those of a partition are counted
     /// after those of the one before it.
     pub level: Option<usize>,
-    /// The partition that it belongs to, from 0: partitions are drawn side by side.
+    /// Its partition, from 0: partitions are drawn next to each other.
     pub partition: Option<u64>,
     /// The word for such a partition.
     pub part: &'static str,
@@ -56,7 +56,7 @@ impl Area {
     }
 }
 
-/// The parts with so many blocks in each of their slots.
+/// The parts with that many blocks in each of their slots.
 pub fn with_entries(mut areas: Vec<Area>, entries: u32) -> Vec<Area> {
     for area in &mut areas {
         area.entries = entries;
@@ -86,12 +86,12 @@ pub fn tree(layout: &Layout) -> Vec<Area> {
     areas(Shape::Tree, levels)
 }
 
-/// Parts one after the other: name, buckets, slots of each.
+/// Consecutive parts: name, buckets, slots of each.
 pub fn rows<N: Into<String>>(parts: impl IntoIterator<Item = (N, u64, u32)>) -> Vec<Area> {
     areas(Shape::Row, parts)
 }
 
-/// The levels of a tree of so many levels, each slot of which is a bucket of the layout.
+/// A tree of `levels` levels; each slot is a bucket of the layout.
 pub fn tree_of_slots(levels: u32, slots: u32) -> Vec<Area> {
     areas(Shape::Tree, (0..levels).map(|level| (format!("level {level}"), 1 << level, slots)))
 }
@@ -115,19 +115,20 @@ pub fn hierarchy(layout: &Layout) -> Vec<Area> {
     areas
 }
 
-/// Partitions, each a tree whose levels have so many buckets of one slot.
+/// Partitions, each a tree whose levels have that many buckets of one slot.
 pub fn trees(partitions: u64, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     partitioned(Shape::Tree, partitions, 0, buckets)
 }
 
-/// The subtrees of processors, whose levels have so many buckets of one slot and begin at a level of the whole tree.
+/// The subtrees of processors, whose levels have that many buckets of one slot and begin at a level of the whole
+/// tree.
 pub fn subtrees(processors: u32, top: Level, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     let mut areas = partitioned(Shape::Tree, processors.into(), top.0, buckets);
     areas.iter_mut().for_each(|area| area.part = "processor");
     areas
 }
 
-/// Partitions, each of levels of so many slots that fill and empty.
+/// Partitions, each of levels of that many slots that fill and empty.
 pub fn levels(partitions: u64, slots: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     let mut areas = partitioned(Shape::Row, partitions, 0, slots);
     for (nth, area) in areas.iter_mut().enumerate() {

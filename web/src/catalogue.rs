@@ -1,17 +1,17 @@
 //! The schemes that the page offers.
 
-use crate::made::{Made, PositionMapKind, Setting};
-use crate::toys;
+use crate::example_schemes;
+use crate::instance::{Instance, PositionMapKind, Setting};
 use serde::Serialize;
 
-/// The fewest blocks that a scheme is made for.
+/// Minimum number of blocks of a scheme.
 pub const MIN_BLOCKS: u64 = 8;
-/// The most blocks that a scheme is made for: a page draws no more.
+/// Maximum number of blocks of a scheme: a page draws no more.
 pub const MAX_BLOCKS: u64 = 1024;
 /// The most accesses of a batch.
 pub const MAX_BATCH: u32 = 8;
 
-/// The watcher that a scheme stands against.
+/// The adversary that a scheme protects against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Adversary {
@@ -19,7 +19,7 @@ pub enum Adversary {
     Full,
     /// Sees what changed between two moments, and no reads.
     Snapshot,
-    /// Learns what it wants to know: the scheme hides too little.
+    /// Learns its secret: the scheme hides too little.
     Unopposed,
 }
 
@@ -32,16 +32,16 @@ pub struct Entry {
     pub title: &'static str,
     /// Its paper.
     pub source: &'static str,
-    /// The way in which it works, in a sentence or two.
+    /// How it works, in a sentence or two.
     pub about: &'static str,
-    /// The watcher that it stands against.
+    /// The adversary that it protects against.
     pub adversary: Adversary,
-    /// The word for the blocks that it keeps on the trusted side; empty if it keeps none.
+    /// The word for the blocks that it stores on the trusted side; empty if it stores none.
     pub stash: &'static str,
     /// True if its position map may be recursive.
     pub recursive: bool,
     #[serde(skip)]
-    make: fn(Setting) -> Result<Made, String>,
+    make: fn(Setting) -> Result<Instance, String>,
 }
 /// All schemes, in the order of the page.
 pub const ENTRIES: [Entry; 16] = [
@@ -54,18 +54,18 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "stash",
         recursive: true,
-        make: toys::path,
+        make: example_schemes::path,
     },
     Entry {
         name: "ring",
         title: "Ring ORAM",
         source: "Ren and others, USENIX Security 2015",
         about: "An access reads one slot of each bucket of a path, the block's or a dummy's. Every third \
-                access a whole path is written anew.",
+                access a whole path is rewritten.",
         adversary: Adversary::Full,
         stash: "stash",
         recursive: true,
-        make: toys::ring,
+        make: example_schemes::ring,
     },
     Entry {
         name: "circuit",
@@ -76,18 +76,18 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "stash",
         recursive: true,
-        make: toys::circuit,
+        make: example_schemes::circuit,
     },
     Entry {
         name: "square-root",
         title: "Square-Root ORAM",
         source: "Goldreich and Ostrovsky, JACM 1996, section 4",
-        about: "Memory is permuted in secret. A block that was read is kept in a shelter, and a dummy is \
-                read in its place the next time. When the shelter is full, everything is permuted anew.",
+        about: "Memory is permuted in secret. A block that was read is stored in a shelter, and a dummy is \
+                read in its place the next time. When the shelter is full, everything is permuted again.",
         adversary: Adversary::Full,
         stash: "",
         recursive: false,
-        make: toys::square_root,
+        make: example_schemes::square_root,
     },
     Entry {
         name: "practical-os",
@@ -98,7 +98,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "cache",
         recursive: false,
-        make: toys::practical_os,
+        make: example_schemes::practical_os,
     },
     Entry {
         name: "hierarchical",
@@ -109,18 +109,18 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "",
         recursive: false,
-        make: toys::hierarchical,
+        make: example_schemes::hierarchical,
     },
     Entry {
         name: "curious",
         title: "CURIOUS",
         source: "Bindschaedler and others, CCS 2015",
-        about: "Trees side by side, each a partition of its own. An access reads a path of its block's \
+        about: "Several trees, each a separate partition. An access reads a path of its block's \
                 partition, and gives the block a new random one. A cache holds it until that is written.",
         adversary: Adversary::Full,
         stash: "eviction cache and stashes of the trees",
         recursive: false,
-        make: toys::curious,
+        make: example_schemes::curious,
     },
     Entry {
         name: "oblivistore",
@@ -131,7 +131,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "eviction cache",
         recursive: false,
-        make: toys::oblivistore,
+        make: example_schemes::oblivistore,
     },
     Entry {
         name: "parallel",
@@ -142,7 +142,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "stash",
         recursive: false,
-        make: toys::parallel,
+        make: example_schemes::parallel,
     },
     Entry {
         name: "trivial",
@@ -152,7 +152,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Full,
         stash: "",
         recursive: false,
-        make: toys::trivial,
+        make: example_schemes::trivial,
     },
     Entry {
         name: "root",
@@ -163,7 +163,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Unopposed,
         stash: "stash",
         recursive: false,
-        make: toys::root,
+        make: example_schemes::root,
     },
     Entry {
         name: "detworam",
@@ -174,7 +174,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Snapshot,
         stash: "",
         recursive: false,
-        make: toys::detworam,
+        make: example_schemes::detworam,
     },
     Entry {
         name: "eager",
@@ -185,7 +185,7 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Snapshot,
         stash: "preload buffer",
         recursive: false,
-        make: toys::eager,
+        make: example_schemes::eager,
     },
     Entry {
         name: "opam",
@@ -195,17 +195,17 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Unopposed,
         stash: "stash",
         recursive: false,
-        make: toys::opam,
+        make: example_schemes::opam,
     },
     Entry {
         name: "plain",
         title: "Plain store",
         source: "A baseline",
-        about: "Block n is in slot n. Encryption hides what is in it, and not that it is asked for.",
+        about: "Block n is in slot n. Encryption hides its content, and not that it is accessed.",
         adversary: Adversary::Unopposed,
         stash: "",
         recursive: false,
-        make: toys::plain,
+        make: example_schemes::plain,
     },
     Entry {
         name: "own",
@@ -216,15 +216,15 @@ pub const ENTRIES: [Entry; 16] = [
         adversary: Adversary::Unopposed,
         stash: "",
         recursive: false,
-        make: toys::own,
+        make: example_schemes::own,
     },
 ];
 
-/// Makes the scheme of a name.
+/// Creates the scheme of a name.
 ///
 /// # Errors
 /// There is no such scheme, or it cannot have this size; the text says what to do.
-pub fn make(name: &str, setting: Setting) -> Result<Made, String> {
+pub fn make(name: &str, setting: Setting) -> Result<Instance, String> {
     let known = || ENTRIES.map(|entry| entry.name).join(", ");
     let entry = ENTRIES.iter().find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| format!("there is no scheme `{name}`: choose one of {}", known()))?;

@@ -10,15 +10,15 @@ pub enum Work {
     Read,
     /// An access that writes.
     Write,
-    /// Work that is owed after accesses.
+    /// Work that is pending after accesses.
     Idle,
 }
 
-/// The moment of that work.
+/// The stage of that work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum Stage {
     /// It has begun.
-    Begun,
+    Started,
     /// It waits for a read of a part of memory.
     Reads,
     /// It waits for a write.
@@ -31,12 +31,12 @@ pub enum Moment {
     Ended,
 }
 
-use Moment::{Begun, Ended, Maps, Reads, Sends, Writes};
+use Stage::{Ended, Maps, Reads, Sends, Started, Writes};
 
 /// The works, moments and parts of memory in which lines run.
 struct Rule {
     works: &'static [Work],
-    moments: &'static [Moment],
+    stages: &'static [Stage],
     /// The beginning of the name of the part of memory, or of the phase of messages; empty for any.
     area: &'static str,
     /// Lines, each named by a part of it that no other line has.
@@ -66,10 +66,10 @@ impl Code {
     }
 
     /// The numbers of the lines that run, from 0.
-    pub fn running(&self, work: Work, moments: &[Moment], area: &str) -> Vec<usize> {
+    pub fn running(&self, work: Work, stages: &[Stage], area: &str) -> Vec<usize> {
         let applies = |rule: &&Rule| {
             rule.works.contains(&work)
-                && rule.moments.iter().any(|moment| moments.contains(moment))
+                && rule.stages.iter().any(|moment| stages.contains(moment))
                 && area.starts_with(rule.area)
         };
         let named = self.rules.iter().copied().flatten().filter(applies).flat_map(|rule| rule.lines);
@@ -98,21 +98,21 @@ const IDLE: &[Work] = &[Work::Idle];
 
 const fn rule(
     works: &'static [Work],
-    moments: &'static [Moment],
+    stages: &'static [Stage],
     area: &'static str,
     lines: &'static [&'static str],
 ) -> Rule {
-    Rule { works, moments, area, lines }
+    Rule { works, stages, area, lines }
 }
 
 macro_rules! scheme {
     (
         $(#[$doc:meta])* $name:ident, [$($source:literal),+],
-        [$($works:expr, $moments:expr, $area:literal => $lines:expr;)+]
+        [$($works:expr, $stages:expr, $area:literal => $lines:expr;)+]
     ) => {
         $(#[$doc])*
         pub fn $name() -> Code {
-            const RULES: &[Rule] = &[$(rule($works, &$moments, $area, &$lines)),+];
+            const RULES: &[Rule] = &[$(rule($works, &$stages, $area, &$lines)),+];
             Code::of(&[$(include_str!($source)),+], RULES)
         }
     };
@@ -121,7 +121,7 @@ macro_rules! scheme {
 scheme!(
     /// The pseudocode of Path ORAM.
     path, ["../../core/core/src/schemes/path/mod.rs"], [
-    ANY, [Begun], "" => ["x <- position[a]", "position[a] <- UniformRandom"];
+    ANY, [Started], "" => ["x <- position[a]", "position[a] <- UniformRandom"];
     ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
     ANY, [Ended], "" => ["data <- read block a from S", "return data"];
     &[Work::Write], [Ended], "" => ["if op = write"];
@@ -132,7 +132,7 @@ scheme!(
 scheme!(
     /// The pseudocode of Root ORAM, and that of Path ORAM, which it changes.
     root, ["../../core/core/src/schemes/root/mod.rs", "../../core/core/src/schemes/path/mod.rs"], [
-    ANY, [Begun], "" => ["with probability", "otherwise:", "x <- position[a]"];
+    ANY, [Started], "" => ["with probability", "otherwise:", "x <- position[a]"];
     ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
     ANY, [Ended], "" => ["data <- read block a from S", "return data"];
     &[Work::Write], [Ended], "" => ["if op = write"];
@@ -143,11 +143,11 @@ scheme!(
 scheme!(
     /// The pseudocode of Ring ORAM.
     ring, ["../../core/core/src/schemes/ring/mod.rs"], [
-    ANY, [Begun], "" => ["l' <- UniformRandom"];
+    ANY, [Started], "" => ["l' <- UniformRandom"];
     ANY, [Reads], "" => ["data <- ReadPath(l, a)", "offset <- GetBlockOffset", "read P(l, i, offset)"];
     ANY, [Ended], "" => ["Stash <- Stash u (a, l', data)", "round <- round + 1"];
     &[Work::Write], [Ended], "" => ["if op = write"];
-    IDLE, [Begun], "" => ["l <- the bits of G"];
+    IDLE, [Started], "" => ["l <- the bits of G"];
     IDLE, [Reads], "" => ["Stash <- Stash u ReadBucket"];
     IDLE, [Writes], "" => ["WriteBucket(P(l, i), Stash)"];
 ]);
@@ -155,7 +155,7 @@ scheme!(
 scheme!(
     /// The pseudocode of Circuit ORAM.
     circuit, ["../../core/core/src/schemes/circuit/mod.rs"], [
-    ANY, [Begun], "" => ["x <- position[a]"];
+    ANY, [Started], "" => ["x <- position[a]"];
     ANY, [Reads], "" => ["data <- ReadAndRm(a, P(x))"];
     ANY, [Ended], "" => ["stash <- stash u {(a, position[a], data)}"];
     IDLE, [Reads], "" => ["PrepareDeepest(path)  "];
@@ -166,7 +166,7 @@ scheme!(
 scheme!(
     /// The pseudocode of a recursive position map.
     recursive_map, ["../../core/core/src/position_map/recursive.rs"], [
-    ANY, [Begun], "" => ["to look up a in map i", "the trusted side has position[a]"];
+    ANY, [Started], "" => ["to look up a in map i", "the trusted side has position[a]"];
     ANY, [Maps], "" => ["b <- a div X", "access block b of the tree of map i"];
     IDLE, [Maps], "" => ["write the path of that tree back"];
 ]);
@@ -174,7 +174,7 @@ scheme!(
 scheme!(
     /// The pseudocode of Square-Root ORAM.
     square_root, ["../../core/core/src/schemes/square_root/mod.rs"], [
-    ANY, [Begun], "" => ["for the t-th access"];
+    ANY, [Started], "" => ["for the t-th access"];
     ANY, [Reads], "shelter" => ["read the whole shelter"];
     ANY, [Reads], "" => ["if v is in it"];
     ANY, [Writes], "" => ["put v into the shelter"];
@@ -184,7 +184,7 @@ scheme!(
 scheme!(
     /// The pseudocode of PracticalOS.
     practical_os, ["../../core/core/src/schemes/practical_os/mod.rs"], [
-    ANY, [Begun], "" => ["for the t-th access"];
+    ANY, [Started], "" => ["for the t-th access"];
     ANY, [Reads], "" => ["if v is in the cache"];
     ANY, [Ended], "" => ["serve the access from the cache"];
     IDLE, [Reads, Writes], "" => ["after S accesses", "bring the blocks of the cache back", "shuffle the N blocks"];
@@ -193,7 +193,7 @@ scheme!(
 scheme!(
     /// The pseudocode of Hierarchical ORAM.
     hierarchical, ["../../core/core/src/schemes/hierarchical/mod.rs"], [
-    ANY, [Begun], "" => ["to access block v"];
+    ANY, [Started], "" => ["to access block v"];
     ANY, [Reads], "buffer" => ["read the whole buffer"];
     ANY, [Reads], "table" => ["for each level i that holds", "if v was not found yet"];
     ANY, [Writes], "" => ["append v to the buffer"];
@@ -207,7 +207,7 @@ scheme!(
 scheme!(
     /// The pseudocode of CURIOUS.
     curious, ["../../core/core/src/schemes/curious/mod.rs"], [
-    ANY, [Begun], "" => ["to access block v, in"];
+    ANY, [Started], "" => ["to access block v, in"];
     ANY, [Reads], "" => ["read a path of p"];
     ANY, [Ended], "" => ["position[v] <- UniformRandom"];
     ANY, [Writes], "" => ["write the path, with"];
@@ -220,11 +220,11 @@ scheme!(
         "../../core/core/src/partitions/mod.rs",
         "../../core/core/src/schemes/oblivistore/mod.rs"
     ], [
-    ANY, [Begun], "" => ["to access block v:", "p <- position[v]", "if v is in the cache"];
+    ANY, [Started], "" => ["to access block v:", "p <- position[v]", "if v is in the cache"];
     ANY, [Reads], "" => ["for each level that holds something"];
     ANY, [Writes], "" => ["write their blocks and the new one"];
     ANY, [Ended], "" => ["serve the access from the cache"];
-    IDLE, [Begun], "" => ["put cached blocks of partition p"];
+    IDLE, [Started], "" => ["put cached blocks of partition p"];
     IDLE, [Reads, Writes], "" => ["to put a block, or none", "l <- the first level"];
     IDLE, [Reads], "" => ["read of each level above l"];
     IDLE, [Writes], "" => ["write their blocks and the new one"];
@@ -233,7 +233,7 @@ scheme!(
 scheme!(
     /// The pseudocode of the parallel RAM.
     parallel, ["../../core/core/src/schemes/parallel/mod.rs"], [
-    ANY, [Begun], "" => ["Round(r_1 .. r_m)"];
+    ANY, [Started], "" => ["Round(r_1 .. r_m)"];
     ANY, [Sends], "sort" => ["sort the requests by block"];
     ANY, [Sends], "neighbours" => ["p tells p - 1 and p + 1"];
     ANY, [Sends], "spread" => ["each p draws x'_p;", "each p that is not first"];
@@ -256,7 +256,7 @@ scheme!(
     /// The pseudocode of DetWoORAM.
     detworam, ["../../core/core/src/schemes/detworam.rs"], [
     &[Work::Read], [Reads], "" => ["read of address a"];
-    &[Work::Write], [Begun], "" => ["pth write, at address a"];
+    &[Work::Write], [Started], "" => ["pth write, at address a"];
     &[Work::Write], [Reads], "" => ["for i in the main slots that are due"];
     &[Work::Write], [Writes], "" => ["D[N + (p mod M)] <- ENC(d)", "Pos[a] <- N + (p mod M)"];
     &[Work::Write], [Writes], "" => ["for i in the main slots that are due"];
@@ -266,7 +266,7 @@ scheme!(
 scheme!(
     /// The pseudocode of Eager DetWoORAM.
     eager, ["../../core/core/src/schemes/eager.rs"], [
-    &[Work::Read], [Begun], "" => ["read      from the buffer"];
+    &[Work::Read], [Started], "" => ["read      from the buffer"];
     &[Work::Write], [Ended], "" => ["write p   copy the page", "that were preloaded, replace"];
     IDLE, [Writes], "" => ["unload    write the holding slot"];
     IDLE, [Reads], "" => ["preload   read the newest copies"];
@@ -275,7 +275,7 @@ scheme!(
 scheme!(
     /// The pseudocode of OPAM.
     opam, ["../../core/core/src/schemes/opam.rs"], [
-    ANY, [Begun], "" => ["x <- position[a]"];
+    ANY, [Started], "" => ["x <- position[a]"];
     ANY, [Reads], "" => ["for each level l"];
     ANY, [Writes], "" => ["data <- read block a from S", "for l in L, L - 1"];
 ]);
@@ -283,7 +283,7 @@ scheme!(
 scheme!(
     /// The pseudocode of the reader's own scheme.
     own, ["own.rs"], [
-    ANY, [Begun], "" => ["access to block a"];
+    ANY, [Started], "" => ["access to block a"];
     ANY, [Reads], "" => ["read slot p(a)"];
     ANY, [Writes], "" => ["serve what was asked", "write slot p(a)"];
 ]);
@@ -301,7 +301,7 @@ pub fn plain() -> Code {
 #[cfg(test)]
 mod tests {
     use crate::catalogue;
-    use crate::made::{PositionMapKind, Setting};
+    use crate::instance::{PositionMapKind, Setting};
 
     #[test]
     fn every_line_that_can_run_stands_in_the_documentation_of_its_scheme() {

@@ -18,7 +18,7 @@ thread_local! {
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes room for a request of so many bytes, and says where.
+/// Allocates a buffer for a request of that many bytes, and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn ameles_room(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {
@@ -28,7 +28,7 @@ pub extern "C" fn ameles_room(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request that was written into the room, and says how many bytes the answer has.
+/// Answers the request in the buffer, and returns the number of bytes of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn ameles_answer() -> usize {
     let request = TEXT.take();

@@ -2,15 +2,15 @@
 
 use crate::area::Area;
 use crate::catalogue::{ENTRIES, Entry, MAX_BLOCKS, MIN_BLOCKS};
-use crate::driven::{Asked, Batch};
-use crate::made::{MapShape, PositionMapKind, Setting};
+use crate::instance::{MapShape, PositionMapKind, Setting};
 use crate::picture::Picture;
 use crate::simulation::{Simulation, Stop};
+use crate::stepped_scheme::{Batch, RequestedAccess};
 use ameles_core::types::BlockId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most steps that one request makes.
+/// Maximum number of steps of one request.
 pub const MAX_STEPS: u32 = 100_000;
 
 /// A request.
@@ -28,9 +28,9 @@ pub enum Request {
         /// The seed of all that is drawn.
         seed: u64,
         /// The most accesses of a batch: 1 if it is not given.
-        #[serde(default = "once")]
+        #[serde(default = "default_one")]
         batch: u32,
-        /// True if work that is owed waits until it must be done.
+        /// True if pending work waits until it must be done.
         #[serde(default)]
         lazy: bool,
         /// The place of the position map: the trusted side if it is not given.
@@ -42,19 +42,19 @@ pub enum Request {
         /// The simulation.
         simulation: u32,
         /// The accesses, some of which may be `null`: they ask for nothing.
-        batch: Vec<Option<One>>,
+        batch: Vec<Option<AccessRequest>>,
     },
-    /// Asks a simulation for a step of the work that is owed.
+    /// Requests a step of the pending work of a simulation.
     Idle {
         /// The simulation.
         simulation: u32,
     },
-    /// Has a simulation go on by operations of its store, until nothing is left to do.
+    /// Advances a simulation by operations of its store, until nothing is left to do.
     Step {
         /// The simulation.
         simulation: u32,
         /// The most operations: 1 if it is not given.
-        #[serde(default = "once")]
+        #[serde(default = "default_one")]
         times: u32,
     },
     /// Asks for all that the owner of a simulation knows.
@@ -72,7 +72,7 @@ pub enum Request {
 /// An access.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct One {
+pub struct AccessRequest {
     /// The block.
     block: u64,
     /// The number to write; a read without it.
@@ -80,13 +80,13 @@ pub struct One {
     write: Option<u32>,
 }
 
-impl From<One> for Asked {
-    fn from(One { block, write }: One) -> Self {
-        Asked { block: BlockId(block), write }
+impl From<AccessRequest> for RequestedAccess {
+    fn from(AccessRequest { block, write }: AccessRequest) -> Self {
+        RequestedAccess { block: BlockId(block), write }
     }
 }
 
-fn once() -> u32 {
+fn default_one() -> u32 {
     1
 }
 
@@ -95,7 +95,7 @@ fn once() -> u32 {
 #[serde(untagged)]
 enum Answer {
     Schemes(Schemes),
-    Made(MadeOf),
+    Simulation(NewSimulation),
     Stops(Vec<Stop>),
     State(Box<Picture>),
     Done {},
@@ -111,7 +111,7 @@ struct Schemes {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MadeOf {
+struct NewSimulation {
     simulation: u32,
     areas: Vec<Area>,
     code: Vec<String>,
@@ -125,7 +125,7 @@ struct MadeOf {
 #[derive(Default)]
 pub struct Host {
     simulations: BTreeMap<u32, Simulation>,
-    made: u32,
+    next_simulation: u32,
 }
 
 impl Host {
@@ -139,15 +139,16 @@ impl Host {
         struct Refused {
             error: String,
         }
-        let asked = serde_json::from_str(request).map_err(|error| format!("the request is not one: {error}"));
-        let said = match asked.and_then(|asked| self.carry_out(asked)) {
+        let request =
+            serde_json::from_str(request).map_err(|error| format!("the request is not one: {error}"));
+        let answer = match request.and_then(|request| self.handle(request)) {
             Ok(ok) => serde_json::to_string(&Answered { ok }),
             Err(error) => serde_json::to_string(&Refused { error }),
         };
-        said.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+        answer.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
     }
 
-    fn carry_out(&mut self, request: Request) -> Result<Answer, String> {
+    fn handle(&mut self, request: Request) -> Result<Answer, String> {
         match request {
             Request::Schemes => Ok(Answer::Schemes(Schemes {
                 schemes: &ENTRIES,
@@ -157,25 +158,25 @@ impl Host {
             Request::Make { scheme, capacity, seed, batch, lazy, map } => {
                 let setting = Setting { capacity, seed, batch, map };
                 let simulation = Simulation::new(&scheme, setting, lazy)?;
-                let made = simulation.made();
-                let answer = MadeOf {
-                    simulation: self.made,
-                    areas: made.areas.clone(),
-                    code: made.code.lines.clone(),
-                    processors: made.processors.map(|processors| processors.count),
-                    maps: made.maps.clone(),
+                let instance = simulation.instance();
+                let answer = NewSimulation {
+                    simulation: self.next_simulation,
+                    areas: instance.areas.clone(),
+                    code: instance.code.lines.clone(),
+                    processors: instance.processors.map(|processors| processors.count),
+                    maps: instance.maps.clone(),
                 };
-                self.simulations.insert(self.made, simulation);
-                self.made += 1;
-                Ok(Answer::Made(answer))
+                self.simulations.insert(self.next_simulation, simulation);
+                self.next_simulation += 1;
+                Ok(Answer::Simulation(answer))
             }
             Request::Access { simulation, batch } => {
-                let batch: Batch = batch.into_iter().map(|one| one.map(Asked::from)).collect();
-                self.find(simulation)?.ask_all(batch)?;
+                let batch: Batch = batch.into_iter().map(|one| one.map(RequestedAccess::from)).collect();
+                self.find(simulation)?.request_batch(batch)?;
                 Ok(Answer::Done {})
             }
             Request::Idle { simulation } => {
-                self.find(simulation)?.ask_idle();
+                self.find(simulation)?.request_idle_step();
                 Ok(Answer::Done {})
             }
             Request::Step { simulation, times } => {

@@ -2,9 +2,9 @@
 
 use crate::area;
 use crate::code::Code;
-use crate::driven::{Driven, host};
-use crate::made::{Made, MapShape, PositionMapKind, Setting};
+use crate::instance::{Instance, MapShape, PositionMapKind, Setting};
 use crate::memory::Memory;
+use crate::stepped_scheme::{SteppedScheme, stepped};
 use ameles_core::inspect::Inspect;
 use ameles_core::position_map::PositionMap;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
@@ -22,7 +22,7 @@ use std::rc::Rc;
 /// The most blocks for which two leaves are in a PosMap block; of more blocks it is four.
 const FEW_BLOCKS: u64 = 32;
 
-pub(crate) fn text(error: impl Display) -> String {
+pub(crate) fn error_text(error: impl Display) -> String {
     error.to_string()
 }
 
@@ -32,37 +32,57 @@ pub(crate) fn flat(capacity: u64) -> FlatPositionMap<Infallible> {
 }
 
 /// The parameters of a scheme that takes any position map.
-pub(crate) trait OverMap {
+pub(crate) trait SchemeParameters {
     /// The scheme over a memory and a position map.
-    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+    fn build<P>(
+        self,
+        memory: Rc<Memory>,
+        map: P,
+        random: ChaCha8Rng,
+    ) -> Result<Box<dyn SteppedScheme>, String>
     where
         P: PositionMap<Error = Infallible> + Inspect + 'static;
 }
 
-impl OverMap for PathParameters {
-    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+impl SchemeParameters for PathParameters {
+    fn build<P>(
+        self,
+        memory: Rc<Memory>,
+        map: P,
+        random: ChaCha8Rng,
+    ) -> Result<Box<dyn SteppedScheme>, String>
     where
         P: PositionMap<Error = Infallible> + Inspect + 'static,
     {
-        PathOram::new(self, Bucket(0), memory, map, random).map(host).map_err(text)
+        PathOram::new(self, Bucket(0), memory, map, random).map(stepped).map_err(error_text)
     }
 }
 
-impl OverMap for RingParameters {
-    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+impl SchemeParameters for RingParameters {
+    fn build<P>(
+        self,
+        memory: Rc<Memory>,
+        map: P,
+        random: ChaCha8Rng,
+    ) -> Result<Box<dyn SteppedScheme>, String>
     where
         P: PositionMap<Error = Infallible> + Inspect + 'static,
     {
-        RingOram::new(self, memory, map, random).map(host).map_err(text)
+        RingOram::new(self, memory, map, random).map(stepped).map_err(error_text)
     }
 }
 
-impl OverMap for CircuitParameters {
-    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+impl SchemeParameters for CircuitParameters {
+    fn build<P>(
+        self,
+        memory: Rc<Memory>,
+        map: P,
+        random: ChaCha8Rng,
+    ) -> Result<Box<dyn SteppedScheme>, String>
     where
         P: PositionMap<Error = Infallible> + Inspect + 'static,
     {
-        CircuitOram::new(self, memory, map, random).map(host).map_err(text)
+        CircuitOram::new(self, memory, map, random).map(stepped).map_err(error_text)
     }
 }
 
@@ -78,32 +98,36 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// The scheme of these parameters, over the position map of a setting.
-    pub(crate) fn made(self, setting: Setting, scheme: impl OverMap) -> Result<Made, String> {
+    pub(crate) fn instance(
+        self,
+        setting: Setting,
+        scheme: impl SchemeParameters,
+    ) -> Result<Instance, String> {
         let Tree { mut layout, blocks, code } = self;
         let mut areas = area::with_entries(area::tree(&layout), blocks);
         let random = setting.random(0);
         if setting.map == PositionMapKind::Trusted {
-            let over = |memory| scheme.over(memory, flat(setting.capacity), random);
-            return Made::with_headers(&layout, areas, code, over);
+            let build = |memory| scheme.build(memory, flat(setting.capacity), random);
+            return Instance::with_headers(&layout, areas, code, build);
         }
         let parameters = recursive_parameters(setting);
         let first = Bucket(layout.buckets());
-        let levels = parameters.levels().map_err(text)?;
+        let levels = parameters.levels().map_err(error_text)?;
         for (map, level) in (1..).zip(&levels) {
             areas = area::with_map(areas, map, &level.layout(), level.blocks_per_bucket);
             layout.append(&level.layout());
         }
-        let made = Made::with_headers(&layout, areas, code.with_map(), |memory| {
+        let instance = Instance::with_headers(&layout, areas, code.with_map(), |memory| {
             let mut seeds = setting.random(1);
             let map = RecursivePositionMap::new(&parameters, first, Rc::clone(&memory), &mut seeds);
-            scheme.over(memory, map.map_err(text)?, random)
+            scheme.build(memory, map.map_err(error_text)?, random)
         })?;
         let leaves = parameters.entries_per_block;
         let shapes = (1..).zip(&levels).map(|(map, level)| {
             let covers = u64::from(leaves).pow(map);
             MapShape { blocks: level.capacity, leaves, covers }
         });
-        Ok(Made { maps: shapes.collect(), ..made })
+        Ok(Instance { maps: shapes.collect(), ..instance })
     }
 }
 

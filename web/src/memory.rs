@@ -1,4 +1,4 @@
-//! Untrusted memory that shows what it is asked, and does it when it is told to.
+//! Untrusted memory that shows each request, and serves it on command.
 
 use ameles_core::store::Store;
 use ameles_core::tree::layout::Layout;
@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 
 /// A message between processors as the provider sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Sent {
+pub struct SentMessage {
     /// The processor that sends it.
     pub from: u32,
     /// The processor that receives it.
@@ -26,10 +26,10 @@ pub struct Sent {
 pub struct Operation {
     /// True for a write.
     pub writes: bool,
-    /// The slots that it touches, numbered through the whole memory, in the order asked.
+    /// The slots that it touches, numbered through the whole memory, in the order of the request.
     pub slots: Vec<u64>,
     /// The messages of a step of the network; none in an operation of the store.
-    pub messages: Vec<Sent>,
+    pub messages: Vec<SentMessage>,
     /// The new contents of these slots, for a write.
     bytes: Vec<u8>,
 }
@@ -43,21 +43,21 @@ struct Place {
     slot_bytes: usize,
 }
 
-/// Memory for a [`Layout`]. Each operation waits for [`complete`](Self::complete). A read answers with what was there
-/// when it was asked for; a write takes effect when it is completed.
+/// Memory for a [`Layout`]. Each operation waits for [`complete`](Self::complete). A read answers with the content at
+/// the time of the request; a write takes effect when it is completed.
 pub struct Memory {
     places: Vec<Place>,
     bytes: RefCell<Vec<u8>>,
     /// Tells of each slot whether it was ever written.
     written: RefCell<Vec<bool>>,
     waiting: RefCell<VecDeque<Operation>>,
-    issued: Cell<u64>,
-    /// The futures that wait, of which a scheme may drive many side by side.
+    operations_issued: Cell<u64>,
+    /// The waiting futures, of which a scheme may drive many concurrently.
     wakers: RefCell<Vec<Waker>>,
     completed: Cell<u64>,
 }
 
-/// The contents of memory, with the writes that wait already made.
+/// The contents of memory, with the waiting writes already applied.
 pub struct Contents {
     /// The bytes of each slot, in the order of their numbers.
     pub slots: Vec<Vec<u8>>,
@@ -82,7 +82,7 @@ impl Memory {
             bytes: RefCell::new(vec![0; first_byte]),
             written: RefCell::new(vec![false; first_slot as usize]),
             waiting: RefCell::default(),
-            issued: Cell::new(0),
+            operations_issued: Cell::new(0),
             wakers: RefCell::default(),
             completed: Cell::new(0),
         }
@@ -99,7 +99,7 @@ impl Memory {
         first_slot..first_slot + u64::from(slots)
     }
 
-    /// The operation that waits and was asked for first.
+    /// The oldest waiting operation.
     pub fn waiting(&self) -> Option<Operation> {
         self.waiting.borrow().front().cloned()
     }
@@ -110,7 +110,7 @@ impl Memory {
         waiting.iter().filter(|operation| !operation.writes).flat_map(|read| read.slots.clone()).collect()
     }
 
-    /// Lets the operation that waits go on: at the next poll of its scheme it is done.
+    /// Completes the oldest waiting operation: it is done at the next poll of its scheme.
     pub fn complete(&self) {
         if self.waiting.borrow_mut().pop_front().is_some() {
             self.completed.set(self.completed.get() + 1);
@@ -118,7 +118,7 @@ impl Memory {
         }
     }
 
-    /// The contents, with the writes that wait already made.
+    /// The contents, with the waiting writes already applied.
     pub fn contents(&self) -> Contents {
         let (bytes, mut written) = (self.bytes.borrow(), self.written.borrow().clone());
         let mut slots: Vec<Vec<u8>> = Vec::with_capacity(written.len());
@@ -140,15 +140,15 @@ impl Memory {
     }
 
     /// Asks for a step of the network, and waits until its messages have come.
-    pub async fn send(&self, messages: Vec<Sent>) {
+    pub async fn send(&self, messages: Vec<SentMessage>) {
         self.done(Operation { messages, ..Operation::default() }).await;
     }
 
     /// Asks for an operation, and waits until it was completed.
     async fn done(&self, operation: Operation) {
         self.waiting.borrow_mut().push_back(operation);
-        let ticket = self.issued.get();
-        self.issued.set(ticket + 1);
+        let ticket = self.operations_issued.get();
+        self.operations_issued.set(ticket + 1);
         poll_fn(|context| {
             if self.completed.get() > ticket {
                 return Poll::Ready(());
@@ -177,7 +177,7 @@ impl Store for Memory {
             into[at..at + place.slot_bytes].copy_from_slice(bytes);
             at += place.slot_bytes;
         }
-        // A request for nothing does not go out.
+        // An empty request is not sent.
         if !slots.is_empty() {
             let slots = slots.iter().map(|slot| self.number(*slot)).collect();
             self.done(Operation { slots, ..Operation::default() }).await;

@@ -1,6 +1,6 @@
-//! The parts of a round of the parallel RAM, told from the messages that show. All of it is public.
+//! The parts of a round of the parallel RAM, derived from the visible messages. All of it is public.
 
-use crate::driven::BLOCK_BYTES;
+use crate::stepped_scheme::BLOCK_BYTES;
 use serde::Serialize;
 
 /// A part of a round in which processors send each other messages.
@@ -9,19 +9,19 @@ use serde::Serialize;
 pub enum Phase {
     /// Requests are sorted by block.
     Sort,
-    /// Neighbours tell each other their blocks.
+    /// Neighbours exchange their blocks.
     Neighbours,
     /// All learn the new leaves.
     Spread,
-    /// Paths are asked for.
+    /// Paths are requested.
     Ask,
-    /// Blocks are sent to those who asked.
+    /// Blocks are sent to the requesters.
     Answer,
     /// Contents are passed on to further requests for the same block.
     PassOn,
     /// Blocks are routed to the processors of their new leaves.
     Route,
-    /// Answers are sorted by those who asked.
+    /// Answers are sorted by requester.
     Back,
 }
 
@@ -55,8 +55,8 @@ impl Place {
         self.has_read = true;
     }
 
-    /// Notes a step of messages of so many bytes between so many processors, and says what part it belongs to. A step
-    /// in which each processor asks itself does not show, so the lengths say where answers are.
+    /// Records a step of messages of that many bytes between that many processors, and returns its part. A step in
+    /// which each processor asks itself does not show, so the lengths identify the answers.
     pub fn send(&mut self, processors: u32, bytes: usize) -> Phase {
         let bits = processors.ilog2();
         let sort = bits * (bits + 1) / 2;

@@ -1,9 +1,9 @@
 //! The state of a simulation, to be drawn.
 
 use crate::area::Area;
-use crate::driven::{BLOCK_BYTES, number};
-use crate::made::{Made, Processors};
+use crate::instance::{Instance, Processors};
 use crate::simulation::Simulation;
+use crate::stepped_scheme::{BLOCK_BYTES, number};
 use ameles_core::inspect::{Inspection, Position, TrustedBlock};
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub const EMPTY: i64 = -1;
 pub struct Picture {
     /// Steps so far.
     pub step: u64,
-    /// The block in each entry of each slot, one slot after the other; [`EMPTY`] if there is none.
+    /// The block in each entry of each slot, slot by slot; [`EMPTY`] if there is none.
     pub blocks: Vec<i64>,
     /// The number in each entry.
     pub numbers: Vec<u32>,
@@ -30,7 +30,7 @@ pub struct Picture {
     pub stale: Vec<u64>,
     /// The slots that were read, and are not read again before they are written.
     pub used: Vec<u64>,
-    /// The slots that the store is asked to read now: what is in them is not yet on the trusted side.
+    /// The slots that the store is reading now: their contents are not yet on the trusted side.
     pub asked: Vec<u64>,
     /// The blocks on the trusted side.
     pub stash: Vec<Trusted>,
@@ -38,7 +38,7 @@ pub struct Picture {
     pub positions: Vec<Option<u64>>,
     /// The word for a place: leaf, slot or partition.
     pub place: &'static str,
-    /// True if stash and positions are those from before the operation under way, which has them.
+    /// True if stash and positions are those from before the current operation, which owns them.
     pub is_taken: bool,
     /// The levels that hold something.
     pub levels: Vec<bool>,
@@ -51,7 +51,7 @@ pub struct Picture {
 /// The PosMap blocks of a recursive position map.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Maps {
-    /// The leaves in each entry that holds one; `None` for what was never mapped.
+    /// The leaves in each occupied entry; `None` for one that was never mapped.
     pub leaves: BTreeMap<usize, Vec<Option<u64>>>,
     /// Those on the trusted side, of each tree of the map, the largest first.
     pub stashes: Vec<Vec<TrustedMap>>,
@@ -77,25 +77,25 @@ pub struct Trusted {
     pub leaf: Option<u64>,
     /// The number in it.
     pub number: u32,
-    /// The processor that has it, in a scheme of many.
+    /// The processor that holds it, in a scheme of many.
     pub processor: Option<u64>,
 }
 
 impl Picture {
-    /// The picture of this moment.
+    /// The picture of the current state.
     pub fn of(simulation: &Simulation) -> Self {
-        let (made, known) = (simulation.made(), simulation.known());
-        let entries = Entries::of(made, known);
+        let (instance, known) = (simulation.instance(), simulation.known());
+        let entries = Entries::of(instance, known);
         let place = |position: &Option<Position>| match position.as_ref()? {
             Position::Leaf(leaf) => Some(leaf.0),
-            Position::Bucket(bucket) => made.memory.numbers(*bucket).next(),
+            Position::Bucket(bucket) => instance.memory.numbers(*bucket).next(),
             Position::Partition(partition) => Some(*partition),
         };
         let positions: Vec<Option<u64>> = known.positions.iter().map(place).collect();
-        let stash: Vec<Trusted> = known.stash.iter().map(|held| trusted(held, made.processors)).collect();
+        let stash: Vec<Trusted> = known.stash.iter().map(|held| trusted(held, instance.processors)).collect();
         let word = word(&known.positions);
-        let used: Vec<u64> = known.used.iter().map(|slot| made.memory.number(*slot)).collect();
-        let asked = made.memory.being_read();
+        let used: Vec<u64> = known.used.iter().map(|slot| instance.memory.number(*slot)).collect();
+        let asked = instance.memory.being_read();
         let mut old = emptied(simulation, &used, &asked);
         if word == "slot" && !simulation.is_taken() {
             old.extend(elsewhere(&entries.blocks, &positions, &stash));
@@ -111,7 +111,7 @@ impl Picture {
             numbers: entries.numbers,
             old,
             written: (0..).zip(&entries.written).filter(|(_, was)| **was).map(|(slot, _)| slot).collect(),
-            stale: stale.flat_map(|bucket| made.memory.numbers(*bucket)).collect(),
+            stale: stale.flat_map(|bucket| instance.memory.numbers(*bucket)).collect(),
             used,
             asked,
             stash,
@@ -125,7 +125,7 @@ impl Picture {
     }
 }
 
-/// The blocks of all slots, one after the other.
+/// The blocks of all slots, slot by slot.
 #[derive(Default)]
 struct Entries {
     /// The block of each entry.
@@ -141,16 +141,17 @@ struct Entries {
 }
 
 impl Entries {
-    fn of(made: &Made, known: &Inspection) -> Self {
-        let contents = made.memory.contents();
-        let placed: Option<BTreeMap<u64, u64>> = known
-            .placed
-            .as_ref()
-            .map(|placed| placed.iter().map(|(slot, block)| (made.memory.number(*slot), block.0)).collect());
-        let header_bytes = if made.has_headers { HEADER_BYTES } else { 0 };
+    fn of(instance: &Instance, known: &Inspection) -> Self {
+        let contents = instance.memory.contents();
+        let placed: Option<BTreeMap<u64, u64>> = known.placed.as_ref().map(|placed| {
+            placed.iter().map(|(slot, block)| (instance.memory.number(*slot), block.0)).collect()
+        });
+        let header_bytes = if instance.has_headers { HEADER_BYTES } else { 0 };
         let mut all = Entries { written: contents.written, ..Entries::default() };
-        for (area, slot) in made.areas.iter().flat_map(|area| area.numbers().map(move |slot| (area, slot))) {
-            let (bytes, entry_bytes) = (&contents.slots[slot as usize], made.entry_bytes(area));
+        for (area, slot) in
+            instance.areas.iter().flat_map(|area| area.numbers().map(move |slot| (area, slot)))
+        {
+            let (bytes, entry_bytes) = (&contents.slots[slot as usize], instance.entry_bytes(area));
             for entry in 0..area.entries as usize {
                 let bytes = bytes.get(entry * entry_bytes..(entry + 1) * entry_bytes).unwrap_or_default();
                 let block = match &placed {
@@ -196,19 +197,20 @@ fn word(positions: &[Option<Position>]) -> &'static str {
     }
 }
 
-/// The slots whose blocks were taken out: they were read, or their level holds nothing. Those that are only asked for
+/// The slots whose blocks were taken out: they were read, or their level holds nothing. Those that are only requested
 /// still hold theirs.
 fn emptied(simulation: &Simulation, used: &[u64], asked: &[u64]) -> BTreeSet<usize> {
     let levels = &simulation.known().levels;
     let is_empty = |area: &&Area| area.level.and_then(|level| levels.get(level)) == Some(&false);
-    let empty = simulation.made().areas.iter().filter(is_empty);
+    let empty = simulation.instance().areas.iter().filter(is_empty);
     let emptied = empty.flat_map(Area::numbers);
     let emptied: BTreeSet<u64> = emptied.chain(used.iter().copied()).collect();
     let asked = asked.iter().copied().collect();
     emptied.difference(&asked).map(|slot| *slot as usize).collect()
 }
 
-/// The slots, of one entry each, whose block has its newest copy elsewhere: where the position map says, or in the stash.
+/// The slots, of one entry each, whose block has its newest copy elsewhere: where the position map points, or in the
+/// stash.
 fn elsewhere(blocks: &[i64], positions: &[Option<u64>], stash: &[Trusted]) -> Vec<usize> {
     if positions.is_empty() {
         return Vec::new();

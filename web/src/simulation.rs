@@ -1,25 +1,25 @@
 //! A scheme at work: one operation of its store after the other, from a seed.
 
 use crate::catalogue;
-use crate::code::{Moment, Work};
-use crate::driven::{Asked, Batch, Task};
-use crate::made::{Made, Setting};
-use crate::memory::{Operation, Sent};
+use crate::code::{Stage, Work};
+use crate::instance::{Instance, Setting};
+use crate::memory::{Operation, SentMessage};
 use crate::phase::{Phase, Place};
+use crate::stepped_scheme::{Batch, RequestedAccess, Task};
 use ameles_core::inspect::Inspection;
 use ameles_core::types::BlockId;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
-/// A scheme, its memory and the work under way. The same setting and the same requests give the same steps.
+/// A scheme, its memory and the current work. The same setting and the same requests give the same steps.
 pub struct Simulation {
-    made: Made,
+    instance: Instance,
     capacity: u64,
-    /// True if work that is owed waits until it must be done.
+    /// True if pending work waits until it must be done.
     lazy: bool,
-    asked: VecDeque<Batch>,
-    idle_asked: bool,
+    queued_batches: VecDeque<Batch>,
+    idle_requested: bool,
     running: Option<Running>,
     known: Inspection,
     /// True while an operation has the trusted state, so that what is known of it is older.
@@ -46,26 +46,26 @@ pub struct Stop {
     pub begun: bool,
     /// True if it has ended with this step.
     pub ended: bool,
-    /// The number that each access of the batch has found that is a read.
+    /// The result of each access of the batch that is a read.
     pub answers: Vec<Option<u32>>,
-    /// The operation that the store is asked for now: the provider sees it.
-    pub operation: Option<Seen>,
+    /// The current request to the store: the provider sees it.
+    pub operation: Option<VisibleOperation>,
     /// The lines of the pseudocode that have run, from 0.
     pub lines: Vec<usize>,
-    /// True if nothing is under way, asked for or owed.
+    /// True if nothing is in progress, requested or pending.
     pub rests: bool,
 }
 
 /// An operation as the provider sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Seen {
+pub struct VisibleOperation {
     /// True for a write.
     pub writes: bool,
     /// The slots, numbered through the whole memory.
     pub slots: Vec<u64>,
     /// The messages of a step of the network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub messages: Vec<Sent>,
+    pub messages: Vec<SentMessage>,
     /// The part of a round to which such a step belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
@@ -77,15 +77,15 @@ impl Simulation {
     /// # Errors
     /// There is no such scheme, or it cannot have this size.
     pub fn new(scheme: &str, setting: Setting, lazy: bool) -> Result<Self, String> {
-        let made = catalogue::make(scheme, setting)?;
-        let known = made.scheme.inspect().unwrap_or_default();
-        let (asked, capacity) = (VecDeque::new(), setting.capacity);
+        let instance = catalogue::make(scheme, setting)?;
+        let known = instance.scheme.inspect().unwrap_or_default();
+        let (queued_batches, capacity) = (VecDeque::new(), setting.capacity);
         Ok(Simulation {
-            made,
+            instance,
             capacity,
             lazy,
-            asked,
-            idle_asked: false,
+            queued_batches,
+            idle_requested: false,
             running: None,
             known,
             is_taken: false,
@@ -94,8 +94,8 @@ impl Simulation {
     }
 
     /// The scheme over its memory.
-    pub fn made(&self) -> &Made {
-        &self.made
+    pub fn instance(&self) -> &Instance {
+        &self.instance
     }
 
     /// The trusted state, as it was when no operation had it.
@@ -117,29 +117,29 @@ impl Simulation {
     ///
     /// # Errors
     /// There is no such block.
-    pub fn ask(&mut self, asked: Asked) -> Result<(), String> {
-        self.ask_all(vec![Some(asked)])
+    pub fn request_access(&mut self, request: RequestedAccess) -> Result<(), String> {
+        self.request_batch(vec![Some(request)])
     }
 
-    /// Asks for a batch of accesses: it begins when the work before it is done.
+    /// Requests a batch of accesses: it begins when the work before it is done.
     ///
     /// # Errors
     /// There are none or too many, or there is no such block.
-    pub fn ask_all(&mut self, batch: Batch) -> Result<(), String> {
-        let (max, capacity) = (self.made.scheme.max_batch(), self.capacity);
+    pub fn request_batch(&mut self, batch: Batch) -> Result<(), String> {
+        let (max, capacity) = (self.instance.scheme.max_batch(), self.capacity);
         if !(1..=max).contains(&batch.len()) {
             return Err(format!("{} accesses at a time: choose from 1 to {max}", batch.len()));
         }
-        if let Some(asked) = batch.iter().flatten().find(|asked| asked.block.0 >= capacity) {
-            return Err(format!("there is no block {}: choose from 0 to {}", asked.block.0, capacity - 1));
+        if let Some(request) = batch.iter().flatten().find(|request| request.block.0 >= capacity) {
+            return Err(format!("there is no block {}: choose from 0 to {}", request.block.0, capacity - 1));
         }
-        self.asked.push_back(batch);
+        self.queued_batches.push_back(batch);
         Ok(())
     }
 
-    /// Asks for a step of the work that is owed, which comes before the next access.
-    pub fn ask_idle(&mut self) {
-        self.idle_asked = true;
+    /// Requests a step of the pending work, which comes before the next access.
+    pub fn request_idle_step(&mut self) {
+        self.idle_requested = true;
     }
 
     /// Goes on by one operation of the store.
@@ -149,7 +149,7 @@ impl Simulation {
     pub fn step(&mut self) -> Result<Stop, String> {
         let mut stop = Stop { step: self.steps, ..Stop::default() };
         match self.running {
-            Some(_) => self.made.memory.complete(),
+            Some(_) => self.instance.memory.complete(),
             None => {
                 self.running = self.next();
                 stop.begun = true;
@@ -168,20 +168,20 @@ impl Simulation {
                 (stop.ended, stop.answers) = (true, answer?);
             }
             Poll::Pending => {
-                let operation = self.made.memory.waiting();
+                let operation = self.instance.memory.waiting();
                 let operation = operation.ok_or("the scheme waits for something other than its store")?;
                 let mut phase = None;
-                match (operation.messages.first(), self.made.processors) {
+                match (operation.messages.first(), self.instance.processors) {
                     (Some(sent), Some(processors)) => {
                         phase = Some(running.place.send(processors.count, sent.bytes));
                     }
                     _ => running.place.read(),
                 }
                 let Operation { writes, slots, messages, .. } = operation;
-                stop.operation = Some(Seen { writes, slots, messages, phase });
+                stop.operation = Some(VisibleOperation { writes, slots, messages, phase });
             }
         }
-        let known = self.made.scheme.inspect();
+        let known = self.instance.scheme.inspect();
         self.is_taken = known.is_none();
         self.known = known.unwrap_or_else(|| std::mem::take(&mut self.known));
         stop.lines = self.lines(&stop, work);
@@ -189,46 +189,47 @@ impl Simulation {
         Ok(stop)
     }
 
-    /// The next work: what is owed before what is asked for.
+    /// The next work: pending work before requested accesses.
     fn next(&mut self) -> Option<Running> {
-        let scheme = &self.made.scheme;
-        let asked_for = std::mem::take(&mut self.idle_asked);
-        let is_due = scheme.pending_steps() > 0 && !self.lazy || scheme.must_step() && !self.asked.is_empty();
-        if asked_for || is_due {
+        let scheme = &self.instance.scheme;
+        let requested = std::mem::take(&mut self.idle_requested);
+        let is_due =
+            scheme.pending_steps() > 0 && !self.lazy || scheme.must_step() && !self.queued_batches.is_empty();
+        if requested || is_due {
             return Some(Running { work: Work::Idle, task: scheme.step(), place: Place::default() });
         }
-        let batch = self.asked.pop_front()?;
-        let writes = batch.iter().flatten().any(|asked| asked.write.is_some());
+        let batch = self.queued_batches.pop_front()?;
+        let writes = batch.iter().flatten().any(|request| request.write.is_some());
         let work = if writes { Work::Write } else { Work::Read };
         Some(Running { work, task: scheme.access(batch), place: Place::default() })
     }
 
     fn rests(&self) -> bool {
-        let owes = self.made.scheme.pending_steps() > 0 && !self.lazy;
-        self.running.is_none() && self.asked.is_empty() && !self.idle_asked && !owes
+        let has_pending_work = self.instance.scheme.pending_steps() > 0 && !self.lazy;
+        self.running.is_none() && self.queued_batches.is_empty() && !self.idle_requested && !has_pending_work
     }
 
     fn lines(&self, stop: &Stop, work: Work) -> Vec<usize> {
-        let mut moments = Vec::new();
-        moments.extend(stop.begun.then_some(Moment::Begun));
-        moments.extend(stop.ended.then_some(Moment::Ended));
-        let Some(Seen { writes, slots, phase, .. }) = &stop.operation else {
-            return self.made.code.running(work, &moments, "");
+        let mut stages = Vec::new();
+        stages.extend(stop.begun.then_some(Stage::Started));
+        stages.extend(stop.ended.then_some(Stage::Ended));
+        let Some(VisibleOperation { writes, slots, phase, .. }) = &stop.operation else {
+            return self.instance.code.running(work, &stages, "");
         };
         if let Some(phase) = phase {
-            moments.push(Moment::Sends);
-            return self.made.code.running(work, &moments, phase.word());
+            stages.push(Stage::Sends);
+            return self.instance.code.running(work, &stages, phase.word());
         }
         let mut lines = Vec::new();
-        for area in &self.made.areas {
+        for area in &self.instance.areas {
             if slots.iter().any(|slot| area.numbers().contains(slot)) {
                 let now = match (area.map, writes) {
-                    (Some(_), _) => Moment::Maps,
-                    (None, true) => Moment::Writes,
-                    (None, false) => Moment::Reads,
+                    (Some(_), _) => Stage::Maps,
+                    (None, true) => Stage::Writes,
+                    (None, false) => Stage::Reads,
                 };
-                let moments: Vec<Moment> = moments.iter().copied().chain([now]).collect();
-                lines.extend(self.made.code.running(work, &moments, &area.name));
+                let stages: Vec<Stage> = stages.iter().copied().chain([now]).collect();
+                lines.extend(self.instance.code.running(work, &stages, &area.name));
             }
         }
         lines.sort_unstable();
@@ -238,11 +239,11 @@ impl Simulation {
 }
 
 /// Reads of a block.
-pub fn read(block: u64) -> Asked {
-    Asked { block: BlockId(block), write: None }
+pub fn read(block: u64) -> RequestedAccess {
+    RequestedAccess { block: BlockId(block), write: None }
 }
 
 /// Writes of a number into a block.
-pub fn write(block: u64, number: u32) -> Asked {
-    Asked { block: BlockId(block), write: Some(number) }
+pub fn write(block: u64, number: u32) -> RequestedAccess {
+    RequestedAccess { block: BlockId(block), write: Some(number) }
 }

@@ -1,6 +1,6 @@
 //! The network between the processors of a scheme, which shows each step of messages and waits with it.
 
-use crate::memory::{Memory, Sent};
+use crate::memory::{Memory, SentMessage};
 use ameles_core::network::{Message, Network};
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -11,8 +11,8 @@ pub(crate) struct Wire(pub(crate) Rc<Memory>);
 impl Network for Wire {
     type Error = Infallible;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), Infallible> {
-        let sent = |message: &Message| Sent {
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), Infallible> {
+        let sent = |message: &Message| SentMessage {
             from: message.from.0,
             to: message.to.0,
             bytes: message.contents.len(),

@@ -3,28 +3,28 @@
 mod common;
 
 use ameles_web::catalogue::{ENTRIES, MAX_BATCH, MIN_BLOCKS};
-use ameles_web::driven::Batch;
-use ameles_web::made::{PositionMapKind, Setting};
+use ameles_web::instance::{PositionMapKind, Setting};
 use ameles_web::phase::Phase;
 use ameles_web::picture::Picture;
-use ameles_web::simulation::{Seen, Simulation, Stop, read, write};
+use ameles_web::simulation::{Simulation, Stop, VisibleOperation, read, write};
+use ameles_web::stepped_scheme::Batch;
 use common::settle;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
 fn simulation(scheme: &str, capacity: u64, batch: u32) -> Simulation {
     let map = PositionMapKind::Trusted;
-    let made = Simulation::new(scheme, Setting { capacity, seed: 7, batch, map }, false);
-    made.unwrap_or_else(|error| panic!("{scheme} of {capacity}, {batch} at a time: {error}"))
+    let instance = Simulation::new(scheme, Setting { capacity, seed: 7, batch, map }, false);
+    instance.unwrap_or_else(|error| panic!("{scheme} of {capacity}, {batch} at a time: {error}"))
 }
 
-/// Carries a batch out, and all that it makes due.
-fn carry_out(simulation: &mut Simulation, batch: &Batch) -> Vec<Stop> {
-    simulation.ask_all(batch.clone()).expect("the blocks are there");
+/// Runs a batch, and all work pending after it.
+fn handle(simulation: &mut Simulation, batch: &Batch) -> Vec<Stop> {
+    simulation.request_batch(batch.clone()).expect("the blocks are there");
     settle(simulation)
 }
 
-/// A batch at random, a third of which reads, a third writes, and a third asks for nothing.
+/// A batch at random, a third of which reads, a third writes, and a third is empty.
 fn at_random(random: &mut ChaCha8Rng, capacity: u64, length: u32) -> Batch {
     (0..length)
         .map(|_| {
@@ -44,9 +44,9 @@ fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
             for _ in 0..30 {
                 let batch = at_random(&mut random, capacity, length);
                 let mut expected = Vec::new();
-                for asked in &batch {
-                    let block = asked.map(|asked| asked.block.0 as usize);
-                    expected.push(match (block, asked.and_then(|asked| asked.write)) {
+                for request in &batch {
+                    let block = request.map(|request| request.block.0 as usize);
+                    expected.push(match (block, request.and_then(|request| request.write)) {
                         (Some(block), Some(number)) => {
                             array[block] = number;
                             None
@@ -54,7 +54,7 @@ fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
                         (block, _) => block.map(|block| array[block]),
                     });
                 }
-                let stops = carry_out(&mut simulation, &batch);
+                let stops = handle(&mut simulation, &batch);
                 let answered: Vec<_> = stops.iter().filter(|stop| !stop.answers.is_empty()).collect();
                 assert_eq!(answered.len(), 1, "{} of {capacity}", entry.name);
                 assert_eq!(answered[0].answers, expected, "{} of {capacity}: {batch:?}", entry.name);
@@ -67,17 +67,17 @@ fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
 fn a_batch_that_is_too_long_or_empty_is_refused_with_what_to_do() {
     let mut simulation = simulation("path", 16, 2);
     for batch in [vec![], vec![Some(read(0)); 3]] {
-        let said = simulation.ask_all(batch).expect_err("it is refused");
-        assert!(said.contains("choose from 1 to 2"), "{said}");
+        let message = simulation.request_batch(batch).expect_err("it is refused");
+        assert!(message.contains("choose from 1 to 2"), "{message}");
     }
     let setting = |batch| Setting { capacity: 16, seed: 1, batch, map: PositionMapKind::Trusted };
-    let said = Simulation::new("path", setting(9), false).err();
-    assert!(said.is_some_and(|said| said.contains("choose from 1 to 8")));
+    let message = Simulation::new("path", setting(9), false).err();
+    assert!(message.is_some_and(|message| message.contains("choose from 1 to 8")));
     let three = Simulation::new("parallel", setting(3), false).err();
-    assert!(three.is_some_and(|said| said.contains("power of two")));
+    assert!(three.is_some_and(|message| message.contains("power of two")));
 }
 
-fn messages(stops: &[Stop]) -> Vec<&Seen> {
+fn messages(stops: &[Stop]) -> Vec<&VisibleOperation> {
     stops.iter().filter_map(|stop| stop.operation.as_ref()).filter(|seen| seen.phase.is_some()).collect()
 }
 
@@ -89,7 +89,7 @@ fn a_round_of_the_parallel_ram_goes_through_its_parts_in_their_order() {
         let mut simulation = simulation("parallel", 32, processors);
         for _ in 0..40 {
             let batch = at_random(&mut random, 32, processors);
-            let stops = carry_out(&mut simulation, &batch);
+            let stops = handle(&mut simulation, &batch);
             let phases: Vec<Phase> = messages(&stops).iter().filter_map(|seen| seen.phase).collect();
             let count = |phase| phases.iter().filter(|found| **found == phase).count();
             let counts =
@@ -113,8 +113,8 @@ fn messages_are_as_many_and_as_long_whatever_is_asked_but_for_the_paths() {
         vec![Some(write(3, 9)), None, Some(read(3)), None],
         vec![Some(read(30))],
     ] {
-        let stops = carry_out(&mut simulation, &batch);
-        let fixed = |seen: &&&Seen| !matches!(seen.phase, Some(Phase::Ask | Phase::Answer));
+        let stops = handle(&mut simulation, &batch);
+        let fixed = |seen: &&&VisibleOperation| !matches!(seen.phase, Some(Phase::Ask | Phase::Answer));
         seen.push(
             messages(&stops).iter().filter(fixed).map(|seen| seen.messages.clone()).collect::<Vec<_>>(),
         );
@@ -128,9 +128,9 @@ fn a_block_is_with_the_processor_of_its_leaf_or_in_its_subtree() {
     let mut random = ChaCha8Rng::seed_from_u64(3);
     let mut in_stashes = 0;
     for _ in 0..60 {
-        carry_out(&mut simulation, &at_random(&mut random, 64, 8));
-        let (picture, made) = (Picture::of(&simulation), simulation.made());
-        let leaves = made.processors.expect("there are many").leaves;
+        handle(&mut simulation, &at_random(&mut random, 64, 8));
+        let (picture, instance) = (Picture::of(&simulation), simulation.instance());
+        let leaves = instance.processors.expect("there are many").leaves;
         for (block, leaf) in (0..).zip(&picture.positions).filter_map(|(block, leaf)| Some((block, (*leaf)?)))
         {
             let owner = leaf / leaves;
@@ -141,8 +141,8 @@ fn a_block_is_with_the_processor_of_its_leaf_or_in_its_subtree() {
                 in_stashes += 1;
             }
             for (entry, _) in picture.blocks.iter().enumerate().filter(|(_, held)| **held == block as i64) {
-                let slot = entry as u64 / u64::from(made.areas[0].entries);
-                let area = made.areas.iter().rfind(|area| area.first_slot <= slot);
+                let slot = entry as u64 / u64::from(instance.areas[0].entries);
+                let area = instance.areas.iter().rfind(|area| area.first_slot <= slot);
                 places.push(area.and_then(|area| area.partition));
             }
             assert_eq!(places, [Some(owner)], "block {block}");

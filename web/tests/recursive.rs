@@ -1,11 +1,11 @@
-//! Position maps in memory: trees of their own, one path of each for an access.
+//! Position maps in memory: separate trees, one path of each for an access.
 
 mod common;
 
 use ameles_web::area::Area;
 use ameles_web::catalogue::{ENTRIES, MIN_BLOCKS};
 use ameles_web::code::Work;
-use ameles_web::made::{PositionMapKind, Setting};
+use ameles_web::instance::{PositionMapKind, Setting};
 use ameles_web::picture::Picture;
 use ameles_web::simulation::{Simulation, Stop, read, write};
 use common::settle;
@@ -27,10 +27,10 @@ fn access(simulation: &mut Simulation, random: &mut ChaCha8Rng, array: &mut [u32
     let capacity = array.len() as u64;
     let block = random.next_u64() % capacity;
     array[block as usize] = random.next_u32();
-    simulation.ask(write(block, array[block as usize])).expect("the block is there");
+    simulation.request_access(write(block, array[block as usize])).expect("the block is there");
     let mut stops = settle(simulation);
     let block = random.next_u64() % capacity;
-    simulation.ask(read(block)).expect("the block is there");
+    simulation.request_access(read(block)).expect("the block is there");
     let reads = settle(simulation);
     let answer = reads.iter().flat_map(|stop| stop.answers.iter().flatten()).next();
     assert_eq!(answer, Some(&array[block as usize]), "block {block}");
@@ -45,7 +45,7 @@ fn a_scheme_over_a_recursive_map_answers_as_an_array_does() {
         for (capacity, lazy, maps) in [(MIN_BLOCKS, false, 1), (32, true, 3), (33, false, 2), (64, false, 2)]
         {
             let mut simulation = simulation(scheme, capacity, lazy);
-            assert_eq!(simulation.made().maps.len(), maps, "{scheme} of {capacity}");
+            assert_eq!(simulation.instance().maps.len(), maps, "{scheme} of {capacity}");
             let (mut random, mut array) = (ChaCha8Rng::seed_from_u64(capacity), vec![0; capacity as usize]);
             for _ in 0..80 {
                 access(&mut simulation, &mut random, &mut array);
@@ -65,16 +65,16 @@ fn an_access_reads_a_path_of_each_map_the_smallest_first_and_then_of_the_tree_of
         }
         for _ in 0..40 {
             let stops = access(&mut simulation, &mut random, &mut array);
-            let made = simulation.made();
+            let instance = simulation.instance();
             let mut read = Vec::new();
-            // What comes after the answers is owed: paths are written back.
+            // What follows the answers is pending: paths are written back.
             for stop in stops.iter().filter(|stop| stop.work != Some(Work::Idle)) {
                 assert!(!stop.lines.is_empty(), "{scheme}: {stop:?}");
                 let Some(operation) = &stop.operation else { continue };
                 let touched: Vec<&Area> =
-                    operation.slots.iter().map(|slot| area_of(&made.areas, *slot)).collect();
+                    operation.slots.iter().map(|slot| area_of(&instance.areas, *slot)).collect();
                 let map = touched[0].map;
-                let levels = made.areas.iter().filter(|area| area.map == map).count();
+                let levels = instance.areas.iter().filter(|area| area.map == map).count();
                 assert!(touched.iter().all(|area| area.map == map) && !operation.writes);
                 assert_eq!(touched.len(), levels, "{scheme}, map {map:?}: a slot of each level");
                 if let Some(slots) = map.map(|_| &operation.slots) {
@@ -100,7 +100,7 @@ fn find<'a>(
     map: usize,
     block: u64,
 ) -> Vec<(&'a Area, u64, usize)> {
-    let areas = simulation.made().areas.iter().filter(|area| area.map == (map > 0).then_some(map as u32));
+    let areas = simulation.instance().areas.iter().filter(|area| area.map == (map > 0).then_some(map as u32));
     let mut found = Vec::new();
     for (area, slot) in areas.flat_map(|area| area.numbers().map(move |slot| (area, slot))) {
         let within = slot - area.first_slot;
@@ -114,8 +114,8 @@ fn find<'a>(
     found
 }
 
-/// Looks for a block where its leaf says that it is: on the path to that leaf, or in the stash under it. Returns the
-/// leaves in it, if it is a PosMap block, and whether it is in memory.
+/// Looks for a block where its leaf points to: on the path to that leaf, or in the stash under it. Returns the leaves
+/// in it, if it is a PosMap block, and whether it is in memory.
 fn look_up(simulation: &Simulation, map: usize, block: u64, leaf: u64) -> (Vec<Option<u64>>, bool) {
     let picture = Picture::of(simulation);
     match find(simulation, &picture, map, block)[..] {
@@ -130,7 +130,7 @@ fn look_up(simulation: &Simulation, map: usize, block: u64, leaf: u64) -> (Vec<O
             (held.map(|held| held.leaves.clone()).unwrap_or_default(), false)
         }
         [(area, bucket, entry)] => {
-            let levels = simulation.made().areas.iter().filter(|other| other.map == area.map);
+            let levels = simulation.instance().areas.iter().filter(|other| other.map == area.map);
             let leaves = levels.map(|level| level.buckets).max().unwrap_or(1);
             assert_eq!(bucket, leaf * area.buckets / leaves, "map {map}: {block}");
             (picture.maps.leaves.get(&entry).cloned().unwrap_or_default(), true)
@@ -148,7 +148,7 @@ fn the_leaves_in_the_maps_lead_from_the_trusted_side_to_each_block() {
         let mut seen = [0, 0];
         for _ in 0..30 {
             access(&mut simulation, &mut random, &mut array);
-            let maps = &simulation.made().maps;
+            let maps = &simulation.instance().maps;
             let trusted = Picture::of(&simulation).positions;
             assert_eq!(trusted.len() as u64, maps[maps.len() - 1].blocks, "{scheme}");
             for block in 0..32 {
@@ -172,6 +172,6 @@ fn the_leaves_in_the_maps_lead_from_the_trusted_side_to_each_block() {
 #[test]
 fn a_scheme_without_a_recursive_map_refuses_it_and_names_those_that_have_one() {
     let setting = Setting { capacity: 16, seed: 1, batch: 1, map: PositionMapKind::Recursive };
-    let said = Simulation::new("plain", setting, false).err().unwrap_or_default();
-    assert!(said.contains("choose one of path, ring, circuit"), "{said}");
+    let message = Simulation::new("plain", setting, false).err().unwrap_or_default();
+    assert!(message.contains("choose one of path, ring, circuit"), "{message}");
 }

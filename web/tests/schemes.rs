@@ -4,11 +4,11 @@ mod common;
 
 use ameles_web::area::Area;
 use ameles_web::catalogue::{ENTRIES, MIN_BLOCKS};
-use ameles_web::driven::Asked;
 use ameles_web::host::Host;
-use ameles_web::made::{PositionMapKind, Setting};
+use ameles_web::instance::{PositionMapKind, Setting};
 use ameles_web::picture::Picture;
 use ameles_web::simulation::{Simulation, read, write};
+use ameles_web::stepped_scheme::RequestedAccess;
 use common::settle;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -19,20 +19,20 @@ fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
 }
 
 /// Accesses at random, with what an array answers to them.
-fn accesses(capacity: u64, count: u32) -> (Vec<(Asked, Option<u32>)>, Vec<u32>) {
+fn accesses(capacity: u64, count: u32) -> (Vec<(RequestedAccess, Option<u32>)>, Vec<u32>) {
     let mut random = ChaCha8Rng::seed_from_u64(capacity);
     let mut array = vec![0; capacity as usize];
-    let mut asked = Vec::new();
+    let mut request = Vec::new();
     for _ in 0..count {
         let block = random.next_u64() % capacity;
         if random.next_u32().is_multiple_of(2) {
             array[block as usize] = random.next_u32();
-            asked.push((write(block, array[block as usize]), None));
+            request.push((write(block, array[block as usize]), None));
         } else {
-            asked.push((read(block), Some(array[block as usize])));
+            request.push((read(block), Some(array[block as usize])));
         }
     }
-    (asked, array)
+    (request, array)
 }
 
 #[test]
@@ -40,13 +40,13 @@ fn every_scheme_answers_as_an_array_does() {
     for entry in ENTRIES {
         for (capacity, lazy) in [(MIN_BLOCKS, false), (33, false), (33, true)] {
             let mut simulation = simulation(entry.name, capacity, lazy);
-            for (asked, expected) in accesses(capacity, 150).0 {
-                simulation.ask(asked).expect("the block is there");
+            for (request, expected) in accesses(capacity, 150).0 {
+                simulation.request_access(request).expect("the block is there");
                 let answers: Vec<u32> = settle(&mut simulation)
                     .iter()
                     .flat_map(|stop| stop.answers.iter().flatten().copied())
                     .collect();
-                assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {asked:?}", entry.name);
+                assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {request:?}", entry.name);
             }
         }
     }
@@ -58,8 +58,8 @@ fn the_same_seed_and_the_same_requests_give_the_same_steps() {
         let run = || {
             let mut simulation = simulation(entry.name, 20, false);
             let mut stops = Vec::new();
-            for (asked, _) in accesses(20, 40).0 {
-                simulation.ask(asked).expect("the block is there");
+            for (request, _) in accesses(20, 40).0 {
+                simulation.request_access(request).expect("the block is there");
                 stops.extend(settle(&mut simulation));
             }
             (stops, Picture::of(&simulation))
@@ -73,13 +73,13 @@ fn the_picture_shows_each_number_where_its_newest_copy_is() {
     for entry in ENTRIES {
         let mut simulation = simulation(entry.name, 24, false);
         // As many accesses as leave copies in the shelter, and older ones elsewhere.
-        let (asked, array) = accesses(24, 123);
-        for (asked, _) in asked {
-            simulation.ask(asked).expect("the block is there");
+        let (request, array) = accesses(24, 123);
+        for (request, _) in request {
+            simulation.request_access(request).expect("the block is there");
             settle(&mut simulation);
         }
         let picture = Picture::of(&simulation);
-        let entries = picture.blocks.len() / simulation.made().memory.contents().slots.len();
+        let entries = picture.blocks.len() / simulation.instance().memory.contents().slots.len();
         for (block, number) in (0u64..).zip(&array).filter(|(_, number)| **number != 0) {
             let trusted = picture.stash.iter().filter(|held| held.block == block).map(|held| held.number);
             let in_memory = picture.blocks.iter().enumerate().filter(|(entry, held)| {
@@ -107,7 +107,7 @@ fn a_buffer_that_has_sunk_is_drawn_as_holding_nothing() {
     let mut simulation = simulation("hierarchical", 16, false);
     let mut stale = Vec::new();
     for block in 0..6 {
-        simulation.ask(write(block, 1)).expect("the block is there");
+        simulation.request_access(write(block, 1)).expect("the block is there");
         settle(&mut simulation);
         stale.push(Picture::of(&simulation).stale.len());
     }
@@ -118,11 +118,11 @@ fn a_buffer_that_has_sunk_is_drawn_as_holding_nothing() {
 fn a_block_lies_in_the_partition_that_the_position_map_names_or_in_the_cache() {
     for scheme in ["curious", "oblivistore"] {
         let mut simulation = simulation(scheme, 64, false);
-        for (asked, _) in accesses(64, 200).0 {
-            simulation.ask(asked).expect("the block is there");
+        for (request, _) in accesses(64, 200).0 {
+            simulation.request_access(request).expect("the block is there");
             settle(&mut simulation);
             let picture = Picture::of(&simulation);
-            let made = simulation.made();
+            let instance = simulation.instance();
             for (block, partition) in (0..).zip(&picture.positions) {
                 let holds = |area: &&Area| {
                     let entries = area.entries as usize;
@@ -134,7 +134,7 @@ fn a_block_lies_in_the_partition_that_the_position_map_names_or_in_the_cache() {
                     })
                 };
                 let held: Vec<Option<u64>> =
-                    made.areas.iter().filter(holds).map(|area| area.partition).collect();
+                    instance.areas.iter().filter(holds).map(|area| area.partition).collect();
                 let cached = picture.stash.iter().find(|held| held.block == block as u64);
                 match (partition, cached) {
                     (None, cached) => assert!(held.is_empty() && cached.is_none(), "{scheme}: {block}"),
@@ -152,12 +152,12 @@ fn a_block_lies_in_the_partition_that_the_position_map_names_or_in_the_cache() {
 fn a_block_is_drawn_in_its_level_until_it_was_read() {
     let mut simulation = simulation("oblivistore", 32, false);
     let mut seen = 0;
-    for (asked, _) in accesses(32, 120).0 {
+    for (request, _) in accesses(32, 120).0 {
         let before = Picture::of(&simulation);
-        let block = asked.block.0;
+        let block = request.block.0;
         let is_in_memory =
             before.positions[block as usize].is_some() && before.stash.iter().all(|held| held.block != block);
-        simulation.ask(asked).expect("the block is there");
+        simulation.request_access(request).expect("the block is there");
         let stop = simulation.step().expect("the scheme goes on");
         let slots = stop.operation.expect("an access reads").slots;
         let picture = Picture::of(&simulation);
@@ -174,12 +174,12 @@ fn a_block_is_drawn_in_its_level_until_it_was_read() {
 #[test]
 fn partitions_that_are_rebuilt_side_by_side_take_their_turns_at_the_store() {
     let mut simulation = simulation("oblivistore", 64, true);
-    for (asked, _) in accesses(64, 200).0 {
-        simulation.ask(asked).expect("the block is there");
+    for (request, _) in accesses(64, 200).0 {
+        simulation.request_access(request).expect("the block is there");
         settle(&mut simulation);
     }
-    // Fifty evictions of the sweep at once, and what the partitions owe.
-    simulation.ask_idle();
+    // Fifty evictions of the sweep at once, and the pending work of the partitions.
+    simulation.request_idle_step();
     let writes = settle(&mut simulation)
         .iter()
         .filter_map(|stop| stop.operation.as_ref())
@@ -193,10 +193,10 @@ fn each_operation_is_of_slots_that_are_drawn_and_lights_a_line() {
     for entry in ENTRIES {
         let mut simulation = simulation(entry.name, 16, false);
         let slots: u64 =
-            simulation.made().areas.iter().map(|area| area.buckets * u64::from(area.slots)).sum();
-        assert_eq!(slots, simulation.made().memory.contents().slots.len() as u64, "{}", entry.name);
-        for (asked, _) in accesses(16, 40).0 {
-            simulation.ask(asked).expect("the block is there");
+            simulation.instance().areas.iter().map(|area| area.buckets * u64::from(area.slots)).sum();
+        assert_eq!(slots, simulation.instance().memory.contents().slots.len() as u64, "{}", entry.name);
+        for (request, _) in accesses(16, 40).0 {
+            simulation.request_access(request).expect("the block is there");
             for stop in settle(&mut simulation) {
                 let Some(operation) = &stop.operation else { continue };
                 assert!(operation.slots.iter().all(|slot| *slot < slots), "{}", entry.name);
@@ -211,15 +211,15 @@ fn each_operation_is_of_slots_that_are_drawn_and_lights_a_line() {
 fn a_lazy_simulation_leaves_work_until_it_must_be_done() {
     let operations = |lazy| {
         let mut simulation = simulation("path", 16, lazy);
-        simulation.ask(read(3)).expect("the block is there");
+        simulation.request_access(read(3)).expect("the block is there");
         let stops = settle(&mut simulation);
         stops.iter().filter_map(|stop| stop.operation.as_ref()).filter(|operation| operation.writes).count()
     };
     assert_eq!((operations(false), operations(true)), (1, 0));
     let mut simulation = simulation("path", 16, true);
-    simulation.ask(read(3)).expect("the block is there");
+    simulation.request_access(read(3)).expect("the block is there");
     settle(&mut simulation);
-    simulation.ask_idle();
+    simulation.request_idle_step();
     let written =
         settle(&mut simulation).iter().filter_map(|stop| stop.operation.as_ref()).any(|seen| seen.writes);
     assert!(written, "the work is done when it is asked for");
@@ -227,7 +227,7 @@ fn a_lazy_simulation_leaves_work_until_it_must_be_done() {
 
 #[test]
 fn a_wrong_request_is_refused_with_what_to_do() {
-    let mut host = Host::default();
+    let mut stepped = Host::default();
     for (request, named) in [
         ("{", "not one"),
         (r#"{"do":"jump"}"#, "jump"),
@@ -235,26 +235,26 @@ fn a_wrong_request_is_refused_with_what_to_do() {
         (r#"{"do":"make","scheme":"path","capacity":4,"seed":1}"#, "choose from 8 to 1024"),
         (r#"{"do":"step","simulation":9}"#, "make one first"),
     ] {
-        let answer = host.answer(request);
+        let answer = stepped.answer(request);
         assert!(answer.starts_with(r#"{"error":"#) && answer.contains(named), "{request}: {answer}");
     }
-    let made = host.answer(r#"{"do":"make","scheme":"path","capacity":16,"seed":1}"#);
-    assert!(made.starts_with(r#"{"ok":{"simulation":0,"#), "{made}");
-    let beyond = host.answer(r#"{"do":"access","simulation":0,"batch":[{"block":16}]}"#);
+    let instance = stepped.answer(r#"{"do":"make","scheme":"path","capacity":16,"seed":1}"#);
+    assert!(instance.starts_with(r#"{"ok":{"simulation":0,"#), "{instance}");
+    let beyond = stepped.answer(r#"{"do":"access","simulation":0,"batch":[{"block":16}]}"#);
     assert!(beyond.contains("choose from 0 to 15"), "{beyond}");
 }
 
 #[test]
 fn a_page_asks_in_text_and_is_answered_in_text() {
-    let mut host = Host::default();
-    host.answer(r#"{"do":"make","scheme":"plain","capacity":8,"seed":1}"#);
+    let mut stepped = Host::default();
+    stepped.answer(r#"{"do":"make","scheme":"plain","capacity":8,"seed":1}"#);
     assert_eq!(
-        host.answer(r#"{"do":"access","simulation":0,"batch":[{"block":5,"write":9}]}"#),
+        stepped.answer(r#"{"do":"access","simulation":0,"batch":[{"block":5,"write":9}]}"#),
         r#"{"ok":{}}"#
     );
-    let stops = host.answer(r#"{"do":"step","simulation":0,"times":9}"#);
+    let stops = stepped.answer(r#"{"do":"step","simulation":0,"times":9}"#);
     assert!(stops.contains(r#""operation":{"writes":true,"slots":[5]}"#), "{stops}");
-    let state = host.answer(r#"{"do":"state","simulation":0}"#);
+    let state = stepped.answer(r#"{"do":"state","simulation":0}"#);
     assert!(state.contains(r#""numbers":[0,0,0,0,0,9,0,0]"#), "{state}");
-    assert_eq!(host.answer(r#"{"do":"drop","simulation":0}"#), r#"{"ok":{}}"#);
+    assert_eq!(stepped.answer(r#"{"do":"drop","simulation":0}"#), r#"{"ok":{}}"#);
 }

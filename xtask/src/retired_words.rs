@@ -1,6 +1,7 @@
 //! The words and names that the project does not use, and their replacements.
 
 use anyhow::{Context, Result, bail};
+use proc_macro2::{TokenStream, TokenTree};
 use std::path::Path;
 
 /// The list: a row for each word, with the place in which it is refused and its replacement.
@@ -13,8 +14,10 @@ const ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".js", ".sv", ".html", ".css", 
 enum Place {
     /// Anywhere: in prose, and as a part of an identifier.
     Word,
-    /// As a whole identifier.
+    /// As a whole identifier or word.
     Name,
+    /// As an identifier of Rust, or as its first word; comments and messages may use it.
+    Code,
     /// As the name of a source file, of its folder, or of a module.
     File,
 }
@@ -46,8 +49,9 @@ impl RetiredWords {
             let place = match place {
                 "word" => Place::Word,
                 "name" => Place::Name,
+                "code" => Place::Code,
                 "file" => Place::File,
-                _ => bail!("{LIST}:{}: `{place}` is not a place: write word, name or file", nth + 1),
+                _ => bail!("{LIST}:{}: `{place}` is not a place: write word, name, code or file", nth + 1),
             };
             Ok(Retired { word: word.into(), place, replacement: replacement.into() })
         });
@@ -62,13 +66,19 @@ impl RetiredWords {
         let in_path = path_names(file).filter_map(|name| Some((1, self.rule(&[Place::File], name)?)));
         let mut found: Vec<(usize, String)> = in_path.collect();
         for (nth, line) in lines.iter().enumerate() {
-            let names =
-                line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty());
-            for name in names {
-                let full_name = self.rule(&[Place::Name], name);
+            found.extend(names(line).filter_map(|name| {
+                let whole = self.rule(&[Place::Name], name);
                 let part = || parts(name).find_map(|part| self.rule(&[Place::Word], &part));
-                found.extend(full_name.or_else(part).map(|rule| (nth + 1, rule)));
-            }
+                Some((nth + 1, whole.or_else(part)?))
+            }));
+        }
+        if file.ends_with(".rs")
+            && let Ok(tokens) = lines.join("\n").parse()
+        {
+            let mut in_code = Vec::new();
+            identifiers(tokens, &mut in_code);
+            let rule = |name: &str| self.rule(&[Place::Code], name.split('_').next()?);
+            found.extend(in_code.iter().filter_map(|(line, name)| Some((*line, rule(name)?))));
         }
         found
     }
@@ -79,7 +89,23 @@ impl RetiredWords {
     }
 }
 
-/// Returns the names in the path of a source file: its folders, and its own name without the ending.
+/// Returns the identifiers and words of a text.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
+}
+
+/// Collects the identifiers of Rust code, with their lines.
+fn identifiers(tokens: TokenStream, found: &mut Vec<(usize, String)>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) => found.push((name.span().start().line, name.to_string())),
+            TokenTree::Group(group) => identifiers(group.stream(), found),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+/// Returns the names in the path of a source file: its folders and its own name without the ending.
 fn path_names(file: &str) -> impl Iterator<Item = &str> {
     let is_source = file.ends_with(".rs");
     Path::new(file).iter().filter_map(move |part| {
@@ -108,20 +134,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_retired_word_is_found_in_prose_and_identifiers_and_a_retired_name_or_file_only_as_a_whole() {
-        let list = "# a comment\nolden\tword\tagain\nTurns\tname\tFifoLock\nbeside\tfile\tworker\n";
+    fn each_kind_of_retired_word_is_found_where_it_is_refused_and_nowhere_else() {
+        let list =
+            "# a comment\nolden\tword\tagain\nTurns\tname\tFifoLock\nmost\tcode\tmax\nbeside\tfile\tworker\n";
         let list = RetiredWords::parse(list).unwrap();
         let lines = [
             "fn write_olden() {}",
             "/// Written olden, beside it.",
             "struct WriteOlden(Turns);",
             "/// Turns are taken by `MyTurns`; renewed, oldened.",
-            "let beside = Olden;",
+            "const BESIDE: Olden = beside;",
+            "const A: u8 = most_blocks(\"most\"); // the most",
         ];
         let found =
             |file| -> Vec<usize> { list.find_in(file, &lines).into_iter().map(|(line, _)| line).collect() };
-        assert_eq!(found("a/b.rs"), [1, 2, 3, 3, 4, 5]);
-        assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5]);
+        assert_eq!(found("a/b.rs"), [1, 2, 3, 3, 4, 5, 6]);
+        assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5, 6]);
         assert!(found("a.bin").is_empty());
     }
 

@@ -222,7 +222,7 @@ fn pytest_sequential(tests: &str) -> Result<Command> {
     let mut pytest = command(setup::in_python("python"));
     pytest.args(["-m", "pytest", tests]);
     if record::path().is_ok() {
-        pytest.args(["-p", "measured"]).env("PYTHONPATH", "tests");
+        pytest.args(["-p", "processor_time"]).env("PYTHONPATH", "tests");
     }
     Ok(pytest)
 }

@@ -33,5 +33,10 @@ pub fn assemble(target_dir: &Path) -> Result<PathBuf> {
 pub fn draw(page: &Path) -> Result<()> {
     setup::python()?;
     let python = setup::in_python("python");
-    tool::run(tool::command(python).arg("tests/web/pictures.py").env("AMELES_TEST_PAGE", page))
+    tool::run(
+        tool::command(python)
+            .arg("tests/web/pictures.py")
+            .env("PYTHONPATH", "tests")
+            .env("AMELES_TEST_PAGE", page),
+    )
 }

@@ -106,11 +106,11 @@ impl From<Scheme> for MemoryScheme {
 struct ProgressDisplay(ProgressBar);
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::update(&self.0, what, done, all);
     }
 
-    fn found(&self, figure: &str) {
+    fn on_figure(&self, figure: &str) {
         self.0.suspend(|| print_error!("{figure}"));
     }
 }
@@ -149,7 +149,7 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
         let options = match arguments.scheme.map(MemoryScheme::from) {
             // The targets apply to the usual scheme only.
             Some(scheme) if scheme != usual.scheme => {
-                MemoryOptions { scheme, eviction_rate: None, asked: None, asked_resident: None, ..usual }
+                MemoryOptions { scheme, eviction_rate: None, goal: None, goal_resident: None, ..usual }
             }
             _ => usual,
         };

@@ -35,7 +35,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     closed?;
     Report::update_opening(&settings.data, &vault.status());
     let requests = format!("Requests to the store: {}", requests_line(&meter.usage()));
-    if report.complaints.is_empty() {
+    if report.faults.is_empty() {
         print_line!(
             "{} buckets, {} slots, {}: all authentic",
             report.buckets,
@@ -45,10 +45,10 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         print_line!("{requests}");
         return Ok(Exit::Success);
     }
-    for complaint in &report.complaints {
+    for complaint in &report.faults {
         print_line!("{complaint}");
     }
-    print_line!("{} faults found in {} buckets", report.complaints.len(), report.buckets);
+    print_line!("{} faults found in {} buckets", report.faults.len(), report.buckets);
     print_line!("{requests}");
     Ok(Exit::Tampering)
 }

@@ -21,7 +21,8 @@ use crate::vault::open_vault::{ReplacedVault, SUCCESSOR, take_over};
 use crate::vault::parameters::summary;
 use ameles_store::Usage;
 use ameles_vault::{
-    Copied, ExistsIn, Stage, Succession, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
+    CopyProgress, ExistsIn, MigrationStage, MirroredVaults, Vault, VaultError, VaultParameters,
+    migration_stage, raw_header, read_header,
 };
 use anyhow::{Context, Result};
 use clap::Args;
@@ -330,15 +331,15 @@ async fn fill(
     let mut interrupts = interrupts()?;
     let (old, old_meter) = interrupts.interruptible(old.open()).await?;
     let (new, new_meter) = interrupts.interruptible(new.open()).await.context(SUCCESSOR)?;
-    let copied = match stage(old.header(), &new.load_rows().await?)? {
-        Stage::CutOver => None,
-        Stage::Copied | Stage::Copying(_) => Some(copy(&old, &new, &mut interrupts).await),
+    let copied = match migration_stage(old.header(), &new.load_rows().await?)? {
+        MigrationStage::CutOver => None,
+        MigrationStage::Copied | MigrationStage::Copying(_) => Some(copy(&old, &new, &mut interrupts).await),
     };
     match copied {
         Some(Err(error)) => return Err(error),
         Some(Ok(copied)) if !copied.is_all() => {
             tokio::join!(old.close(), new.close()).1.context(SUCCESSOR)?;
-            let Copied { blocks, of } = copied;
+            let CopyProgress { blocks, of } = copied;
             print_line!("Stopped after {blocks} of {of} blocks: run `ameles migrate` again to continue.");
             return Err(Interrupted.into());
         }
@@ -367,9 +368,9 @@ async fn fill(
 }
 
 /// Copies until the successor has all blocks, or until Ctrl-C.
-async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<Copied> {
-    let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
-    let Copied { blocks, of } = copier.copied();
+async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<CopyProgress> {
+    let (_, mut copier) = MirroredVaults::new(old.clone(), new.clone()).await?;
+    let CopyProgress { blocks, of } = copier.copied();
     if blocks > 0 {
         print_line!("Continuing after {blocks} of {of} blocks.");
     }

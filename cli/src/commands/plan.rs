@@ -158,7 +158,7 @@ impl Arguments {
 
     fn sizes(&self) -> Result<ObjectSizes> {
         match self.objects.parse::<Size>() {
-            Ok(size) => Ok(ObjectSizes::all_of(size.0)),
+            Ok(size) => Ok(ObjectSizes::uniform(size.0)),
             Err(_) => ObjectSizes::read(&PathBuf::from(&self.objects)).context("--objects"),
         }
     }
@@ -185,8 +185,8 @@ impl Arguments {
             }
         };
         let sizes = self.sizes()?;
-        if sizes.greatest() > self.capacity.0 {
-            let (greatest, capacity) = (Size(sizes.greatest()), self.capacity);
+        if sizes.max() > self.capacity.0 {
+            let (greatest, capacity) = (Size(sizes.max()), self.capacity);
             return Err(usage_error(format!(
                 "--objects: an object of {greatest} does not fit into --capacity {capacity}: raise the capacity, or give smaller objects"
             )).into());
@@ -224,7 +224,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let plan = Plan::of(&arguments.work(first)?, &prices, order, &process_memory);
     print_line!("{}\n", plan.tables(arguments.rows));
     let best = plan.best_vault().and_then(|(offer, choice)| Some((offer, choice.flags.as_ref()?)));
-    match (best, plan.nearest()) {
+    match (best, plan.smallest_too_large_vault()) {
         (Some((offer, flags)), _) => {
             let (store, prices) = (shell_quoted(&arguments.store), shell_quoted(&offer.prices));
             print_line!(

@@ -138,7 +138,7 @@ impl Machine {
         command.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console.try_clone()?);
         let start_time = Instant::now();
         let process = command.spawn().context("the emulator cannot be started")?;
-        let host_page_bytes = match launch.paging.way {
+        let host_page_bytes = match launch.paging.storage {
             SealedStorage::Backing => 0,
             SealedStorage::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
         };

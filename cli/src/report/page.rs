@@ -6,7 +6,7 @@ use crate::report::provider::Provider;
 use crate::runtime::replace::replace;
 use crate::vault::prices;
 use ameles_gateway::catalogue::UnixMillis;
-use ameles_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
+use ameles_gateway::page::{Costs, Figures, PageUpdate, PriceSource, RequestCounters, Row, StoreView};
 use ameles_store::{Prices, TouchedRow, Usage};
 use ameles_vault::Vault;
 use anyhow::{Context, Result};
@@ -25,9 +25,9 @@ impl PagePrices {
         PagePrices { prices: asked.unwrap_or_else(prices::default_prices), by_default }
     }
 
-    fn of(&self) -> PricesOf {
+    fn of(&self) -> PriceSource {
         let Prices { provider, as_of, .. } = &self.prices;
-        PricesOf { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
+        PriceSource { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
     }
 }
 
@@ -48,8 +48,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Returns the current counters and figures.
-    pub fn snapshot(&self) -> Told {
+    /// The counters and figures of this moment.
+    pub fn read(&self) -> PageUpdate {
         let state = self.switch.as_ref().map(Switch::state);
         let since = state.as_ref().map_or_else(Baseline::default, |state| state.baseline);
         let provider = state.as_ref().map_or(&self.provider, |state| &state.provider);
@@ -65,10 +65,10 @@ impl Sources {
             bytes_up: written * block_bytes,
             ..Usage::default()
         };
-        Told {
-            moment: UnixMillis::now().0,
-            asked: self.counters.cells(),
-            seen: Seen {
+        PageUpdate {
+            time: UnixMillis::now().0,
+            requests: self.counters.cells(),
+            store: StoreView {
                 whole: row(provider.touches.whole()),
                 levels: provider.touches.levels().into_iter().map(row).collect(),
             },
@@ -86,7 +86,7 @@ impl Sources {
                 latency_p99: self.counters.latency(0.99),
                 dollars: dollars(&usage),
             },
-            without: Costs {
+            baseline: Costs {
                 requests: bare.requests(),
                 bytes: bare.bytes_up + bare.bytes_down,
                 dollars: dollars(&bare),

@@ -30,10 +30,10 @@ pub fn figures(
         counter("store_sent_bytes", "Bytes sent to the store", usage.bytes_up),
         counter("store_received_bytes", "Bytes received from the store", usage.bytes_down),
         figure(
-            "evictions_owed",
+            "evictions_pending",
             "Evictions that are pending by the schedule",
             FigureKind::Gauge,
-            status.evictions_owed as f64,
+            status.evictions_pending as f64,
         ),
         figure("epoch", "Openings of the vault so far", FigureKind::Gauge, f64::from(status.epoch)),
         figure(

@@ -112,7 +112,7 @@ impl Watch {
             Warning::Versioning => self.versioning == Versioning::On,
             Warning::InMemory => self.in_memory,
             Warning::DiskFull => figures.room.is_full,
-            Warning::DiskReads => figures.room.is_at_its_end(),
+            Warning::DiskReads => figures.room.is_nearly_exhausted(),
             Warning::StoreFull => figures.store.is_full,
             Warning::StoreReads => figures.store.refuses_reads,
             Warning::Disk => {

@@ -3,7 +3,7 @@
 use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
 use ameles_gateway::{Device, DeviceError, Flow};
-use ameles_vault::{Call, Receipt, Succession, Vault, VaultError};
+use ameles_vault::{Call, MirroredVaults, Receipt, Vault, VaultError};
 use anyhow::Context;
 use bytes::Bytes;
 
@@ -13,14 +13,14 @@ const SUCCESSOR_STOPPED: &str =
 
 /// The device of a vault, see the module. With a successor, capacity and rows are those of the old vault.
 ///
-/// A [`Succession`] requires that after a failed or unfinished write a block is written again before it is read, and that no
-/// block has two concurrent writes. The gateway guarantees both (see [`Device`]).
+/// A [`MirroredVaults`] asks that a block which a failed or unfinished write may have touched is written again before it is
+/// read, and that no block has two writes under way. The gateway keeps to that, as [`Device`] says.
 #[derive(Clone)]
 pub enum VaultDevice {
     /// A vault without a successor.
     Single(Vault),
     /// A vault whose successor is being filled.
-    WithSuccessor(Succession),
+    WithSuccessor(MirroredVaults),
 }
 
 impl VaultDevice {

@@ -12,8 +12,8 @@ use crate::vault::home::{Home, Opening};
 use crate::vault::parameters::refuse_contradictions;
 use ameles_store::{MeterReader, Versioning};
 use ameles_vault::{
-    Copied, Copier, Row, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, read_header,
-    rows_at_rest, stage,
+    Copier, CopyProgress, MigrationStage, MirroredVaults, Row, Vault, VaultError, VaultParameters, cut_over,
+    migration_stage, read_header, rows_at_rest,
 };
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ pub type SuccessorReader = Arc<dyn Fn() -> SuccessorFigures + Send + Sync>;
 impl Successor {
     /// Returns the message at the start.
     pub fn render(&self) -> String {
-        let Copied { blocks, of } = self.copier.copied();
+        let CopyProgress { blocks, of } = self.copier.copied();
         format!(
             "The successor at {} is being filled: {blocks} of {of} blocks so far.\n\
              `ameles status` shows the progress. Once it is complete, it takes over at the next restart.\n",
@@ -87,10 +87,9 @@ impl Successor {
 
     /// Returns a function for the current figures.
     pub fn figures(&self) -> SuccessorReader {
-        let (progress, meter, store) =
-            (self.copier.succession().clone(), self.meter.clone(), self.store.clone());
+        let (progress, meter, store) = (self.copier.vaults().clone(), self.meter.clone(), self.store.clone());
         Arc::new(move || {
-            let (Copied { blocks, of }, usage) = (progress.copied(), meter.usage());
+            let (CopyProgress { blocks, of }, usage) = (progress.copied(), meter.usage());
             SuccessorFigures { store: store.clone(), blocks, of, usage }
         })
     }
@@ -101,7 +100,7 @@ impl Successor {
         while !stop.is_cancelled() && !copier.copied().is_all() {
             if let Err(error) = copier.step().await {
                 if matches!(error, VaultError::NoRoom | VaultError::StoreFull | VaultError::DiskFull)
-                    && copier.succession().failure().is_none()
+                    && copier.vaults().failure().is_none()
                 {
                     // The batch is copied again when there is space.
                     tokio::select! {
@@ -206,7 +205,7 @@ async fn open_both(
     let header = read_header(&disk, &master)?;
     let opening = new.find(&VaultConfig::default()).await.context(SUCCESSOR)?;
     new.refuse_network_disk(&opening.header.parameters).context(SUCCESSOR)?;
-    if let Stage::Copying(next) = stage(&header, &opening.rows()?)? {
+    if let MigrationStage::Copying(next) = migration_stage(&header, &opening.rows()?)? {
         let of = header.parameters.scheme.capacity();
         record.refuse_early(settings, next.0, of)?;
         let first = old.find_with(disk, master, requested).await?;
@@ -214,7 +213,7 @@ async fn open_both(
         let opening = opening.with_pace(settings.serve.pace);
         let opened_new = vaults.interrupts.interruptible(opening.open()).await;
         let (new_vault, meter) = opened_new.context(SUCCESSOR)?;
-        let (both, copier) = Succession::over(vaults.device.vault().clone(), new_vault).await?;
+        let (both, copier) = MirroredVaults::new(vaults.device.vault().clone(), new_vault).await?;
         vaults.device = VaultDevice::WithSuccessor(both);
         let (store, line) = (new.store_name(), record.serve_line(settings));
         vaults.successor = Some(Successor { copier, meter, store, line });

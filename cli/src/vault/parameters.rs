@@ -19,7 +19,9 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::cipher;
 use ameles_store::{Prices, Usage};
-use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_looks};
+use ameles_vault::{
+    JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks,
+};
 use clap::ValueEnum;
 use std::time::Duration;
 
@@ -71,12 +73,12 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
             SchemeParameters::Trivial(trivial)
         }
     };
-    let around = VaultParameters::around(parameters);
+    let around = VaultParameters::with_defaults(parameters);
     Ok(VaultParameters {
         cipher: seal_cipher(scheme.cipher).number(),
         pad_batches: scheme.pad_batches,
         journal: journal_place(scheme.journal),
-        ..if scheme.tree_top_on == TreeTopOn::Disk { around.on_disk() } else { around }
+        ..if scheme.tree_top_on == TreeTopOn::Disk { around.with_top_on_disk() } else { around }
     })
 }
 
@@ -327,7 +329,7 @@ fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> Jou
 fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {
     const DAY: f64 = 86_400.0;
     let (batch, turn) = (parameters.scheme.max_batch(), pace.turn().as_secs_f64());
-    let looks = usage_of_looks(Duration::from_secs_f64(DAY));
+    let looks = usage_of_lease_checks(Duration::from_secs_f64(DAY));
     let day = parameters.usage_of(DAY / turn).after(&looks);
     let per_second = f64::from(batch) * f64::from(parameters.scheme.block_bytes()) / turn;
     PaceSummary {

@@ -5,19 +5,19 @@ use crate::dram::Dram;
 use crate::library::Design;
 use crate::memory::{Burst, Faults, Memory, Pace, Traffic};
 use crate::rtl::{Inputs, Outputs, Rtl, RtlError};
+use crate::sample::PortSample;
 use crate::session::{Operation, Session};
-use crate::watch::Moment;
 use std::collections::HashMap;
 
 /// The reason why a controller did not show what it should.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BenchError {
-    /// Nothing has moved for too long, or there is no end.
+    /// Nothing has moved for too long, or there was no end.
     #[error("no end after {cycles} cycles, at request {request} and answer {answer}")]
     Stuck {
         /// Cycles.
         cycles: u64,
-        /// Requests that were taken.
+        /// Requests that the controller accepted.
         request: usize,
         /// Answers that were given.
         answer: usize,
@@ -54,21 +54,21 @@ pub enum BenchError {
 pub struct Run {
     /// Cycles from the first request to the last beat.
     pub cycles: u64,
-    /// The cycle in which each request was taken.
+    /// The cycle in which each request was accepted.
     pub requests: Vec<u64>,
     /// The cycle in which each answer ended.
     pub answers: Vec<u64>,
     /// The answers.
-    pub answered: Vec<Vec<u8>>,
+    pub answer_contents: Vec<Vec<u8>>,
     /// All that the bus has shown in this run.
     pub traffic: Traffic,
-    /// The cycle in which each slot of the front end began, and whether it was for no block.
+    /// The cycle in which each slot of the front end began, and whether it was a dummy.
     pub slots: Vec<(u64, bool)>,
     /// Blocks of AES that had begun when each answer ended.
     pub aes_chunks: Vec<u32>,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
-    /// Cycles in which the controller said that memory stalls.
+    /// Cycles in which the controller signalled a stall of memory.
     pub stalled: u64,
 }
 
@@ -79,20 +79,21 @@ pub struct Bench {
     memory: Memory,
     inputs: Inputs,
     cycle: u64,
-    answered: Vec<Vec<u8>>,
+    answer_contents: Vec<Vec<u8>>,
     /// Cycles as they were recorded, if they are.
-    moments: Option<Vec<Moment>>,
+    samples: Option<Vec<PortSample>>,
 }
 
 /// Cycles without any movement after which a controller counts as stuck.
-const PATIENCE: u64 = 20_000;
+const MAX_IDLE_CYCLES: u64 = 20_000;
 
-/// Cycles for each request, beside four times those of its beats and ten slots of a pacer, after which a controller counts as stuck, though beats may move
-/// without an end.
+/// Cycles for each request, in addition to four times those of its beats and ten slots of a pacer, after which a
+/// controller counts as stuck, though beats may move without an end.
 const MAX: u64 = 5_000;
 
-/// Cycles without any movement, once all was asked for, after which a run has ended, beside those of the tags: two for each byte of a block.
-const QUIET: u64 = 2_000;
+/// Cycles without any movement, once all requests are sent, after which a run has ended, in addition to those of the
+/// tags: two for each byte of a block.
+const SETTLE_CYCLES: u64 = 2_000;
 
 impl Bench {
     /// Loads the design of a configuration, and resets the controller.
@@ -114,14 +115,14 @@ impl Bench {
             memory,
             inputs: Inputs::default(),
             cycle: 0,
-            answered: Vec::new(),
-            moments: None,
+            answer_contents: Vec::new(),
+            samples: None,
         };
         bench.reset();
         Ok(bench)
     }
 
-    /// Resets the controller, while nothing is under way. Memory keeps what it holds.
+    /// Resets the controller, while it is idle. Memory is unchanged.
     pub fn reset(&mut self) {
         self.inputs.rst_n = 0;
         for _ in 0..4 {
@@ -130,19 +131,19 @@ impl Bench {
         self.inputs.rst_n = 1;
     }
 
-    /// Lets DRAM decide when beats come and go.
+    /// Sets DRAM to decide when beats pass.
     ///
     /// # Errors
     /// [`BenchError::NoRoom`].
     ///
     /// # Panics
     /// If a beat is no burst of it.
-    pub fn put_behind(&mut self, dram: Dram) -> Result<(), BenchError> {
+    pub fn attach_dram(&mut self, dram: Dram) -> Result<(), BenchError> {
         let (tree, room) = (self.configuration.tree_bytes(), dram.bytes());
         if tree > room {
             return Err(BenchError::NoRoom { tree, dram: room });
         }
-        self.memory.put_behind(dram);
+        self.memory.attach_dram(dram);
         Ok(())
     }
 
@@ -161,13 +162,13 @@ impl Bench {
     }
 
     /// The answers of the last run, which may have ended with an error.
-    pub fn answered(&self) -> &[Vec<u8>] {
-        &self.answered
+    pub fn answer_contents(&self) -> &[Vec<u8>] {
+        &self.answer_contents
     }
 
-    /// Records every cycle from now on, and gives back those that were recorded so far.
-    pub fn record(&mut self) -> Vec<Moment> {
-        self.moments.replace(Vec::new()).unwrap_or_default()
+    /// Records every cycle from now on, and returns those that were recorded so far.
+    pub fn record(&mut self) -> Vec<PortSample> {
+        self.samples.replace(Vec::new()).unwrap_or_default()
     }
 
     /// Its memory.
@@ -191,31 +192,31 @@ impl Bench {
     /// [`BenchError::Answer`], [`BenchError::Traffic`].
     pub fn check(&self, session: &Session, run: &Run) -> Result<(), BenchError> {
         if let Some(nth) =
-            (0..session.answers.len()).find(|nth| run.answered.get(*nth) != session.answers.get(*nth))
+            (0..session.answers.len()).find(|nth| run.answer_contents.get(*nth) != session.answers.get(*nth))
         {
             return Err(BenchError::Answer { nth });
         }
         self.check_traffic(session, &run.traffic)
     }
 
-    /// Does all requests, each as soon as the controller takes it, whatever it answers, until nothing moves any more. A run goes on
-    /// where the last one ended.
+    /// Does all requests, each as soon as the controller accepts it, whatever it answers, until nothing moves any
+    /// more. A run continues where the last one ended.
     ///
     /// # Errors
     /// [`BenchError::Stuck`], [`BenchError::Stopped`].
     pub fn drive(&mut self, session: &Session) -> Result<Run, BenchError> {
-        self.memory.forget_traffic();
+        self.memory.clear_traffic();
         let mut user = User::new(session, self.configuration);
-        let (mut moved, start) = (self.cycle, self.cycle);
+        let (mut last_activity, start) = (self.cycle, self.cycle);
         let (mut emergencies, mut stalled) = (0, 0);
-        let quiet = QUIET + 2 * u64::from(self.configuration.block_bytes);
+        let quiet = SETTLE_CYCLES + 2 * u64::from(self.configuration.block_bytes);
         let max = self.max_cycles() * (session.requests.len() as u64 + 10);
-        while !user.has_asked_all() || self.cycle - moved < quiet {
+        while !user.has_asked_all() || self.cycle - last_activity < quiet {
             user.offer(self.cycle, &mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
             let outputs = self.rtl.step(&self.inputs);
-            if let Some(moments) = &mut self.moments {
-                moments.push(Moment { inputs: self.inputs.clone(), outputs: outputs.clone() });
+            if let Some(samples) = &mut self.samples {
+                samples.push(PortSample { inputs: self.inputs.clone(), outputs: outputs.clone() });
             }
             emergencies = outputs.emergencies;
             stalled += u64::from(outputs.memory_stalled);
@@ -228,36 +229,48 @@ impl Bench {
                 (outputs.key_reused, "the key was used before"),
             ] {
                 if error == 1 {
-                    self.answered = user.answered;
+                    self.answer_contents = user.answer_contents;
                     self.cycle += 1;
                     return Err(BenchError::Stopped(what));
                 }
             }
             let after = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
-                moved = self.cycle;
+                last_activity = self.cycle;
             }
-            if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > max {
+            if !user.has_asked_all() && self.cycle - last_activity > MAX_IDLE_CYCLES
+                || self.cycle - start > max
+            {
                 let (request, answer) = (user.requests.len(), user.answers.len());
-                self.answered = user.answered;
+                self.answer_contents = user.answer_contents;
                 return Err(BenchError::Stuck { cycles: self.cycle - start, request, answer });
             }
             self.cycle += 1;
         }
-        let User { requests, answers, answered, slots, aes_chunks, .. } = user;
-        self.answered.clone_from(&answered);
+        let User { requests, answers, answer_contents, slots, aes_chunks, .. } = user;
+        self.answer_contents.clone_from(&answer_contents);
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle).max(start);
         let cycles = last - start;
-        Ok(Run { cycles, requests, answers, answered, traffic, slots, aes_chunks, emergencies, stalled })
+        Ok(Run {
+            cycles,
+            requests,
+            answers,
+            answer_contents,
+            traffic,
+            slots,
+            aes_chunks,
+            emergencies,
+            stalled,
+        })
     }
 
-    /// Lets memory go on behind a controller that has stopped, with a user that asks and takes answers. Returns whether every
-    /// burst has come to its end.
+    /// Lets memory continue behind a controller that has stopped, with a user that sends requests and accepts
+    /// answers. Returns whether every burst has ended.
     ///
     /// # Panics
-    /// If a whole controller takes a request or answers.
-    pub fn wind_down(&mut self, cycles: u64) -> bool {
+    /// If a whole controller accepts a request or answers.
+    pub fn finish_bursts(&mut self, cycles: u64) -> bool {
         (self.inputs.request_valid, self.inputs.answer_ready) = (1, 1);
         let is_whole = self.configuration.front_end.is_some();
         for _ in 0..cycles {
@@ -268,10 +281,10 @@ impl Bench {
             self.cycle += 1;
         }
         (self.inputs.request_valid, self.inputs.answer_ready) = (0, 0);
-        self.memory.is_at_rest()
+        self.memory.is_idle()
     }
 
-    /// Cycles for each request after which a run counts as one without an end.
+    /// Cycles for each request after which a run counts as endless.
     fn max_cycles(&self) -> u64 {
         let slot_cycles = self.configuration.front_end.map_or(0, |front_end| front_end.slot_cycles);
         MAX + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
@@ -300,7 +313,7 @@ impl Bench {
     }
 }
 
-/// Compares stretches of memory, each an address and a number of bytes, with the bursts of which they are made.
+/// Compares stretches of memory, each an address and a number of bytes, with the bursts that they consist of.
 fn check_bursts(
     what: &'static str,
     stretches: impl ExactSizeIterator<Item = (u64, usize)>,
@@ -332,23 +345,23 @@ fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     words
 }
 
-/// The user of a controller: asks for all at once, and always takes answers.
+/// The user of a controller: sends all requests at once, and always accepts answers.
 struct User<'a> {
     session: &'a Session,
     configuration: Configuration,
     requests: Vec<u64>,
     answers: Vec<u64>,
-    answered: Vec<Vec<u8>>,
+    answer_contents: Vec<Vec<u8>>,
     aes_chunks: Vec<u32>,
     /// The answer that is coming.
     answering: Vec<u8>,
-    /// Beats that the user sends, of all requests one after the other.
+    /// Beats that the user sends, of all requests in sequence.
     data: Vec<[u32; 16]>,
     sent: usize,
     /// The first cycle in which the next of them may be sent.
     may_send: u64,
     drawn: usize,
-    spared: usize,
+    spare_taken: usize,
     slots: Vec<(u64, bool)>,
 }
 
@@ -363,14 +376,14 @@ impl<'a> User<'a> {
             configuration,
             requests: Vec::new(),
             answers: Vec::new(),
-            answered: Vec::new(),
+            answer_contents: Vec::new(),
             aes_chunks: Vec::new(),
             answering: Vec::new(),
             data: data.collect(),
             sent: 0,
             may_send: 0,
             drawn: 0,
-            spared: 0,
+            spare_taken: 0,
             slots: Vec::new(),
         }
     }
@@ -400,7 +413,7 @@ impl<'a> User<'a> {
         inputs.random_valid = u32::from(self.drawn < self.session.drawn.len());
         inputs.random = self.session.drawn.get(self.drawn).map_or(0, |leaf| leaf.0 as u32);
         let has_all_answers = self.answers.len() == self.session.requests.len();
-        let spare = self.session.spare.get(self.spared).filter(|_| !has_all_answers);
+        let spare = self.session.spare.get(self.spare_taken).filter(|_| !has_all_answers);
         inputs.spare_valid = spare.is_some().into();
         inputs.spare = spare.map_or(0, |leaf| leaf.0 as u32);
     }
@@ -416,7 +429,7 @@ impl<'a> User<'a> {
             self.may_send = cycle + 1 + self.session.beat_wait;
         }
         self.drawn += (inputs.random_valid & outputs.random_ready) as usize;
-        self.spared += (inputs.spare_valid & outputs.spare_ready) as usize;
+        self.spare_taken += (inputs.spare_valid & outputs.spare_ready) as usize;
         if outputs.slot == 1 {
             self.slots.push((cycle, outputs.slot_dummy == 1));
         }
@@ -424,7 +437,7 @@ impl<'a> User<'a> {
             let bytes = outputs.answer.iter().flat_map(|word| word.to_le_bytes());
             self.answering.extend(bytes.take(self.configuration.beat_bytes()));
             if outputs.answer_last == 1 {
-                self.answered.push(std::mem::take(&mut self.answering));
+                self.answer_contents.push(std::mem::take(&mut self.answering));
                 self.answers.push(cycle);
                 self.aes_chunks.push(outputs.aes_chunks);
             }

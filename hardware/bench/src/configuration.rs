@@ -1,7 +1,7 @@
 //! The choices of a controller, and what follows from them for memory: the twin of `hardware/rtl/ameles_pkg.sv`.
 
 use ameles_core::schemes::freecursive::{
-    AddressSpace, BackendParameters, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
+    AddressSpace, BackendParameters, FreecursiveParameters, PositionStorage, TAG_BYTES, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
@@ -40,23 +40,23 @@ pub struct Configuration {
     pub aes_lanes: u32,
     /// The choice of one pipeline at twice the clock for each two lanes.
     pub aes_double: bool,
-    /// Masks that are made ahead of time.
+    /// Masks that are computed ahead of time.
     pub mask_beats: u32,
     /// Levels on chip, from the root's.
     pub top_levels: u32,
-    /// Blocks of a bucket of each level; 0 stands for Z, which is the most.
+    /// Blocks of a bucket of each level; 0 means Z, the maximum.
     pub level_blocks: [u8; 32],
-    /// Levels whose buckets lie together in memory; 0 or 1 for the order of a heap.
+    /// Levels whose buckets are contiguous in memory; 0 or 1 for the order of a heap.
     pub subtree_levels: u32,
     /// Blocks of the stash and of the tree top that a cycle scans: 1 or 2.
     pub scan_lanes: u32,
-    /// Cycles without a move of memory after which the controller says that it stalls.
+    /// Cycles without movement of memory after which the controller signals a stall.
     pub stall_cycles: u32,
-    /// The front end; none for a backend alone.
+    /// The front end; `None` for a backend alone.
     pub front_end: Option<FrontEnd>,
 }
 
-/// The choices of the front end.
+/// The parameters of the front end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontEnd {
     /// X', counters in a PosMap block.
@@ -120,7 +120,7 @@ impl Configuration {
         Configuration { front_end: Some(front_end), ..self }
     }
 
-    /// The same with tags of so many bits (PMMAC).
+    /// The same with tags of that many bits (PMMAC).
     ///
     /// # Panics
     /// For a backend alone.
@@ -129,12 +129,12 @@ impl Configuration {
         Configuration { front_end: Some(FrontEnd { tag_bits, ..front_end }), ..self }
     }
 
-    /// The same with a path each so many cycles, for a block or for none.
+    /// The same with a path every `slot_cycles` cycles, for a block or a dummy.
     ///
     /// # Panics
     /// For a backend alone.
     pub fn with_slots(self, slot_cycles: u32) -> Self {
-        let front_end = self.front_end.expect("a pacer stands behind a front end");
+        let front_end = self.front_end.expect("a pacer needs a front end");
         Configuration { front_end: Some(FrontEnd { slot_cycles, ..front_end }), ..self }
     }
 
@@ -163,7 +163,7 @@ impl Configuration {
             trusted_positions: trusted.into(),
             look_aside,
             look_aside_ways: 1,
-            positions: PositionsKept::Counters { bits: label_bits, tags: tag_bits > 0 },
+            positions: PositionStorage::Counters { bits: label_bits, tags: tag_bits > 0 },
             hits: TrustedHits::ReadThePath,
             max_batch: 1,
             tree: self.parameters(),
@@ -312,7 +312,7 @@ impl Configuration {
         self.header_beats() + self.blocks_per_bucket as usize * self.block_beats() + self.tag_beats()
     }
 
-    /// Bytes of a block in the core: with its tag, of which the controller keeps the first bits.
+    /// Bytes of a block in the core: with its tag, of which the controller stores the first bits.
     pub(crate) fn tagged_bytes(&self) -> u32 {
         self.block_bytes + if self.tag_bits() == 0 { 0 } else { TAG_BYTES as u32 }
     }
@@ -346,7 +346,7 @@ impl Configuration {
         (1 << self.top_levels) - 1
     }
 
-    /// Beats that an access and its share of an eviction move: the floor of the bus.
+    /// Beats that an access and its share of an eviction move: the lower bound of the bus.
     pub fn beats_of_access(&self) -> f64 {
         let levels = self.top_levels..=self.leaf_level;
         let buckets: usize = levels.clone().map(|level| self.bucket_beats(level)).sum();

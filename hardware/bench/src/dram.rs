@@ -1,11 +1,11 @@
-//! DDR3 behind the bus: the timing model of the processor lab, of one channel, which decides when beats come and go.
+//! DDR3 behind the bus: the timing model of the processor lab, of one channel, which decides when beats pass.
 //!
-//! It carries no data: [`Memory`](crate::Memory) does. A beat is a burst of DRAM. Reads and writes have a channel of the bus each, as
-//! AXI has; what they share is the data bus of DRAM. What is read comes back in the order in which it was asked for, as
-//! bursts of one ID must, though DRAM may read it in another one.
+//! It carries no data: [`Memory`](crate::Memory) does. A beat is a burst of DRAM. Reads and writes have separate
+//! channels of the bus, as in AXI; they share the data bus of DRAM. Read data return in the order of the requests, as
+//! bursts of one ID must, though DRAM may read them in another one.
 
 use ameles_dram::{
-    Block, Command, Counts, Cycle, Direction, DramError, Fast, Memory, RequestId, Specification, Watch,
+    Block, Command, Counts, Cycle, Direction, DramError, Fast, Memory, Observer, RequestId, Specification,
 };
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 /// Timing of DRAM.
 pub struct Dram {
-    model: Memory<Fast, Ear>,
+    model: Memory<Fast, CountingObserver>,
     done: Rc<RefCell<HashMap<u64, u64>>>,
     /// Requests of the model so far: they are numbered from 0.
-    asked: u64,
-    /// Beats that were asked for, in order, with the cycle of the controller in which each may pass.
+    submitted: u64,
+    /// Requested beats, in order, with the cycle of the controller in which each may pass.
     reads: VecDeque<(RequestId, Option<u64>)>,
     /// Beats that wait for DRAM to write them.
     writes: Vec<RequestId>,
@@ -25,33 +25,35 @@ pub struct Dram {
     /// Cycles of DRAM in one of the controller.
     ratio: u64,
     /// Cycles of the controller from the last of a burst to its beat on the bus.
-    way: u64,
+    interface_cycles: u64,
 }
 
-/// The ear for what DRAM has done, by the numbers of requests.
-struct Ear(Rc<RefCell<HashMap<u64, u64>>>);
+/// The listener to completed requests of DRAM, by their numbers.
+struct CountingObserver(Rc<RefCell<HashMap<u64, u64>>>);
 
-impl Watch for Ear {
-    fn command(&mut self, _: &Command) {}
+impl Observer for CountingObserver {
+    fn on_command(&mut self, _: &Command) {}
 
-    fn done(&mut self, request: RequestId, cycle: Cycle) {
+    fn on_done(&mut self, request: RequestId, cycle: Cycle) {
         self.0.borrow_mut().insert(request.0, cycle.0);
     }
 }
 
-/// DDR3-1600 of the processor lab as on the paper's board: a channel of one rank, 1 GiB. Blocks that follow each other lie in a row.
-pub fn of_the_board() -> Specification {
+/// DDR3-1600 of the processor lab as on the paper's board: a channel of one rank, 1 GiB. Consecutive blocks are in a
+/// row.
+pub fn board_specification() -> Specification {
     let mut board = Specification::usimm().with_super_rows();
     (board.geometry.channels, board.geometry.ranks, board.geometry.rows) = (1, 1, 1 << 14);
     board
 }
 
 impl Dram {
-    /// DRAM at rest, behind a controller whose clock has so many MHz. A read of memory at rest takes `read_latency` cycles of the
-    /// controller up to its beat: what the model does not take itself is the way through the interface and back.
+    /// DRAM at rest, behind a controller whose clock has that many MHz. A read of memory at rest takes `read_latency`
+    /// cycles of the controller up to its beat: what the model does not take itself is the latency of the interface
+    /// in both directions.
     ///
     /// # Errors
-    /// [`DramError`], if the description makes no sense.
+    /// [`DramError`], if the specification is invalid.
     ///
     /// # Panics
     /// If the clock of DRAM is no multiple of the controller's, or DRAM alone takes longer for a read.
@@ -59,18 +61,18 @@ impl Dram {
         let ratio = u64::from(specification.clock.mhz / mhz);
         assert_eq!(u64::from(specification.clock.mhz), ratio * u64::from(mhz), "clocks are multiples");
         let timing = &specification.timing;
-        let own = (timing.t_rcd + timing.t_cas + timing.burst).0.div_ceil(ratio);
-        assert!(own <= read_latency, "a read takes {own} cycles in DRAM alone");
+        let dram_cycles = (timing.t_rcd + timing.t_cas + timing.burst).0.div_ceil(ratio);
+        assert!(dram_cycles <= read_latency, "a read takes {dram_cycles} cycles in DRAM alone");
         let done = Rc::default();
         Ok(Dram {
-            model: Memory::watched(specification, Ear(Rc::clone(&done)))?,
+            model: Memory::with_observer(specification, CountingObserver(Rc::clone(&done)))?,
             done,
-            asked: 0,
+            submitted: 0,
             reads: VecDeque::new(),
             writes: Vec::new(),
             counts: Counts::default(),
             ratio,
-            way: read_latency - own,
+            interface_cycles: read_latency - dram_cycles,
         })
     }
 
@@ -79,7 +81,7 @@ impl Dram {
         self.counts
     }
 
-    /// Bytes that it holds.
+    /// Its capacity in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.model.specification().geometry.bytes().0
     }
@@ -98,12 +100,12 @@ impl Dram {
             return;
         }
         for (read, due) in self.reads.iter_mut().filter(|(_, due)| due.is_none()) {
-            *due = done.remove(&read.0).map(|cycle| cycle.div_ceil(self.ratio) + self.way);
+            *due = done.remove(&read.0).map(|cycle| cycle.div_ceil(self.ratio) + self.interface_cycles);
         }
         self.writes.retain(|write| done.remove(&write.0).is_none());
     }
 
-    /// Tells whether another burst of reads may be asked for.
+    /// Returns whether another burst of reads may be requested.
     pub(crate) fn takes_reads(&self) -> bool {
         self.reads.len() < self.model.specification().queues.read as usize
     }
@@ -116,14 +118,14 @@ impl Dram {
     /// Asks for the beats of a burst.
     pub(crate) fn read(&mut self, address: u64, beats: u32) {
         for nth in 0..u64::from(beats) {
-            let read = self.ask(Direction::Read, address + nth * self.burst_bytes());
+            let read = self.submit(Direction::Read, address + nth * self.burst_bytes());
             self.reads.push_back((read, None));
         }
     }
 
     /// Takes a beat to be written.
     pub(crate) fn write(&mut self, address: u64) {
-        let write = self.ask(Direction::Write, address);
+        let write = self.submit(Direction::Write, address);
         self.writes.push(write);
     }
 
@@ -133,14 +135,14 @@ impl Dram {
     }
 
     /// Gives that beat away.
-    pub(crate) fn give(&mut self) {
+    pub(crate) fn take_read(&mut self) {
         self.reads.pop_front();
     }
 
-    fn ask(&mut self, direction: Direction, address: u64) -> RequestId {
+    fn submit(&mut self, direction: Direction, address: u64) -> RequestId {
         let block = Block(address / self.burst_bytes());
         self.model.post(direction, &[block]).expect("the tree fits the memory");
-        self.asked += 1;
-        RequestId(self.asked - 1)
+        self.submitted += 1;
+        RequestId(self.submitted - 1)
     }
 }

@@ -27,9 +27,9 @@ struct State {
     configuration: Configuration,
     pads: Pads,
     /// Plaintexts of the core's buckets.
-    plain: HashMap<u64, Vec<u8>>,
+    plaintexts: HashMap<u64, Vec<u8>>,
     /// The times that each bucket's body was written (RAW ORAM).
-    bodies: HashMap<u64, u64>,
+    body_writes: HashMap<u64, u64>,
     /// Buckets that were written (Path ORAM).
     written: HashSet<u64>,
     /// Paths that were written.
@@ -45,8 +45,8 @@ impl GoldenMemory {
         GoldenMemory(Rc::new(RefCell::new(State {
             configuration,
             pads: Pads::new(key),
-            plain: HashMap::new(),
-            bodies: HashMap::new(),
+            plaintexts: HashMap::new(),
+            body_writes: HashMap::new(),
             written: HashSet::new(),
             paths: 0,
             reads: Vec::new(),
@@ -60,7 +60,7 @@ impl GoldenMemory {
         self.0.borrow().reads.len()
     }
 
-    /// The path whose reading began with so many reads before it: its last bucket is the leaf's.
+    /// The path whose reading began after that many reads: its last bucket is the leaf's.
     ///
     /// # Panics
     /// If no path was read.
@@ -74,7 +74,7 @@ impl GoldenMemory {
     }
 
     /// Adds what the bus must show to a session, and forgets it.
-    pub(crate) fn complete_and_forget(&self, session: Session) -> Session {
+    pub(crate) fn take_session_traffic(&self, session: Session) -> Session {
         let mut state = self.0.borrow_mut();
         state.buckets.clear();
         let (reads, writes) = (std::mem::take(&mut state.reads), std::mem::take(&mut state.writes));
@@ -82,7 +82,7 @@ impl GoldenMemory {
     }
 
     /// Adds what the bus must show to a session.
-    pub(crate) fn complete(&self, session: &Session) -> Session {
+    pub(crate) fn with_traffic(&self, session: &Session) -> Session {
         let state = self.0.borrow();
         Session { reads: state.reads.clone(), writes: state.writes.clone(), ..session.clone() }
     }
@@ -117,7 +117,7 @@ impl State {
 
     fn plaintext(&mut self, bucket: u64) -> &mut Vec<u8> {
         let bytes = self.plain_bytes(bucket);
-        self.plain.entry(bucket).or_insert_with(|| vec![0; bytes])
+        self.plaintexts.entry(bucket).or_insert_with(|| vec![0; bytes])
     }
 
     fn read(&mut self, slots: &[Slot], mut into: &mut [u8]) {
@@ -147,19 +147,19 @@ impl State {
             from = rest;
             self.plaintext(bucket.0).copy_from_slice(here);
         }
-        let own: HashSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+        let written_buckets: HashSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
         let trees = self.configuration.buckets();
         for bucket in buckets.iter().map(|bucket| bucket.0) {
             if !self.is_on_bus(bucket) {
                 continue;
             }
-            let mut bytes = self.header(bucket, iv, &own);
+            let mut bytes = self.header(bucket, iv, &written_buckets);
             match self.configuration.scheme {
                 Scheme::Path => {
                     let body = self.path_body(bucket, iv);
                     bytes.extend(body);
                 }
-                Scheme::Raw if own.contains(&(trees + bucket)) => {
+                Scheme::Raw if written_buckets.contains(&(trees + bucket)) => {
                     let body = self.raw_body(bucket);
                     bytes.extend(body);
                 }
@@ -167,16 +167,16 @@ impl State {
             }
             self.writes.push((self.configuration.address(bucket), bytes));
         }
-        self.written.extend(own);
+        self.written.extend(written_buckets);
     }
 
     /// The header of a bucket: the IV, then the entries, hidden.
-    fn header(&mut self, bucket: u64, iv: u64, own: &HashSet<u64>) -> Vec<u8> {
+    fn header(&mut self, bucket: u64, iv: u64, written_buckets: &HashSet<u64>) -> Vec<u8> {
         let shape = self.configuration;
         let stride = self.plain_bytes(bucket) / shape.places(self.level(bucket)) as usize;
-        let plain = self.plaintext(bucket).clone();
+        let plaintexts = self.plaintext(bucket).clone();
         let mut row = vec![0; shape.row_chunks() as usize * 16];
-        for (place, entry) in plain.chunks_exact(stride).enumerate() {
+        for (place, entry) in plaintexts.chunks_exact(stride).enumerate() {
             let Some((block, leaf)) = block_header::read(entry) else { continue };
             let first = place * shape.entry_bits() as usize;
             put_bits(&mut row, first, shape.leaf_bits(), leaf.0);
@@ -185,7 +185,7 @@ impl State {
         }
         if shape.scheme == Scheme::Path {
             for (nth, below) in [2 * bucket + 1, 2 * bucket + 2].into_iter().enumerate() {
-                let is_written = self.written.contains(&below) || own.contains(&below);
+                let is_written = self.written.contains(&below) || written_buckets.contains(&below);
                 let first = (shape.blocks_per_bucket * shape.entry_bits()) as usize + nth;
                 put_bits(&mut row, first, 1, is_written.into());
             }
@@ -200,24 +200,24 @@ impl State {
 
     fn path_body(&mut self, bucket: u64, iv: u64) -> Vec<u8> {
         let stride = HEADER_BYTES + self.configuration.tagged_bytes() as usize;
-        let plain = self.plaintext(bucket).clone();
-        let mut body = self.body(plain.chunks_exact(stride).map(|entry| &entry[HEADER_BYTES..]));
+        let plaintexts = self.plaintext(bucket).clone();
+        let mut body = self.body(plaintexts.chunks_exact(stride).map(|entry| &entry[HEADER_BYTES..]));
         self.pads.apply(Part::Body, iv, bucket, &mut body);
         body
     }
 
     fn raw_body(&mut self, bucket: u64) -> Vec<u8> {
         let body = self.configuration.buckets() + bucket;
-        let count = self.bodies.entry(bucket).or_default();
+        let count = self.body_writes.entry(bucket).or_default();
         *count += 1;
         let iv = *count;
-        let plain = self.plaintext(body).clone();
-        let mut bytes = self.body(plain.chunks_exact(self.configuration.tagged_bytes() as usize));
+        let plaintexts = self.plaintext(body).clone();
+        let mut bytes = self.body(plaintexts.chunks_exact(self.configuration.tagged_bytes() as usize));
         self.pads.apply(Part::Body, iv, bucket, &mut bytes);
         bytes
     }
 
-    /// Blocks as they stand in a body, and behind them their tags, each within a beat.
+    /// Blocks as in a body, followed by their tags, each within a beat.
     fn body<'a>(&self, blocks: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         let shape = self.configuration;
         let tag_bytes = shape.tag_bits() as usize / 8;
@@ -258,7 +258,7 @@ impl Store for GoldenMemory {
     }
 }
 
-/// A tree of the core, driven as the controller is, with positions of its own.
+/// A tree of the core, driven as the controller is, with its own positions.
 pub struct Golden {
     configuration: Configuration,
     memory: GoldenMemory,
@@ -283,7 +283,7 @@ impl Golden {
         Golden { configuration, memory, tree, positions: HashMap::new(), random, session: Session::default() }
     }
 
-    /// Does an operation, and all that is owed after it.
+    /// Does an operation, and all work pending after it.
     ///
     /// # Panics
     /// If the core fails: its memory never does.
@@ -329,7 +329,7 @@ impl Golden {
             if matches!(operation, Operation::Put(..)) { Leaf(0) } else { self.memory.path_of(before) };
         self.session.answers.extend(answer);
         self.session.requests.push(Request { operation, path, leaf });
-        self.settle();
+        self.finish_pending_steps();
     }
 
     /// The blocks that have a position.
@@ -339,12 +339,12 @@ impl Golden {
 
     /// All that was shown so far.
     pub fn session(&self) -> Session {
-        self.memory.complete(&self.session)
+        self.memory.with_traffic(&self.session)
     }
 
     /// All that was shown since the last time that this was called.
     pub fn take_session(&mut self) -> Session {
-        self.memory.complete_and_forget(std::mem::take(&mut self.session))
+        self.memory.take_session_traffic(std::mem::take(&mut self.session))
     }
 
     /// Evictions outside of the schedule so far.
@@ -352,10 +352,10 @@ impl Golden {
         self.tree.emergencies()
     }
 
-    fn settle(&mut self) {
+    fn finish_pending_steps(&mut self) {
         while self.tree.pending_steps() > 0 {
             let (before, emergencies) = (self.memory.reads(), self.tree.emergencies());
-            finish_now(self.tree.step()).expect("the core does all that it owes");
+            finish_now(self.tree.step()).expect("the core completes its pending work");
             if self.configuration.scheme == Scheme::Path && self.tree.emergencies() > emergencies {
                 self.session.drawn.push(self.memory.path_of(before));
             }

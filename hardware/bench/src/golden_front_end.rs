@@ -3,7 +3,7 @@
 use crate::configuration::Configuration;
 use crate::golden::GoldenMemory;
 use crate::session::{Operation, Request, Session};
-use ameles_core::schemes::freecursive::{FreecursiveOram, Next};
+use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath};
 use ameles_core::testing::finish_now;
 use ameles_core::tree::placement::FillOrder;
 use ameles_core::types::{BlockId, Bucket, Leaf};
@@ -68,24 +68,24 @@ impl GoldenFrontEnd {
     }
 
     /// Asks for a block, or for a write of it.
-    pub fn ask(&mut self, block: BlockId, data: Option<Vec<u8>>) {
+    pub fn queue_request(&mut self, block: BlockId, data: Option<Vec<u8>>) {
         let operation = data.clone().map_or(Operation::Read(block), |data| Operation::Write(block, data));
         self.session.requests.push(Request { operation, path: Leaf(0), leaf: Leaf(0) });
         self.pending.push_back((block, data));
     }
 
-    /// Does the next path of the first request that is pending, and all that is owed after it. Returns whether there was one.
+    /// Does the next path of the first pending request, and all work pending after it. Returns whether there was one.
     ///
     /// # Panics
     /// If the core fails: its memory never does.
-    pub fn slot(&mut self) -> bool {
+    pub fn run_slot(&mut self) -> bool {
         let Some((block, data)) = self.pending.front().cloned() else { return false };
         let next = self.oram.next(block).expect("the block is one of the user's");
-        let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
+        let renewed = if let NextPath::PosMap(missing) = next { missing } else { block };
         if !self.turn_done {
             self.turn_done = true;
-            if finish_now(self.oram.remap_turn(renewed)).expect("stragglers move") {
-                self.settle();
+            if finish_now(self.oram.remap_straggler(renewed)).expect("stragglers move") {
+                self.finish_pending_steps();
                 return true;
             }
         }
@@ -93,8 +93,8 @@ impl GoldenFrontEnd {
         let before = self.memory.reads();
         let mut answer = None;
         match next {
-            Next::PosMap(lacking) => finish_now(self.oram.fetch(lacking)),
-            Next::Block => finish_now(self.oram.access_block(block, |payload| {
+            NextPath::PosMap(missing) => finish_now(self.oram.fetch(missing)),
+            NextPath::Block => finish_now(self.oram.access_block(block, |payload| {
                 answer = Some(payload.to_vec());
                 if let Some(data) = &data {
                     payload.copy_from_slice(data);
@@ -105,7 +105,7 @@ impl GoldenFrontEnd {
         if self.mapped.insert(renewed) {
             self.session.drawn.push(self.memory.path_of(before));
         }
-        self.settle();
+        self.finish_pending_steps();
         if let Some(answer) = answer {
             self.session.answers.push(answer);
             self.pending.pop_front();
@@ -113,25 +113,25 @@ impl GoldenFrontEnd {
         true
     }
 
-    /// Reads a path for no block, and does all that is owed after it.
+    /// Reads a dummy path, and does all work pending after it.
     ///
     /// # Panics
-    /// As [`slot`](Self::slot).
+    /// As [`run_slot`](Self::run_slot).
     pub fn dummy(&mut self) {
         let before = self.memory.reads();
         finish_now(self.oram.tree().dummy()).expect("the core reads every path");
         self.session.spare.push(self.memory.path_of(before));
-        self.settle();
+        self.finish_pending_steps();
     }
 
     /// Reads a block, or writes it. Returns the number of paths that it took, evictions apart.
     ///
     /// # Panics
-    /// As [`slot`](Self::slot).
+    /// As [`run_slot`](Self::run_slot).
     pub fn run(&mut self, block: BlockId, data: Option<Vec<u8>>) -> u32 {
-        self.ask(block, data);
+        self.queue_request(block, data);
         let mut paths = 0;
-        while self.slot() {
+        while self.run_slot() {
             paths += 1;
         }
         paths
@@ -139,17 +139,17 @@ impl GoldenFrontEnd {
 
     /// All that was shown so far.
     pub fn session(&self) -> Session {
-        self.memory.complete(&self.session)
+        self.memory.with_traffic(&self.session)
     }
 
     /// All that was shown since the last time that this was called.
     pub fn take_session(&mut self) -> Session {
-        self.memory.complete_and_forget(std::mem::take(&mut self.session))
+        self.memory.take_session_traffic(std::mem::take(&mut self.session))
     }
 
-    fn settle(&self) {
+    fn finish_pending_steps(&self) {
         while self.oram.tree().pending_steps() > 0 {
-            finish_now(self.oram.tree().step()).expect("the core does all that it owes");
+            finish_now(self.oram.tree().step()).expect("the core completes its pending work");
         }
     }
 }

@@ -1,8 +1,10 @@
-//! A bench for the ORAM controller in `hardware/`: its RTL, simulated cycle by cycle, beside the schemes of `ameles-core`.
+//! A bench for the ORAM controller in `hardware/`: its RTL, simulated cycle by cycle, compared with the schemes of
+//! `ameles-core`.
 //!
-//! [`Golden`] runs a scheme of the core over memory that is laid out and encrypted as the controller's is, and says what the
-//! controller must show: which addresses, in which order, with which ciphertext, and which answers. [`Bench`] drives the
-//! RTL, which Verilator has turned into a library ([`Rtl`]), with memory behind its bus ([`Memory`]).
+//! [`Golden`] runs a scheme of the core over memory that is laid out and encrypted as the controller's is, and
+//! predicts what the controller must show: which addresses, in which order, with which ciphertext, and which answers.
+//! [`Bench`] drives the RTL, which Verilator has turned into a library ([`Rtl`]), with memory behind its bus
+//! ([`Memory`]).
 
 mod bench;
 mod configuration;
@@ -17,23 +19,23 @@ mod pads;
 mod programs;
 mod recursion;
 mod rtl;
+mod sample;
 mod session;
 mod shipped;
 mod stash_bound;
-mod watch;
 
 pub use bench::{Bench, BenchError, Run};
 pub use configuration::{Configuration, FrontEnd, Scheme};
-pub use dram::{Dram, of_the_board};
+pub use dram::{Dram, board_specification};
 pub use golden::{Golden, GoldenMemory};
 pub use golden_front_end::GoldenFrontEnd;
-pub use library::{Design, LibraryError, Workshop};
+pub use library::{Design, DesignBuilder, LibraryError};
 pub use memory::{Burst, Faults, Memory, Pace, Port, Refusal, Traffic};
 pub use model::BucketCost;
 pub use mutant::Mutant;
-pub use programs::{ProgramAccess, accesses_of, programs, rand, scan, session_of};
+pub use programs::{ProgramAccess, program_accesses, programs, rand, scan, session_of};
 pub use recursion::Recursion;
 pub use rtl::{Inputs, Outputs, Rtl, RtlError};
+pub use sample::{BackendSample, PortSample, enumeration_names};
 pub use session::{Operation, Request, Session};
 pub use stash_bound::StashBound;
-pub use watch::{Moment, Watch, states};

@@ -1,5 +1,5 @@
-//! Libraries of simulated RTL: Verilator translates a configuration to C++, the C++ compiler makes a library of it. What was
-//! built stays, under a name that tells sources and configuration.
+//! Libraries of simulated RTL: Verilator translates a configuration to C++, the C++ compiler builds a library from
+//! it. Builds are cached under a name derived from sources and configuration.
 
 use crate::configuration::Configuration;
 use crate::mutant::Mutant;
@@ -61,22 +61,22 @@ const FAULTS: (&str, &str) = (
 /// The headers that every model includes.
 const HEADERS: &str = "#include \"verilated.h\"\n#include <cstring>\n";
 
-/// Tells Verilator how a library for a short run is made, beside the bench.
+/// Configures Verilator to build a library for a short run with the bench.
 const SHORT_RUNS: &str = "short_runs.vlt";
 
 /// The place of tools, sources and libraries.
-pub struct Workshop {
+pub struct DesignBuilder {
     verilator: PathBuf,
     hardware: PathBuf,
-    made: PathBuf,
+    output_folder: PathBuf,
     /// Libraries are for long runs: the C++ compiler takes its time, and they are faster.
     pub for_long_runs: bool,
-    /// Libraries show the inside of a backend ([`Watch`](crate::Watch)), which makes them slower.
-    pub watches: bool,
+    /// Libraries expose the inside of a backend ([`BackendSample`](crate::BackendSample)), which slows them down.
+    pub samples_backend: bool,
 }
 
-impl Workshop {
-    /// The workshop of this checkout. The variable `AMELES_VERILATOR` names the root of Verilator.
+impl DesignBuilder {
+    /// The builder of this checkout. The variable `AMELES_VERILATOR` names the root of Verilator.
     ///
     /// # Errors
     /// [`LibraryError::NoVerilator`].
@@ -84,12 +84,12 @@ impl Workshop {
         let verilator = std::env::var_os("AMELES_VERILATOR").ok_or(LibraryError::NoVerilator)?;
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        Ok(Workshop {
+        Ok(DesignBuilder {
             verilator: verilator.into(),
             hardware: root.join("hardware"),
-            made: target.join("hardware"),
+            output_folder: target.join("hardware"),
             for_long_runs: false,
-            watches: false,
+            samples_backend: false,
         })
     }
 
@@ -117,20 +117,20 @@ impl Workshop {
         configuration: &Configuration,
     ) -> Result<PathBuf, LibraryError> {
         let mut hasher = DefaultHasher::new();
-        (&sources, configuration.generics(), self.for_long_runs, self.watches).hash(&mut hasher);
+        (&sources, configuration.generics(), self.for_long_runs, self.samples_backend).hash(&mut hasher);
         let name = format!("bench-{:016x}", hasher.finish());
         let file = |path: &Path| {
             let path = path.to_path_buf();
             move |source| LibraryError::File { path, source }
         };
-        fs::create_dir_all(&self.made).map_err(file(&self.made))?;
-        let folder = self.made.join(&name);
+        fs::create_dir_all(&self.output_folder).map_err(file(&self.output_folder))?;
+        let folder = self.output_folder.join(&name);
         let (library, busy) = (folder.with_extension("so"), folder.with_extension("lock"));
-        // Another test that wants the same waits for it.
+        // Another test that needs the same waits for it.
         let lock = File::create(&busy).map_err(file(&busy))?;
         lock.lock().map_err(file(&busy))?;
         if !library.exists() {
-            // What is there is of a build that was stopped.
+            // Existing files are of an interrupted build.
             if folder.exists() {
                 fs::remove_dir_all(&folder).map_err(file(&folder))?;
             }
@@ -147,12 +147,12 @@ impl Workshop {
     /// # Errors
     /// [`LibraryError`].
     pub fn errors(&self, configuration: &Configuration) -> Result<Vec<String>, LibraryError> {
-        let folder = self.made.join(format!("lint-{}", unique()));
+        let folder = self.output_folder.join(format!("lint-{}", unique()));
         let file = |source| LibraryError::File { path: folder.clone(), source };
         let sources = self.sources()?;
-        lay_out(&sources, &folder)?;
+        write_sources(&sources, &folder)?;
         let mut verilator = self.verilator(configuration, &sources, &folder);
-        // What is refused need not fit in width to what stands in for it.
+        // A rejected value need not fit in width to its replacement.
         let output = verilator.args(["--lint-only", "-Wno-WIDTH"]).output().map_err(file)?;
         fs::remove_dir_all(&folder).map_err(file)?;
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -170,7 +170,7 @@ impl Workshop {
         verilator.env("VERILATOR_ROOT", &self.verilator).current_dir(folder);
         verilator.args(["-Wno-fatal", "-Werror-USERERROR", "--top-module", "ameles_bench"]);
         verilator.args(configuration.generics().iter().map(|(name, value)| format!("-G{name}={value}")));
-        verilator.arg(format!("-GWatch={}", u32::from(self.watches)));
+        verilator.arg(format!("-GWatch={}", u32::from(self.samples_backend)));
         verilator.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".sv")));
         verilator
     }
@@ -203,7 +203,7 @@ impl Workshop {
         configuration: &Configuration,
         folder: &Path,
     ) -> Result<(), LibraryError> {
-        lay_out(sources, folder)?;
+        write_sources(sources, folder)?;
         let has_faults = sources.iter().any(|(name, _)| name == FAULTS.0);
         let mut verilator = self.verilator(configuration, sources, folder);
         verilator.args(["--cc", "-O3", "--output-split", "0", "--prefix", "Vbench", "--Mdir", "made"]);
@@ -211,14 +211,14 @@ impl Workshop {
             // Without these two, rounds of AES share one function, which compiles in half the time.
             verilator.args(["-fno-table", "-fno-dfg", SHORT_RUNS]);
         }
-        tool("Verilator", &mut verilator)?;
+        run_tool("Verilator", &mut verilator)?;
 
         let file = |path: PathBuf| move |source| LibraryError::File { path, source };
-        let made = folder.join("made");
-        let entries = fs::read_dir(&made).map_err(file(made))?;
+        let output_folder = folder.join("made");
+        let entries = fs::read_dir(&output_folder).map_err(file(output_folder))?;
         let generated = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let generated: Vec<String> = generated.filter(|name| name.ends_with(".cpp")).collect();
-        let [aes, rest] = in_two(&generated);
+        let [aes, rest] = split_for_compiler(&generated);
         let level_of_rest = if self.for_long_runs { "-O2" } else { "-Og" };
         for (name, level, source) in [("aes", "-O2", aes), ("rest", level_of_rest, rest)] {
             let path = folder.join(name).with_extension("cpp");
@@ -231,21 +231,21 @@ impl Workshop {
             if configuration.aes_double {
                 compiler.arg("-DAMELES_TWO_CLOCKS");
             }
-            tool("the C++ compiler", &mut compiler)?;
+            run_tool("the C++ compiler", &mut compiler)?;
         }
         let mut linker = self.compiler(folder);
         linker.args(["-shared", "-o", "bench.so", "aes", "rest"]).args(self.runtime()?).arg("-lpthread");
-        tool("the C++ compiler", &mut linker)
+        run_tool("the C++ compiler", &mut linker)
     }
 
     /// The compiled runtime of Verilator, which all libraries have in them.
     fn runtime(&self) -> Result<Vec<PathBuf>, LibraryError> {
         let object = |name: &str| {
-            self.once(self.made.join(name).with_extension("o"), |building| {
-                let mut compiler = self.compiler(&self.made);
+            self.build_once(self.output_folder.join(name).with_extension("o"), |building| {
+                let mut compiler = self.compiler(&self.output_folder);
                 compiler.args(["-O2", "-c", "-o"]).arg(building);
                 compiler.arg(self.verilator.join("include").join(name).with_extension("cpp"));
-                tool("the C++ compiler", &mut compiler)
+                run_tool("the C++ compiler", &mut compiler)
             })
         };
         ["verilated", "verilated_threads"].into_iter().map(object).collect()
@@ -253,25 +253,26 @@ impl Workshop {
 
     /// Verilator's headers, which the compiler has read before: reading them takes it as long as the rest of a small model.
     fn headers(&self, level: &str) -> Result<PathBuf, LibraryError> {
-        let headers = self.once(self.made.join(format!("headers{level}.h")), |building| {
+        let headers = self.build_once(self.output_folder.join(format!("headers{level}.h")), |building| {
             let file = |source| LibraryError::File { path: building.to_path_buf(), source };
             fs::write(building, HEADERS).map_err(file)
         })?;
-        self.once(headers.with_extension("h.gch"), |building| {
-            let mut compiler = self.model_compiler(&self.made, level);
-            tool("the C++ compiler", compiler.arg(&headers).arg("-o").arg(building))
+        self.build_once(headers.with_extension("h.gch"), |building| {
+            let mut compiler = self.model_compiler(&self.output_folder, level);
+            run_tool("the C++ compiler", compiler.arg(&headers).arg("-o").arg(building))
         })?;
         Ok(headers)
     }
 
-    /// A file that all libraries share, made under another name where it is not there yet: others may make it too.
-    fn once(
+    /// A file that all libraries share, written under another name and renamed where it does not exist yet: others
+    /// may write it too.
+    fn build_once(
         &self,
         file: PathBuf,
         make: impl FnOnce(&Path) -> Result<(), LibraryError>,
     ) -> Result<PathBuf, LibraryError> {
         if !file.exists() {
-            let building = self.made.join(format!("shared-{}", unique()));
+            let building = self.output_folder.join(format!("shared-{}", unique()));
             make(&building)?;
             fs::rename(&building, &file).map_err(|source| LibraryError::File { path: building, source })?;
         }
@@ -295,7 +296,7 @@ impl Workshop {
     }
 }
 
-/// Sources in which each mutant's expression is there beside the right one, and a run chooses.
+/// Sources that contain each mutant's expression and the right one; a run chooses.
 fn with_all_mutants(mut sources: Vec<(String, String)>) -> Result<Vec<(String, String)>, LibraryError> {
     for mutant in Mutant::ALL.concat() {
         let changed = sources.iter_mut().find(|(name, _)| name == mutant.file);
@@ -310,9 +311,9 @@ fn with_all_mutants(mut sources: Vec<(String, String)>) -> Result<Vec<(String, S
     Ok(sources)
 }
 
-/// Two sources for the C++ compiler, which then reads Verilator's headers only twice: AES, which is most of the work and is
-/// optimised whatever the rest is, and the rest, of which what runs only when a model is made is not.
-fn in_two(generated: &[String]) -> [String; 2] {
+/// Two sources for the C++ compiler, which then reads Verilator's headers only twice: AES, which is most of the work
+/// and is always optimised, and the rest, of which the code that runs only when a model is created is not.
+fn split_for_compiler(generated: &[String]) -> [String; 2] {
     let (slow, fast): (Vec<_>, Vec<_>) = generated.iter().partition(|name| name.ends_with("Slow.cpp"));
     let (aes, rest): (Vec<_>, Vec<_>) = fast.into_iter().partition(|name| name.contains("ameles_aes_"));
     let all = |names: Vec<&String>| {
@@ -322,8 +323,8 @@ fn in_two(generated: &[String]) -> [String; 2] {
     [aes, format!("#include \"ameles_bench.cpp\"\n{rest}#pragma GCC optimize(\"O0\")\n{slow}")]
 }
 
-/// Writes sources into a folder, which is made.
-fn lay_out(sources: &[(String, String)], folder: &Path) -> Result<(), LibraryError> {
+/// Creates a folder and writes sources into it.
+fn write_sources(sources: &[(String, String)], folder: &Path) -> Result<(), LibraryError> {
     let file = |source| LibraryError::File { path: folder.to_path_buf(), source };
     fs::create_dir_all(folder).map_err(file)?;
     sources.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text)).map_err(file)
@@ -334,8 +335,8 @@ fn unique() -> String {
     format!("{}-{:?}", std::process::id(), std::thread::current().id())
 }
 
-/// Runs a tool; what it printed tells why it failed.
-fn tool(tool: &'static str, command: &mut Command) -> Result<(), LibraryError> {
+/// Runs a tool; on failure its output is in the error.
+fn run_tool(tool: &'static str, command: &mut Command) -> Result<(), LibraryError> {
     let output = command.output().map_err(|error| LibraryError::Tool { tool, output: error.to_string() })?;
     if output.status.success() {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Memory behind the bus: a slave of AXI4 with one data bus for both directions.
 //!
-//! It serves the oldest burst first. A read returns what memory held when the read was **asked for**, and a write takes effect
-//! when it is **answered**: so a controller that reads before it has an answer gets what was there before, the worst that AXI
-//! allows.
+//! It serves the oldest burst first. A read returns the content at the time of the **request**, and a write takes
+//! effect at the time of the **response**: so a controller that reads before it has a response gets the earlier
+//! content, the worst that AXI allows.
 //!
 //! The pace is constant, or that of [`Dram`].
 
@@ -26,19 +26,19 @@ impl Pace {
     pub const IDEAL: Pace = Pace { read_latency: 30, write_latency: 10 };
 }
 
-/// The port of memory: one that serves a direction at a time ends all that it took of it first.
+/// The port of memory: one that serves a direction at a time first completes all accepted bursts of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Port {
     /// Each direction whenever the bus is free.
     #[default]
     Both,
-    /// No write while a read is under way, also while a beat of it waits to be taken.
+    /// No write while a read is in progress, also while a beat of it waits to be accepted.
     ReadsFirst,
-    /// No read while a write is under way, also while memory waits for its beats.
+    /// No read while a write is in progress, also while memory waits for its beats.
     WritesFirst,
 }
 
-/// The ways in which memory may be difficult.
+/// Difficult behaviours of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Of 256 cycles, those in which each channel stalls, by chance.
@@ -47,13 +47,13 @@ pub struct Faults {
     pub flip: Option<u64>,
     /// Of 1024 beats that are read, those of which a bit flips, by chance.
     pub flips: u32,
-    /// Of 1024 beats that are asked for, those that come as they were before they were written last, by chance.
+    /// Of 1024 requested beats, the average number that return their content from before the last write.
     pub stale: u32,
     /// The read that is not answered with OK.
     pub read_error: Option<Refusal>,
     /// The write that is not.
     pub write_error: Option<Refusal>,
-    /// True if an address of a write is taken only when all beats of it have come.
+    /// True if an address of a write is accepted only after all its beats.
     pub beats_first: bool,
     /// Its port.
     pub port: Port,
@@ -114,7 +114,7 @@ struct Answer {
 
 /// Memory.
 pub struct Memory {
-    // Wide: four channels of a bus, each with what is under way on it.
+    // Wide: four channels of a bus, each with its bursts in progress.
     beat_bytes: u64,
     pace: Pace,
     faults: Faults,
@@ -129,7 +129,7 @@ pub struct Memory {
     offered: Option<(Beat, u32)>,
     /// Bursts whose beats have not all come.
     writing: VecDeque<(u64, u32)>,
-    /// Beats whose burst has not come, and whether each says that it is the last.
+    /// Beats whose burst has not come, and whether each is marked as the last.
     arrived: VecDeque<(Beat, bool)>,
     written: Vec<(u64, Beat)>,
     answers: VecDeque<Answer>,
@@ -171,16 +171,16 @@ impl Memory {
         }
     }
 
-    /// Lets DRAM decide when beats come and go.
+    /// Sets DRAM to decide when beats pass.
     ///
     /// # Panics
     /// If a beat is no burst of it.
-    pub(crate) fn put_behind(&mut self, dram: Dram) {
+    pub(crate) fn attach_dram(&mut self, dram: Dram) {
         assert_eq!(self.beat_bytes, dram.burst_bytes(), "a beat is a burst of DRAM");
         self.dram = Some(dram);
     }
 
-    /// The DRAM that decides when beats come and go, if there is one.
+    /// The DRAM that decides when beats pass, if there is one.
     pub fn dram(&self) -> Option<&Dram> {
         self.dram.as_ref()
     }
@@ -191,7 +191,7 @@ impl Memory {
     }
 
     /// Forgets what the bus has shown, and nothing that was written.
-    pub(crate) fn forget_traffic(&mut self) {
+    pub(crate) fn clear_traffic(&mut self) {
         self.traffic = Traffic::default();
         self.first_words.clear();
     }
@@ -211,8 +211,8 @@ impl Memory {
         beats.flat_map(of_beat).collect()
     }
 
-    /// Tells whether no burst is under way.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    /// Returns whether no burst is in progress.
+    pub(crate) fn is_idle(&self) -> bool {
         let reads = self.reading.len() + usize::from(self.offered.is_some());
         reads + self.writing.len() + self.arrived.len() + self.answers.len() == 0
     }
@@ -243,8 +243,8 @@ impl Memory {
         inputs.ar_ready = u32::from(!self.stalls() && takes_reads && may_read);
         let has_beats = !self.faults.beats_first || self.arrived.iter().any(|(_, is_last)| *is_last);
         inputs.aw_ready = u32::from(!self.stalls() && has_beats && may_write);
-        // One beat a cycle passes, in whichever direction: what is read comes first. It waits at the port, off the bus, until
-        // the controller takes it. Over DRAM each direction has a bus, and they meet behind it.
+        // One beat a cycle passes, in whichever direction: reads come first. A read waits at the port, off the bus,
+        // until the controller accepts it. Over DRAM each direction has a bus, and they meet behind it.
         let is_there = match &self.dram {
             Some(dram) => dram.has_read(cycle),
             None => self.reading.front().is_some_and(|reading| reading.due <= cycle),
@@ -272,7 +272,7 @@ impl Memory {
         let Some(mut beat) = reading.beats.pop_front() else { return };
         let is_last = reading.beats.is_empty();
         if let Some(dram) = &mut self.dram {
-            dram.give();
+            dram.take_read();
         }
         let by_chance = self.faults.flips > 0 && self.random.next_u32() % 1024 < self.faults.flips;
         if by_chance || self.faults.flip == Some(self.read_beats) {

@@ -54,7 +54,7 @@ mod tests {
         assert_near(raw_cost.encryption, 3.4);
         assert_near(raw_cost.memory / path_cost.memory, 0.94);
         assert_near(path_cost.encryption / raw_cost.encryption, 2.94);
-        // A header is a beat here, so that the floor of the bus is that of the model: 210 and 197.4 cycles.
+        // A header is a beat here, so that the lower bound of the bus is that of the model: 210 and 197.4 cycles.
         assert_near(path.beats_of_access(), 21.0 * path_cost.memory);
         assert_near(raw.beats_of_access(), 21.0 * raw_cost.memory);
         assert_near(path.beats_of_access(), 210.0);

@@ -16,26 +16,26 @@ pub struct Mutant {
 impl Mutant {
     /// All of them. A library of mutants has every one in it, and a run chooses.
     pub const ALL: [&[Mutant]; 7] = [
-        &Mutant::WRONG,
+        &Mutant::FUNCTIONAL,
         &Mutant::FRONT_END,
-        &[Mutant::TRUSTING],
-        &Mutant::TELLING_PACER,
+        &[Mutant::UNCHECKED_TAGS],
+        &Mutant::LEAKING_PACER,
         &Mutant::OPTIONS,
-        &Mutant::TELLING_OPTIONS,
-        &Mutant::TELLING,
+        &Mutant::LEAKING_OPTIONS,
+        &Mutant::LEAKING,
     ];
 
-    /// The number by which a run chooses it: its place among all, counted from 1.
+    /// The number by which a run chooses it: its index among all, counted from 1.
     ///
     /// # Panics
-    /// If it is none of [`Mutant::ALL`].
+    /// If it is not in [`Mutant::ALL`].
     pub fn number(&self) -> u32 {
         let place = Mutant::ALL.concat().iter().position(|mutant| mutant == self);
         place.expect("it is one of all") as u32 + 1
     }
 
     /// Faults that show in addresses, ciphertexts or answers: those that a comparison with the core must find.
-    pub const WRONG: [Mutant; 9] = [
+    pub const FUNCTIONAL: [Mutant; 9] = [
         Mutant {
             fault: "a bucket off by one",
             file: "ameles_bucket_offset.sv",
@@ -92,10 +92,10 @@ impl Mutant {
         },
     ];
 
-    /// Faults of the front end: those that a comparison with the core must find.
+    /// Faults of the front end: those that a comparison with the core must detect.
     pub const FRONT_END: [Mutant; 3] = [
         Mutant {
-            fault: "a leaf that is not drawn anew",
+            fault: "a leaf that is not redrawn",
             file: "ameles_front_end.sv",
             from: "asked_new_q ? new_q : old_q",
             to: "old_q",
@@ -114,8 +114,8 @@ impl Mutant {
         },
     ];
 
-    /// A controller that goes on whatever the tags are.
-    pub const TRUSTING: Mutant = Mutant {
+    /// A controller that continues whatever the tags are.
+    pub const UNCHECKED_TAGS: Mutant = Mutant {
         fault: "tags that are not compared",
         file: "ameles_pmmac.sv",
         from: "fits_q ? Give : Refuse",
@@ -123,7 +123,7 @@ impl Mutant {
     };
 
     /// Faults that show through the pacer, only in cycles: those that the judge of the bus must find.
-    pub const TELLING_PACER: [Mutant; 4] = [
+    pub const LEAKING_PACER: [Mutant; 4] = [
         Mutant {
             fault: "a write that has its path before its data",
             file: "ameles_front_end.sv",
@@ -179,7 +179,7 @@ impl Mutant {
     ];
 
     /// Faults of the tree top that show only in cycles.
-    pub const TELLING_OPTIONS: [Mutant; 1] = [Mutant {
+    pub const LEAKING_OPTIONS: [Mutant; 1] = [Mutant {
         fault: "a scan of the tree top that leaves empty places out",
         file: "ameles_tree_top.sv",
         from: "32'(place_q) + Lanes >= places(Cfg, 32'(row_level_q))",
@@ -187,7 +187,7 @@ impl Mutant {
     }];
 
     /// Faults that show only in cycles: those that the judge of the bus must find.
-    pub const TELLING: [Mutant; 2] = [
+    pub const LEAKING: [Mutant; 2] = [
         Mutant {
             fault: "a scan that ends with the last block",
             file: "ameles_resident_list.sv",

@@ -24,7 +24,7 @@ impl Pads {
     pub(crate) fn apply(&self, part: Part, iv: u64, bucket: u64, bytes: &mut [u8]) {
         for (chunk, bytes) in bytes.chunks_mut(16).enumerate() {
             let mut pad = aes::Block::default();
-            // The highest bit keeps pads apart from leaves.
+            // The highest bit separates pads from leaves.
             let domain = 1 << 31 | u32::from(part == Part::Body) << 30;
             pad[..8].copy_from_slice(&iv.to_le_bytes());
             pad[8..12].copy_from_slice(&(bucket as u32).to_le_bytes());

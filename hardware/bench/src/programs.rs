@@ -4,7 +4,7 @@ use crate::configuration::Configuration;
 use crate::session::{Operation, Request, Session};
 use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::cache::Cache;
-use ameles_processor::trace::pages::{Order, Placed};
+use ameles_processor::trace::pages::{Order, PlacedMisses};
 use ameles_processor::trace::{Kind, TraceError};
 use ameles_traces::measure::LAST_LEVEL;
 use ameles_traces::short;
@@ -26,17 +26,22 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
     short::names()
 }
 
-/// The accesses of a real program in a memory of so many lines, whose pages lie anywhere; at most `max` of them.
+/// The accesses of a real program in a memory of that many lines, whose pages are placed at random; at most `max` of
+/// them.
 ///
-/// A miss of the last-level cache is a read, and a dirty line that has to leave for it is written after. The warm-up of the trace fills
-/// the cache and counts as nothing else. `None` if no program has that name.
-pub fn accesses_of(name: &str, lines: u64, max: usize) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
+/// A miss of the last-level cache is a read, and a dirty line that is evicted for it is written after. The warm-up of
+/// the trace fills the cache and does not count otherwise. `None` if no program has that name.
+pub fn program_accesses(
+    name: &str,
+    lines: u64,
+    max: usize,
+) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
     Some(short::open(name)?.and_then(|trace| {
         let warm_up = trace.warm_up() as usize;
         let (bytes, ways) = LAST_LEVEL;
         let mut cache = Cache::new(bytes, ways).expect("the lab's cache has a shape");
         let mut accesses = Vec::new();
-        for (nth, miss) in Placed::new(trace, lines, Order::Random { seed: 1 }).enumerate() {
+        for (nth, miss) in PlacedMisses::new(trace, lines, Order::Random { seed: 1 }).enumerate() {
             let miss = miss?;
             let access = cache.access(miss.line, miss.kind == Kind::Store);
             if nth < warm_up {
@@ -55,7 +60,7 @@ pub fn accesses_of(name: &str, lines: u64, max: usize) -> Option<Result<Vec<Prog
     }))
 }
 
-/// A block after the other: the best locality that there is.
+/// Consecutive blocks: the best possible locality.
 pub fn scan(max: usize) -> Vec<ProgramAccess> {
     (0..max as u64).map(|nth| ProgramAccess { block: BlockId(nth), writes: false }).collect()
 }
@@ -67,9 +72,9 @@ pub fn rand(lines: u32, max: usize) -> Vec<ProgramAccess> {
     (0..max).map(|_| ProgramAccess { block: block(), writes: false }).collect()
 }
 
-/// A session of the controller with its front end that makes these accesses, with the answers of a memory that works.
+/// A session of the controller with its front end that makes these accesses, with the answers of correct memory.
 ///
-/// It says nothing of the bus: [`Bench::drive`](crate::Bench::drive) is for it.
+/// It does not predict the bus: [`Bench::drive`](crate::Bench::drive) does not need that.
 pub fn session_of(configuration: &Configuration, accesses: &[ProgramAccess]) -> Session {
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let mut memory: HashMap<BlockId, Vec<u8>> = HashMap::new();
@@ -100,13 +105,13 @@ mod tests {
     #[test]
     fn a_program_reads_what_it_misses_and_writes_what_leaves_dirty() {
         let lines = 1 << 20;
-        let accesses = accesses_of("perl-hash", lines, 3000).unwrap().unwrap();
+        let accesses = program_accesses("perl-hash", lines, 3000).unwrap().unwrap();
         assert_eq!(accesses.len(), 3000);
         assert!(accesses.iter().all(|access| access.block.0 < lines));
         let writes = accesses.iter().filter(|access| access.writes).count();
         assert!((300..1600).contains(&writes), "{writes} of 3000 are written: each with a read before it");
-        assert_eq!(accesses, accesses_of("perl-hash", lines, 3000).unwrap().unwrap());
-        assert!(accesses_of("none", lines, 1).is_none());
+        assert_eq!(accesses, program_accesses("perl-hash", lines, 3000).unwrap().unwrap());
+        assert!(program_accesses("none", lines, 1).is_none());
         assert!(programs().count() >= 8);
     }
 

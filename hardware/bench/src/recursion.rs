@@ -1,14 +1,15 @@
-//! Recursive Path ORAM without a PLB, driven over a backend: what the front end is measured against.
+//! Recursive Path ORAM without a PLB, driven over a backend: the baseline of the front end.
 //!
-//! PosMap blocks and the user's lie in one tree, as in Freecursive ORAM. Each access reads and writes the PosMap block of each
-//! level, from the last one down, and then its block: a path each. The leaf of a block stands in the PosMap block above it, so each
-//! of these paths waits for the answer of the one before; the next access begins while the last of them is written back.
+//! PosMap blocks and the user's are in one tree, as in Freecursive ORAM. Each access reads and writes the PosMap
+//! block of each level, from the last one down, and then its block: a path each. The leaf of a block is in the PosMap
+//! block above it, so each of these paths waits for the answer of the previous one; the next access begins while the
+//! last of them is written back.
 
 use crate::configuration::Configuration;
 use crate::golden::Golden;
 use crate::programs::ProgramAccess;
 use crate::session::{Operation, Session};
-use ameles_core::schemes::freecursive::{AddressSpace, Keeper};
+use ameles_core::schemes::freecursive::{AddressSpace, PositionEntry};
 use ameles_core::types::BlockId;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -57,7 +58,7 @@ impl Recursion {
 fn chain(space: &AddressSpace, block: BlockId) -> Vec<BlockId> {
     let mut chain = Vec::new();
     let mut below = block;
-    while let Keeper::Block(above, _) = space.keeper(below) {
+    while let PositionEntry::Block(above, _) = space.position_entry(below) {
         chain.insert(0, above);
         below = above;
     }

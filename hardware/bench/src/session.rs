@@ -71,9 +71,9 @@ pub struct Session {
     pub writes: Vec<(u64, Vec<u8>)>,
     /// The paths that were drawn for emergencies of Path ORAM, or for blocks that were never mapped.
     pub drawn: Vec<Leaf>,
-    /// Paths for no block, which a pacer takes in this order; it has no more slots when there are none.
+    /// Dummy paths, which a pacer takes in this order; it has no more slots after the last.
     pub spare: Vec<Leaf>,
-    /// Cycles for which the user waits after each answer. Without a wait it asks before it has the answer.
+    /// Cycles for which the user waits after each answer. Without a wait it sends requests before it has the answer.
     pub wait: u64,
     /// Cycles for which the user waits after each beat of data that it sends.
     pub beat_wait: u64,

@@ -1,8 +1,8 @@
-//! The bound of the stash: how many blocks wait but for a probability of 2^-80, by the tail tools of the core.
+//! The bound of the stash: how many blocks wait except with a probability of 2^-80, by the tail tools of the core.
 //!
-//! A full tree of fewer leaves, as full as the configuration's, is read in its worst order, a scan. The tail of what waits is counted,
-//! and continued as a straight line in its logarithm, which lies above what longer runs count further out. The law of a stash
-//! hardly depends on the height of the tree (docs/how-it-works/stash.md).
+//! A full tree of fewer leaves, as full as the configuration's, is read in its worst order, a scan. The tail of the
+//! waiting blocks is counted, and continued as a straight line in its logarithm, which is above what longer runs
+//! count further out. The law of a stash hardly depends on the height of the tree (docs/how-it-works/stash.md).
 
 use crate::configuration::{Configuration, Scheme};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
@@ -30,23 +30,24 @@ const fn min_samples(scheme: Scheme) -> u64 {
 /// The leaves of the trees that are simulated, as a power of two.
 const LEAF_LEVEL: u32 = 8;
 
-/// The most requests that go ahead of the work before them: where waiting blocks and these come to C, a request waits, which shows.
-const AHEAD: u32 = 7;
+/// The maximum of requests ahead of the work before them: where waiting blocks and these reach C, a request waits,
+/// which shows.
+const REQUESTS_AHEAD: u32 = 7;
 
 /// The probability that the bound leaves, as a power of two.
-const RARE: f64 = -80.0;
+const LOG2_PROBABILITY: f64 = -80.0;
 
 /// The bound of what waits in the stash of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct StashBound {
     /// Blocks beyond which more wait with a probability below 2^-80.
     pub blocks: u32,
-    /// Bits by which each further block makes it less likely.
+    /// Bits by which each further block reduces the probability.
     pub slope: f64,
 }
 
 impl StashBound {
-    /// The bound of a configuration whose tree holds so many blocks for each leaf.
+    /// The bound of a configuration whose tree holds that many blocks for each leaf.
     ///
     /// A fuller tree has a higher bound. `None` if so few wait that no tail was counted, or if it does not fall.
     ///
@@ -55,7 +56,7 @@ impl StashBound {
     pub fn of(configuration: &Configuration, blocks_a_leaf: u32) -> Option<Self> {
         let small = LEAF_LEVEL.min(configuration.leaf_level);
         let capacity = u64::from(blocks_a_leaf) << small;
-        let held = match configuration.scheme {
+        let tail_counts = match configuration.scheme {
             Scheme::Raw => {
                 let parameters = RawParameters {
                     capacity,
@@ -88,15 +89,15 @@ impl StashBound {
                 simulate(&parameters, Reads::Scan, WriteBacks::Promptly, ACCESSES, 1).held
             }
         };
-        let fit =
-            ExponentialFit::of(&held, min_samples(configuration.scheme)).filter(|fit| fit.slope > 0.0)?;
-        let blocks = (0..1 << 16).find(|blocks| fit.log2(f64::from(*blocks)) < RARE)?;
+        let fit = ExponentialFit::of(&tail_counts, min_samples(configuration.scheme))
+            .filter(|fit| fit.slope > 0.0)?;
+        let blocks = (0..1 << 16).find(|blocks| fit.log2(f64::from(*blocks)) < LOG2_PROBABILITY)?;
         Some(StashBound { blocks, slope: fit.slope })
     }
 
     /// Tells whether C is enough for nothing to show, neither evictions outside of the schedule nor requests that wait for room.
     pub fn is_below(&self, stash_blocks: u32) -> bool {
-        self.blocks + AHEAD <= stash_blocks
+        self.blocks + REQUESTS_AHEAD <= stash_blocks
     }
 }
 
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     /// Blocks a leaf for which a scheme has a tail to count: a tree at least as full as any that is shipped.
-    const fn fuller(scheme: Scheme) -> u32 {
+    const fn blocks_a_leaf(scheme: Scheme) -> u32 {
         match scheme {
             Scheme::Path => 2,
             Scheme::Raw => 4,
@@ -116,9 +117,9 @@ mod tests {
     fn the_stash_of_every_shipped_configuration_is_enough_but_for_2_to_the_minus_80() {
         let mut bounds: Vec<(Configuration, StashBound)> = Vec::new();
         for (name, configuration) in Configuration::SHIPPED {
-            let load = fuller(configuration.scheme);
+            let load = blocks_a_leaf(configuration.scheme);
             assert!(configuration.tree_blocks() <= u64::from(load) << configuration.leaf_level, "{name}");
-            // Leaves and bytes of a block apart, which the tool does not look at, many are the same.
+            // Many differ only in leaves and bytes of a block, which the tool ignores.
             let shape = Configuration {
                 leaf_level: 20,
                 block_bytes: 64,
@@ -137,7 +138,7 @@ mod tests {
                 "{name}: {bound:?} against {}",
                 configuration.stash_blocks
             );
-            assert!(!bound.is_below(configuration.stash_blocks / 2), "{name}: half of C is told from enough");
+            assert!(!bound.is_below(configuration.stash_blocks / 2), "{name}: half of C is found too small");
         }
         assert_eq!(bounds.len(), 2);
     }

@@ -1,13 +1,13 @@
-//! The bytes and requests of a vault over a folder, beside the same blocks as plain files.
+//! Counts the bytes and requests of a vault over a folder, compared with the same blocks as plain files.
 //!
-//! Every block is written once; then accesses, half of them reads, blocks uniform, until bytes per access no longer
-//! drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of shipped
-//! checkpoints, and ends when nothing is owed. Files are synced, and so is the trusted disk.
+//! Every block is written once. Then uniform accesses follow, half of them reads, until the bytes per access no
+//! longer drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of
+//! shipped checkpoints. It ends when no eviction is pending. Files are synced, and so is the trusted disk.
 
-use super::book;
+use super::reference_figures;
 use super::report::{Bound, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{DiskUsage, Uniform, VaultFolder, VaultOptions, fill};
+use super::service::{BenchVault, DiskUsage, UniformLoad, VaultOptions, fill};
 use super::{BenchError, Progress};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, Meter, MeterReader, Objects, OpenOptions, Usage};
@@ -20,25 +20,25 @@ use std::time::{Duration, Instant};
 pub struct FilesOptions {
     /// The vault.
     pub vault: VaultOptions,
-    /// Accesses of one call; each call is made when the one before is answered.
-    pub together: usize,
+    /// Accesses of one call. Each call is made when the one before is answered.
+    pub accesses_per_call: usize,
     /// A window differs from the one before by less than this share: steady.
-    pub steady: f64,
+    pub max_drift: f64,
     /// The most windows.
     pub max_windows: usize,
     /// The least accesses of a window.
-    pub window: u64,
+    pub min_window: u64,
     /// The bound on the bytes moved for each logical byte.
-    pub asked_bytes: Option<f64>,
+    pub goal_bytes: Option<f64>,
     /// The bound on the bytes of the store alone.
-    pub asked_of_store: Option<f64>,
+    pub goal_store_bytes: Option<f64>,
     /// The bound on the requests for each access.
-    pub asked_requests: Option<f64>,
-    /// The bound on what stash and tree top take of memory, as a share of the payload; that of what is trusted if nothing
-    /// is said.
-    pub asked_memory: Option<f64>,
-    /// Figures as the book has them.
-    pub book: &'static [(&'static str, f64)],
+    pub goal_requests: Option<f64>,
+    /// The bound on the memory of the stash and the tree top, as a share of the payload. The default is the trusted
+    /// share.
+    pub goal_memory: Option<f64>,
+    /// The reference figures of the documentation.
+    pub reference: &'static [(&'static str, f64)],
 }
 
 impl FilesOptions {
@@ -46,15 +46,15 @@ impl FilesOptions {
     pub fn standard() -> Self {
         FilesOptions {
             vault: VaultOptions::standard(),
-            together: 1,
-            steady: 0.01,
+            accesses_per_call: 1,
+            max_drift: 0.01,
             max_windows: 6,
-            window: 1,
-            asked_bytes: Some(16.0),
-            asked_of_store: None,
-            asked_requests: Some(8.0),
-            asked_memory: Some(0.133),
-            book: book::FILES,
+            min_window: 1,
+            goal_bytes: Some(16.0),
+            goal_store_bytes: None,
+            goal_requests: Some(8.0),
+            goal_memory: Some(0.133),
+            reference: reference_figures::FILES,
         }
     }
 
@@ -63,10 +63,10 @@ impl FilesOptions {
         let standard = Self::standard();
         FilesOptions {
             vault: VaultOptions { trusted_blocks: 1024, on_disk: true, ..standard.vault },
-            asked_bytes: None,
-            asked_requests: Some(2.0),
-            asked_memory: Some(0.05),
-            book: book::FILES_ON_DISK,
+            goal_bytes: None,
+            goal_requests: Some(2.0),
+            goal_memory: Some(0.05),
+            reference: reference_figures::FILES_ON_DISK,
             ..standard
         }
     }
@@ -77,14 +77,14 @@ impl FilesOptions {
 /// # Errors
 /// [`BenchError`].
 pub fn run(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    if options.together == 0 || options.together > options.vault.batch as usize {
+    if options.accesses_per_call == 0 || options.accesses_per_call > options.vault.batch as usize {
         return Err(BenchError::Options("calls hold from one access up to the largest batch".into()));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(BenchError::failed)?.block_on(measure(options, progress))
 }
 
-/// A store in a folder of its own, with fsync on.
+/// Opens a store in its own folder, with fsync on.
 async fn open_folder(path: &Path) -> Result<Objects, BenchError> {
     let location =
         path.to_str().ok_or_else(|| BenchError::Options("the folder's name is not text".into()))?;
@@ -93,55 +93,58 @@ async fn open_folder(path: &Path) -> Result<Objects, BenchError> {
 }
 
 async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let home = VaultFolder::new(&options.vault)?;
-    let store = open_folder(&home.path().join("untrusted")).await?;
-    let store = Meter::new(store.with_layout(home.parameters().layout()));
+    let bench_vault = BenchVault::new(&options.vault)?;
+    let store = open_folder(&bench_vault.folder.path().join("untrusted")).await?;
+    let store = Meter::new(store.with_layout(bench_vault.folder.parameters().layout()));
     let meter = store.reader();
-    let vault = home.create(store).await?;
+    let vault = bench_vault.folder.create_and_open(store).await?;
     fill(&vault, options.vault.filled, progress).await?;
-    let plain = Plain::fill(open_folder(&home.path().join("plain")).await?, options, progress).await?;
+    let plain =
+        PlainFiles::fill(open_folder(&bench_vault.folder.path().join("plain")).await?, options, progress)
+            .await?;
 
-    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
-    let accesses = round.max(options.window).next_multiple_of(home.parameters().recovery_point());
-    let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
+    let round = u64::from(bench_vault.ring.eviction_rate) << bench_vault.ring.leaf_level.0;
+    let accesses =
+        round.max(options.min_window).next_multiple_of(bench_vault.folder.parameters().recovery_point());
+    let mut load = UniformLoad::new(1, options.vault.filled, vault.block_bytes());
     let mut windows: Vec<Window> = Vec::new();
     while windows.len() < options.max_windows {
         let what = format!("accesses of window {}, of at most {}", windows.len() + 1, options.max_windows);
-        let before = (meter.usage(), home.disk_usage(), vault.status().accesses);
+        let before = (meter.usage(), bench_vault.folder.disk_usage(), vault.status().accesses);
         let start = Instant::now();
-        for done in (0..accesses).step_by(options.together) {
+        for done in (0..accesses).step_by(options.accesses_per_call) {
             if done.is_multiple_of(64) {
-                progress.at(&what, done, accesses);
+                progress.on_step(&what, done, accesses);
             }
-            let calls = load.calls(options.together.min((accesses - done) as usize));
+            let calls = load.calls(options.accesses_per_call.min((accesses - done) as usize));
             vault.access(calls).await.map_err(BenchError::failed)?;
         }
         settle(&vault, &meter).await;
         windows.push(Window {
             accesses: vault.status().accesses - before.2,
             store: meter.usage().since(&before.0),
-            disk: home.disk_usage().since(&before.1),
+            disk: bench_vault.folder.disk_usage().since(&before.1),
             seconds: start.elapsed().as_secs_f64(),
             plain_seconds: plain.time(&mut load, accesses.min(512)).await?,
         });
-        if drift(&windows, options).is_some_and(|drift| drift.abs() < options.steady) {
+        if drift(&windows, options).is_some_and(|drift| drift.abs() < options.max_drift) {
             break;
         }
     }
 
     let status = vault.status();
-    let trusted = home.trusted(&status);
+    let trusted = bench_vault.trusted(&status);
     let VaultOptions { capacity, block_bytes, filled, trusted_blocks, .. } = options.vault;
     let mut report = Report::new(format!(
         "files: a vault of {capacity} blocks of {}, fsync on",
         bytes(block_bytes.into())
     ));
-    home.describe(&mut report);
+    bench_vault.describe(&mut report);
     report.set(
         "load",
-        format!("{} at a time, half of them reads, uniform over {filled} blocks", options.together),
+        format!("{} at a time, half of them reads, uniform over {filled} blocks", options.accesses_per_call),
     );
-    report.set("window", format!("{accesses} accesses, until nothing is owed and nothing moves"));
+    report.set("window", format!("{accesses} accesses, until no evictions are pending and nothing moves"));
     let drift = drift(&windows, options).unwrap_or(f64::NAN);
     let count = windows.len();
     report
@@ -150,24 +153,24 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     report_windows(&mut report, &windows, options, trusted);
     let payload = (capacity * u64::from(block_bytes)) as f64;
     let stash = Sample::once(trusted.stash_and_top as f64 / payload);
-    let share = options.asked_memory.unwrap_or(trusted_blocks as f64 / capacity as f64);
+    let share = options.goal_memory.unwrap_or(trusted_blocks as f64 / capacity as f64);
     let share = Bound::AtMost(share);
     report.row("stash and tree top, peak", "× payload", stash, Some(share), Some(trusted));
     let stored = Sample::once(meter.usage().max_stored_bytes as f64 / payload);
     report.row("stored, peak", "× payload", stored, None, Some(trusted));
-    report.hold(options.book)?;
+    report.hold(options.reference)?;
     vault.close().await.map_err(BenchError::failed)?;
     Ok(report)
 }
 
-/// Waits until nothing is owed and nothing moves.
+/// Waits until no eviction is pending and nothing moves.
 async fn settle(vault: &Vault, meter: &MeterReader) {
-    let mut quiet = 0;
+    let mut idle_polls = 0;
     let mut last = meter.usage();
-    while quiet < 5 {
+    while idle_polls < 5 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let now = meter.usage();
-        quiet = if now == last && vault.status().evictions_owed == 0 { quiet + 1 } else { 0 };
+        idle_polls = if now == last && vault.status().evictions_pending == 0 { idle_polls + 1 } else { 0 };
         last = now;
     }
 }
@@ -204,16 +207,16 @@ fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOption
     let per_access = |count: u64| Sample::once(count as f64 / last.accesses as f64);
     let unit = "bytes/logical byte";
     let all = Sample::once(last.bytes_per_byte(options));
-    report.row("bytes moved, all", unit, all, options.asked_bytes.map(Bound::AtMost), trusted);
+    report.row("bytes moved, all", unit, all, options.goal_bytes.map(Bound::AtMost), trusted);
     let store = per_byte(last.store.bytes_up + last.store.bytes_down);
-    report.row("  store", unit, store, options.asked_of_store.map(Bound::AtMost), trusted);
+    report.row("  store", unit, store, options.goal_store_bytes.map(Bound::AtMost), trusted);
     report.row("  store, up", unit, per_byte(last.store.bytes_up), None, trusted);
     report.row("  store, down", unit, per_byte(last.store.bytes_down), None, trusted);
     report.row("  trusted disk, written", unit, per_byte(last.disk.written), None, trusted);
     report.row("  trusted disk, read", unit, per_byte(last.disk.read), None, trusted);
     let unit = "requests/access";
     let requests = per_access(last.store.requests());
-    report.row("requests, all", unit, requests, options.asked_requests.map(Bound::AtMost), trusted);
+    report.row("requests, all", unit, requests, options.goal_requests.map(Bound::AtMost), trusted);
     report.row("  ranges read", unit, per_access(last.store.slot_reads), None, trusted);
     report.row("  buckets written", unit, per_access(last.store.bucket_writes), None, trusted);
     report.row("  buckets deleted", unit, per_access(last.store.bucket_deletes), None, trusted);
@@ -222,7 +225,7 @@ fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOption
     report.row("syncs of the trusted disk", "syncs/access", per_access(last.disk.syncs), None, trusted);
     report.row("plain files: bytes moved", "bytes/logical byte", Sample::once(1.0), None, None);
     report.row("plain files: requests", "requests/access", Sample::once(1.0), None, None);
-    let of = |value: fn(&Window) -> f64| Sample::of(&windows.iter().map(value).collect::<Vec<_>>());
+    let of = |value: fn(&Window) -> f64| Sample::of(windows.iter().map(value));
     let rate = |window: &Window| window.accesses as f64 / window.seconds;
     report.row("vault", "accesses/s", of(rate), None, trusted);
     report.row("plain files", "accesses/s", of(|window| 1.0 / window.plain_seconds), None, None);
@@ -231,21 +234,21 @@ fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOption
 }
 
 /// The same blocks, each a file.
-struct Plain {
+struct PlainFiles {
     store: Objects,
     block: Vec<u8>,
 }
 
-impl Plain {
+impl PlainFiles {
     async fn fill(
         store: Objects,
         options: &FilesOptions,
         progress: &dyn Progress,
     ) -> Result<Self, BenchError> {
-        let plain = Plain { store, block: vec![7; options.vault.block_bytes as usize] };
+        let plain = PlainFiles { store, block: vec![7; options.vault.block_bytes as usize] };
         for block in 0..options.vault.filled {
             if block.is_multiple_of(64) {
-                progress.at("filling plain files", block, options.vault.filled);
+                progress.on_step("filling plain files", block, options.vault.filled);
             }
             plain.store.put(&name(BlockId(block)), &plain.block).await.map_err(BenchError::failed)?;
         }
@@ -253,7 +256,7 @@ impl Plain {
     }
 
     /// Seconds for one access, over some.
-    async fn time(&self, load: &mut Uniform, accesses: u64) -> Result<f64, BenchError> {
+    async fn time(&self, load: &mut UniformLoad, accesses: u64) -> Result<f64, BenchError> {
         let start = Instant::now();
         for _ in 0..accesses {
             match load.call() {

@@ -1,12 +1,12 @@
-//! A vault behind a link, beside plain objects behind the same: the throughput of many clients together, and the
-//! latency of a lone one.
+//! Measures a vault behind a link, compared with plain objects behind the same link: the throughput of many clients
+//! together, and the latency of a single one.
 //!
-//! The store beneath is memory, so that the link is what is slow; the trusted disk is a real one, and synced. Every
-//! block is written, and a round of evictions passed, before the link is put in.
+//! The store is in memory, so that the link is the slow part. The trusted disk is real and synced. Every block is
+//! written and a round of evictions is done before the link is inserted.
 
 use super::report::{Bound, Report, bytes};
 use super::sample::Sample;
-use super::service::{Uniform, VaultFolder, VaultOptions, fill};
+use super::service::{BenchVault, UniformLoad, VaultOptions, warm_up};
 use super::{BenchError, Progress};
 use ameles_store::{BitsPerSecond, Blobs, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::Vault;
@@ -32,9 +32,9 @@ pub struct LinkOptions {
     /// Reads of the lone client each time, one right after the other.
     pub reads: usize,
     /// The bound on the throughput, in parts of a sixteenth of the link.
-    pub asked_share: Option<f64>,
+    pub goal_share: Option<f64>,
     /// The bound on a lone read, in multiples of the same read with no ORAM.
-    pub asked_latency: Option<f64>,
+    pub goal_latency: Option<f64>,
 }
 
 impl LinkOptions {
@@ -51,14 +51,14 @@ impl LinkOptions {
             repetitions: 5,
             time: Duration::from_secs(10),
             reads: 70,
-            asked_share: Some(0.7),
-            asked_latency: Some(1.5),
+            goal_share: Some(0.7),
+            goal_latency: Some(1.5),
         }
     }
 }
 
-/// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
-const SHARE: f64 = 16.0;
+/// The divisor of the link for the goal of throughput: a logical byte costs this many bytes on the link.
+const LINK_SHARE: f64 = 16.0;
 
 /// Runs the bench. Not to be called from within an asynchronous runtime.
 ///
@@ -85,17 +85,23 @@ struct Measured {
 }
 
 async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let home = VaultFolder::new(&options.vault)?;
-    let memory = VersionedMemory::new(home.parameters().layout());
+    let bench_vault = BenchVault::new(&options.vault)?;
+    let memory = VersionedMemory::new(bench_vault.folder.parameters().layout());
     let filled = options.vault.filled;
-    let mut load = Uniform::new(1, filled, options.vault.block_bytes as usize);
-    warm_up(home.create(memory.clone()).await?, &home, &mut load, filled, progress).await?;
+    let mut load = UniformLoad::new(1, filled, options.vault.block_bytes as usize);
+    warm_up(
+        bench_vault.folder.create_and_open(memory.clone()).await?,
+        &bench_vault.ring,
+        &mut load,
+        progress,
+    )
+    .await?;
 
-    let vault = home.open(Link::new(memory, options.speed).precise()).await?;
-    let plain = Plain::new(options).await?;
+    let vault = bench_vault.folder.open(Link::new(memory, options.speed).precise()).await?;
+    let plain = PlainObject::new(options).await?;
     let mut measured = Measured::default();
     for repetition in 0..options.repetitions {
-        progress.at("measuring", repetition as u64, options.repetitions as u64);
+        progress.on_step("measuring", repetition as u64, options.repetitions as u64);
         measured.vault_megabits.push(throughput_of_vault(&vault, options, repetition as u64).await?);
         measured.plain_megabits.push(plain.throughput(options).await?);
         for _ in 0..options.reads {
@@ -108,38 +114,20 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
             plain.read().await?;
             measured.plain_read.push(milliseconds(start.elapsed()));
         }
-        measured.sync.push(sync_time(home.path())?);
+        measured.sync.push(sync_time(bench_vault.folder.path())?);
     }
-    let report = report(options, &home, &vault, &measured);
+    let report = report(options, &bench_vault, &vault, &measured);
     vault.close().await.map_err(BenchError::failed)?;
     Ok(report)
 }
 
-/// Fills the vault and lets every path be evicted once, with no link before the store.
-async fn warm_up(
-    vault: Vault,
-    home: &VaultFolder,
-    load: &mut Uniform,
-    filled: u64,
-    progress: &dyn Progress,
-) -> Result<(), BenchError> {
-    fill(&vault, filled, progress).await?;
-    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
-    let batch = vault.max_batch();
-    for done in (0..round).step_by(batch) {
-        progress.at("warming up", done, round);
-        vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
-    }
-    vault.close().await.map_err(BenchError::failed)?;
-    Ok(())
-}
-
-/// Megabits of blocks that the clients read and write in a second; ends when no eviction is owed.
+/// Megabits per second of the blocks that the clients read and write. The measurement ends when no eviction is
+/// pending.
 async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> Result<f64, BenchError> {
     let start = Instant::now();
     let client = |client: u64| async move {
         let seed = 1000 * (nth + 1) + client;
-        let mut load = Uniform::new(seed, options.vault.filled, vault.block_bytes());
+        let mut load = UniformLoad::new(seed, options.vault.filled, vault.block_bytes());
         let mut accesses = 0u64;
         while start.elapsed() < options.time {
             vault.access(load.calls(1)).await.map_err(BenchError::failed)?;
@@ -148,7 +136,7 @@ async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> 
         Ok::<u64, BenchError>(accesses)
     };
     let accesses: u64 = try_join_all((0..options.clients as u64).map(client)).await?.iter().sum();
-    while vault.status().evictions_owed > 0 {
+    while vault.status().evictions_pending > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(megabits(accesses, options, start.elapsed()))
@@ -162,20 +150,20 @@ fn milliseconds(time: Duration) -> f64 {
     1000.0 * time.as_secs_f64()
 }
 
-/// An object of a block's length behind a link of its own, as fast as the vault's.
-struct Plain {
+/// An object with the length of a block behind its own link, as fast as the vault's.
+struct PlainObject {
     link: Link<VersionedMemory>,
     block: Vec<u8>,
 }
 
 const NAME: &str = "plain";
 
-impl Plain {
+impl PlainObject {
     async fn new(options: &LinkOptions) -> Result<Self, BenchError> {
         let link = Link::new(VersionedMemory::new(Default::default()), options.speed).precise();
         let block = vec![7; options.vault.block_bytes as usize];
         link.put(NAME, &block).await.map_err(BenchError::failed)?;
-        Ok(Plain { link, block })
+        Ok(PlainObject { link, block })
     }
 
     async fn read(&self) -> Result<(), BenchError> {
@@ -216,7 +204,7 @@ fn sync_time(folder: &Path) -> Result<f64, BenchError> {
     Ok(Sample::of(&times).median)
 }
 
-fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &Measured) -> Report {
+fn report(options: &LinkOptions, bench_vault: &BenchVault, vault: &Vault, measured: &Measured) -> Report {
     let LinkSpeed { round_trip, up, down } = options.speed;
     let mut report = Report::new(format!(
         "link: a vault of {} blocks of {} behind {:.1} ms, {} Mbit/s up and {} down",
@@ -226,22 +214,22 @@ fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &M
         up.0 / 1_000_000,
         down.0 / 1_000_000
     ));
-    home.describe(&mut report);
+    bench_vault.describe(&mut report);
     report.set(
         "load",
         format!("half of the clients' accesses are reads, uniform over {} blocks", options.vault.filled),
     );
     let status = vault.status();
     report.set("emergency evictions", status.emergencies);
-    let trusted = Some(home.trusted(&status));
+    let trusted = Some(bench_vault.trusted(&status));
     let clients = options.clients;
     let of = |values: &[f64]| Sample::of(values);
-    let sixteenth = down.0.min(up.0) as f64 / 1e6 / SHARE;
+    let sixteenth = down.0.min(up.0) as f64 / 1e6 / LINK_SHARE;
     let shares: Vec<f64> = measured.vault_megabits.iter().map(|megabits| megabits / sixteenth).collect();
     let unit = "Mbit/s";
     report.row(format!("{clients} clients, vault"), unit, of(&measured.vault_megabits), None, trusted);
-    let asked = options.asked_share.map(Bound::AtLeast);
-    report.row("  against a sixteenth of the link", "×", of(&shares), asked, trusted);
+    let goal = options.goal_share.map(Bound::AtLeast);
+    report.row("  against a sixteenth of the link", "×", of(&shares), goal, trusted);
     report.row(format!("{clients} clients, plain objects"), unit, of(&measured.plain_megabits), None, None);
     let (vault_read, plain_read) = (of(&measured.vault_read), of(&measured.plain_read));
     report.row("a lone read, vault", "ms", vault_read, None, trusted);
@@ -250,8 +238,8 @@ fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &M
     report.row("a lone read, vault, 95 of 100", "ms", slow(&measured.vault_read), None, trusted);
     report.row("a lone read, plain object, 95 of 100", "ms", slow(&measured.plain_read), None, None);
     let ratio = Sample::once(vault_read.median / plain_read.median);
-    let asked = options.asked_latency.map(Bound::AtMost);
-    report.row("  median against median", "×", ratio, asked, trusted);
+    let goal = options.goal_latency.map(Bound::AtMost);
+    report.row("  median against median", "×", ratio, goal, trusted);
     report.row("a sync of the trusted disk", "ms", of(&measured.sync), None, None);
     report.notes.push(
         "a lone read waits for one sync of the trusted disk: it is announced in the journal first".into(),

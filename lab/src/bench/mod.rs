@@ -1,6 +1,6 @@
 //! The benches behind `ameles bench`. Each is a function from its options to a [`Report`] that prints itself.
 //!
-//! | bench | what is measured | beside |
+//! | bench | what is measured | baseline |
 //! |---|---|---|
 //! | [`memory`] | accesses a second over sealed memory, one thread | the same accesses on a plain array |
 //! | [`files`] | bytes moved and requests made by a vault over a folder | the same blocks as plain files |
@@ -19,17 +19,18 @@ pub mod link;
 pub mod memory;
 pub mod processor;
 
-mod book;
-mod now;
-mod processor_time;
+mod cpu_time;
 mod progress;
+mod ready;
+mod reference_figures;
 mod report;
 mod resident;
+pub(crate) mod s3;
 mod sample;
 pub(crate) mod service;
 
-pub use book::BookLine;
 pub use progress::{Progress, Silent};
+pub use reference_figures::ReferenceFigure;
 pub use report::{Bound, Grid, Report, Row, TrustedMemory};
 pub use sample::Sample;
 pub use service::VaultOptions;
@@ -37,7 +38,7 @@ pub use service::VaultOptions;
 /// The reason why a bench could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The options make no sense.
+    /// The options contradict each other or are out of range.
     #[error("the bench cannot run with these options: {0}")]
     Options(String),
     /// The measured subject failed.

@@ -1,15 +1,15 @@
 //! The progress of a bench.
 
-/// A listener that is told how far a bench is. Calls are rare: they take no time from the measurement.
+/// Receives the progress of a bench. Calls are rare: they take no time from the measurement.
 pub trait Progress {
     /// `done` of `all` steps of `what` are done.
-    fn at(&self, what: &str, done: u64, all: u64);
+    fn on_step(&self, what: &str, done: u64, all: u64);
 
-    /// Tells that one figure of many is found: a line that is worth reading before the report is there.
-    fn found(&self, figure: &str);
+    /// Receives one figure, or one table, before the report is complete.
+    fn on_figure(&self, figure: &str);
 
-    /// Tells what there is of a report that is not whole, for whoever ends the run now; it takes the place of what was told before.
-    fn so_far(&self, _text: &str) {}
+    /// Receives the text of an incomplete report, for a user who interrupts the run. It replaces the text before it.
+    fn on_partial_report(&self, _text: &str) {}
 }
 
 /// A progress without a listener.
@@ -17,7 +17,7 @@ pub trait Progress {
 pub struct Silent;
 
 impl Progress for Silent {
-    fn at(&self, _: &str, _: u64, _: u64) {}
+    fn on_step(&self, _: &str, _: u64, _: u64) {}
 
-    fn found(&self, _: &str) {}
+    fn on_figure(&self, _: &str) {}
 }

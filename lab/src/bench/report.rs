@@ -7,10 +7,10 @@ use comfy_table::{Cell, CellAlignment, Table};
 use serde::Serialize;
 use std::fmt;
 
-/// The times that a figure may be what the book says of it.
-pub(crate) const SLACK: f64 = 1.05;
+/// The factor by which a figure may exceed its reference.
+pub(crate) const TOLERANCE: f64 = 1.05;
 
-/// The bound that a figure is asked to reach.
+/// The goal of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -35,9 +35,9 @@ impl Bound {
 pub struct TrustedMemory {
     /// Stash with the top of the tree.
     pub stash_and_top: u64,
-    /// The position map; 0 if there is none.
+    /// The position map; 0 without one.
     pub position_map: u64,
-    /// The record of which slots hold which blocks, where a scheme keeps that on the trusted side.
+    /// The table of the slots' blocks, if a scheme keeps it on the trusted side.
     pub metadata: u64,
     /// The newest version of each bucket.
     pub versions: u64,
@@ -59,7 +59,7 @@ pub struct Row {
     pub unit: &'static str,
     /// The measurements.
     pub sample: Sample,
-    /// The bound that the median is asked to reach, if there is one.
+    /// The goal of the median, if it has one.
     pub bound: Option<Bound>,
     /// Tells whether the median reaches it.
     pub met: Option<bool>,
@@ -67,7 +67,7 @@ pub struct Row {
     pub trusted: Option<TrustedMemory>,
 }
 
-/// Figures that stand in columns: a line of them for each thing that was measured.
+/// Figures in columns: a line for each measured thing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grid {
     /// The headings of the columns; the first column names the measured things.
@@ -112,7 +112,7 @@ pub struct Report {
     pub setup: Vec<(String, String)>,
     /// The figures, baselines among them.
     pub rows: Vec<Row>,
-    /// Figures that stand in columns.
+    /// Figures in columns.
     pub grid: Option<Grid>,
     /// Further facts that are needed to read them.
     pub notes: Vec<String>,
@@ -149,18 +149,18 @@ impl Report {
         self.rows.push(Row { figure: figure.into(), unit, sample, bound, met, trusted });
     }
 
-    /// Holds figures to what the book says of them: each may be a twentieth above that.
+    /// Compares figures with the reference: each may be a twentieth above it.
     ///
     /// # Errors
-    /// [`BenchError::Options`] if there is no such figure.
-    pub(crate) fn hold(&mut self, book: &[(&str, f64)]) -> Result<(), BenchError> {
-        for (figure, said) in book {
+    /// [`BenchError::Options`] if a figure is missing.
+    pub(crate) fn hold(&mut self, reference: &[(&str, f64)]) -> Result<(), BenchError> {
+        for (figure, expected) in reference {
             let row = self.rows.iter_mut().find(|row| row.figure.trim() == *figure);
             let row =
                 row.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to hold")))?;
             let max = match row.bound {
-                Some(Bound::AtMost(max)) => max.min(SLACK * said),
-                _ => SLACK * said,
+                Some(Bound::AtMost(max)) => max.min(TOLERANCE * expected),
+                _ => TOLERANCE * expected,
             };
             row.bound = Some(Bound::AtMost(max));
             row.met = Some(row.sample.median <= max);
@@ -168,7 +168,7 @@ impl Report {
         Ok(())
     }
 
-    /// Tells whether every figure reaches what is asked of it.
+    /// Returns true if every figure reaches its goal.
     pub fn is_met(&self) -> bool {
         self.rows.iter().all(|row| row.met != Some(false))
     }
@@ -187,7 +187,7 @@ impl fmt::Display for Report {
         }
         let mut table = Table::new();
         table.load_style(NOTHING);
-        table.set_header(["", "median", "", "least … most", "asked for", "", "trusted: stash, top / all"]);
+        table.set_header(["", "median", "", "min … max", "goal", "", "trusted: stash, top / all"]);
         for row in &self.rows {
             let spread = match row.sample.repetitions {
                 1 => String::new(),
@@ -226,7 +226,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// A number with as many digits as tell something.
+/// A number with its significant digits.
 fn number(value: f64) -> String {
     if value.abs() >= 1000.0 {
         let digits = format!("{value:.0}");

@@ -1,4 +1,4 @@
-//! The memory that this process occupies, as Linux tells it.
+//! The resident memory of this process, as Linux reports it.
 
 use std::fs;
 
@@ -7,17 +7,17 @@ use std::fs;
 pub(crate) struct Resident {
     /// Now (`VmRSS`).
     pub(crate) now: u64,
-    /// The most since the process began, or since [`forget_peak`] (`VmHWM`).
+    /// The most since the process began, or since [`reset_peak`] (`VmHWM`).
     pub(crate) peak: u64,
 }
 
 /// Reads it; `None` where there is no `/proc`.
-pub(crate) fn resident() -> Option<Resident> {
+pub(crate) fn resident_memory() -> Option<Resident> {
     parse(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// Lets the peak begin anew, where the system allows it.
-pub(crate) fn forget_peak() {
+/// Resets the peak, if the system allows it.
+pub(crate) fn reset_peak() {
     // Refused in some containers: the peak then counts from the beginning of the process, which is never less.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,6 +1,7 @@
 //! Repeated measurements of one thing.
 
 use serde::Serialize;
+use std::borrow::Borrow;
 
 /// Repeated measurements, summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -16,12 +17,12 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Sums up measurements.
+    /// Summarizes measurements.
     ///
     /// # Panics
-    /// If there are none.
-    pub fn of(measured: &[f64]) -> Self {
-        let mut sorted = measured.to_vec();
+    /// If there are no measurements.
+    pub fn of(measured: impl IntoIterator<Item = impl Borrow<f64>>) -> Self {
+        let mut sorted: Vec<f64> = measured.into_iter().map(|value| *value.borrow()).collect();
         sorted.sort_by(f64::total_cmp);
         let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
             panic!("a sample of no measurements");
@@ -35,10 +36,10 @@ impl Sample {
         Sample { median, min, max, repetitions: sorted.len() }
     }
 
-    /// The measurement that `share` of all do not exceed.
+    /// The measurement that a `share` of all do not exceed.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no measurements.
     pub fn quantile(measured: &[f64], share: f64) -> f64 {
         let mut sorted = measured.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -46,9 +47,14 @@ impl Sample {
         sorted[rank.clamp(1, sorted.len()) - 1]
     }
 
+    /// The geometric mean; NaN without values.
+    pub(crate) fn geometric_mean(values: &[f64]) -> f64 {
+        (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
+    }
+
     /// Something that was measured once: a count that has no spread.
     pub fn once(measured: f64) -> Self {
-        Sample::of(&[measured])
+        Sample::of([measured])
     }
 }
 

@@ -8,7 +8,7 @@ use super::selector::SelectorError;
 pub struct CosbenchError {
     /// The line, from 1.
     pub line: u32,
-    /// The fault that was found there.
+    /// The fault on that line.
     pub problem: Problem,
 }
 
@@ -21,11 +21,11 @@ pub enum Problem {
     /// An element that the format does not have there.
     #[error("<{name}> is unknown in {within}: {known} may stand there")]
     Element {
-        /// The element that was found.
+        /// The unexpected element.
         name: String,
         /// The element around it.
         within: String,
-        /// The elements that may stand there.
+        /// The elements that are allowed there.
         known: String,
     },
     /// An attribute that the format does not have.
@@ -35,7 +35,7 @@ pub enum Problem {
         name: String,
         /// Its element.
         element: String,
-        /// The attributes that there are.
+        /// The attributes that exist.
         known: String,
     },
     /// An attribute or element that must be there.
@@ -53,19 +53,19 @@ pub enum Problem {
         name: &'static str,
         /// Its value.
         value: String,
-        /// The least that is taken.
+        /// The minimum.
         min: u64,
-        /// The most that is taken.
+        /// The maximum.
         max: u64,
     },
-    /// A value that is not one of those that there are.
+    /// A value that is not one of the valid ones.
     #[error("{name}={value:?} is unknown: choose {known}")]
     Choice {
         /// The attribute or key.
         name: &'static str,
         /// Its value.
         value: String,
-        /// The values that there are.
+        /// The valid values.
         known: String,
     },
     /// A part of a configuration that is no `key=value`.
@@ -81,7 +81,7 @@ pub enum Problem {
         key: String,
         /// The operation.
         operation: &'static str,
-        /// The keys that there are.
+        /// The valid keys.
         known: String,
     },
     /// A key that an operation needs.
@@ -91,7 +91,7 @@ pub enum Problem {
         operation: &'static str,
         /// The key.
         key: &'static str,
-        /// The way it may look.
+        /// The expected format.
         example: &'static str,
     },
     /// A selector that cannot be read.

@@ -29,9 +29,9 @@ pub(super) struct Reader<'a, 'i> {
     document: &'a Document<'i>,
 }
 
-/// The configurations, stores and services that stand around an element.
+/// The configurations, stores and services inherited from the enclosing elements.
 #[derive(Default)]
-pub(super) struct Own {
+pub(super) struct ElementContext {
     pub(super) config: Config,
     pub(super) storage: Option<Service>,
     pub(super) auth: Option<Service>,
@@ -40,58 +40,59 @@ pub(super) struct Own {
 impl<'a, 'i> Reader<'a, 'i> {
     fn workload(&self, root: Node<'a, 'i>) -> Result<Workload, CosbenchError> {
         self.check_attributes(root, &["name", "description", "trigger", "config"])?;
-        let own = self.own(root, &Config::default(), &["storage", "auth", "workflow"])?;
+        let context = self.context(root, &Config::default(), &["storage", "auth", "workflow"])?;
         let is_flow = |node: &Node| node.tag_name().name() == "workflow";
-        let flow = root.children().find(is_flow).ok_or_else(|| self.missing(root, "<workflow>"))?;
+        let flow = root.children().find(is_flow).ok_or_else(|| self.missing_error(root, "<workflow>"))?;
         self.check_attributes(flow, &["config"])?;
-        let around = self.own(flow, &own.config, &["workstage"])?;
-        let stages = elements(flow).map(|node| self.stage(node, &around.config)).collect::<Result<_, _>>()?;
+        let outer = self.context(flow, &context.config, &["workstage"])?;
+        let stages = elements(flow).map(|node| self.stage(node, &outer.config)).collect::<Result<_, _>>()?;
         Ok(Workload {
             name: self.required(root, "name")?.to_owned(),
             description: root.attribute("description").unwrap_or_default().to_owned(),
-            storage: own.storage,
-            auth: own.auth,
+            storage: context.storage,
+            auth: context.auth,
             stages,
         })
     }
 
-    fn stage(&self, node: Node<'a, 'i>, around: &Config) -> Result<Stage, CosbenchError> {
+    fn stage(&self, node: Node<'a, 'i>, outer: &Config) -> Result<Stage, CosbenchError> {
         self.check_attributes(node, &["name", "closuredelay", "trigger", "config"])?;
-        let own = self.own(node, around, &["storage", "auth", "work"])?;
+        let context = self.context(node, outer, &["storage", "auth", "work"])?;
         let works = elements(node).filter(|child| child.tag_name().name() == "work");
-        let works = works.map(|work| self.work(work, &own.config)).collect::<Result<Vec<_>, _>>()?;
+        let works = works.map(|work| self.work(work, &context.config)).collect::<Result<Vec<_>, _>>()?;
         if works.is_empty() {
-            return Err(self.missing(node, "<work>"));
+            return Err(self.missing_error(node, "<work>"));
         }
         Ok(Stage {
             name: self.required(node, "name")?.to_owned(),
             closure_delay_seconds: self.number(node, "closuredelay", 0, 0, u32::MAX.into())?,
-            storage: own.storage,
-            auth: own.auth,
+            storage: context.storage,
+            auth: context.auth,
             works,
         })
     }
 
-    /// Checks the names of the elements in `node`, and reads those that may stand in any.
-    pub(super) fn own(
+    /// Checks the names of the elements in `node`, and reads those that are allowed in any element.
+    pub(super) fn context(
         &self,
         node: Node<'a, 'i>,
-        around: &Config,
+        outer: &Config,
         known: &[&str],
-    ) -> Result<Own, CosbenchError> {
-        let mut own = Own { config: self.config(node)?.over(around), ..Own::default() };
+    ) -> Result<ElementContext, CosbenchError> {
+        let mut context =
+            ElementContext { config: self.config(node)?.over(outer), ..ElementContext::default() };
         for child in elements(node) {
             let name = child.tag_name().name();
             if !known.contains(&name) {
                 return Err(self.unknown_element(child, &format!("<{}>", node.tag_name().name()), known));
             }
             match name {
-                "storage" => own.storage = Some(self.service(child)?),
-                "auth" => own.auth = Some(self.service(child)?),
+                "storage" => context.storage = Some(self.service(child)?),
+                "auth" => context.auth = Some(self.service(child)?),
                 _ => {}
             }
         }
-        Ok(own)
+        Ok(context)
     }
 
     fn service(&self, node: Node<'a, 'i>) -> Result<Service, CosbenchError> {
@@ -102,7 +103,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// The configuration of an element; nothing where it has none.
     fn config(&self, node: Node<'a, 'i>) -> Result<Config, CosbenchError> {
         let read = |attribute: Attribute| {
-            Config::parse(attribute.value()).map_err(|problem| self.at(attribute.range().start, problem))
+            Config::parse(attribute.value())
+                .map_err(|problem| self.error_at(attribute.range().start, problem))
         };
         node.attribute_node("config").map_or_else(|| Ok(Config::default()), read)
     }
@@ -115,13 +117,13 @@ impl<'a, 'i> Reader<'a, 'i> {
                 element: node.tag_name().name().to_owned(),
                 known: known.join(", "),
             };
-            Err(self.at(attribute.range().start, problem))
+            Err(self.error_at(attribute.range().start, problem))
         })
     }
 
     pub(super) fn required(&self, node: Node<'a, 'i>, name: &'static str) -> Result<&'a str, CosbenchError> {
         let value = node.attribute(name).filter(|value| !value.trim().is_empty());
-        value.ok_or_else(|| self.missing(node, name))
+        value.ok_or_else(|| self.missing_error(node, name))
     }
 
     pub(super) fn number(
@@ -137,28 +139,28 @@ impl<'a, 'i> Reader<'a, 'i> {
         let number = value.parse().ok().filter(|number| (min..=max).contains(number));
         number.ok_or_else(|| {
             let value = value.to_owned();
-            self.at(attribute.range().start, Problem::Number { name, value, min, max })
+            self.error_at(attribute.range().start, Problem::Number { name, value, min, max })
         })
     }
 
-    pub(super) fn missing(&self, node: Node<'a, 'i>, missing: &'static str) -> CosbenchError {
+    pub(super) fn missing_error(&self, node: Node<'a, 'i>, missing: &'static str) -> CosbenchError {
         let element = node.tag_name().name().to_owned();
-        self.fault(node, Problem::Missing { element, missing })
+        self.error_in(node, Problem::Missing { element, missing })
     }
 
     fn unknown_element(&self, node: Node<'a, 'i>, within: &str, known: &[&str]) -> CosbenchError {
         let known = known.iter().map(|name| format!("<{name}>")).collect::<Vec<_>>().join(", ");
         let name = node.tag_name().name().to_owned();
-        self.fault(node, Problem::Element { name, within: within.to_owned(), known })
+        self.error_in(node, Problem::Element { name, within: within.to_owned(), known })
     }
 
     /// The fault of an element.
-    pub(super) fn fault(&self, node: Node<'a, 'i>, problem: Problem) -> CosbenchError {
-        self.at(node.range().start, problem)
+    pub(super) fn error_in(&self, node: Node<'a, 'i>, problem: Problem) -> CosbenchError {
+        self.error_at(node.range().start, problem)
     }
 
     /// The fault at an offset of the text.
-    pub(super) fn at(&self, offset: usize, problem: Problem) -> CosbenchError {
+    pub(super) fn error_at(&self, offset: usize, problem: Problem) -> CosbenchError {
         CosbenchError { line: self.document.text_pos_at(offset).row, problem }
     }
 }

@@ -1,10 +1,10 @@
-//! Selectors: the ways in which COSBench draws a number, such as `u(1,10)`.
+//! Selectors: how COSBench draws a number, such as `u(1,10)`.
 
 use rand_core::RngCore;
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
-/// A way to draw whole numbers.
+/// A rule to draw whole numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// `c(n)`: always n.
@@ -14,7 +14,7 @@ pub enum Selector {
     /// `r(a,b)`, or `a-b`: each from a to b once, in order, and then again from the beginning. The workers share it
     /// out.
     Range(u64, u64),
-    /// `s(a,b)`: the same, whatever the worker.
+    /// `s(a,b)`: the same for every worker.
     Sequence(u64, u64),
     /// `h(a|b|weight,…)`: a bar is drawn by its weight, and a number in it uniformly.
     Histogram(Vec<Bar>),
@@ -60,8 +60,8 @@ pub enum SelectorError {
     Unit(String),
 }
 
-/// The greatest number of an open bar, which names no end.
-const OPEN: u64 = i32::MAX as u64;
+/// The maximum of an open bar, which has no stated upper end.
+const OPEN_BAR_MAX: u64 = i32::MAX as u64;
 
 impl FromStr for Selector {
     type Err = SelectorError;
@@ -73,7 +73,7 @@ impl FromStr for Selector {
             Some((kind, rest)) => (kind, rest.strip_suffix(')').ok_or_else(shape)?),
             None => ("-", bare.as_str()),
         };
-        let number = |text: &str| number(text).map_err(|kind| fault(kind, &bare));
+        let number = |text: &str| number(text).map_err(|kind| number_error(kind, &bare));
         let bounds = |separator| {
             let (min, max) = inside.split_once(separator).ok_or_else(shape)?;
             let (min, max) = (number(min)?, number(max)?);
@@ -99,7 +99,7 @@ fn number(text: &str) -> Result<u64, IntErrorKind> {
     text.parse::<u64>().map_err(|error| *error.kind())
 }
 
-fn fault(kind: IntErrorKind, whole: &str) -> SelectorError {
+fn number_error(kind: IntErrorKind, whole: &str) -> SelectorError {
     match kind {
         IntErrorKind::PosOverflow => SelectorError::Large(whole.to_owned()),
         _ => SelectorError::Shape(whole.to_owned()),
@@ -108,12 +108,12 @@ fn fault(kind: IntErrorKind, whole: &str) -> SelectorError {
 
 fn read_bar(bar: &str, whole: &str) -> Result<Bar, SelectorError> {
     let shape = || SelectorError::Shape(whole.to_owned());
-    let number = |text: &str| number(text).map_err(|kind| fault(kind, whole));
+    let number = |text: &str| number(text).map_err(|kind| number_error(kind, whole));
     let [min, max, weight] = *bar.split('|').collect::<Vec<_>>().as_slice() else {
         return Err(shape());
     };
     let (min, weight) = (number(min)?, number(weight)?);
-    let max = if max.is_empty() { OPEN } else { number(max)? };
+    let max = if max.is_empty() { OPEN_BAR_MAX } else { number(max)? };
     match (min > max, weight) {
         (true, _) => Err(SelectorError::Order(whole.to_owned())),
         (_, 0) => Err(SelectorError::Weight(whole.to_owned())),
@@ -136,15 +136,15 @@ impl FromStr for SizeSelector {
 }
 
 impl Selector {
-    /// The selector of one of several workers, counted from 0, where each is to have numbers of its own; none if there
-    /// are fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
+    /// The selector of one of several workers, counted from 0, where each has its own numbers; `None` if there are
+    /// fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
     pub fn share(&self, worker: u64, workers: u64) -> Option<Selector> {
         let part = |min: u64, max: u64| {
             let count = (max - min).saturating_add(1);
             let (each, extra) = (count / workers, count % workers);
             let first = min + each * worker + extra.min(worker);
-            let own = each + u64::from(worker < extra);
-            (own > 0).then(|| (first, first + (own - 1)))
+            let context = each + u64::from(worker < extra);
+            (context > 0).then(|| (first, first + (context - 1)))
         };
         match self {
             Selector::Uniform(min, max) => part(*min, *max).map(|(a, b)| Selector::Uniform(a, b)),

@@ -1,4 +1,4 @@
-//! The files that the reader takes, and how it refuses the others.
+//! The files that the reader accepts, and how it refuses the others.
 
 use super::*;
 use rand_chacha::ChaCha12Rng;

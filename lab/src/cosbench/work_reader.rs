@@ -46,60 +46,61 @@ const KEYS: [&str; 16] = [
 ];
 
 /// The most workers, operations and per cent of a work.
-const MANY: u64 = i32::MAX as u64;
+const MAX_NUMBER: u64 = i32::MAX as u64;
 
 impl<'a, 'i> Reader<'a, 'i> {
-    pub(super) fn work(&self, node: Node<'a, 'i>, around: &Config) -> Result<Work, CosbenchError> {
+    pub(super) fn work(&self, node: Node<'a, 'i>, outer: &Config) -> Result<Work, CosbenchError> {
         self.check_attributes(node, &WORK)?;
-        let own = self.own(node, around, &["storage", "auth", "operation"])?;
+        let context = self.context(node, outer, &["storage", "auth", "operation"])?;
         let kind = node.attribute("type").unwrap_or("normal");
-        let whole = OperationKind::ALL.into_iter().find(|one| one.is_a_work() && one.name() == kind);
-        if whole.is_none() && kind != "normal" {
+        let single_operation =
+            OperationKind::ALL.into_iter().find(|one| one.is_a_work() && one.name() == kind);
+        if single_operation.is_none() && kind != "normal" {
             let works = OperationKind::ALL.into_iter().filter(|kind| kind.is_a_work());
             let names: Vec<&str> = ["normal"].into_iter().chain(works.map(OperationKind::name)).collect();
-            return Err(self.choice(node, "type", &names));
+            return Err(self.choice_error(node, "type", &names));
         }
-        let name = match whole {
+        let name = match single_operation {
             Some(kind) => node.attribute("name").unwrap_or(kind.name()),
             None => self.required(node, "name")?,
         };
-        let workers = match (whole, node.attribute("workers")) {
+        let workers = match (single_operation, node.attribute("workers")) {
             (Some(OperationKind::Delay), _) => 1,
-            (_, None) => return Err(self.missing(node, "workers")),
-            _ => self.number(node, "workers", 1, 1, MANY)?,
+            (_, None) => return Err(self.missing_error(node, "workers")),
+            _ => self.number(node, "workers", 1, 1, MAX_NUMBER)?,
         };
         self.check_numbers(node)?;
         let division = self.division(node)?;
-        let (division, limit, operations) = match whole {
+        let (division, limit, operations) = match single_operation {
             Some(kind) => {
-                let (division, limit) = implied(kind, workers);
-                (division, limit, vec![self.operation_of(node, kind, 100, own.config)?])
+                let (division, limit) = implied_limits(kind, workers);
+                (division, limit, vec![self.operation_of(node, kind, 100, context.config)?])
             }
             None => {
-                let operations = self.operations(node, name, &own.config)?;
+                let operations = self.operations(node, name, &context.config)?;
                 (division.unwrap_or(Division::None), self.limit(node, name)?, operations)
             }
         };
-        let (storage, auth) = (own.storage, own.auth);
+        let (storage, auth) = (context.storage, context.auth);
         Ok(Work { name: name.to_owned(), workers, division, limit, storage, auth, operations })
     }
 
-    /// Checks the numbers that change nothing of what is asked of the store.
+    /// Checks the numbers that do not affect the requests to the store.
     fn check_numbers(&self, node: Node<'a, 'i>) -> Result<(), CosbenchError> {
-        self.number(node, "interval", 5, 1, MANY)?;
-        self.number(node, "rampup", 0, 0, MANY)?;
-        self.number(node, "rampdown", 0, 0, MANY)?;
+        self.number(node, "interval", 5, 1, MAX_NUMBER)?;
+        self.number(node, "rampup", 0, 0, MAX_NUMBER)?;
+        self.number(node, "rampdown", 0, 0, MAX_NUMBER)?;
         self.number(node, "afr", 0, 0, 1_000_000).map(|_| ())
     }
 
     fn limit(&self, node: Node<'a, 'i>, work: &str) -> Result<Limit, CosbenchError> {
         let limit = Limit {
-            runtime_seconds: self.number(node, "runtime", 0, 0, MANY)?,
-            operations: self.number(node, "totalOps", 0, 0, MANY)?,
+            runtime_seconds: self.number(node, "runtime", 0, 0, MAX_NUMBER)?,
+            operations: self.number(node, "totalOps", 0, 0, MAX_NUMBER)?,
             bytes: self.number(node, "totalBytes", 0, 0, i64::MAX as u64)?,
         };
         if limit == Limit::default() {
-            return Err(self.fault(node, Problem::NoEnd { work: work.to_owned() }));
+            return Err(self.error_in(node, Problem::NoEnd { work: work.to_owned() }));
         }
         Ok(limit)
     }
@@ -108,33 +109,33 @@ impl<'a, 'i> Reader<'a, 'i> {
         &self,
         node: Node<'a, 'i>,
         work: &str,
-        around: &Config,
+        outer: &Config,
     ) -> Result<Vec<Operation>, CosbenchError> {
-        let read = |child: Node<'a, 'i>| self.operation(child, around);
+        let read = |child: Node<'a, 'i>| self.operation(child, outer);
         let found = elements(node).filter(|child| child.tag_name().name() == "operation");
         let mut operations = found.map(read).collect::<Result<Vec<_>, _>>()?;
         if operations.is_empty() {
-            return Err(self.missing(node, "<operation>"));
+            return Err(self.missing_error(node, "<operation>"));
         }
         let sum = operations.iter().map(|operation| operation.ratio).sum();
         if sum != 100 {
-            return Err(self.fault(node, Problem::Ratios { work: work.to_owned(), sum }));
+            return Err(self.error_in(node, Problem::Ratios { work: work.to_owned(), sum }));
         }
         operations.retain(|operation| operation.ratio > 0);
         Ok(operations)
     }
 
-    fn operation(&self, node: Node<'a, 'i>, around: &Config) -> Result<Operation, CosbenchError> {
+    fn operation(&self, node: Node<'a, 'i>, outer: &Config) -> Result<Operation, CosbenchError> {
         self.check_attributes(node, &["type", "ratio", "division", "config", "id"])?;
-        let own = self.own(node, around, &[])?;
+        let context = self.context(node, outer, &[])?;
         let name = self.required(node, "type")?;
         let kind = OperationKind::ALL.into_iter().find(|kind| kind.name() == name);
         let Some(kind) = kind else {
-            return Err(self.choice(node, "type", &OperationKind::ALL.map(OperationKind::name)));
+            return Err(self.choice_error(node, "type", &OperationKind::ALL.map(OperationKind::name)));
         };
         self.division(node)?;
         let ratio = self.number(node, "ratio", 100, 0, 100)?;
-        self.operation_of(node, kind, ratio, own.config)
+        self.operation_of(node, kind, ratio, context.config)
     }
 
     /// The operation of a kind, with a configuration.
@@ -146,29 +147,29 @@ impl<'a, 'i> Reader<'a, 'i> {
         config: Config,
     ) -> Result<Operation, CosbenchError> {
         let offset = node.attribute_node("config").map_or(node.range().start, |config| config.range().start);
-        let fault = |problem| self.at(offset, problem);
+        let error = |problem| self.error_at(offset, problem);
         if let Some(key) = config.keys().find(|key| !KEYS.contains(key)) {
             let (operation, known) = (kind.name(), KEYS.join(", "));
-            return Err(fault(Problem::Key { key: key.to_owned(), operation, known }));
+            return Err(error(Problem::Key { key: key.to_owned(), operation, known }));
         }
-        let lacking = kind.needs().iter().find(|(key, _)| config.get(key).is_none());
-        if let Some((key, example)) = lacking {
-            return Err(fault(Problem::NoKey { operation: kind.name(), key, example }));
+        let missing_key = kind.needs().iter().find(|(key, _)| config.get(key).is_none());
+        if let Some((key, example)) = missing_key {
+            return Err(error(Problem::NoKey { operation: kind.name(), key, example }));
         }
         let file_order = match config.get("fileselection") {
             None | Some("s") => FileOrder::Sequence,
             Some("u") => FileOrder::Uniform,
             Some(other) => {
                 let (value, known) = (other.to_owned(), "s or u".to_owned());
-                return Err(fault(Problem::Choice { name: "fileselection", value, known }));
+                return Err(error(Problem::Choice { name: "fileselection", value, known }));
             }
         };
         Ok(Operation {
             kind,
             ratio,
-            containers: selector(&config, "containers").map_err(fault)?,
-            objects: selector(&config, "objects").map_err(fault)?,
-            sizes: selector(&config, "sizes").map_err(fault)?,
+            containers: selector(&config, "containers").map_err(error)?,
+            objects: selector(&config, "objects").map_err(error)?,
+            sizes: selector(&config, "sizes").map_err(error)?,
             files: config.get("files").map(str::to_owned),
             file_order,
             config,
@@ -181,21 +182,22 @@ impl<'a, 'i> Reader<'a, 'i> {
             Some("none") => Ok(Some(Division::None)),
             Some("container") => Ok(Some(Division::Container)),
             Some("object") => Ok(Some(Division::Object)),
-            Some(_) => Err(self.choice(node, "division", &["none", "container", "object"])),
+            Some(_) => Err(self.choice_error(node, "division", &["none", "container", "object"])),
         }
     }
 
-    /// The fault of an attribute whose value is not one of those that there are.
-    fn choice(&self, node: Node<'a, 'i>, name: &'static str, known: &[&str]) -> CosbenchError {
+    /// The fault of an attribute whose value is not one of the valid ones.
+    fn choice_error(&self, node: Node<'a, 'i>, name: &'static str, known: &[&str]) -> CosbenchError {
         let attribute = node.attribute_node(name);
         let value = attribute.map_or("", |attribute| attribute.value()).to_owned();
         let offset = attribute.map_or(node.range().start, |attribute| attribute.range().start);
-        self.at(offset, Problem::Choice { name, value, known: known.join(", ") })
+        self.error_at(offset, Problem::Choice { name, value, known: known.join(", ") })
     }
 }
 
-/// The division and the end of a work that is a single operation, whatever the file says of them, as in COSBench.
-fn implied(kind: OperationKind, workers: u64) -> (Division, Limit) {
+/// The division and the end of a work that is a single operation; what the file states for them is ignored, as in
+/// COSBench.
+fn implied_limits(kind: OperationKind, workers: u64) -> (Division, Limit) {
     let division = match kind {
         OperationKind::Init | OperationKind::Dispose => Division::Container,
         OperationKind::Prepare | OperationKind::Cleanup => Division::Object,

@@ -12,9 +12,9 @@ pub struct Workload {
     pub description: String,
     /// The store, where the workload names one.
     pub storage: Option<Service>,
-    /// The service that says who may use the store, where the workload names one.
+    /// The service that authenticates users of the store, where the workload names one.
     pub auth: Option<Service>,
-    /// The stages, one after the other.
+    /// The stages, in sequence.
     pub stages: Vec<Stage>,
 }
 
@@ -34,9 +34,9 @@ pub struct Stage {
     pub name: String,
     /// Seconds to wait after it.
     pub closure_delay_seconds: u64,
-    /// The store of this stage, where it has one of its own.
+    /// The store of this stage, if it differs from the workload's.
     pub storage: Option<Service>,
-    /// The service of authentication of this stage, where it has one of its own.
+    /// The authentication service of this stage, if it differs from the workload's.
     pub auth: Option<Service>,
     /// The works.
     pub works: Vec<Work>,
@@ -49,19 +49,19 @@ pub struct Work {
     pub name: String,
     /// The workers, each with one operation at a time.
     pub workers: u64,
-    /// The way in which the workers share it.
+    /// How the workers share it.
     pub division: Division,
-    /// Its end.
+    /// When it ends.
     pub limit: Limit,
-    /// The store of this work, where it has one of its own.
+    /// The store of this work, if it differs from the stage's.
     pub storage: Option<Service>,
-    /// The service of authentication of this work, where it has one of its own.
+    /// The authentication service of this work, if it differs from the stage's.
     pub auth: Option<Service>,
     /// The operations, of which each is drawn by its ratio.
     pub operations: Vec<Operation>,
 }
 
-/// The end of a work: the first of these that is reached. 0 stands for no end.
+/// The end of a work: the first of these that is reached. 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
     /// Seconds.
@@ -72,14 +72,14 @@ pub struct Limit {
     pub bytes: u64,
 }
 
-/// The way in which the workers of a work share it.
+/// How the workers of a work share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
     /// Each does all of it.
     None,
-    /// Each has containers of its own.
+    /// Each has its own containers.
     Container,
-    /// Each has objects of its own.
+    /// Each has its own objects.
     Object,
 }
 

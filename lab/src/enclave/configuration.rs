@@ -24,12 +24,12 @@ impl Configuration {
     pub(super) const PLAIN: Configuration = Configuration { scheme: Scheme::Plain, k: None, harts: 1 };
 
     /// Every scheme, with all of the paper's values of K and both numbers of harts if it has them. Plain comes first.
-    pub(super) fn of_the_paper() -> Vec<Self> {
+    pub(super) fn paper_configurations() -> Vec<Self> {
         Scheme::ALL.into_iter().flat_map(|scheme| Self::of(scheme, &RATIOS, &HARTS)).collect()
     }
 
     /// Every scheme once, with its least K and fewest harts. Plain comes first.
-    pub(super) fn of_the_sweep() -> Vec<Self> {
+    pub(super) fn sweep_configurations() -> Vec<Self> {
         Scheme::ALL.into_iter().flat_map(|scheme| Self::of(scheme, &RATIOS[..1], &HARTS[..1])).collect()
     }
 
@@ -45,18 +45,18 @@ impl Configuration {
 
     /// The paper's mean slowdown, if it prints one.
     pub(super) fn paper(self) -> Option<f64> {
-        paper::slowdown(self.alike())
+        paper::slowdown(self.paging_configuration())
     }
 
-    /// The configuration of `ameles page bench` that is the same but for the number of harts.
-    pub(super) fn alike(self) -> paging::Configuration {
+    /// The configuration of `ameles page bench` with the same scheme and K.
+    pub(super) fn paging_configuration(self) -> paging::Configuration {
         paging::Configuration::new(self.scheme, self.k)
     }
 }
 
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.alike())?;
+        write!(f, "{}", self.paging_configuration())?;
         if self.harts > 1 { write!(f, ", {} harts", self.harts) } else { Ok(()) }
     }
 }

@@ -1,7 +1,7 @@
 //! The figures for programs: a line for each program in each configuration, and one for each geometric mean.
 
-use super::figures::{Beside, Figures};
-use std::fmt::Display;
+use super::figures::{Figures, PagingBaseline};
+use crate::paging::csv::option;
 use std::io::{self, Write};
 
 const HEADER: &str = "cipher,resident_pages,untrusted_mib,program,scheme,k,harts,faults,slowdown,slowdown_of_all_work,\
@@ -15,7 +15,7 @@ copies,shared,longest,handing_over,wall_clock_millis";
 pub(super) fn write<'a>(
     into: &mut impl Write,
     all: impl Iterator<Item = &'a Figures>,
-    beside: &Beside,
+    paging_baseline: &PagingBaseline,
 ) -> io::Result<()> {
     writeln!(into, "{HEADER}")?;
     for figures in all {
@@ -30,8 +30,8 @@ pub(super) fn write<'a>(
             };
             for (program, figure) in figures.programs.iter().zip(&line.programs) {
                 let Some(figure) = figure else { continue };
-                let (counted, by_clock) = (&figure.counted, option(figure.by_wall_clock));
-                let slowdowns = format!("{:.4},{:.4},{by_clock},,", figure.slowdown, figure.of_all);
+                let (counted, by_clock) = (&figure.counted, option(figure.wall_clock_slowdown));
+                let slowdowns = format!("{:.4},{:.4},{by_clock},,", figure.slowdown, figure.total_slowdown);
                 let counts = [
                     counted.total,
                     counted.in_faults,
@@ -42,7 +42,7 @@ pub(super) fn write<'a>(
                     counted.copies,
                     counted.shared,
                     counted.longest,
-                    counted.handing_over,
+                    counted.hand_over,
                 ]
                 .map(|count| count.to_string())
                 .join(",");
@@ -51,10 +51,10 @@ pub(super) fn write<'a>(
             }
             let means = [
                 line.slowdown(),
-                line.mean(|figure| Some(figure.of_all)),
-                line.mean(|figure| figure.by_wall_clock),
+                line.mean(|figure| Some(figure.total_slowdown)),
+                line.mean(|figure| figure.wall_clock_slowdown),
                 configuration.paper(),
-                beside.slowdown(configuration),
+                paging_baseline.slowdown(configuration),
             ]
             .map(option)
             .join(",");
@@ -62,8 +62,4 @@ pub(super) fn write<'a>(
         }
     }
     into.flush()
-}
-
-fn option(value: Option<impl Display>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
 }

@@ -3,7 +3,7 @@
 use super::configuration::Configuration;
 use super::machine::Refusal;
 
-/// The reason why the bench came to no figures.
+/// The reason why the bench has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum EnclaveError {
     /// A program cannot be run.

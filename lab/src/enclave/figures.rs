@@ -1,7 +1,7 @@
 //! Figures out of the runs: slowdowns against plain, and geometric means over the programs.
 
 use super::configuration::Configuration;
-use super::counted::Counted;
+use super::fault_cost::FaultCost;
 use super::machine::{Setting, Window};
 use super::plan::Plan;
 use crate::bench::Sample;
@@ -10,25 +10,25 @@ use ameles_pager::scheme::Scheme;
 
 /// The counts of a program in a configuration.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cell {
-    Counted(Counted),
+pub(super) enum Measurement {
+    Counted(FaultCost),
     /// The program does not fit.
     TooLarge,
 }
 
-impl Cell {
+impl Measurement {
     /// The counts of two runs together.
-    pub(super) fn and(self, other: Cell) -> Cell {
+    pub(super) fn combine(self, other: Measurement) -> Measurement {
         match (self, other) {
-            (Cell::Counted(one), Cell::Counted(other)) => Cell::Counted(one + other),
-            _ => Cell::TooLarge,
+            (Measurement::Counted(one), Measurement::Counted(other)) => Measurement::Counted(one + other),
+            _ => Measurement::TooLarge,
         }
     }
 
-    pub(super) fn counted(&self) -> Option<&Counted> {
+    pub(super) fn counted(&self) -> Option<&FaultCost> {
         match self {
-            Cell::Counted(counted) => Some(counted),
-            Cell::TooLarge => None,
+            Measurement::Counted(counted) => Some(counted),
+            Measurement::TooLarge => None,
         }
     }
 }
@@ -36,13 +36,13 @@ impl Cell {
 /// The figures of a program in one configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figure {
-    pub(super) counted: Counted,
+    pub(super) counted: FaultCost,
     /// The slowdown against plain, by the critical path.
     pub(super) slowdown: f64,
     /// The same by all instructions, of whichever hart.
-    pub(super) of_all: f64,
-    /// The same by the wall clock, if that was looked at.
-    pub(super) by_wall_clock: Option<f64>,
+    pub(super) total_slowdown: f64,
+    /// The same by the wall clock, if it was measured.
+    pub(super) wall_clock_slowdown: Option<f64>,
     /// Milliseconds from fault to fault by the wall clock: the median over the rounds.
     pub(super) millis: Option<f64>,
 }
@@ -58,10 +58,9 @@ pub(super) struct Line {
 impl Line {
     /// The geometric mean over the programs, if all have the figure.
     pub(super) fn mean(&self, of: impl Fn(&Figure) -> Option<f64>) -> Option<f64> {
-        let logarithms: Option<Vec<f64>> =
-            self.programs.iter().map(|figure| figure.as_ref().and_then(&of).map(f64::ln)).collect();
-        let logarithms = logarithms?;
-        Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+        let values: Option<Vec<f64>> =
+            self.programs.iter().map(|figure| figure.as_ref().and_then(&of)).collect();
+        values.map(|values| Sample::geometric_mean(&values))
     }
 
     /// The geometric mean of the slowdowns.
@@ -82,9 +81,9 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// The lines of a figure of the paper: those of the schemes that stand beside its own for comparison, and its own.
-    /// Nothing if none of its own was measured.
-    pub(super) fn lines_of(&self, beside: &[Scheme], own: &[Scheme]) -> Vec<&Line> {
+    /// Returns the lines of a figure of the paper: first the schemes shown for comparison, then the figure's own.
+    /// Returns nothing if none of its own was measured.
+    pub(super) fn lines_of(&self, paging_baseline: &[Scheme], own: &[Scheme]) -> Vec<&Line> {
         let of = |scheme: &Scheme| {
             let scheme = *scheme;
             self.lines.iter().filter(move |line| line.configuration.scheme == scheme)
@@ -92,14 +91,14 @@ impl Figures {
         if own.iter().flat_map(of).next().is_none() {
             return Vec::new();
         }
-        beside.iter().chain(own).flat_map(of).collect()
+        paging_baseline.iter().chain(own).flat_map(of).collect()
     }
 
     /// Figures of cells that come configuration by configuration, and of the nanoseconds a fault of the same.
     ///
     /// # Panics
     /// If plain does not come first.
-    pub(super) fn of(plan: &Plan, cells: &[Cell], nanos: &[Vec<f64>]) -> Self {
+    pub(super) fn of(plan: &Plan, cells: &[Measurement], nanos: &[Vec<f64>]) -> Self {
         assert_eq!(plan.configurations[0], Configuration::PLAIN, "everything is compared with plain");
         let programs = plan.programs.len();
         let median = |nth: usize| (!nanos[nth].is_empty()).then(|| Sample::of(&nanos[nth]).median);
@@ -110,8 +109,8 @@ impl Figures {
             Some(Figure {
                 counted: *counted,
                 slowdown: counted.critical_path(scheme) as f64 / plain.total as f64,
-                of_all: counted.total as f64 / plain.total as f64,
-                by_wall_clock: median(nth).zip(median(program)).map(|(this, plain)| this / plain),
+                total_slowdown: counted.total as f64 / plain.total as f64,
+                wall_clock_slowdown: median(nth).zip(median(program)).map(|(this, plain)| this / plain),
                 millis: median(nth).map(|nanos| nanos / 1e6),
             })
         };
@@ -130,20 +129,20 @@ impl Figures {
 }
 
 /// The slowdowns of `ameles page bench`.
-pub(super) struct Beside(Vec<(paging::Configuration, f64)>);
+pub(super) struct PagingBaseline(Vec<(paging::Configuration, f64)>);
 
-impl Beside {
+impl PagingBaseline {
     pub(super) fn of(report: Option<&paging::Report>) -> Self {
-        Beside(report.map_or_else(Vec::new, |report| report.slowdowns().collect()))
+        PagingBaseline(report.map_or_else(Vec::new, |report| report.slowdowns().collect()))
     }
 
     /// The mean slowdown of the same scheme and K.
     pub(super) fn slowdown(&self, configuration: Configuration) -> Option<f64> {
-        let alike = configuration.alike();
-        self.0.iter().find(|(known, _)| *known == alike).map(|(_, slowdown)| *slowdown)
+        let paging_configuration = configuration.paging_configuration();
+        self.0.iter().find(|(known, _)| *known == paging_configuration).map(|(_, slowdown)| *slowdown)
     }
 
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_measured(&self) -> bool {
         !self.0.is_empty()
     }
 }
@@ -167,15 +166,16 @@ mod tests {
             configurations: vec![Configuration::PLAIN, eager],
             rounds: 0,
         };
-        let counted = |total, hidden| Cell::Counted(Counted { total, hidden, ..Counted::default() });
+        let counted =
+            |total, hidden| Measurement::Counted(FaultCost { total, hidden, ..FaultCost::default() });
         let cells = vec![counted(100, 7), counted(10, 0), counted(300, 100), counted(90, 10)];
         let figures = Figures::of(&plan, &cells, &[vec![], vec![], vec![], vec![]]);
         let line = &figures.lines[1];
         let slowdowns: Vec<f64> = line.programs.iter().flatten().map(|figure| figure.slowdown).collect();
         assert_eq!(slowdowns, [2.0, 8.0]);
-        assert_eq!(line.programs[0].unwrap().of_all, 3.0);
+        assert_eq!(line.programs[0].unwrap().total_slowdown, 3.0);
         assert!((line.slowdown().unwrap() - 4.0).abs() < 1e-9);
-        assert_eq!(line.mean(|figure| figure.by_wall_clock), None);
+        assert_eq!(line.mean(|figure| figure.wall_clock_slowdown), None);
     }
 
     #[test]
@@ -189,8 +189,8 @@ mod tests {
             configurations: vec![Configuration::PLAIN],
             rounds: 0,
         };
-        let one = Counted { total: 1, ..Counted::default() };
-        let cells = vec![Cell::Counted(one), Cell::Counted(one).and(Cell::TooLarge)];
+        let one = FaultCost { total: 1, ..FaultCost::default() };
+        let cells = vec![Measurement::Counted(one), Measurement::Counted(one).combine(Measurement::TooLarge)];
         let figures = Figures::of(&plan, &cells, &[vec![], vec![]]);
         assert!(figures.lines[0].programs[0].is_some() && figures.lines[0].programs[1].is_none());
         assert_eq!(figures.lines[0].slowdown(), None);

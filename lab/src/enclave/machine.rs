@@ -1,7 +1,7 @@
-//! The bench's view of whoever starts machines.
+//! The interface between the bench and the code that starts machines.
 
 use super::configuration::Configuration;
-use super::counted::Counted;
+use super::fault_cost::FaultCost;
 use ameles_programs::Run;
 use ameles_seal::pages::PageCipher;
 use std::error::Error;
@@ -52,10 +52,10 @@ pub enum Clock {
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
-pub enum Ran {
-    /// It came to the end of its window.
-    Counted(Counted),
-    /// It ended by itself before that.
+pub enum RunOutcome {
+    /// The run reached the end of its window.
+    Counted(FaultCost),
+    /// The program ended before that.
     Ended,
     /// The program does not fit, for this reason.
     TooLarge(String),
@@ -70,5 +70,5 @@ pub trait Machine: Sync {
     ///
     /// # Errors
     /// The machine cannot be started; the program failed.
-    fn run(&self, task: &Task, clock: Clock) -> Result<Ran, Refusal>;
+    fn run(&self, task: &Task, clock: Clock) -> Result<RunOutcome, Refusal>;
 }

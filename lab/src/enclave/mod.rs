@@ -1,14 +1,15 @@
-//! The cost of each paging scheme in the enclave, by instructions, behind `ameles enclave bench`: the paper's six programs
-//! run under every scheme for the same number of faults, and a slowdown is that against plain encrypted paging.
+//! Measures the cost of each paging scheme in the enclave, by instructions, for `ameles enclave bench`. The paper's
+//! six programs run under every scheme for the same number of faults. A slowdown is relative to plain encrypted
+//! paging.
 //!
-//! The bench does not know how a machine is started: a [`Machine`] runs a [`Task`], and returns its [`Counted`] cost.
-//! Instructions are the same digits in every run, so that machines may run side by side; the wall clock is looked at in
-//! runs of their own, one at a time.
+//! The bench does not know how a machine is started: a [`Machine`] runs a [`Task`] and returns its [`FaultCost`].
+//! Instruction counts are the same in every run, so machines may run in parallel. The wall clock is measured in
+//! separate runs, one at a time.
 
 mod configuration;
-mod counted;
 mod csv;
 mod error;
+mod fault_cost;
 mod figures;
 mod machine;
 mod pictures;
@@ -17,14 +18,14 @@ mod runs;
 mod table;
 
 pub use configuration::Configuration;
-pub use counted::Counted;
 pub use error::EnclaveError;
-pub use machine::{Clock, Machine, Ran, Refusal, Setting, Task, Window};
+pub use fault_cost::FaultCost;
+pub use machine::{Clock, Machine, Refusal, RunOutcome, Setting, Task, Window};
 pub use plan::Options;
 
 use crate::bench::Progress;
 use crate::paging::{self, Picture};
-use figures::{Beside, Figures};
+use figures::{Figures, PagingBaseline};
 use plan::Plan;
 use runs::Bench;
 use std::io::{self, Write};
@@ -33,15 +34,15 @@ use std::io::{self, Write};
 pub struct Report {
     figures: Figures,
     sweeps: [Vec<Figures>; 2],
-    beside: Beside,
-    swept: Result<(), EnclaveError>,
+    paging_baseline: PagingBaseline,
+    sweep_result: Result<(), EnclaveError>,
 }
 
-/// Measures all plans. Each table is told as soon as it is found. The slowdowns of `ameles page bench` stand beside them, if
+/// Measures all plans. Each table is reported as soon as it is complete, with the slowdowns of `ameles page bench` if
 /// there are any.
 ///
 /// # Errors
-/// A machine that cannot be started, a program that fails or has too few faults. An error in a sweep stands in the report.
+/// A machine cannot be started; a program fails or has too few faults. An error in a sweep is in the report.
 pub fn run(
     options: &Options,
     machine: &dyn Machine,
@@ -51,18 +52,18 @@ pub fn run(
     let (paper, sweeps) = (options.plan(), options.sweep_plans());
     let all = [&paper].into_iter().chain(sweeps.iter().flatten()).map(Plan::steps).sum();
     let bench = Bench::new(machine, options.machines, progress, all);
-    let beside = Beside::of(page_bench);
-    let found = |table: String| progress.found(&table);
+    let paging_baseline = PagingBaseline::of(page_bench);
+    let found = |table: String| progress.on_figure(&table);
 
     let figures = bench.figures(&paper)?;
-    table::of_the_paper(&figures, &beside).into_iter().for_each(found);
+    table::paper_tables(&figures, &paging_baseline).into_iter().for_each(found);
     found(table::instructions_a_fault(&figures));
     found(table::shares(&figures));
     found(table::plain_fault(&figures));
-    table::handing_over(&figures).map(found);
+    table::hand_over(&figures).map(found);
     table::wall_clock(&figures).map(found);
-    let mut report = Report { figures, sweeps: Default::default(), beside, swept: Ok(()) };
-    report.swept = sweep(&bench, &sweeps, &mut report.sweeps);
+    let mut report = Report { figures, sweeps: Default::default(), paging_baseline, sweep_result: Ok(()) };
+    report.sweep_result = sweep(&bench, &sweeps, &mut report.sweeps);
     let [resident, memory] = &report.sweeps;
     table::sweep_of_resident_pages(resident).map(found);
     table::sweep_of_memory(memory).map(found);
@@ -84,9 +85,9 @@ fn sweep(
 }
 
 impl Report {
-    /// The paper's Figures 2, 5 and 6 drawn anew.
+    /// Draws the paper's Figures 2, 5 and 6 from these figures.
     pub fn pictures(&self) -> Vec<Picture> {
-        pictures::of_the_paper(&self.figures)
+        pictures::paper_pictures(&self.figures)
     }
 
     /// Writes all figures as comma-separated values.
@@ -94,15 +95,19 @@ impl Report {
     /// # Errors
     /// The writer's.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
-        csv::write(into, [&self.figures].into_iter().chain(self.sweeps.iter().flatten()), &self.beside)
+        csv::write(
+            into,
+            [&self.figures].into_iter().chain(self.sweeps.iter().flatten()),
+            &self.paging_baseline,
+        )
     }
 
     /// Tells how the sweeps ended. What they measured before an error is among the figures.
     ///
     /// # Errors
     /// Those of [`run`], in a sweep.
-    pub fn swept(self) -> Result<(), EnclaveError> {
-        self.swept
+    pub fn sweep_result(self) -> Result<(), EnclaveError> {
+        self.sweep_result
     }
 }
 
@@ -113,14 +118,18 @@ mod tests {
     use ameles_seal::pages::PageCipher;
 
     /// A machine that does not start with more than 32 resident pages.
-    struct Small;
+    struct SmallMachine;
 
-    impl Machine for Small {
-        fn run(&self, task: &Task, _: Clock) -> Result<Ran, Refusal> {
+    impl Machine for SmallMachine {
+        fn run(&self, task: &Task, _: Clock) -> Result<RunOutcome, Refusal> {
             if task.setting.resident > 32 {
                 return Err("there is no such machine".into());
             }
-            Ok(Ran::Counted(Counted { faults: task.window.faults, total: 7, ..Counted::default() }))
+            Ok(RunOutcome::Counted(FaultCost {
+                faults: task.window.faults,
+                total: 7,
+                ..FaultCost::default()
+            }))
         }
     }
 
@@ -139,7 +148,7 @@ mod tests {
             rounds: 0,
             machines: 1,
         };
-        let report = run(&options, &Small, None, &Silent).unwrap();
+        let report = run(&options, &SmallMachine, None, &Silent).unwrap();
         let resident: Vec<_> = report.sweeps[0].iter().map(|figures| figures.setting.resident).collect();
         assert_eq!(resident, [8, 15, 32]);
         let mut csv = Vec::new();
@@ -147,6 +156,6 @@ mod tests {
         // A program that cannot be run here is nowhere.
         assert!(!String::from_utf8_lossy(&csv).contains("picosat"));
         assert!(String::from_utf8(csv).unwrap().contains("recommender"));
-        assert!(matches!(report.swept(), Err(EnclaveError::Run { .. })));
+        assert!(matches!(report.sweep_result(), Err(EnclaveError::Run { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! The paper's Figures 2, 5 and 6 drawn anew.
+//! The paper's Figures 2, 5 and 6, drawn from our figures.
 
 use super::figures::{Figures, Line};
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
@@ -6,8 +6,8 @@ use crate::paging::Picture;
 use crate::paging::colours::{colour, strength};
 use ameles_pager::scheme::Scheme;
 
-/// Path ORAM, OPAM and DetWoORAM; the Eager and the Parallel form beside it.
-pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
+/// Draws Path ORAM, OPAM and DetWoORAM; then the Eager and the Parallel form next to DetWoORAM.
+pub(super) fn paper_pictures(figures: &Figures) -> Vec<Picture> {
     use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
     let all: [(&str, &str, &[Scheme], &[Scheme]); 3] = [
         ("enclave-figure-2.svg", "Figure 2: Path ORAM, OPAM and DetWoORAM", &[], &[Path, Opam, DetWoOram]),
@@ -19,8 +19,8 @@ pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
             &[Parallel, EagerParallel],
         ),
     ];
-    let picture = |(file, title, beside_it, own): (&'static str, &str, &[Scheme], &[Scheme])| {
-        let lines = figures.lines_of(beside_it, own);
+    let picture = |(file, title, baseline_schemes, own): (&'static str, &str, &[Scheme], &[Scheme])| {
+        let lines = figures.lines_of(baseline_schemes, own);
         (!lines.is_empty()).then(|| Picture { file, svg: chart(title, figures, &lines).svg() })
     };
     all.into_iter().filter_map(picture).collect()

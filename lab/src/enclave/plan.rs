@@ -7,22 +7,22 @@ use ameles_pager::scheme::Scheme;
 use ameles_programs::{PROGRAMS, Program};
 use ameles_seal::pages::PageCipher;
 
-/// The program of the sweeps. In that of memory it is of its small size: it has to fit into little.
+/// The program of the sweeps. The sweep of memory uses its small size, which fits into little memory.
 const SWEPT_PROGRAM: &str = "random_writes";
 /// Numbers of resident pages of the sweep.
 const SWEPT_RESIDENT: [u32; 5] = [8, 15, 32, 64, 128];
 /// Sizes of untrusted memory of the sweep, in MiB.
 const SWEPT_MEBIBYTES: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/// The most faults of a run of the sweep: Path ORAM's are dear where memory is large.
+/// The maximum of faults of a run of the sweep: Path ORAM's faults are expensive where memory is large.
 const SWEPT_FAULTS: u64 = 100;
 
-/// The most faults of a run by the wall clock, and before them: such runs follow one after the other.
+/// The maximum of faults of a run by the wall clock, and before them: such runs are sequential.
 const TIMED: Window = Window { warm: 200, faults: 100 };
 
-/// The choices of whoever runs the bench.
+/// The user's choices.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// True if a short window in little memory is enough, with rough figures.
+    /// True for a short window in little memory, with rough figures.
     pub quick: bool,
     /// True if it counts with 8 to 128 resident pages, and with 1 to 256 MiB of untrusted memory, too.
     pub sweep: bool,
@@ -30,15 +30,16 @@ pub struct Options {
     pub cipher: PageCipher,
     /// Pages that are resident.
     pub resident: u32,
-    /// Untrusted memory in bytes; 64 MiB, or 16 if it is quick, unless told otherwise.
+    /// Untrusted memory in bytes. The default is 64 MiB, or 16 MiB with `quick`.
     pub untrusted_bytes: Option<u64>,
-    /// The schemes beside plain; all, if none is named.
+    /// The schemes to compare with plain; all if it is empty.
     pub schemes: Vec<Scheme>,
     /// Names of programs that cannot be run here.
     pub left_out: Vec<&'static str>,
-    /// Faults that are counted in each run; 500, or 40 if it is quick, unless told otherwise.
+    /// Faults that are counted in each run. The default is 500, or 40 with `quick`.
     pub faults: Option<u64>,
-    /// Faults before them; 1500, or 40 if it is quick, unless told otherwise: the programs have made their data by then.
+    /// Faults before the counted ones. The default is 1500, or 40 with `quick`: the programs have created their data
+    /// by then.
     pub warm: Option<u64>,
     /// Rounds by the wall clock: 0 for none.
     pub rounds: u64,
@@ -76,8 +77,8 @@ impl Options {
         Setting { cipher: self.cipher, resident: self.resident, untrusted_bytes, small: false }
     }
 
-    /// Those of the configurations that were asked for.
-    fn asked(&self, mut configurations: Vec<Configuration>) -> Vec<Configuration> {
+    /// The configurations of the selected schemes.
+    fn selected(&self, mut configurations: Vec<Configuration>) -> Vec<Configuration> {
         configurations.retain(|one| {
             *one == Configuration::PLAIN || self.schemes.is_empty() || self.schemes.contains(&one.scheme)
         });
@@ -100,12 +101,12 @@ impl Options {
             setting: self.setting(),
             window: self.window(),
             programs: self.programs().collect(),
-            configurations: self.asked(Configuration::of_the_paper()),
+            configurations: self.selected(Configuration::paper_configurations()),
             rounds: self.rounds,
         }
     }
 
-    /// The plans of the sweeps, by resident pages and by untrusted memory: none unless they were asked for.
+    /// The plans of the sweeps, by resident pages and by untrusted memory; none without `sweep`.
     pub(super) fn sweep_plans(&self) -> [Vec<Plan>; 2] {
         if !self.sweep || self.left_out.contains(&SWEPT_PROGRAM) {
             return [const { Vec::new() }; 2];
@@ -114,17 +115,17 @@ impl Options {
         let resident = SWEPT_RESIDENT.into_iter().map(|resident| Setting { resident, ..setting });
         let small = Setting { small: true, ..setting };
         let memory = SWEPT_MEBIBYTES.into_iter().map(|mib| Setting { untrusted_bytes: mib << 20, ..small });
-        let plan = |setting| self.swept(setting);
+        let plan = |setting| self.swept_plan(setting);
         [resident.map(plan).collect(), memory.map(plan).collect()]
     }
 
-    fn swept(&self, setting: Setting) -> Plan {
+    fn swept_plan(&self, setting: Setting) -> Plan {
         let Window { warm, faults } = self.window();
         Plan {
             setting,
             window: Window { warm: warm.min(SWEPT_FAULTS), faults: faults.min(SWEPT_FAULTS) },
             programs: self.programs().filter(|program| program.name == SWEPT_PROGRAM).collect(),
-            configurations: self.asked(Configuration::of_the_sweep()),
+            configurations: self.selected(Configuration::sweep_configurations()),
             rounds: 0,
         }
     }

@@ -1,10 +1,10 @@
 //! The figures as Markdown tables.
 
 use super::configuration::Configuration;
-use super::counted::Counted;
-use super::figures::{Beside, Figure, Figures, Line};
+use super::fault_cost::FaultCost;
+use super::figures::{Figure, Figures, Line, PagingBaseline};
 use super::machine::Setting;
-use crate::markdown::{add, first_cells, markdown, ratio, rendered};
+use crate::markdown::{add, markdown, ratio, render, scheme_cells};
 use ameles_pager::scheme::Scheme;
 
 /// Resident pages for which the paper has figures.
@@ -15,7 +15,7 @@ const MAX_OUTSIDE_CIPHER: f64 = 6000.0;
 const PAPER_THREAD_CREATION: [(u64, f64); 3] = [(3, 2.10), (7, 4.49), (15, 6.36)];
 
 /// The paper's Figures 2, 5 and 6: slowdowns against plain.
-pub(super) fn of_the_paper(figures: &Figures, beside: &Beside) -> Vec<String> {
+pub(super) fn paper_tables(figures: &Figures, paging_baseline: &PagingBaseline) -> Vec<String> {
     use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
     let all: [(&str, &[Scheme], &[Scheme]); 3] = [
         ("Figure 2: Path ORAM, OPAM and DetWoORAM", &[], &[Path, Opam, DetWoOram]),
@@ -26,9 +26,9 @@ pub(super) fn of_the_paper(figures: &Figures, beside: &Beside) -> Vec<String> {
             &[Parallel, EagerParallel],
         ),
     ];
-    let table = |(title, beside_it, own): (&str, &[Scheme], &[Scheme])| {
-        let lines = figures.lines_of(beside_it, own);
-        let table = slowdowns(figures, &lines, beside);
+    let table = |(title, baseline_schemes, shown): (&str, &[Scheme], &[Scheme])| {
+        let lines = figures.lines_of(baseline_schemes, shown);
+        let table = slowdowns(figures, &lines, paging_baseline);
         (!lines.is_empty())
             .then(|| format!("## {title}: slowdown against plain\n\n{}\n\n{table}", counted_how(figures)))
     };
@@ -45,29 +45,29 @@ fn counted_how(figures: &Figures) -> String {
     )
 }
 
-fn slowdowns(figures: &Figures, lines: &[&Line], beside: &Beside) -> String {
+fn slowdowns(figures: &Figures, lines: &[&Line], paging_baseline: &PagingBaseline) -> String {
     let known = figures.setting.resident == PAPER_RESIDENT;
     let mut header = vec!["scheme", "K", "harts"];
     header.extend(&figures.programs);
     header.extend(["geometric mean", "all work"]);
     header.extend(known.then_some("paper"));
-    header.extend(beside.is_there().then_some("`page bench`"));
+    header.extend(paging_baseline.is_measured().then_some("`page bench`"));
     let mut table = markdown(&header);
     for line in lines {
         let Configuration { scheme, k, harts } = line.configuration;
-        let mut row = first_cells(scheme.name(), k);
+        let mut row = scheme_cells(scheme.name(), k);
         row.push(harts.to_string());
         row.extend(line.programs.iter().map(|figure| option(figure.as_ref().map(|figure| figure.slowdown))));
-        row.extend([option(line.slowdown()), option(line.mean(|figure| Some(figure.of_all)))]);
+        row.extend([option(line.slowdown()), option(line.mean(|figure| Some(figure.total_slowdown)))]);
         if known {
             row.push(option(line.configuration.paper()));
         }
-        if beside.is_there() {
-            row.push(option(beside.slowdown(line.configuration)));
+        if paging_baseline.is_measured() {
+            row.push(option(paging_baseline.slowdown(line.configuration)));
         }
         add(&mut table, row);
     }
-    rendered(&table)
+    render(&table)
 }
 
 /// Instructions from fault to fault, in thousands: all of them, of whichever hart.
@@ -76,26 +76,28 @@ pub(super) fn instructions_a_fault(figures: &Figures) -> String {
     header.extend(&figures.programs);
     let mut table = markdown(&header);
     for line in &figures.lines {
-        let mut row = named(line);
-        row.extend(line.programs.iter().map(|figure| each(figure, |counted| counted.total, 1000.0)));
+        let mut row = name_cells(line);
+        row.extend(line.programs.iter().map(|figure| per_fault(figure, |counted| counted.total, 1000.0)));
         add(&mut table, row);
     }
-    let mut own = first_cells("the program itself", None);
-    own.push(String::new());
-    own.extend(figures.lines[0].programs.iter().map(|figure| each(figure, Counted::own, 1000.0)));
-    add(&mut table, own);
-    format!("## Thousands of instructions from fault to fault\n\n{}", rendered(&table))
+    let mut own_row = scheme_cells("the program itself", None);
+    own_row.push(String::new());
+    own_row.extend(
+        figures.lines[0].programs.iter().map(|figure| per_fault(figure, FaultCost::program_work, 1000.0)),
+    );
+    add(&mut table, own_row);
+    format!("## Thousands of instructions from fault to fault\n\n{}", render(&table))
 }
 
 /// The shares of the instructions, on the average over the programs.
 pub(super) fn shares(figures: &Figures) -> String {
-    type Part = fn(&Counted) -> u64;
+    type Part = fn(&FaultCost) -> u64;
     const COLUMNS: [(&str, Part); 5] = [
         ("ciphers", |counted| counted.ciphers),
         ("copies", |counted| counted.copies),
-        ("the rest of a fault", Counted::bookkeeping),
+        ("the rest of a fault", FaultCost::bookkeeping),
         ("system calls", |counted| counted.system_calls),
-        ("program", Counted::own),
+        ("program", FaultCost::program_work),
     ];
     const OF_THESE: [(&str, Part); 2] =
         [("between faults", |counted| counted.off_line), ("of that hidden", |counted| counted.hidden)];
@@ -103,8 +105,8 @@ pub(super) fn shares(figures: &Figures) -> String {
     header.extend(COLUMNS.iter().chain(&OF_THESE).map(|(name, _)| *name));
     let mut table = markdown(&header);
     for line in &figures.lines {
-        let mut row = named(line);
-        let counted: Vec<&Counted> = line.programs.iter().flatten().map(|figure| &figure.counted).collect();
+        let mut row = name_cells(line);
+        let counted: Vec<&FaultCost> = line.programs.iter().flatten().map(|figure| &figure.counted).collect();
         let mean = |part: Part| {
             counted.iter().map(|one| part(one) as f64 / one.total as f64).sum::<f64>() / counted.len() as f64
         };
@@ -114,7 +116,7 @@ pub(super) fn shares(figures: &Figures) -> String {
     format!(
         "## Where the instructions go\n\n{}\n\nMeans over the programs, of all instructions. Ciphers and copies are those of sealed pages. The rest of a fault\n\
          is the trap, the page table, the scheme's own bookkeeping. Between faults: the part that is done when the fault is over.",
-        rendered(&table)
+        render(&table)
     )
 }
 
@@ -136,17 +138,17 @@ pub(super) fn plain_fault(figures: &Figures) -> String {
         row.push(last);
         row
     };
-    let ciphers = |figure: &Figure| figure.counted.each(figure.counted.ciphers);
-    let copies = |figure: &Figure| figure.counted.each(figure.counted.copies);
+    let ciphers = |figure: &Figure| figure.counted.per_fault(figure.counted.ciphers);
+    let copies = |figure: &Figure| figure.counted.per_fault(figure.counted.copies);
     let outside = |figure: &Figure| figure.counted.outside_ciphers();
     add(&mut table, row("in ciphers", &ciphers, no_figure()));
     add(&mut table, row("outside of them", &outside, whole(MAX_OUTSIDE_CIPHER)));
     add(&mut table, row("of these in copies", &copies, no_figure()));
-    format!("## Instructions of a plain fault\n\n{}", rendered(&table))
+    format!("## Instructions of a plain fault\n\n{}", render(&table))
 }
 
-/// The share of handing pages over to other harts, beside the paper's of making threads; nothing without harts.
-pub(super) fn handing_over(figures: &Figures) -> Option<String> {
+/// The share of handing pages over to other harts, with the paper's share of making threads; nothing without harts.
+pub(super) fn hand_over(figures: &Figures) -> Option<String> {
     let mut table = markdown(&[
         "scheme",
         "K",
@@ -165,15 +167,15 @@ pub(super) fn handing_over(figures: &Figures) -> Option<String> {
         let path = sum.in_faults - (sum.shared - sum.longest);
         let share = |part: u64| format!("{:.2} %", 100.0 * part as f64 / path.max(1) as f64);
         let paper = PAPER_THREAD_CREATION.iter().find(|(k, _)| Some(*k) == configuration.k);
-        let mut row = named(line);
-        row.extend([share(sum.handing_over), share(sum.longest)]);
+        let mut row = name_cells(line);
+        row.extend([share(sum.hand_over), share(sum.longest)]);
         row.push(paper.map_or_else(String::new, |(_, share)| format!("{share:.2} %")));
         add(&mut table, row);
     }
-    Some(format!("## Shares in the critical path of a fault, over all programs\n\n{}", rendered(&table)))
+    Some(format!("## Shares in the critical path of a fault, over all programs\n\n{}", render(&table)))
 }
 
-/// Slowdowns by the wall clock; nothing if it was not looked at.
+/// Slowdowns by the wall clock; nothing if it was not measured.
 pub(super) fn wall_clock(figures: &Figures) -> Option<String> {
     if figures.rounds == 0 {
         return None;
@@ -183,18 +185,18 @@ pub(super) fn wall_clock(figures: &Figures) -> Option<String> {
     header.extend(["geometric mean", "ms a fault"]);
     let mut table = markdown(&header);
     for line in &figures.lines {
-        let mut row = named(line);
+        let mut row = name_cells(line);
         let by_clock =
-            |figure: &Option<Figure>| option(figure.as_ref().and_then(|figure| figure.by_wall_clock));
+            |figure: &Option<Figure>| option(figure.as_ref().and_then(|figure| figure.wall_clock_slowdown));
         row.extend(line.programs.iter().map(by_clock));
-        row.push(option(line.mean(|figure| figure.by_wall_clock)));
+        row.push(option(line.mean(|figure| figure.wall_clock_slowdown)));
         row.push(option(line.mean(|figure| figure.millis)));
         add(&mut table, row);
     }
     Some(format!(
         "## Slowdown against plain by the wall clock of the emulator (rounds: {}; medians)\n\n{}",
         figures.rounds,
-        rendered(&table)
+        render(&table)
     ))
 }
 
@@ -217,10 +219,13 @@ fn sweep(what: &str, all: &[Figures], name: impl Fn(&Setting) -> String) -> Opti
     }
     let mut table = markdown(&header);
     for (nth, line) in first.lines.iter().enumerate() {
-        let mut row = named(line);
+        let mut row = name_cells(line);
         for figures in all {
             let line = &figures.lines[nth];
-            row.extend([option(line.slowdown()), each(&line.programs[0], |counted| counted.total, 1000.0)]);
+            row.extend([
+                option(line.slowdown()),
+                per_fault(&line.programs[0], |counted| counted.total, 1000.0),
+            ]);
         }
         add(&mut table, row);
     }
@@ -231,19 +236,21 @@ fn sweep(what: &str, all: &[Figures], name: impl Fn(&Setting) -> String) -> Opti
         if first.setting.small { " in its small size" } else { "" },
         window.faults,
         window.warm,
-        rendered(&table)
+        render(&table)
     ))
 }
 
-fn named(line: &Line) -> Vec<String> {
+fn name_cells(line: &Line) -> Vec<String> {
     let Configuration { scheme, k, harts } = line.configuration;
-    let mut cells = first_cells(scheme.name(), k);
+    let mut cells = scheme_cells(scheme.name(), k);
     cells.push(harts.to_string());
     cells
 }
 
-fn each(figure: &Option<Figure>, of: impl Fn(&Counted) -> u64, unit: f64) -> String {
-    figure.as_ref().map_or_else(no_figure, |figure| whole(figure.counted.each(of(&figure.counted)) / unit))
+fn per_fault(figure: &Option<Figure>, of: impl Fn(&FaultCost) -> u64, unit: f64) -> String {
+    figure
+        .as_ref()
+        .map_or_else(no_figure, |figure| whole(figure.counted.per_fault(of(&figure.counted)) / unit))
 }
 
 fn whole(figure: f64) -> String {

@@ -44,7 +44,7 @@ pub(super) fn write<'a>(into: &mut impl Write, all: impl Iterator<Item = &'a Fig
                         parts.trap,
                         parts.program,
                         parts.off_line,
-                        parts.beside,
+                        parts.second_process,
                     ]
                     .map(number),
                 });
@@ -70,6 +70,7 @@ fn number(number: f64) -> String {
     format!("{number:.3}")
 }
 
-fn option(value: Option<impl Display>) -> String {
+/// A value as a field; empty if there is none.
+pub(crate) fn option(value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }

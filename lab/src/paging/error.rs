@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// The reason why the paging bench came to no figures.
+/// The reason why the paging bench has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum PagingError {
     /// The solver is not there.
@@ -40,7 +40,7 @@ pub enum PagingError {
     NoWindow {
         /// The run, and how it was paged.
         paged: PagedRun,
-        /// The way it ended.
+        /// The exit status.
         status: ExitStatus,
     },
     /// A program ended before it had as many faults as are measured.
@@ -48,7 +48,7 @@ pub enum PagingError {
     FewFaults {
         /// The run, and how it was paged.
         paged: PagedRun,
-        /// The way it ended.
+        /// The exit status.
         status: ExitStatus,
         /// The faults that it had.
         found: u64,
@@ -62,7 +62,7 @@ pub enum PagingError {
     FailedInWindow {
         /// The run, and how it was paged.
         paged: PagedRun,
-        /// The way it ended.
+        /// The exit status.
         status: ExitStatus,
     },
     /// A whole run failed.
@@ -72,7 +72,7 @@ pub enum PagingError {
         run: &'static str,
         /// `paged` or `unpaged`.
         how: &'static str,
-        /// The way it ended.
+        /// The exit status.
         status: ExitStatus,
     },
     /// A whole run left no figures.

@@ -1,7 +1,7 @@
 //! Figures out of the rounds: medians with quartiles, and geometric means over the programs.
 
 use super::configuration::{Configuration, Setting};
-use super::measured::Measured;
+use super::fault_times::FaultTimes;
 use super::plan::Plan;
 use super::rounds::Rounds;
 use crate::bench::Sample;
@@ -26,11 +26,8 @@ impl Spread {
 
     /// The geometric means of medians, of lower and of upper quartiles.
     fn geometric_mean<'a>(of: impl Iterator<Item = &'a Spread> + Clone) -> Self {
-        let mean = |figure: fn(&Spread) -> f64| {
-            let (sum, count) =
-                of.clone().fold((0.0, 0), |(sum, count), one| (sum + figure(one).ln(), count + 1));
-            (sum / f64::from(count)).exp()
-        };
+        let mean =
+            |figure: fn(&Spread) -> f64| Sample::geometric_mean(&of.clone().map(figure).collect::<Vec<_>>());
         Spread {
             median: mean(|spread| spread.median),
             lower_quartile: mean(|spread| spread.lower_quartile),
@@ -42,7 +39,7 @@ impl Spread {
 /// The parts of the time of a fault, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Parts {
-    /// The time from fault to fault: all but the work done beside.
+    /// The time from fault to fault, without the second process.
     pub(super) all: f64,
     /// The time in ciphers, in the program's own process.
     pub(super) crypto: f64,
@@ -57,14 +54,12 @@ pub(super) struct Parts {
     /// The work between the faults, in the program's own process; its ciphers and copies count above too.
     pub(super) off_line: f64,
     /// Ciphers and copies of the second process.
-    pub(super) beside: f64,
+    pub(super) second_process: f64,
 }
 
 impl Parts {
-    fn of(metered: &[Measured], own_micros: f64) -> Self {
-        let median = |part: &dyn Fn(&Measured) -> f64| {
-            Sample::of(&metered.iter().map(part).collect::<Vec<_>>()).median
-        };
+    fn of(metered: &[FaultTimes], own_micros: f64) -> Self {
+        let median = |part: &dyn Fn(&FaultTimes) -> f64| Sample::of(metered.iter().map(part)).median;
         Parts {
             all: median(&|one| one.micros(one.elapsed)),
             crypto: median(&|one| one.micros(one.crypto)),
@@ -73,7 +68,7 @@ impl Parts {
             trap: median(&|one| one.micros(one.elapsed.saturating_sub(one.in_faults)) - own_micros).max(0.0),
             program: own_micros,
             off_line: median(&|one| one.micros(one.off_line)),
-            beside: median(&|one| one.micros(one.beside)),
+            second_process: median(&|one| one.micros(one.second_process)),
         }
     }
 }
@@ -112,7 +107,7 @@ pub(super) struct Figures {
     pub(super) lines: Vec<Line>,
 }
 
-/// The figures that say where the time goes.
+/// The figures of the parts of a fault.
 pub(super) struct Metered {
     pub(super) rounds: Rounds,
     /// The own computation of each program between two faults.
@@ -127,7 +122,7 @@ impl Figures {
         let plain = plain.expect("everything is compared with plain");
         let figure = |program: usize, nth: usize| {
             let (these, plain) = (&rounds[program][nth], &rounds[program][plain]);
-            let of = |part: fn(&Measured) -> f64| these.iter().map(part).collect::<Vec<_>>();
+            let of = |part: fn(&FaultTimes) -> f64| these.iter().map(part).collect::<Vec<_>>();
             let ratios = these
                 .iter()
                 .zip(plain)
@@ -162,9 +157,14 @@ mod tests {
     use ameles_seal::pages::PageCipher;
     use std::time::Duration;
 
-    /// A round that took so many microseconds a fault.
-    fn took(micros: u64) -> Measured {
-        Measured { faults: 1000, elapsed: Duration::from_millis(micros), threads: 1, ..Measured::default() }
+    /// A round with this many microseconds per fault.
+    fn duration(micros: u64) -> FaultTimes {
+        FaultTimes {
+            faults: 1000,
+            elapsed: Duration::from_millis(micros),
+            threads: 1,
+            ..FaultTimes::default()
+        }
     }
 
     #[test]
@@ -174,8 +174,8 @@ mod tests {
         let plan =
             Plan { setting, configurations: vec![Configuration::PLAIN, path], rounds: 3, metered_rounds: 0 };
         // The machine gets slower and slower; path takes twice what plain does, and once thrice.
-        let plain = vec![took(10), took(20), took(40)];
-        let twice = vec![took(20), took(40), took(120)];
+        let plain = vec![duration(10), duration(20), duration(40)];
+        let twice = vec![duration(20), duration(40), duration(120)];
         let rounds = vec![vec![plain, twice]; PROGRAMS.len()];
         let figures = Figures::of(&plan, &rounds, None);
         let line = &figures.lines[1];

@@ -1,28 +1,28 @@
 //! The cost of each paging scheme, behind `ameles page bench`: six programs are paged by every scheme for the same
 //! number of faults, in interleaved rounds. A slowdown is that against plain paging in the same round.
 //!
-//! The bench does not know how a program is paged: a [`Pager`] starts it, and returns its [`Measured`] cost.
+//! The bench does not know how a program is paged: a [`Pager`] starts it, and returns its [`FaultTimes`] cost.
 
 pub(crate) mod colours;
 pub(crate) mod configuration;
-mod csv;
+pub(crate) mod csv;
 mod error;
+mod fault_times;
 mod figures;
-mod measured;
 mod pager;
 pub(crate) mod paper;
 mod pictures;
 mod plan;
 mod programs;
 mod rounds;
-mod steps;
+mod step_counter;
 mod table;
-mod whole;
+mod whole_runs;
 
 pub use configuration::Configuration;
 pub use error::{PagedRun, PagingError};
-pub use measured::Measured;
-pub use pager::{Ended, Pager, Paging, Refusal, Window};
+pub use fault_times::FaultTimes;
+pub use pager::{Pager, Paging, Refusal, RunEnd, Window};
 pub use pictures::Picture;
 pub use plan::Options;
 pub use programs::Programs;
@@ -33,7 +33,7 @@ use figures::{Figures, Metered};
 use plan::Plan;
 use rounds::Bench;
 use std::io::{self, Write};
-use steps::Steps;
+use step_counter::StepCounter;
 
 /// The figures of all plans.
 pub struct Report {
@@ -42,10 +42,10 @@ pub struct Report {
     sweep: Vec<Figures>,
 }
 
-/// Measures all plans. Each table is told as soon as it is found.
+/// Measures all plans. Each table is reported as soon as it is complete.
 ///
 /// # Errors
-/// A program that cannot be run, fails, or has too few faults.
+/// A program cannot be run, fails, or has too few faults.
 pub fn run(
     options: &Options,
     programs: &Programs,
@@ -54,10 +54,10 @@ pub fn run(
 ) -> Result<Report, PagingError> {
     let (paper, second, sweep) = (options.plan(), options.second_plan(), options.sweep_plans());
     let plans = [&paper].into_iter().chain(&second).chain(&sweep);
-    let whole: u64 = if paper.metered_rounds > 0 { PROGRAMS.iter().map(whole::steps).sum() } else { 0 };
-    let steps = Steps::new(progress, plans.map(Plan::steps).sum::<u64>() + whole);
+    let whole: u64 = if paper.metered_rounds > 0 { PROGRAMS.iter().map(whole_runs::steps).sum() } else { 0 };
+    let steps = StepCounter::new(progress, plans.map(Plan::steps).sum::<u64>() + whole);
     let bench = Bench { programs, pager, steps: &steps };
-    let found = |table: String| progress.found(&table);
+    let found = |table: String| progress.on_figure(&table);
 
     let figures = bench.figures(&paper)?;
     found(table::slowdowns(&figures));
@@ -79,10 +79,10 @@ impl Bench<'_> {
         Ok(Figures::of(plan, &rounds, metered.as_ref()))
     }
 
-    /// Measures where the time goes: rounds of their own, and the programs' own computation.
+    /// Measures the parts of a fault, in separate rounds, and the programs' own computation.
     fn metered(&self, plan: &Plan) -> Result<Metered, PagingError> {
         let own_micros: Result<Vec<f64>, PagingError> =
-            PROGRAMS.iter().map(|program| whole::own_micros(self, program, &plan.setting)).collect();
+            PROGRAMS.iter().map(|program| whole_runs::own_micros(self, program, &plan.setting)).collect();
         Ok(Metered { rounds: self.meter(plan)?, own_micros: own_micros? })
     }
 }
@@ -93,9 +93,9 @@ impl Report {
         self.figures.lines.iter().map(|line| (line.configuration, line.slowdown.median))
     }
 
-    /// The paper's Figures 2, 5 and 6 drawn anew, and the sweep if there was one.
+    /// Draws the paper's Figures 2, 5 and 6 from these figures, and the sweep if there was one.
     pub fn pictures(&self) -> impl Iterator<Item = Picture> {
-        pictures::of_the_paper(&self.figures).into_iter().chain(pictures::of_the_sweep(&self.sweep))
+        pictures::paper_pictures(&self.figures).into_iter().chain(pictures::sweep_picture(&self.sweep))
     }
 
     /// Writes all figures as comma-separated values.

@@ -1,13 +1,13 @@
-//! The bench's view of whoever starts programs, paged or not.
+//! The interface between the bench and the code that starts programs, paged or not.
 
-use super::measured::Measured;
+use super::fault_times::FaultTimes;
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
 use std::error::Error;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-/// The way in which a program is paged.
+/// The paging of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     /// The scheme.
@@ -35,11 +35,11 @@ pub struct Window {
 
 /// A paged program that has ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
-    /// The way it ended.
+pub struct RunEnd {
+    /// The exit status.
     pub status: ExitStatus,
-    /// The cost of its faults, unless its figures are missing or stop before its end.
-    pub measured: Option<Measured>,
+    /// The cost of its faults, unless its figures are missing or incomplete.
+    pub measured: Option<FaultTimes>,
 }
 
 /// The reason why a program could not be run.
@@ -47,13 +47,13 @@ pub type Refusal = Box<dyn Error + Send + Sync>;
 
 /// Starts programs and waits for their end.
 pub trait Pager {
-    /// Runs a program paged: to its own end, or to that of the window.
+    /// Runs a program paged, to its own end or to the end of the window.
     ///
     /// # Errors
     /// The program cannot be started, or was not paged.
-    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal>;
+    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<RunEnd, Refusal>;
 
-    /// Runs a program unpaged, and tells how it ended and how long it took.
+    /// Runs a program unpaged, and returns its exit status and its time.
     ///
     /// # Errors
     /// The program cannot be started.

@@ -24,7 +24,7 @@ pub(crate) fn slowdown(configuration: Configuration) -> Option<f64> {
 
 /// The bound that Ameles is to stay below: the geometric mean over the six programs, with AES-256-GCM and 15 resident
 /// pages on two processors.
-pub(super) fn at_most(configuration: Configuration) -> Option<f64> {
+pub(super) fn max_slowdown(configuration: Configuration) -> Option<f64> {
     Some(match (configuration.scheme, configuration.k) {
         (Scheme::DetWoOram, Some(3)) => 1.35,
         (Scheme::DetWoOram, Some(7)) => 1.8,

@@ -1,4 +1,4 @@
-//! The paper's Figures 2, 5 and 6 drawn anew, and the sweep.
+//! The paper's Figures 2, 5 and 6, drawn from our figures, and the sweep.
 
 use super::colours::{colour, strength};
 use super::configuration::Configuration;
@@ -8,7 +8,7 @@ use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use ameles_pager::scheme::Scheme;
 use ameles_programs::PROGRAMS;
 
-/// A picture, and the file that it goes to.
+/// A picture and the name of its file.
 pub struct Picture {
     /// The name of the file.
     pub file: &'static str,
@@ -16,8 +16,8 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// The paper's pictures: DetWoORAM beside Path ORAM and OPAM, beside Eager, beside Parallel.
-pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
+/// Draws the paper's pictures: DetWoORAM with Path ORAM and OPAM, with Eager, with Parallel.
+pub(super) fn paper_pictures(figures: &Figures) -> Vec<Picture> {
     use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
     let all: [(&str, &str, &[Scheme]); 3] = [
         ("figure-2.svg", "Figure 2: Path ORAM, OPAM and DetWoORAM", &[Path, Opam, DetWoOram]),
@@ -63,7 +63,7 @@ fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
 }
 
 /// The means for several numbers of resident pages.
-pub(super) fn of_the_sweep(sweep: &[Figures]) -> Option<Picture> {
+pub(super) fn sweep_picture(sweep: &[Figures]) -> Option<Picture> {
     let first = sweep.first()?;
     let lines =
         || first.lines.iter().enumerate().filter(|(_, line)| line.configuration != Configuration::PLAIN);
@@ -89,7 +89,7 @@ fn bar(spread: &Spread) -> Bar {
     Bar { ratio: spread.median, spread: Some((spread.lower_quartile, spread.upper_quartile)) }
 }
 
-/// A colour for each scheme, paler the smaller K is. The absolute time stands beside the name.
+/// A colour for each scheme, paler for a smaller K. The absolute time follows the name.
 fn series(line: &Line) -> Series {
     let name = format!("{} ({:.0} µs)", line.configuration, line.micros.median);
     let Configuration { scheme, k } = line.configuration;

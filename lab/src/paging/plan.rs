@@ -7,7 +7,7 @@ use ameles_seal::pages::PageCipher;
 /// Numbers of resident pages of the sweep.
 const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
 
-/// The choices of whoever runs the bench.
+/// The user's choices.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// True if one short round is enough, with rough figures.
@@ -18,11 +18,11 @@ pub struct Options {
     pub cipher: PageCipher,
     /// The most pages that are resident.
     pub resident: u64,
-    /// Rounds; 7, or 1 if it is quick, unless told otherwise.
+    /// Rounds. The default is 7, or 1 with `quick`.
     pub rounds: Option<u64>,
-    /// Faults that are measured in each run; 5000, or 1000 if it is quick, unless told otherwise.
+    /// Faults that are measured in each run. The default is 5000, or 1000 with `quick`.
     pub faults: Option<u64>,
-    /// Faults before them; as many, unless told otherwise.
+    /// Faults before them. The default is the number of measured faults.
     pub warm: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Options {
         })
     }
 
-    /// The plans of the sweep: none unless it was asked for.
+    /// The plans of the sweep; none without `sweep`.
     pub(super) fn sweep_plans(&self) -> Vec<Plan> {
         let plan = |resident| Plan {
             setting: self.setting(self.cipher, resident),

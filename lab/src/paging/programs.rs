@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// The files that are needed to start any of them.
 pub struct Programs {
-    own: PathBuf,
+    binary: PathBuf,
     formulas: TempDir,
 }
 
@@ -18,12 +18,12 @@ impl Programs {
     ///
     /// # Errors
     /// The solver is not there; the folder cannot be written.
-    pub fn new(own: PathBuf) -> Result<Self, PagingError> {
-        let mut asked = Command::new("picosat");
-        asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-        asked.status().map_err(PagingError::Picosat)?;
+    pub fn new(binary: PathBuf) -> Result<Self, PagingError> {
+        let mut solver = Command::new("picosat");
+        solver.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        solver.status().map_err(PagingError::Picosat)?;
         let formulas = tempfile::tempdir().map_err(PagingError::Folder)?;
-        let programs = Programs { own, formulas };
+        let programs = Programs { binary, formulas };
         for instance in Instance::ALL {
             let path = programs.formula(instance);
             File::create(&path)
@@ -37,9 +37,9 @@ impl Programs {
     pub(super) fn command(&self, run: &Run) -> Command {
         let mut command = match run.start {
             Start::Own(name) => {
-                let mut own = Command::new(&self.own);
-                own.arg(name);
-                own
+                let mut binary = Command::new(&self.binary);
+                binary.arg(name);
+                binary
             }
             Start::Picosat(instance) => {
                 let mut solver = Command::new("picosat");

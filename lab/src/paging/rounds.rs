@@ -3,28 +3,28 @@
 
 use super::configuration::{Configuration, Setting};
 use super::error::{PagedRun, PagingError};
-use super::measured::Measured;
-use super::pager::{Ended, Pager, Window};
+use super::fault_times::FaultTimes;
+use super::pager::{Pager, RunEnd, Window};
 use super::plan::Plan;
 use super::programs::Programs;
-use super::steps::Steps;
+use super::step_counter::StepCounter;
 use ameles_programs::{PROGRAMS, Program, Run};
 
 /// The measurements: for each program, for each configuration, one of each round.
-pub(super) type Rounds = Vec<Vec<Vec<Measured>>>;
+pub(super) type Rounds = Vec<Vec<Vec<FaultTimes>>>;
 
-/// The programs, and whoever starts them.
+/// The programs and the pager of the bench.
 pub(super) struct Bench<'a> {
     pub(super) programs: &'a Programs,
     pub(super) pager: &'a dyn Pager,
-    pub(super) steps: &'a Steps<'a>,
+    pub(super) steps: &'a StepCounter<'a>,
 }
 
 impl Bench<'_> {
-    /// Takes the rounds that count.
+    /// Runs the rounds that count.
     ///
     /// # Errors
-    /// A run that cannot be started, fails, or has not so many faults.
+    /// A run cannot be started, fails, or has too few faults.
     pub(super) fn measure(&self, plan: &Plan) -> Result<Rounds, PagingError> {
         self.take_turns(plan, plan.rounds, false)
     }
@@ -54,29 +54,29 @@ impl Bench<'_> {
         Ok(measured)
     }
 
-    /// Runs all runs of a program for so many faults each.
+    /// Runs all runs of a program for the faults of the setting.
     fn program(
         &self,
         program: &Program,
         configuration: Configuration,
         setting: &Setting,
         metered: bool,
-    ) -> Result<Measured, PagingError> {
-        let each = program.runs.iter().map(|run| self.one(run, configuration, setting, metered));
-        each.reduce(|sum, next| Ok(sum? + next?)).unwrap_or_else(|| Ok(Measured::default()))
+    ) -> Result<FaultTimes, PagingError> {
+        let each = program.runs.iter().map(|run| self.run_once(run, configuration, setting, metered));
+        each.reduce(|sum, next| Ok(sum? + next?)).unwrap_or_else(|| Ok(FaultTimes::default()))
     }
 
-    fn one(
+    fn run_once(
         &self,
         run: &Run,
         configuration: Configuration,
         setting: &Setting,
         metered: bool,
-    ) -> Result<Measured, PagingError> {
+    ) -> Result<FaultTimes, PagingError> {
         let Setting { warm, faults, resident, cipher } = *setting;
         let (command, window) = (self.programs.command(run), Window { warm, faults, metered });
         let ended = self.pager.run_paged(command, setting.paging(configuration), Some(window));
-        let Ended { status, measured } = ended.map_err(PagingError::Run)?;
+        let RunEnd { status, measured } = ended.map_err(PagingError::Run)?;
         let paged = PagedRun { run: run.name, configuration, cipher, resident };
         let measured = measured.ok_or(PagingError::NoWindow { paged, status })?;
         if measured.faults != faults {

@@ -2,7 +2,7 @@
 
 use super::figures::{Figures, Parts, Spread};
 use super::paper;
-use crate::markdown::{add, first_cells, markdown, ratio, rendered};
+use crate::markdown::{add, markdown, ratio, render, scheme_cells};
 use ameles_programs::PROGRAMS;
 use ameles_seal::pages::PageCipher;
 
@@ -13,15 +13,15 @@ pub(super) const PAPER_RESIDENT: u64 = 15;
 pub(super) fn slowdowns(figures: &Figures) -> String {
     let setting = &figures.setting;
     let known = setting.resident == PAPER_RESIDENT;
-    let asked = known && setting.cipher == PageCipher::Aes256Gcm;
+    let has_goal = known && setting.cipher == PageCipher::Aes256Gcm;
     let mut header = vec!["scheme", "K", "workers"];
     header.extend(PROGRAMS.iter().map(|program| program.name));
     header.extend(["geometric mean", "quartiles", "µs a fault"]);
     header.extend(known.then_some("paper"));
-    header.extend(asked.then_some("asked: at most"));
+    header.extend(has_goal.then_some("goal: at most"));
     let mut table = markdown(&header);
     for line in &figures.lines {
-        let mut row = first_cells(line.configuration.scheme.name(), line.configuration.k);
+        let mut row = scheme_cells(line.configuration.scheme.name(), line.configuration.k);
         row.push(line.programs.iter().map(|figure| figure.threads).max().unwrap_or(1).to_string());
         row.extend(line.programs.iter().map(|figure| ratio(figure.slowdown.median)));
         row.extend([ratio(line.slowdown.median), quartiles(&line.slowdown), micros(line.micros.median)]);
@@ -29,8 +29,8 @@ pub(super) fn slowdowns(figures: &Figures) -> String {
         if known {
             row.push(figure(paper::slowdown(line.configuration)));
         }
-        if asked {
-            row.push(figure(paper::at_most(line.configuration)));
+        if has_goal {
+            row.push(figure(paper::max_slowdown(line.configuration)));
         }
         add(&mut table, row);
     }
@@ -41,7 +41,7 @@ pub(super) fn slowdowns(figures: &Figures) -> String {
         setting.faults,
         setting.warm,
         figures.rounds,
-        rendered(&table)
+        render(&table)
     )
 }
 
@@ -52,13 +52,13 @@ pub(super) fn micros_a_fault(figures: &Figures) -> String {
     header.push("geometric mean");
     let mut table = markdown(&header);
     for line in &figures.lines {
-        let mut row = first_cells(line.configuration.scheme.name(), line.configuration.k);
+        let mut row = scheme_cells(line.configuration.scheme.name(), line.configuration.k);
         row.extend(line.programs.iter().map(|figure| micros(figure.micros.median)));
         row.push(micros(line.micros.median));
         add(&mut table, row);
     }
     let (cipher, resident) = (figures.setting.cipher, figures.setting.resident);
-    format!("## {cipher}, {resident} pages resident: µs from fault to fault\n\n{}", rendered(&table))
+    format!("## {cipher}, {resident} pages resident: µs from fault to fault\n\n{}", render(&table))
 }
 
 /// The shares of the time, on the average over the programs; nothing if they were not metered.
@@ -71,7 +71,7 @@ pub(super) fn shares(figures: &Figures) -> Option<String> {
         ("trap", |parts| parts.trap),
         ("program", |parts| parts.program),
         ("off-line", |parts| parts.off_line),
-        ("second process", |parts| parts.beside),
+        ("second process", |parts| parts.second_process),
     ];
     let mut header = vec!["scheme", "K", "µs a fault"];
     header.extend(COLUMNS.iter().map(|(name, _)| *name));
@@ -80,7 +80,7 @@ pub(super) fn shares(figures: &Figures) -> Option<String> {
         let parts: Option<Vec<Parts>> = line.programs.iter().map(|figure| figure.parts).collect();
         let parts = parts?;
         let mean = |of: &dyn Fn(&Parts) -> f64| parts.iter().map(of).sum::<f64>() / parts.len() as f64;
-        let mut row = first_cells(line.configuration.scheme.name(), line.configuration.k);
+        let mut row = scheme_cells(line.configuration.scheme.name(), line.configuration.k);
         row.push(micros(mean(&|parts| parts.all)));
         let share = |part: Part| 100.0 * mean(&|parts| part(parts) / parts.all);
         row.extend(COLUMNS.iter().map(|(_, part)| format!("{:.0} %", share(*part))));
@@ -93,13 +93,13 @@ pub(super) fn shares(figures: &Figures) -> Option<String> {
          that alone makes them slower. Crypto and copying: of sealed pages, by the program's process, in the faults and\n\
          between them. Moving pages: the kernel's calls that take a page out of the program's sight and put one in. Trap:\n\
          from the touch into the fault path and back, with what a fault waits for work between the faults: what is left\n\
-         when the fault path and the program's own computation are taken off. That computation is reckoned from a whole\n\
+         when the fault path and the program's own computation are taken off. That computation is derived from a whole\n\
          unpaged run, over the faults of a whole run. Off-line: work between the faults, by the program's process. Second\n\
          process: its ciphers and copies meanwhile. What is missing to 100 % is bookkeeping and waiting for the second\n\
          process; what is off-line, or on several threads, goes beyond it.",
         setting.cipher,
         setting.resident,
-        rendered(&table)
+        render(&table)
     ))
 }
 
@@ -113,7 +113,7 @@ pub(super) fn sweep(sweep: &[Figures]) -> String {
     let lines = sweep.first().map_or(0, |figures| figures.lines.len());
     for nth in 0..lines {
         let configuration = sweep[0].lines[nth].configuration;
-        let mut row = first_cells(configuration.scheme.name(), configuration.k);
+        let mut row = scheme_cells(configuration.scheme.name(), configuration.k);
         for figures in sweep {
             let line = &figures.lines[nth];
             row.extend([ratio(line.slowdown.median), micros(line.micros.median)]);
@@ -122,7 +122,7 @@ pub(super) fn sweep(sweep: &[Figures]) -> String {
     }
     format!(
         "## R resident pages: slowdown against plain, and µs from fault to fault; geometric means\n\n{}",
-        rendered(&table)
+        render(&table)
     )
 }
 

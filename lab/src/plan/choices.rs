@@ -1,4 +1,4 @@
-//! The choices that there are for some work: schemes and block sizes, each with its figures or the reason against it.
+//! The choices for some work: schemes and block sizes, each with its figures or the reason for rejection.
 
 use super::figures::Figures;
 use super::traffic::{self, Traffic};
@@ -20,7 +20,7 @@ const TRIES: usize = 5;
 /// The cost of a written slot, in that of a read one, where writing costs nothing.
 const MIN_WRITTEN: f64 = 0.01;
 
-/// The most that a batch of a vault holds.
+/// The maximum of accesses in a batch of a vault.
 const MAX_BATCH: u32 = BATCH as u32;
 
 /// Bytes of trusted memory that a vault with these parameters takes.
@@ -39,7 +39,7 @@ pub struct Choice {
     pub figures: Figures,
     /// Bytes of trusted memory.
     pub memory: u64,
-    /// The flags of `ameles init` that make it, unless no vault runs it.
+    /// The flags of `ameles init` for it; `None` if no vault runs the scheme.
     pub flags: Option<String>,
 }
 
@@ -63,17 +63,17 @@ pub(super) struct Choices {
     pub(super) rejected: Vec<Rejected>,
 }
 
-/// The choices for some work. Block sizes are looked at side by side.
-pub(super) fn of(work: &Work, memory: VaultMemory<'_>) -> Choices {
+/// Finds the choices for some work. Block sizes are examined in parallel.
+pub(super) fn choices_for(work: &Work, memory: VaultMemory<'_>) -> Choices {
     let of_size = |block_bytes: u64| {
         let mut choices = Choices::default();
         let blocks = work.capacity.div_ceil(block_bytes).max(1);
-        let mut found = Found { work, block_bytes, blocks, choices: &mut choices };
+        let mut found = ChoiceSearch { work, block_bytes, blocks, choices: &mut choices };
         if blocks > MAX_BLOCKS {
             found.reject("any", format!("{blocks} blocks are more than the {MAX_BLOCKS} of a vault"));
         } else {
             found.vaults(memory);
-            found.libraries();
+            found.library_schemes();
         }
         choices
     };
@@ -94,14 +94,14 @@ pub(super) fn of(work: &Work, memory: VaultMemory<'_>) -> Choices {
 }
 
 /// The search among the choices with one block size.
-struct Found<'a> {
+struct ChoiceSearch<'a> {
     work: &'a Work,
     block_bytes: u64,
     blocks: u64,
     choices: &'a mut Choices,
 }
 
-impl Found<'_> {
+impl ChoiceSearch<'_> {
     fn reject(&mut self, scheme: &'static str, why: String) {
         let block_bytes = self.block_bytes;
         self.choices.rejected.push(Rejected { scheme, block_bytes, why, choice: None });
@@ -165,8 +165,8 @@ impl Found<'_> {
         for _try in 0..TRIES {
             let top = top_bytes / self.block_bytes;
             let Some(parameters) = plan(top) else { break };
-            let (traffic, letters) = self.of_vault(&parameters);
-            let vault = VaultParameters::around(parameters);
+            let (traffic, letters) = self.vault_traffic(&parameters);
+            let vault = VaultParameters::with_defaults(parameters);
             let traffic = Traffic { stored: vault.stored_bytes() as f64, ..traffic };
             let choice = Choice {
                 scheme,
@@ -185,16 +185,16 @@ impl Found<'_> {
         }
         match min {
             Some(min) => self.add(min),
-            None => self.reject(scheme, "no parameters of it hold so many blocks".to_owned()),
+            None => self.reject(scheme, "no parameters of it hold that many blocks".to_owned()),
         }
     }
 
-    /// The flags of `ameles init` for a vault with a tree top of so many blocks.
+    /// The flags of `ameles init` for a vault with a tree top of `top` blocks.
     fn flags(&self, scheme: &str, top: u64, objective: Option<&str>) -> String {
-        let (capacity, block) = (written(self.work.capacity), written(self.block_bytes));
+        let (capacity, block) = (size_flag(self.work.capacity), size_flag(self.block_bytes));
         let mut flags = format!("--capacity {capacity} --block-size {block} --scheme {scheme}");
         if scheme != "trivial" {
-            flags.push_str(&format!(" --tree-top {}", written(top * self.block_bytes)));
+            flags.push_str(&format!(" --tree-top {}", size_flag(top * self.block_bytes)));
         }
         if let Some(objective) = objective {
             flags.push_str(&format!(" --objective {objective}"));
@@ -202,7 +202,7 @@ impl Found<'_> {
         flags
     }
 
-    fn of_vault(&self, parameters: &SchemeParameters) -> (Traffic, String) {
+    fn vault_traffic(&self, parameters: &SchemeParameters) -> (Traffic, String) {
         match parameters {
             SchemeParameters::Ring(ring) => {
                 let (z, l, top) = (ring.inner.blocks, ring.leaf_level.0, ring.top.0);
@@ -220,30 +220,36 @@ impl Found<'_> {
     }
 
     /// The schemes that no vault runs.
-    fn libraries(&mut self) {
+    fn library_schemes(&mut self) {
         let (blocks, bytes) = (self.blocks, self.block_bytes as u32);
         // The partition or the place of each block, and its entry in a table of the partition.
         let maps = 24 * blocks;
         let curious = CuriousParameters::for_capacity(blocks, bytes, MAX_BATCH);
         let letters = format!("{} partitions, k 3, Z 5", curious.partitions.partitions);
-        let held = u64::from(curious.partitions.cache_bound) + curious.buffer_blocks();
+        let trusted_blocks = u64::from(curious.partitions.cache_bound) + curious.buffer_blocks();
         self.library(
             "curious",
             letters,
             traffic::curious(&curious, self.batch()),
-            maps + held * self.block_bytes,
+            maps + trusted_blocks * self.block_bytes,
         );
 
         let oblivistore = ObliviStoreParameters::for_capacity(blocks, bytes, MAX_BATCH);
         let common = &oblivistore.partitions;
         let letters = format!("{} partitions, {} levels", common.partitions, oblivistore.partition.levels);
-        let held = maps + (u64::from(common.cache_bound) + oblivistore.buffer_blocks()) * self.block_bytes;
-        self.library("oblivistore", letters, traffic::oblivistore(&oblivistore, self.batch()), held);
+        let trusted_blocks =
+            maps + (u64::from(common.cache_bound) + oblivistore.buffer_blocks()) * self.block_bytes;
+        self.library(
+            "oblivistore",
+            letters,
+            traffic::oblivistore(&oblivistore, self.batch()),
+            trusted_blocks,
+        );
 
         let practical = PracticalOsParameters::for_capacity(blocks, bytes, MAX_BATCH);
         let letters = format!("cache {}", practical.cache);
-        let held = 2 * u64::from(practical.cache) * self.block_bytes + 4 * practical.permuted();
-        self.library("practical-os", letters, traffic::practical_os(&practical), held);
+        let trusted_blocks = 2 * u64::from(practical.cache) * self.block_bytes + 4 * practical.permuted();
+        self.library("practical-os", letters, traffic::practical_os(&practical), trusted_blocks);
     }
 
     fn library(&mut self, scheme: &'static str, parameters: String, traffic: Traffic, memory: u64) {
@@ -270,7 +276,7 @@ impl Found<'_> {
 }
 
 /// A size as the command line reads it, exactly.
-fn written(bytes: u64) -> String {
+fn size_flag(bytes: u64) -> String {
     let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let unit = units.iter().find(|(_, power)| bytes > 0 && bytes.is_multiple_of(1 << power));
     unit.map_or(bytes.to_string(), |(unit, power)| format!("{}{unit}", bytes >> power))

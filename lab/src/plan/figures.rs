@@ -34,7 +34,7 @@ impl Figures {
         let mean = work.sizes.mean(|size| size as f64);
         let month =
             Flow { gets: work.reads, puts: work.writes, down: work.reads * mean, up: work.writes * mean };
-        let time = work.speed.round_trip + work.server.get + moved(work.speed.down, mean);
+        let time = work.speed.round_trip + work.server.get + transfer_time(work.speed.down, mean);
         Figures { bill: bill(work, &month, work.capacity as f64, 0.0), time, stored: work.capacity, month }
     }
 
@@ -64,12 +64,13 @@ fn bill(work: &Work, month: &Flow, stored: f64, removals: f64) -> Bill {
 }
 
 /// The time for bytes on a line; 0 bits a second have no limit.
-fn moved(line: BitsPerSecond, bytes: f64) -> Duration {
+fn transfer_time(line: BitsPerSecond, bytes: f64) -> Duration {
     if line.0 == 0 { Duration::ZERO } else { Duration::from_secs_f64(bytes * 8.0 / line.0 as f64) }
 }
 
-/// The mean time of an object, in a row of such. The longest of these counts: batch after batch, with what it waits for of what
-/// is owed; either direction of the line; what is owed, one after the other; and the requests, of which so many are in flight.
+/// The mean time of an object in a row of reads. It is the longest of five: the batches in sequence, with the pending
+/// work that they wait for; each direction of the line; the pending work in sequence; and the requests, of which at
+/// most [`IN_FLIGHT`] are in flight.
 fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration {
     let Work { speed, server, .. } = work;
     let Traffic { on_line, off_line, waits, .. } = traffic;
@@ -77,21 +78,22 @@ fn time(work: &Work, traffic: &Traffic, accesses: f64, batches: f64) -> Duration
     let all = *on_line + *off_line;
     let in_turn = get.mul_f64(batches * (traffic.round_trips + waits.reads))
         + put.mul_f64(batches * waits.writes)
-        + moved(speed.down, accesses * on_line.down)
-        + moved(speed.down, accesses * off_line.down).mul_f64(in_the_way(traffic, work))
-        + moved(speed.up, accesses * off_line.up).mul_f64(waits.up);
-    let down = moved(speed.down, accesses * all.down);
-    let up = moved(speed.up, accesses * all.up);
-    let owed = (get + put).mul_f64(accesses * traffic.off_line_round_trips / 2.0)
-        + moved(speed.down, accesses * off_line.down) / 2
-        + moved(speed.up, accesses * off_line.up) / 2;
+        + transfer_time(speed.down, accesses * on_line.down)
+        + transfer_time(speed.down, accesses * off_line.down).mul_f64(blocking_share(traffic, work))
+        + transfer_time(speed.up, accesses * off_line.up).mul_f64(waits.up);
+    let down = transfer_time(speed.down, accesses * all.down);
+    let up = transfer_time(speed.up, accesses * all.up);
+    let pending = (get + put).mul_f64(accesses * traffic.off_line_round_trips / 2.0)
+        + transfer_time(speed.down, accesses * off_line.down) / 2
+        + transfer_time(speed.up, accesses * off_line.up) / 2;
     let in_flight = (get.mul_f64(all.gets) + put.mul_f64(all.puts)).mul_f64(accesses / IN_FLIGHT);
-    in_turn.max(down).max(up).max(owed).max(in_flight)
+    in_turn.max(down).max(up).max(pending).max(in_flight)
 }
 
-/// The part of the owed reads that accesses find in their way: of a burst, what is longer than the line is idle anyway.
-fn in_the_way(traffic: &Traffic, work: &Work) -> f64 {
-    let burst = moved(work.speed.down, traffic.burst * traffic.off_line.down);
+/// The part of the pending reads that delays accesses: the part of a burst that is longer than the idle time of the
+/// line.
+fn blocking_share(traffic: &Traffic, work: &Work) -> f64 {
+    let burst = transfer_time(work.speed.down, traffic.burst * traffic.off_line.down);
     if burst.is_zero() {
         return 1.0;
     }

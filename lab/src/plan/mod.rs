@@ -1,7 +1,7 @@
-//! A plan: for somebody's objects, link, prices and memory, which scheme and which blocks cost what, by a model.
+//! Plans: the costs of each scheme and block size for given objects, link, prices and memory, by a model.
 //!
-//! The model counts the traffic of schemes whose stores are full and at work, in the mean: no run is simulated. What a vault adds
-//! to it is not counted: its catalogue of names, checkpoints that are shipped, and retries.
+//! The model counts the mean traffic of schemes whose stores are full and in use. No run is simulated. What a vault
+//! adds is not counted: its catalogue of names, shipped checkpoints, and retries.
 
 mod choices;
 mod figures;

@@ -1,4 +1,4 @@
-//! The sizes of somebody's objects: from a table, from a folder, or from a bucket's listing.
+//! The sizes of a user's objects: from a table, from a folder, or from a bucket's listing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub enum ObjectSizesError {
         /// The reason.
         error: io::Error,
     },
-    /// A line of a table is none.
+    /// A line of a table is malformed.
     #[error(
         "line {line} of the table of sizes is {text:?}: write a size in bytes, or a size and a count, such as 4096,17"
     )]
@@ -30,12 +30,12 @@ pub enum ObjectSizesError {
         /// Its text.
         text: String,
     },
-    /// A line of a listing is none.
+    /// A line of a listing is malformed.
     #[error(
         "line {line} of the listing is {text:?}: give what `aws s3 ls --recursive` prints (date, time, size, name), or a \
          table whose name ends with .csv"
     )]
-    Listed {
+    Listing {
         /// Its number, from 1.
         line: usize,
         /// Its text.
@@ -48,27 +48,27 @@ pub enum ObjectSizesError {
 
 impl ObjectSizes {
     /// Objects of one size in bytes.
-    pub fn all_of(bytes: u64) -> Self {
+    pub fn uniform(bytes: u64) -> Self {
         ObjectSizes(BTreeMap::from([(bytes, 1)]))
     }
 
     /// The greatest size in bytes; 0 of no objects.
-    pub fn greatest(&self) -> u64 {
+    pub fn max(&self) -> u64 {
         self.0.last_key_value().map_or(0, |(size, _)| *size)
     }
 
-    /// Reads sizes: those of the files of a folder; a table if the name ends with `.csv`; a listing otherwise.
+    /// Reads sizes: the files of a folder; a table if the name ends with `.csv`; a listing otherwise.
     ///
     /// # Errors
     /// [`ObjectSizesError`].
     pub fn read(path: &Path) -> Result<Self, ObjectSizesError> {
         let unreadable = |error| ObjectSizesError::Unreadable { path: path.into(), error };
         let sizes = if fs::metadata(path).map_err(unreadable)?.is_dir() {
-            Self::of_folder(path).map_err(unreadable)?
+            Self::from_folder(path).map_err(unreadable)?
         } else {
             let text = fs::read_to_string(path).map_err(unreadable)?;
             let is_table = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-            if is_table { Self::of_table(&text)? } else { Self::of_listing(&text)? }
+            if is_table { Self::from_table(&text)? } else { Self::from_listing(&text)? }
         };
         if sizes.0.is_empty() { Err(ObjectSizesError::Empty(path.into())) } else { Ok(sizes) }
     }
@@ -77,7 +77,7 @@ impl ObjectSizes {
     ///
     /// # Errors
     /// [`ObjectSizesError::Row`].
-    pub fn of_table(text: &str) -> Result<Self, ObjectSizesError> {
+    pub fn from_table(text: &str) -> Result<Self, ObjectSizesError> {
         let mut sizes = BTreeMap::new();
         for (nth, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let cells: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -100,8 +100,8 @@ impl ObjectSizes {
     /// The sizes of a bucket's listing: lines of a date, a time, a size in bytes and a name.
     ///
     /// # Errors
-    /// [`ObjectSizesError::Listed`].
-    pub fn of_listing(text: &str) -> Result<Self, ObjectSizesError> {
+    /// [`ObjectSizesError::Listing`].
+    pub fn from_listing(text: &str) -> Result<Self, ObjectSizesError> {
         let mut sizes = BTreeMap::new();
         for (nth, line) in text.lines().enumerate() {
             let mut words = line.split_whitespace();
@@ -112,18 +112,18 @@ impl ObjectSizes {
                 (Some(_), Some(_), Some(size)) => size.parse::<u64>().ok().filter(|_| words.next().is_some()),
                 _ => None,
             };
-            let listed = || ObjectSizesError::Listed { line: nth + 1, text: line.to_owned() };
+            let listed = || ObjectSizesError::Listing { line: nth + 1, text: line.to_owned() };
             *sizes.entry(size.ok_or_else(listed)?).or_default() += 1;
         }
         Ok(ObjectSizes(sizes))
     }
 
-    fn of_folder(path: &Path) -> io::Result<Self> {
+    fn from_folder(path: &Path) -> io::Result<Self> {
         let (mut sizes, mut folders) = (BTreeMap::new(), vec![path.to_owned()]);
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder)? {
                 let entry = entry?;
-                // What a link points to may be counted elsewhere.
+                // The target of a link may be counted elsewhere.
                 let kind = entry.file_type()?;
                 if kind.is_dir() {
                     folders.push(entry.path());
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_table_has_sizes_with_counts_or_without_and_may_have_a_heading() {
-        let sizes = ObjectSizes::of_table("size,count\n4096,3\n10\n4096, 1\n\n7,0\n").unwrap();
+        let sizes = ObjectSizes::from_table("size,count\n4096,3\n10\n4096, 1\n\n7,0\n").unwrap();
         assert_eq!(pairs(&sizes), [(10, 1), (4096, 4)]);
         assert_eq!(sizes.count(), 5);
         assert!((sizes.mean(|size| size as f64) - (10.0 + 4.0 * 4096.0) / 5.0).abs() < 1e-9);
@@ -171,17 +171,17 @@ mod tests {
     #[test]
     fn a_line_that_is_none_is_told_with_its_number() {
         for (text, line) in [("4096,x\n", 1), ("1\n2,3,4\n", 2), ("size\n1\n-5\n", 3)] {
-            let error = ObjectSizes::of_table(text).unwrap_err();
+            let error = ObjectSizes::from_table(text).unwrap_err();
             assert!(error.to_string().starts_with(&format!("line {line} of the table")), "{error}");
         }
-        let error = ObjectSizes::of_listing("2026-01-01 10:00:00 12 a\n12 a\n").unwrap_err();
+        let error = ObjectSizes::from_listing("2026-01-01 10:00:00 12 a\n12 a\n").unwrap_err();
         assert!(error.to_string().starts_with("line 2 of the listing"), "{error}");
     }
 
     #[test]
     fn a_listing_is_read_with_the_sums_below_it() {
         let text = "2026-01-01 10:00:00         12 a name with spaces\n2026-01-01 10:00:01 0 b\n\nTotal Objects: 2\n   Total Size: 12\n";
-        assert_eq!(pairs(&ObjectSizes::of_listing(text).unwrap()), [(0, 1), (12, 1)]);
+        assert_eq!(pairs(&ObjectSizes::from_listing(text).unwrap()), [(0, 1), (12, 1)]);
     }
 
     #[test]

@@ -49,17 +49,17 @@ pub struct Offer {
     pub rejected: Vec<Rejected>,
 }
 
-/// The trusted memory that is a little more than there is, as a multiple of it.
-const A_LITTLE_MORE: u64 = 2;
+/// The factor of the trusted memory up to which better choices are shown.
+const MORE_MEMORY: u64 = 2;
 /// The part of a figure that is worth more memory.
-const WORTH_IT: f64 = 0.9;
+const WORTHWHILE: f64 = 0.9;
 
 impl Plan {
-    /// Plans some work, at each of these prices instead of its own. `memory` tells the trusted memory that a vault takes.
+    /// Plans some work at each of these prices instead of its own. `memory` returns the trusted memory of a vault.
     pub fn of(work: &Work, prices: &[(String, Prices)], order: Order, memory: VaultMemory<'_>) -> Self {
         let offer = |(name, prices): &(String, Prices)| {
             let work = Work { prices: prices.clone(), ..work.clone() };
-            let mut found = choices::of(&work, memory);
+            let mut found = choices::choices_for(&work, memory);
             found.fit.sort_by(|one, other| {
                 let by = |choice: &Choice| order.of(&choice.figures);
                 by(one).total_cmp(&by(other)).then_with(|| one.figures.time.cmp(&other.figures.time))
@@ -84,27 +84,27 @@ impl Plan {
     }
 
     /// The vaults that only lack trusted memory, those that lack least first.
-    fn lacking<'a>(&'a self) -> Vec<(&'a Offer, &'a Choice)> {
-        let of = |offer: &'a Offer| offer.lacking().map(move |choice| (offer, choice));
+    fn too_large_vaults<'a>(&'a self) -> Vec<(&'a Offer, &'a Choice)> {
+        let of = |offer: &'a Offer| offer.too_large_vaults().map(move |choice| (offer, choice));
         let mut all: Vec<(&Offer, &Choice)> = self.offers.iter().flat_map(of).collect();
         all.sort_by_key(|(_, choice)| choice.memory);
         all
     }
 
     /// The vault that only lacks trusted memory, and lacks least.
-    pub fn nearest(&self) -> Option<(&Offer, &Choice)> {
-        self.lacking().into_iter().next()
+    pub fn smallest_too_large_vault(&self) -> Option<(&Offer, &Choice)> {
+        self.too_large_vaults().into_iter().next()
     }
 
     /// The vaults that up to twice the trusted memory would bring: each is better than the best that fits and than those with
     /// less memory.
-    pub fn with_more(&self) -> Vec<(&Offer, &Choice)> {
+    pub fn with_more_memory(&self) -> Vec<(&Offer, &Choice)> {
         let Some((_, best)) = self.best_vault() else { return Vec::new() };
         let mut figure = self.order.of(&best.figures);
-        let mut found = self.lacking();
+        let mut found = self.too_large_vaults();
         found.retain(|(_, choice)| {
             let this = self.order.of(&choice.figures);
-            let is_better = choice.memory <= A_LITTLE_MORE * self.trusted && this < WORTH_IT * figure;
+            let is_better = choice.memory <= MORE_MEMORY * self.trusted && this < WORTHWHILE * figure;
             if is_better {
                 figure = this;
             }
@@ -121,7 +121,7 @@ impl Offer {
     }
 
     /// The vaults that only lack trusted memory.
-    fn lacking(&self) -> impl Iterator<Item = &Choice> {
+    fn too_large_vaults(&self) -> impl Iterator<Item = &Choice> {
         self.rejected
             .iter()
             .filter_map(|rejected| rejected.choice.as_ref())

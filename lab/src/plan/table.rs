@@ -3,17 +3,17 @@
 use super::choices::{Choice, Rejected};
 use super::figures::Figures;
 use super::offers::{Offer, Plan};
-use crate::markdown::{add, markdown, rendered};
+use crate::markdown::{add, markdown, render};
 use std::collections::BTreeMap;
 
 impl Plan {
-    /// The plan in Markdown: the best `rows`, what a little more memory would bring, and why the others were left out.
+    /// The plan in Markdown: the best `rows`, the gain of more memory, and the reasons for rejections.
     pub fn tables(&self, rows: usize) -> String {
-        of(self, rows)
+        plan_tables(self, rows)
     }
 }
 
-fn of(plan: &Plan, rows: usize) -> String {
+fn plan_tables(plan: &Plan, rows: usize) -> String {
     let mut table = markdown(&[
         "prices",
         "scheme",
@@ -31,24 +31,24 @@ fn of(plan: &Plan, rows: usize) -> String {
     ]);
     for Offer { prices, plain, .. } in &plan.offers {
         let mut row = [prices, "no ORAM", "", ""].map(str::to_owned).to_vec();
-        row.extend(of_figures(plain, plain));
+        row.extend(figure_cells(plain, plain));
         row.extend([String::new(), String::new()]);
         add(&mut table, row);
     }
     let choices = plan.choices();
-    // Cheap prices do not hide what the others have.
+    // Each offer shows its best vault, even if other prices are cheaper.
     let is_shown = |(nth, (offer, choice)): &(usize, &(&Offer, &Choice))| {
         *nth < rows || offer.best_vault().is_some_and(|best| std::ptr::eq(best, *choice))
     };
     let shown: Vec<_> = choices.iter().enumerate().filter(is_shown).collect();
-    shown.iter().for_each(|(_, (offer, choice))| add(&mut table, of_choice(offer, choice)));
+    shown.iter().for_each(|(_, (offer, choice))| add(&mut table, choice_row(offer, choice)));
     let left = choices.len() - shown.len();
-    let mut text = rendered(&table);
+    let mut text = render(&table);
     if left > 0 {
         text.push_str(&format!("\n\n{left} more choices fit, and come behind these."));
     }
     let more: Vec<String> =
-        plan.with_more().into_iter().map(|(offer, choice)| of_more(offer, choice)).collect();
+        plan.with_more_memory().into_iter().map(|(offer, choice)| more_memory_line(offer, choice)).collect();
     if !more.is_empty() {
         text.push_str(&format!(
             "\n\nWith more trusted memory than {}:\n{}",
@@ -59,22 +59,22 @@ fn of(plan: &Plan, rows: usize) -> String {
     let rejected: Vec<&Rejected> = plan.offers.iter().flat_map(|offer| &offer.rejected).collect();
     if !rejected.is_empty() {
         text.push_str("\n\nLeft out:\n");
-        text.push_str(&of_rejected(&rejected));
+        text.push_str(&rejected_lines(&rejected));
     }
     text
 }
 
-fn of_choice(offer: &Offer, choice: &Choice) -> Vec<String> {
+fn choice_row(offer: &Offer, choice: &Choice) -> Vec<String> {
     let first = [&offer.prices, choice.scheme, &bytes(choice.block_bytes), &choice.parameters];
     let mut row = first.map(str::to_owned).to_vec();
-    row.extend(of_figures(&choice.figures, &offer.plain));
+    row.extend(figure_cells(&choice.figures, &offer.plain));
     row.extend([bytes(choice.memory), if choice.flags.is_some() { "yes" } else { "no" }.to_owned()]);
     row
 }
 
 /// A line about a vault that takes more memory than there is.
-fn of_more(offer: &Offer, choice: &Choice) -> String {
-    let [dollars, .., time, stored] = of_figures(&choice.figures, &offer.plain);
+fn more_memory_line(offer: &Offer, choice: &Choice) -> String {
+    let [dollars, .., time, stored] = figure_cells(&choice.figures, &offer.plain);
     let (memory, scheme, block) = (bytes(choice.memory), choice.scheme, bytes(choice.block_bytes));
     let prices = &offer.prices;
     format!(
@@ -83,7 +83,7 @@ fn of_more(offer: &Offer, choice: &Choice) -> String {
     )
 }
 
-fn of_figures(figures: &Figures, plain: &Figures) -> [String; 7] {
+fn figure_cells(figures: &Figures, plain: &Figures) -> [String; 7] {
     let dollars =
         |dollars: f64| if dollars < 10.0 { format!("{dollars:.3}") } else { format!("{dollars:.2}") };
     let times = if plain.dollars() > 0.0 {
@@ -102,17 +102,17 @@ fn of_figures(figures: &Figures, plain: &Figures) -> [String; 7] {
     ]
 }
 
-/// A line for each reason, with the block sizes that it holds for, and the least memory that each would take.
-fn of_rejected(rejected: &[&Rejected]) -> String {
+/// A line for each reason, with its block sizes and the least memory of each.
+fn rejected_lines(rejected: &[&Rejected]) -> String {
     let mut reasons: BTreeMap<(&str, &str), BTreeMap<u64, Option<u64>>> = BTreeMap::new();
     for Rejected { scheme, block_bytes, why, choice } in rejected {
-        let wants = choice.as_ref().map(|choice| choice.memory);
-        let min = reasons.entry((scheme, why)).or_default().entry(*block_bytes).or_insert(wants);
-        *min = wants.min(*min);
+        let memory = choice.as_ref().map(|choice| choice.memory);
+        let min = reasons.entry((scheme, why)).or_default().entry(*block_bytes).or_insert(memory);
+        *min = memory.min(*min);
     }
-    let size = |(block, wants): (&u64, &Option<u64>)| {
-        let wants = wants.map_or(String::new(), |wants| format!(" ({})", bytes(wants)));
-        format!("{}{wants}", bytes(*block))
+    let size = |(block, memory): (&u64, &Option<u64>)| {
+        let memory = memory.map_or(String::new(), |memory| format!(" ({})", bytes(memory)));
+        format!("{}{memory}", bytes(*block))
     };
     let line = |((scheme, why), sizes): (&(&str, &str), &BTreeMap<u64, Option<u64>>)| {
         let sizes: Vec<String> = sizes.iter().map(size).collect();

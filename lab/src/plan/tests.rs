@@ -13,7 +13,7 @@ const TRUSTED: u64 = 4 << 30;
 fn work() -> Work {
     Work {
         capacity: 16 << 30,
-        sizes: ObjectSizes::of_table("1000,5\n300000,3\n5000000,2").unwrap(),
+        sizes: ObjectSizes::from_table("1000,5\n300000,3\n5000000,2").unwrap(),
         reads: 200_000.0,
         writes: 50_000.0,
         speed: LinkSpeed {
@@ -49,8 +49,8 @@ fn assert_sound(plan: &Plan, by: impl Fn(&Choice) -> f64) {
     assert!(choices.len() > 3);
     assert!(choices.iter().all(|choice| choice.memory <= TRUSTED));
     assert!(choices.is_sorted_by(|one, other| by(one) <= by(other)));
-    let lacking = rejected.iter().filter_map(|rejected| rejected.choice.as_ref());
-    assert!(lacking.into_iter().all(|choice| choice.memory > TRUSTED));
+    let too_large_vaults = rejected.iter().filter_map(|rejected| rejected.choice.as_ref());
+    assert!(too_large_vaults.into_iter().all(|choice| choice.memory > TRUSTED));
 }
 
 #[test]
@@ -78,23 +78,23 @@ fn a_bill_without_an_oram_is_what_one_adds_up_by_hand() {
 #[test]
 fn the_memory_of_oblivistore_has_the_buffers_of_its_rebuilds() {
     let Offer { choices, rejected, .. } = &by_bill().offers[0];
-    let lacking = rejected.iter().filter_map(|rejected| rejected.choice.as_ref());
+    let too_large_vaults = rejected.iter().filter_map(|rejected| rejected.choice.as_ref());
     let is_it = |choice: &&Choice| (choice.scheme, choice.block_bytes) == ("oblivistore", 1 << 20);
-    let memory = choices.iter().chain(lacking).find(is_it).unwrap().memory;
-    // 128 partitions of 128 blocks and a third more; a rebuild of the last level holds three times as many.
+    let memory = choices.iter().chain(too_large_vaults).find(is_it).unwrap().memory;
+    // 128 partitions of 128 blocks and a third more; a rebuild of the last level takes room for three times as many.
     assert!(memory >> 20 > 20 * 3 * (128 + 32), "{memory}");
 }
 
 #[test]
 fn the_impossible_is_told_what_is_nearest() {
     let plan = plan(&Work { trusted: 1 << 16, ..work() }, Order::Bill);
-    assert!(plan.nearest().unwrap().1.memory > 1 << 16);
+    assert!(plan.smallest_too_large_vault().unwrap().1.memory > 1 << 16);
     assert!(plan.best_vault().is_none(), "{:?}", plan.best_vault());
 }
 
 #[test]
 fn small_files_are_looked_at_in_blocks_of_4_kib() {
-    let sizes = ObjectSizes::all_of(1000);
+    let sizes = ObjectSizes::uniform(1000);
     let small =
         Work { capacity: 1 << 30, trusted: 1 << 30, sizes, block_bytes: BLOCK_BYTES.into(), ..work() };
     let plan = plan(&small, Order::Bill);
@@ -106,7 +106,7 @@ fn small_files_are_looked_at_in_blocks_of_4_kib() {
 
 #[test]
 fn what_a_little_more_memory_would_bring_is_said() {
-    // Trivial ORAM always fits; what a process takes anyway keeps the others out.
+    // Trivial ORAM always fits; the fixed memory of a process excludes the others.
     let memory = |parameters: &VaultParameters| match parameters.scheme {
         SchemeParameters::Trivial(_) => 1 << 20,
         _ => (64 << 20) + memory(parameters),
@@ -123,7 +123,7 @@ fn what_a_little_more_memory_would_bring_is_said() {
     let plan = little(min - (8 << 20));
     let (scheme, dollars) = best(&plan);
     assert_eq!(scheme, "trivial");
-    let more = plan.with_more();
+    let more = plan.with_more_memory();
     let (_, first) = more.first().unwrap();
     assert!(first.memory <= 2 * plan.trusted && first.figures.dollars() < dollars / 5.0, "{first:?}");
     assert!(plan.tables(3).contains(" would bring "), "{}", plan.tables(3));

@@ -47,9 +47,9 @@ impl Mul<f64> for Flow {
     }
 }
 
-/// The work that is owed and that a batch waits for, in the mean.
+/// The mean pending work that a batch waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Waits {
+pub struct PendingWaits {
     /// Round trips of reads.
     pub reads: f64,
     /// Round trips of writes.
@@ -63,15 +63,15 @@ pub struct Waits {
 pub struct Traffic {
     /// The requests and bytes before the answer.
     pub on_line: Flow,
-    /// The requests and bytes that are owed after it.
+    /// The requests and bytes that are pending after it.
     pub off_line: Flow,
     /// Round trips of a batch before its answer.
     pub round_trips: f64,
-    /// Round trips of what is owed that a batch waits for: of reads, and of writes.
-    pub waits: Waits,
-    /// Accesses whose owed reads go out together; 0 where each goes out by itself.
+    /// Round trips of pending work that a batch waits for: of reads, and of writes.
+    pub waits: PendingWaits,
+    /// Accesses whose pending reads are sent together; 0 if each is sent by itself.
     pub burst: f64,
-    /// Round trips of what is owed for an access, which follow one after the other.
+    /// Sequential round trips of the pending work of an access.
     pub off_line_round_trips: f64,
     /// Bytes of the store.
     pub stored: f64,
@@ -92,13 +92,13 @@ fn slot(layout: &Layout) -> f64 {
     layout.extents().first().map_or(0.0, |extent| sealed(extent.slot_bytes.into()))
 }
 
-/// The probability that one of a batch is where one of the batch before was, of so many places.
-fn meets(batch: f64, places: f64) -> f64 {
+/// The probability that one access of a batch goes to a place of the batch before, among `places`.
+fn collision_probability(batch: f64, places: f64) -> f64 {
     1.0 - (1.0 - (batch / places).min(1.0)).powf(batch)
 }
 
 /// The number of accesses, about, that the place with most accesses of a batch has beyond its first.
-fn comes_again(batch: f64, places: f64) -> f64 {
+fn repeat_accesses(batch: f64, places: f64) -> f64 {
     let pairs = batch * (batch - 1.0) / 2.0 / places;
     let triples = pairs * (batch - 2.0).max(0.0) / 3.0 / places;
     (1.0 - (-pairs).exp()) + (1.0 - (-triples).exp())
@@ -121,12 +121,12 @@ pub(crate) fn ring(ring: &RingParameters, batch: f64) -> Traffic {
         on_line,
         off_line,
         round_trips: 1.0,
-        // Where a largest batch owes more than one eviction, accesses wait for them; two are in flight.
+        // If a full batch causes more than one eviction, accesses wait for them; two are in flight.
         waits: if ring.eviction_rate < ring.max_batch {
             let evictions = batch / f64::from(ring.eviction_rate) / 2.0;
-            Waits { reads: evictions, writes: evictions, up: 0.0 }
+            PendingWaits { reads: evictions, writes: evictions, up: 0.0 }
         } else {
-            Waits::default()
+            PendingWaits::default()
         },
         burst: ring.eviction_rate.into(),
         off_line_round_trips,
@@ -134,7 +134,7 @@ pub(crate) fn ring(ring: &RingParameters, batch: f64) -> Traffic {
     }
 }
 
-/// Path ORAM, for batches of so many: the buckets of their paths, each once, are read and written.
+/// Path ORAM in batches: the buckets of the batch's paths are read and written once each.
 pub(crate) fn path(path: &PathParameters, batch: f64) -> Traffic {
     let layout = path.layout();
     let distinct = |level: u32| {
@@ -147,8 +147,8 @@ pub(crate) fn path(path: &PathParameters, batch: f64) -> Traffic {
         on_line: Flow { gets: buckets, down: bytes, ..Flow::default() },
         off_line: Flow { puts: buckets, up: bytes, ..Flow::default() },
         round_trips: 1.0,
-        // Accesses wait for the writes once as many as a largest batch are held.
-        waits: Waits { writes: 1.0 / (BATCH as f64 / batch).ceil(), up: 1.0, reads: 0.0 },
+        // Accesses wait for the writes of a full batch.
+        waits: PendingWaits { writes: 1.0 / (BATCH as f64 / batch).ceil(), up: 1.0, reads: 0.0 },
         burst: 0.0,
         off_line_round_trips: 1.0 / batch,
         stored: stored(&layout),
@@ -165,7 +165,7 @@ pub(crate) fn trivial(trivial: &TrivialParameters, batch: f64) -> Traffic {
         on_line: Flow { gets: slots, puts: slots, down: bytes, up: bytes },
         off_line: Flow::default(),
         round_trips: 2.0 * chunks,
-        waits: Waits::default(),
+        waits: PendingWaits::default(),
         burst: 0.0,
         off_line_round_trips: 0.0,
         stored: stored(&layout),
@@ -177,27 +177,30 @@ pub(crate) fn curious(curious: &CuriousParameters, batch: f64) -> Traffic {
     let layout = curious.layout();
     let levels = f64::from(curious.tree.levels);
     let partitions = f64::from(curious.partitions.partitions);
-    let again = comes_again(batch, partitions);
+    let again = repeat_accesses(batch, partitions);
     let bytes = levels * slot(&layout);
     Traffic {
         on_line: Flow { gets: levels, down: bytes, ..Flow::default() },
         off_line: Flow { puts: levels, up: bytes, ..Flow::default() },
         round_trips: 1.0,
-        waits: Waits { writes: again + meets(batch, partitions), ..Waits::default() },
+        waits: PendingWaits {
+            writes: again + collision_probability(batch, partitions),
+            ..PendingWaits::default()
+        },
         burst: 0.0,
         off_line_round_trips: 0.0,
         stored: stored(&layout),
     }
 }
 
-/// ObliviStore: of each level that holds something a slot; a put rebuilds level j with the probability 2^-(j + 1).
+/// ObliviStore: an access reads a slot of each filled level; a put rebuilds level j with the probability 2^-(j + 1).
 pub(crate) fn oblivistore(oblivistore: &ObliviStoreParameters, batch: f64) -> Traffic {
     let layout = oblivistore.layout();
     let (shape, common) = (&oblivistore.partition, &oblivistore.partitions);
     let partitions = f64::from(common.partitions);
-    let waits = comes_again(batch, partitions) + meets(batch, partitions);
+    let waits = repeat_accesses(batch, partitions) + collision_probability(batch, partitions);
     let (inner, bytes) = (shape.levels - 1, slot(&layout));
-    // Of the levels above the last, each holds something half of the time.
+    // Each level above the last is filled half of the time.
     let read = f64::from(inner) / 2.0 + 1.0;
     let puts = 1.0 + f64::from(common.sweep_evictions) / f64::from(common.sweep_accesses);
     let period = f64::from(inner).exp2();
@@ -210,7 +213,7 @@ pub(crate) fn oblivistore(oblivistore: &ObliviStoreParameters, batch: f64) -> Tr
         off_line: Flow { gets: drained, puts: filled, down: drained * bytes, up: filled * bytes } * puts,
         round_trips: 1.0,
         // Rebuilds of the last levels are long: about a quarter of what they write is waited for, as runs of the lab show.
-        waits: Waits { reads: waits, writes: waits, up: 0.25 },
+        waits: PendingWaits { reads: waits, writes: waits, up: 0.25 },
         burst: 0.0,
         off_line_round_trips: 0.0,
         stored: stored(&layout),
@@ -229,7 +232,7 @@ pub(crate) fn practical_os(practical: &PracticalOsParameters) -> Traffic {
         on_line: Flow { gets: 1.0, down: bytes, ..Flow::default() },
         off_line: Flow { gets: moved, puts: moved, down: moved * bytes, up: moved * bytes },
         round_trips: 1.0,
-        waits: Waits::default(),
+        waits: PendingWaits::default(),
         burst: 0.0,
         off_line_round_trips: 2.0 * moved / per_run,
         stored: stored(&layout),

@@ -1,10 +1,10 @@
-//! The work that somebody has for a store.
+//! The work of a store.
 
 use super::object_sizes::ObjectSizes;
 use crate::virtual_time::ServerTime;
 use ameles_store::{LinkSpeed, Prices};
 
-/// The work of a month, and the means that there are.
+/// The work of a month, and the available link, prices and memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Bytes that are to be stored.
@@ -23,12 +23,12 @@ pub struct Work {
     pub prices: Prices,
     /// Bytes of trusted memory.
     pub trusted: u64,
-    /// The sizes of blocks that are looked at, in bytes.
+    /// The block sizes to examine, in bytes.
     pub block_bytes: Vec<u64>,
 }
 
 /// Accesses of a batch at most, as a vault serves an object.
 pub(super) const BATCH: u64 = 16;
 
-/// The sizes of blocks that make sense for most work, in bytes.
+/// The block sizes that suit most work, in bytes.
 pub const BLOCK_BYTES: [u64; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];

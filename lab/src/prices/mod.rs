@@ -9,7 +9,7 @@ use ameles_store::{Bill, PriceTable, Prices, Usage};
 const THESIS: &str = include_str!("../../prices/thesis.toml");
 
 /// The providers of the thesis in the order of its Table 4.5: names of their prices, and of the columns of ours.
-const OF_THE_THESIS: [(&str, &str); 5] = [
+const THESIS_PROVIDERS: [(&str, &str); 5] = [
     ("s3-2019", "S3"),
     ("google-2019", "Google"),
     ("rackspace-2019", "Rackspace"),
@@ -40,13 +40,13 @@ impl Provider {
 ///
 /// # Panics
 /// Never: a test reads the list that is compiled in.
-pub fn of_the_thesis() -> Vec<Provider> {
+pub fn thesis_providers() -> Vec<Provider> {
     let table: PriceTable = THESIS.parse().expect("the list of the thesis is well formed");
     let provider = |(key, name): (&str, &str)| {
         let prices = table.get(key).expect("the list of the thesis has its five providers").clone();
         Provider { name: name.to_owned(), prices }
     };
-    OF_THE_THESIS.map(provider).into()
+    THESIS_PROVIDERS.map(provider).into()
 }
 
 /// The providers of the table that comes with `ameles-store`, each with the date of its prices, without the one that costs
@@ -54,7 +54,7 @@ pub fn of_the_thesis() -> Vec<Provider> {
 ///
 /// # Panics
 /// Never: a test reads them.
-pub fn of_today() -> Vec<Provider> {
+pub fn current_providers() -> Vec<Provider> {
     let table = PriceTable::shipped();
     let provider = |name: &str| {
         let prices = table.get(name).expect("a table has the names that it lists").clone();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn dollars(usage: &Usage) -> Vec<f64> {
-        of_the_thesis().iter().map(|provider| provider.bill(usage).spent()).collect()
+        thesis_providers().iter().map(|provider| provider.bill(usage).spent()).collect()
     }
 
     fn assert_close(bills: &[f64], by_hand: [f64; 5]) {
@@ -96,7 +96,7 @@ mod tests {
     fn a_stored_gigabyte_costs_its_month() {
         let usage = Usage { stored_bytes: 10 << 30, ..Usage::default() };
         let months: Vec<f64> =
-            of_the_thesis().iter().map(|provider| provider.bill(&usage).storage_per_month).collect();
+            thesis_providers().iter().map(|provider| provider.bill(&usage).storage_per_month).collect();
         assert_close(&months, [0.23, 0.20, 1.0, 0.22, 0.255]);
     }
 

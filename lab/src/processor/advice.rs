@@ -13,7 +13,7 @@ use ameles_simulator::tree_scheme::TreeScheme;
 /// Names of the core's parameters, and the options that set them.
 type Names = [(&'static str, &'static str)];
 
-/// Those of the main tree and its front end.
+/// The names of the main tree and its front end.
 const MAIN: &Names = &[
     ("look_aside", "plb"),
     ("look_aside_ways", "plb-ways"),
@@ -41,7 +41,7 @@ const SMALL: &Names = &[
 /// The most blocks of a bucket that can be set.
 const MAX_BLOCKS: u32 = 64;
 
-/// The sentence that says which option of a scheme with such a tree is impossible, and what to choose.
+/// Returns the sentence that names the impossible option of a scheme with such a tree, and the possible choices.
 pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
     let buckets = match tree {
         TreeScheme::Path => "z",

@@ -3,7 +3,7 @@
 /// The units, each 1024 times the one before.
 const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/// A number of bytes in the unit in which it is below a thousand, with three significant digits at the most.
+/// Formats a number of bytes in the unit in which it is below a thousand, with at most three significant digits.
 pub(super) fn bytes(count: u64) -> String {
     let (mut value, mut unit) = (count as f64, 0);
     while value >= 999.5 && unit + 1 < UNITS.len() {

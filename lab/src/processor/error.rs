@@ -16,7 +16,7 @@ pub enum ProcessorError {
         what: &'static str,
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A setting changes none of the schemes that run.
@@ -27,7 +27,7 @@ pub enum ProcessorError {
         /// The kind of scheme that it changes.
         kind: &'static str,
     },
-    /// A setting makes a scheme unsound whose name says that it is sound.
+    /// A setting makes a scheme unsound, although its name begins with `sound-`.
     #[error(
         "{scheme} reads every path, and hits= would save some: leave the setting out, or choose a scheme without sound-"
     )]
@@ -38,7 +38,7 @@ pub enum ProcessorError {
     /// The tree is too small or too large for the lab.
     #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
     Levels(u32),
-    /// A scheme's configuration makes no sense.
+    /// A scheme's configuration is impossible.
     #[error("scheme {scheme} with {pace}: {}", advice(source, *tree))]
     Configuration {
         /// The scheme.

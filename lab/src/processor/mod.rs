@@ -1,8 +1,8 @@
-//! The processor lab: IR-ORAM and what it was compared with, on traces of real programs.
+//! The processor lab: IR-ORAM and the schemes that it was compared with, on traces of real programs.
 //!
-//! Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM". Every scheme of its figures runs
-//! every program; a table a figure has ours beside the numbers that the paper prints. Time is simulated: the same seed gives the
-//! same digits on every machine.
+//! Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM". Every scheme of
+//! its figures runs every program. A table for each figure has our numbers and those that the paper prints. Time is
+//! simulated: the same seed gives the same digits on every machine.
 
 mod advice;
 mod bytes;
@@ -28,42 +28,42 @@ use crate::bench::Progress;
 use crate::report::{About, Folder, Section};
 use std::io::{self, Write};
 
-/// The rows of all runs, and the sections that tell of them.
+/// The rows of all runs, and the sections of the report.
 pub struct Report {
     rows: Vec<Row>,
     sections: Vec<Section>,
 }
 
-/// Runs the parts that were asked for. Each section is told as soon as it is found.
+/// Runs the selected parts. Each section is reported as soon as it is complete.
 ///
 /// # Errors
 /// [`ProcessorError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ProcessorError> {
     options.check()?;
-    let options = &options.clone().each_once();
+    let options = &options.clone().without_duplicates();
     let parts = options.parts();
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
-    // A name that is mistyped, or a tree without room, ends a run before it begins.
-    let (mut configurations, mut programs, mut of_levels) = (Vec::new(), Vec::new(), Vec::new());
+    // A mistyped name, or a tree without room, is an error before the first run.
+    let (mut configurations, mut programs, mut utilisation_programs) = (Vec::new(), Vec::new(), Vec::new());
     if parts.contains(&Part::Figures) {
         configurations = schemes::configurations(options)?;
         programs = programs::all(options, *options::LEVELS.end())?;
     }
     if parts.contains(&Part::Utilisation) {
-        of_levels = utilisation::programs(options)?;
+        utilisation_programs = utilisation::programs(options)?;
     }
     for part in parts {
         let mut found = |section: Section| {
-            progress.found(&section.text());
+            progress.on_figure(&section.text());
             report.sections.push(section);
         };
         match part {
             Part::Figures => {
                 found(programs::section(options, &programs));
-                report.rows = runs::all(options, &programs, &configurations, progress)?;
+                report.rows = runs::run_all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &report.rows).into_iter().for_each(&mut found);
             }
-            Part::Utilisation => found(utilisation::section(options, &of_levels, progress)?),
+            Part::Utilisation => found(utilisation::section(options, &utilisation_programs, progress)?),
             Part::Scaling => found(scaling::section(options, progress)?),
         }
     }

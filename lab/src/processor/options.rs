@@ -53,7 +53,7 @@ pub struct Options {
     pub misses: usize,
     /// The seed of all that is drawn.
     pub seed: u64,
-    /// Runs side by side: each takes the memory of a tree.
+    /// Parallel runs: each takes the memory of a tree.
     pub threads: usize,
 }
 
@@ -74,7 +74,7 @@ impl Options {
         }
     }
 
-    /// The smallest tree that has room for every program, and the first misses of each: figures that say little.
+    /// The smallest tree that has room for every program, and the first misses of each: the figures are rough.
     pub fn quick() -> Self {
         Options { levels: 20, misses: 5000, paces: vec![Pace::FromEnd(1000)], ..Self::standard() }
     }
@@ -94,7 +94,7 @@ impl Options {
     }
 
     /// The same with each part, program, scheme and rate once: what is named twice is meant once.
-    pub fn each_once(mut self) -> Self {
+    pub fn without_duplicates(mut self) -> Self {
         keep_first(&mut self.parts);
         keep_first(&mut self.programs);
         keep_first(&mut self.schemes);
@@ -120,7 +120,7 @@ impl Options {
     /// Changes every configuration by `KEY=VALUE`.
     ///
     /// # Errors
-    /// The sentence that says what is wrong with it.
+    /// A sentence that says what is wrong with it.
     pub fn set(&mut self, given: &str) -> Result<(), String> {
         self.settings.push(given.parse()?);
         Ok(())

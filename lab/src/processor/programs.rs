@@ -6,7 +6,7 @@ use super::options::Options;
 use super::settings::Setting;
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::mix::Mix;
-use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, Placed};
+use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, PlacedMisses};
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_processor::trace::{self, FileError, Kind, Miss, TraceError};
 use ameles_processor::units::Line;
@@ -17,14 +17,14 @@ use std::path::Path;
 /// A program's misses, in places of the memory.
 pub(super) struct Program {
     pub(super) name: String,
-    /// The programs of the paper that it stands in for.
+    /// The programs of the paper for which it is a substitute.
     pub(super) stands_for: String,
     pub(super) misses: Vec<Miss>,
     /// The first misses only fill the last-level cache.
     pub(super) warm_up: u64,
 }
 
-/// Programs that run side by side in the mix: of one length of warm-up.
+/// The programs of the mix, all with the same warm-up.
 const MIX: [&str; 3] = ["xz", "picosat", "recommender"];
 
 /// Misses of a synthetic trace.
@@ -38,37 +38,37 @@ enum Source {
     Real,
     /// Several of them.
     Mix,
-    /// A trace that no program made.
+    /// A synthetic trace.
     Synthetic(Pattern),
 }
 
-/// A program that was asked for: its name, those that it stands in for, and the source of its misses.
-struct Asked {
+/// A selected program: its name, the paper's programs for which it is a substitute, and the source of its misses.
+struct SelectedProgram {
     name: String,
     stands_for: String,
     source: Source,
 }
 
 /// Misses in places of the memory.
-type Placing<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
+type BoxedMisses<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
 
-/// The programs that were asked for, or all, in a memory for a tree of at most so many levels.
+/// Returns the selected programs, or all, in a memory for a tree of at most `max_levels` levels.
 ///
 /// # Errors
-/// [`ProcessorError`]; [`ProcessorError::Room`] names all programs that find no room, and a tree that has it.
+/// [`ProcessorError`]; [`ProcessorError::Room`] lists all programs that find no room, and the choices that have room.
 pub(super) fn all(options: &Options, max_levels: u32) -> Result<Vec<Program>, ProcessorError> {
     let lines = options.lines();
-    let (mut all, mut homeless, mut needed) = (Vec::new(), Vec::new(), 0);
-    for asked in asked(options)? {
-        match asked.program(options, lines) {
+    let (mut all, mut too_large, mut needed) = (Vec::new(), Vec::new(), 0);
+    for program in selected_programs(options)? {
+        match program.program(options, lines) {
             Err(ProcessorError::Trace { source: TraceError::Full(_), .. }) => {
-                needed = asked.lines(options)?.max(needed);
-                homeless.push(asked.name);
+                needed = program.lines(options)?.max(needed);
+                too_large.push(program.name);
             }
             program => all.push(program?),
         }
     }
-    if homeless.is_empty() {
+    if too_large.is_empty() {
         return Ok(all);
     }
     let levels = (options.levels..=max_levels).find(|levels| 2 << levels >= needed);
@@ -79,21 +79,21 @@ pub(super) fn all(options: &Options, max_levels: u32) -> Result<Vec<Program>, Pr
         Some(levels) => format!("choose --levels {levels} or more, or fewer --misses"),
         None => format!("choose fewer --misses, for a tree of {max_levels} levels has no room either"),
     };
-    Err(ProcessorError::Room { programs: homeless.join(", "), lines, advice })
+    Err(ProcessorError::Room { programs: too_large.join(", "), lines, advice })
 }
 
-/// The programs that were asked for, or all.
-fn asked(options: &Options) -> Result<Vec<Asked>, ProcessorError> {
+/// The selected programs, or all.
+fn selected_programs(options: &Options) -> Result<Vec<SelectedProgram>, ProcessorError> {
     if let Some(path) = &options.trace {
-        return Ok(vec![of_file(options, path)?]);
+        return Ok(vec![user_trace(options, path)?]);
     }
     let tables = programs::tables().expect("the table of the repository is sound");
-    let real = tables.programs.iter().map(|program| Asked {
+    let real = tables.programs.iter().map(|program| SelectedProgram {
         name: program.name.clone(),
         stands_for: program.stands_for.join(" "),
         source: Source::Real,
     });
-    let other = |name: &str, stands_for: &str, source| Asked {
+    let other = |name: &str, stands_for: &str, source| SelectedProgram {
         name: name.to_owned(),
         stands_for: stands_for.to_owned(),
         source,
@@ -104,7 +104,7 @@ fn asked(options: &Options) -> Result<Vec<Asked>, ProcessorError> {
         other("rand", "", Source::Synthetic(Pattern::Random)),
         other("zipf", "", Source::Synthetic(Pattern::Zipf { exponent: 1.0 })),
     ];
-    let mut all: Vec<Asked> = real.chain(others).collect();
+    let mut all: Vec<SelectedProgram> = real.chain(others).collect();
     let is_known = |name: &&String| all.iter().any(|known| known.name == **name);
     if let Some(name) = options.programs.iter().find(|name| !is_known(name)) {
         let known = all.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -115,7 +115,7 @@ fn asked(options: &Options) -> Result<Vec<Asked>, ProcessorError> {
 }
 
 /// A trace of the user's, which is read once.
-fn of_file(options: &Options, path: &Path) -> Result<Asked, ProcessorError> {
+fn user_trace(options: &Options, path: &Path) -> Result<SelectedProgram, ProcessorError> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let trace = trace::open(path)?;
     let warm_up = trace.warm_up();
@@ -125,27 +125,27 @@ fn of_file(options: &Options, path: &Path) -> Result<Asked, ProcessorError> {
         return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
     }
     let name = stem.unwrap_or_else(|| "trace".to_owned());
-    Ok(Asked { name, stands_for: String::new(), source: Source::File { misses, warm_up } })
+    Ok(SelectedProgram { name, stands_for: String::new(), source: Source::File { misses, warm_up } })
 }
 
-impl Asked {
-    /// The number of misses that only warm the cache, and the misses in places of a memory of so many lines.
-    fn placed(
+impl SelectedProgram {
+    /// Returns the number of misses that only warm the cache, and the misses placed in a memory of `lines` lines.
+    fn placed_misses(
         &self,
         options: &Options,
         lines: u64,
         order: Order,
-    ) -> Result<(u64, Placing<'_>), ProcessorError> {
+    ) -> Result<(u64, BoxedMisses<'_>), ProcessorError> {
         Ok(match &self.source {
             Source::File { misses, warm_up } => {
-                (*warm_up, Box::new(Placed::new(misses.iter().copied().map(Ok), lines, order)))
+                (*warm_up, Box::new(PlacedMisses::new(misses.iter().copied().map(Ok), lines, order)))
             }
             Source::Real => {
-                let (warm_up, trace) = opened(&self.name)?;
-                (warm_up, Box::new(Placed::new(trace, lines, order)))
+                let (warm_up, trace) = open_trace(&self.name)?;
+                (warm_up, Box::new(PlacedMisses::new(trace, lines, order)))
             }
             Source::Mix => {
-                let opened = MIX.map(opened).into_iter().collect::<Result<Vec<_>, _>>()?;
+                let opened = MIX.map(open_trace).into_iter().collect::<Result<Vec<_>, _>>()?;
                 let warm_up = opened.iter().map(|(warm_up, _)| warm_up).sum();
                 let traces = opened.into_iter().map(|(_, trace)| trace);
                 (warm_up, Box::new(Mix::new(traces, Frames::new(lines, order))))
@@ -159,9 +159,9 @@ impl Asked {
         })
     }
 
-    /// The program in a memory of so many lines.
+    /// Reads the program into a memory of `lines` lines.
     fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
-        let (warm_up, placed) = self.placed(options, lines, Order::Random { seed: options.seed })?;
+        let (warm_up, placed) = self.placed_misses(options, lines, Order::Random { seed: options.seed })?;
         let max = options.misses.saturating_add(warm_up as usize);
         let misses = placed.take(max).collect::<Result<_, _>>();
         let misses = misses.map_err(|source| ProcessorError::Trace { program: self.name.clone(), source })?;
@@ -170,22 +170,22 @@ impl Asked {
 
     /// Lines of the least memory that has room for it. Synthetic traces fit into any.
     fn lines(&self, options: &Options) -> Result<u64, ProcessorError> {
-        let (warm_up, placed) = self.placed(options, u64::MAX, Order::FirstTouch)?;
+        let (warm_up, placed) = self.placed_misses(options, u64::MAX, Order::FirstTouch)?;
         let max = options.misses.saturating_add(warm_up as usize);
         let lines = placed.take(max).flatten().map(|miss| (miss.line.0 | (PAGE_LINES - 1)) + 1);
         Ok(lines.max().unwrap_or(0))
     }
 }
 
-type Opened = (u64, trace::packed::Packed<&'static [u8]>);
+type OpenTrace = (u64, trace::packed::Packed<&'static [u8]>);
 
-fn opened(name: &str) -> Result<Opened, ProcessorError> {
+fn open_trace(name: &str) -> Result<OpenTrace, ProcessorError> {
     let failed = |source| ProcessorError::Trace { program: name.to_owned(), source };
     let trace = short::open(name).expect("every program of the table has a trace").map_err(failed)?;
     Ok((trace.warm_up(), trace))
 }
 
-/// The programs with their misses of the last-level cache that the settings make.
+/// The section of the programs, with their misses of the last-level cache of the settings.
 pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
     let machine = Setting::apply_all(&options.settings, Configuration::baseline(options.levels));
     let lines = match machine.block_lines {
@@ -199,10 +199,10 @@ pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
     let mut sheet = Sheet::new(
         "programs",
         "",
-        ["program", "stands for", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
+        ["program", "replaces", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
     );
     for program in programs {
-        let Missed { instructions, loads, stores, written } = missed(&machine, program);
+        let MissCounts { instructions, loads, stores, written_back } = count_misses(&machine, program);
         let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / instructions.max(1) as f64);
         let row = [
             program.name.clone(),
@@ -211,39 +211,39 @@ pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
             instructions.to_string(),
             kilo(loads),
             kilo(stores),
-            kilo(written),
+            kilo(written_back),
         ];
         sheet.rows.push(row.into());
     }
-    section.show(sheet);
+    section.add_table(sheet);
     section
 }
 
 /// Instructions, and the lines that miss the last-level cache in them or leave it dirty.
 #[derive(Default)]
-struct Missed {
+struct MissCounts {
     instructions: u64,
     loads: u64,
     stores: u64,
-    written: u64,
+    written_back: u64,
 }
 
 /// Takes a program through a last-level cache, whose lines are the blocks of the ORAM.
-fn missed(machine: &Configuration, program: &Program) -> Missed {
+fn count_misses(machine: &Configuration, program: &Program) -> MissCounts {
     let mut cache = machine.cache().expect("the configurations were checked");
-    let mut missed = Missed::default();
+    let mut counts = MissCounts::default();
     for (nth, miss) in (0..).zip(&program.misses) {
         let access = cache.access(Line(miss.line.0 / machine.block_lines), miss.kind == Kind::Store);
         if nth < program.warm_up {
             continue;
         }
-        missed.instructions += u64::from(miss.instructions) + 1;
-        missed.written += u64::from(access.victim.is_some_and(|victim| victim.is_dirty));
+        counts.instructions += u64::from(miss.instructions) + 1;
+        counts.written_back += u64::from(access.victim.is_some_and(|victim| victim.is_dirty));
         match (access.is_hit, miss.kind) {
             (true, _) => {}
-            (false, Kind::Load) => missed.loads += 1,
-            (false, Kind::Store) => missed.stores += 1,
+            (false, Kind::Load) => counts.loads += 1,
+            (false, Kind::Store) => counts.stores += 1,
         }
     }
-    missed
+    counts
 }

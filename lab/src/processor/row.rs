@@ -33,7 +33,8 @@ impl Row {
         paths as f64 / self.counts().paths().max(1) as f64
     }
 
-    /// Requests whose block was found in the stash, in the tree top or on the trusted levels of its path, as a share of all.
+    /// The share of requests whose block was found in the stash, in the tree top or on the trusted levels of its
+    /// path.
     pub fn top_share(&self) -> f64 {
         let Counts { top_hits, found, stash_hits, found_in_stash, fresh, .. } = self.counts();
         let in_stash = stash_hits + found_in_stash;

@@ -1,10 +1,10 @@
-//! All runs, several side by side, each in a copy of a tree that is drawn once.
+//! All runs, in parallel, each in a copy of a tree that is drawn once.
 
 use super::error::ProcessorError;
 use super::options::Options;
 use super::programs::Program;
 use super::row::Row;
-use super::schemes::{Named, pace_name};
+use super::schemes::{NamedConfiguration, pace_name};
 use crate::bench::Progress;
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
@@ -18,27 +18,28 @@ use std::thread;
 ///
 /// # Errors
 /// [`ProcessorError`].
-pub(super) fn all(
+pub(super) fn run_all(
     options: &Options,
     programs: &[Program],
-    configurations: &[Named],
+    configurations: &[NamedConfiguration],
     progress: &dyn Progress,
 ) -> Result<Vec<Row>, ProcessorError> {
     let total = (configurations.len() * programs.len()) as u64;
     let mut rows = Vec::new();
-    let of_one_tree =
-        |one: &Named, other: &Named| one.configuration.oram.has_tree_of(&other.configuration.oram);
+    let of_one_tree = |one: &NamedConfiguration, other: &NamedConfiguration| {
+        one.configuration.oram.has_tree_of(&other.configuration.oram)
+    };
     for group in configurations.chunk_by(of_one_tree) {
-        progress.at("drawing a tree", rows.len() as u64, total);
+        progress.on_step("drawing a tree", rows.len() as u64, total);
         let oram = &group[0].configuration.oram;
         let contents = Contents::Steady(History::Random);
-        let tree =
-            FilledTree::draw(oram, contents, options.seed).map_err(|source| impossible(&group[0], source))?;
-        let jobs: Vec<(&Named, &Program)> =
+        let tree = FilledTree::draw(oram, contents, options.seed)
+            .map_err(|source| configuration_error(&group[0], source))?;
+        let jobs: Vec<(&NamedConfiguration, &Program)> =
             group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
-        let begun = rows.len();
-        let mut of_group = side_by_side(options, &tree, &jobs, |done| {
-            progress.at("programs by schemes", (begun + done) as u64, total);
+        let rows_before = rows.len();
+        let mut of_group = run_in_parallel(options, &tree, &jobs, |done| {
+            progress.on_step("programs by schemes", (rows_before + done) as u64, total);
         })?;
         rows.append(&mut of_group);
     }
@@ -46,10 +47,10 @@ pub(super) fn all(
 }
 
 /// Runs jobs on several threads; their rows come in the order of the jobs.
-fn side_by_side(
+fn run_in_parallel(
     options: &Options,
     tree: &FilledTree,
-    jobs: &[(&Named, &Program)],
+    jobs: &[(&NamedConfiguration, &Program)],
     done: impl Fn(usize),
 ) -> Result<Vec<Row>, ProcessorError> {
     let next = Mutex::new(0..jobs.len());
@@ -60,7 +61,7 @@ fn side_by_side(
             scope.spawn(move || {
                 while let Some(nth) = next.lock().ok().and_then(|mut next| next.next()) {
                     let (named, program) = jobs[nth];
-                    if finished.send((nth, one(options, tree, named, program))).is_err() {
+                    if finished.send((nth, run_one(options, tree, named, program))).is_err() {
                         return;
                     }
                 }
@@ -76,15 +77,15 @@ fn side_by_side(
     })
 }
 
-fn one(
+fn run_one(
     options: &Options,
     tree: &FilledTree,
-    named: &Named,
+    named: &NamedConfiguration,
     program: &Program,
 ) -> Result<Row, ProcessorError> {
-    let Named { scheme, configuration, path_blocks } = named;
+    let NamedConfiguration { scheme, configuration, path_blocks } = named;
     let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
-        .map_err(|source| impossible(named, source))?;
+        .map_err(|source| configuration_error(named, source))?;
     let outcome = machine.run(program.misses.iter().copied(), program.warm_up, |_| ()).map_err(|source| {
         ProcessorError::Run {
             program: program.name.clone(),
@@ -103,7 +104,7 @@ fn one(
     })
 }
 
-fn impossible(named: &Named, source: ConfigurationError) -> ProcessorError {
+fn configuration_error(named: &NamedConfiguration, source: ConfigurationError) -> ProcessorError {
     let (scheme, pace) = (named.scheme.clone(), pace_name(named.configuration.pace));
     let tree = named.configuration.oram.scheme;
     ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }

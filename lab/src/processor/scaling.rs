@@ -9,7 +9,7 @@ use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::Miss;
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
-use ameles_simulator::allocation::{Limits, SearchError, Tried, search};
+use ameles_simulator::allocation::{Limits, SearchError, TriedSizes, search};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
@@ -17,13 +17,13 @@ use ameles_simulator::oram_configuration::OramConfiguration;
 use ameles_simulator::tree::filled::{Contents, FilledTree};
 use ameles_simulator::tree::steady_state::History;
 
-/// Random traces over which the gain is taken, as in the paper.
+/// The number of random traces over which the gain is averaged, as in the paper.
 const TRACES: u64 = 13;
 /// The most misses of each.
 const MISSES: usize = 10_000;
 
-/// Searches the sizes for the tree asked for and its neighbours in height, and runs random traces over them and over Baseline. It shows
-/// each try.
+/// Searches the sizes for the selected tree and for those one level lower and higher, and runs random traces over
+/// them and over Baseline. It shows each try.
 ///
 /// # Errors
 /// [`ProcessorError`].
@@ -50,18 +50,18 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         "Sizes that were tried",
         ["levels", "sizes", "blocks a path", "space lost, %", "background evictions, %", "cycles", "allowed"],
     );
-    let bases = bases(options)?;
-    for (nth, base) in (0..).zip(&bases) {
+    let baselines = baselines(options)?;
+    for (nth, base) in (0..).zip(&baselines) {
         let (levels, lines) = (base.oram.levels, base.oram.user_blocks);
-        progress.at("heights of the tree", nth, bases.len() as u64);
+        progress.on_step("heights of the tree", nth, baselines.len() as u64);
         let failed = |source| failed(base, source);
         let misses = options.misses.min(MISSES);
-        let mut told = |tried: &Tried| {
-            progress.at(&format!("sizes for {levels} levels"), nth, bases.len() as u64);
-            tries.rows.push(row_of(levels, tried));
+        let mut on_try = |tried: &TriedSizes| {
+            progress.on_step(&format!("sizes for {levels} levels"), nth, baselines.len() as u64);
+            tries.rows.push(try_row(levels, tried));
         };
         let found =
-            search(base, Limits::IR_ORAM, options.seed, || random(lines, misses, options.seed), &mut told)
+            search(base, Limits::IR_ORAM, options.seed, || random(lines, misses, options.seed), &mut on_try)
                 .map_err(failed)?;
         let mut small = base.clone();
         small.oram.sizes = found.sizes.ranges();
@@ -74,7 +74,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         gains.rows.push(vec![
             levels.to_string(),
             bytes(base.oram.user_blocks << 6),
-            written(&found),
+            sizes_text(&found),
             found.path_blocks.to_string(),
             format!("{:.2}", 100.0 * found.space_loss),
             format!("{:.1}", 100.0 * found.evictions),
@@ -82,14 +82,14 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             format!("{:.4}", variance.sqrt()),
         ]);
     }
-    section.show(gains);
-    section.show(tries);
-    section.say(format!("Paths {}; {TRACES} random traces.", pace_name(options.paces[0])));
+    section.add_table(gains);
+    section.add_table(tries);
+    section.add_text(format!("Paths {}; {TRACES} random traces.", pace_name(options.paces[0])));
     Ok(section)
 }
 
 /// The trees, each checked before the first is searched.
-fn bases(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
+fn baselines(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
     let heights = options.levels - 1..=(options.levels + 1).min(26);
     let base = |levels| {
         let mut base = Setting::apply_all(&options.settings, Configuration::baseline(levels));
@@ -102,7 +102,7 @@ fn bases(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
 }
 
 /// The sizes as `--set z=` takes them.
-fn written(tried: &Tried) -> String {
+fn sizes_text(tried: &TriedSizes) -> String {
     let ranges = tried.sizes.ranges();
     let range = |(first, last, size): &(u32, u32, u32)| match first == last {
         true => format!("{first}:{size}"),
@@ -111,10 +111,10 @@ fn written(tried: &Tried) -> String {
     if ranges.is_empty() { "-".to_owned() } else { ranges.iter().map(range).collect::<Vec<_>>().join(",") }
 }
 
-fn row_of(levels: u32, tried: &Tried) -> Vec<String> {
+fn try_row(levels: u32, tried: &TriedSizes) -> Vec<String> {
     vec![
         levels.to_string(),
-        written(tried),
+        sizes_text(tried),
         tried.path_blocks.to_string(),
         format!("{:.2}", 100.0 * tried.space_loss),
         format!("{:.1}", 100.0 * tried.evictions),
@@ -133,7 +133,7 @@ fn cycles(configuration: &Configuration, seed: u64, misses: usize) -> Result<Vec
     let lines = configuration.oram.user_blocks;
     let tree = draw(&configuration.oram, seed)?;
     let mut machine = Machine::over(configuration.clone(), tree, seed)?;
-    // One trace after the other: random accesses leave the tree as they found it.
+    // The traces run in sequence: random accesses do not change the state of the tree.
     let of_trace = |trace| Ok(machine.run(random(lines, misses, seed + 1 + trace), 0, |_| ())?.cycles.0);
     (0..TRACES).map(of_trace).collect()
 }

@@ -12,7 +12,7 @@ use ameles_simulator::tree_scheme::TreeScheme;
 /// A scheme of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LabScheme {
-    /// A scheme as the paper has it.
+    /// A scheme of the paper.
     Paper(Scheme),
     /// The sizes of Figure 12 by number, 2 or 3. (1 and 4 are those of IR-ORAM and of IR-Alloc.)
     Sizes(u32),
@@ -58,7 +58,7 @@ const SIZES: [&[(u32, u32, u32)]; 3] =
 
 /// A configuration with its names.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(super) struct NamedConfiguration {
     pub(super) scheme: String,
     pub(super) configuration: Configuration,
     pub(super) path_blocks: u64,
@@ -73,14 +73,14 @@ pub fn names() -> String {
 ///
 /// # Errors
 /// [`ProcessorError::Unknown`].
-fn named(name: &str) -> Result<LabScheme, ProcessorError> {
+fn scheme_by_name(name: &str) -> Result<LabScheme, ProcessorError> {
     match NAMES.iter().find(|(known, _)| *known == name) {
         Some((_, scheme)) => Ok(*scheme),
         None => Err(ProcessorError::Unknown { what: "scheme", name: name.to_owned(), known: names() }),
     }
 }
 
-/// The rate as it is given, such as end:1000.
+/// The rate as the user writes it, such as end:1000.
 pub fn pace_name(pace: Pace) -> String {
     match pace {
         Pace::Free => "free".into(),
@@ -91,15 +91,15 @@ pub fn pace_name(pace: Pace) -> String {
     }
 }
 
-/// The configurations to run. Schemes that need a rate are left out where there is none.
+/// Returns the configurations to run. Schemes that need a rate are left out without one.
 ///
 /// # Errors
 /// [`ProcessorError`].
-pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorError> {
+pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration>, ProcessorError> {
     let mut all = Vec::new();
     for pace in &options.paces {
-        for name in asked(options, *pace) {
-            let scheme = named(&name)?;
+        for name in selected_names(options, *pace) {
+            let scheme = scheme_by_name(&name)?;
             let is_sound = matches!(scheme, LabScheme::Sound(_) | LabScheme::SoundDelayed(_));
             if is_sound && options.settings.iter().any(Setting::saves_paths) {
                 return Err(ProcessorError::Unsound { scheme: name });
@@ -121,7 +121,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             };
             Machine::check(&configuration).map_err(failed)?;
             let path_blocks = configuration.path_blocks().map_err(failed)?;
-            all.push(Named { scheme: name, configuration, path_blocks });
+            all.push(NamedConfiguration { scheme: name, configuration, path_blocks });
         }
     }
     for setting in &options.settings {
@@ -131,7 +131,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             return Err(ProcessorError::Unused { setting, kind });
         }
     }
-    // Schemes of one tree stand together, so that one tree at a time is in memory.
+    // Schemes of one tree are adjacent, so that one tree at a time is in memory.
     all.sort_by_key(|named| {
         let oram = &named.configuration.oram;
         (oram.scheme, oram.sizes.clone(), oram.hits == TrustedHits::AnswerAtOnce)
@@ -139,14 +139,15 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     Ok(all)
 }
 
-/// The schemes that run under every rate if none is asked for: those that show what a rate does.
+/// The schemes that run under every rate by default: those that show the effect of a rate.
 const UNDER_EVERY_RATE: [&str; 5] = ["baseline", "ir-alloc", "ir-stash", "ir-dwb", "ir-oram"];
 
-/// The most levels with which Ring ORAM runs if no scheme is asked for: its tree takes four times as much memory as the others'.
+/// The maximum of levels with which Ring ORAM runs by default: its tree takes four times as much memory as the
+/// others'.
 const MAX_LEVELS_OF_RING: u32 = 22;
 
 /// The names of the schemes to run at a rate.
-fn asked(options: &Options, pace: Pace) -> Vec<String> {
+fn selected_names(options: &Options, pace: Pace) -> Vec<String> {
     match (options.schemes.as_slice(), pace) {
         ([], Pace::Free | Pace::FromEnd(_)) => {
             let has_room = options.levels <= MAX_LEVELS_OF_RING;
@@ -156,7 +157,7 @@ fn asked(options: &Options, pace: Pace) -> Vec<String> {
         ([], Pace::FromStart(_) | Pace::Idle(_) | Pace::Instructions(_)) => {
             UNDER_EVERY_RATE.map(str::to_owned).into()
         }
-        (asked, _) => asked.to_vec(),
+        (selected_names, _) => selected_names.to_vec(),
     }
 }
 
@@ -200,7 +201,8 @@ mod tests {
         }
     }
 
-    /// A tree settles with the room that its top and its stash have: what runs beside a scheme changes none of its digits.
+    /// The room of the tree top and of the stash decides how a tree settles: other schemes of the same run change no
+    /// digit.
     #[test]
     fn schemes_share_a_tree_only_if_each_would_draw_it_for_itself() {
         let mut options = Options { paces: vec![Pace::FromEnd(1000)], ..Options::standard() };
@@ -225,40 +227,42 @@ mod tests {
 
     #[test]
     fn a_scheme_that_is_unknown_or_impossible_is_one_clear_error() {
-        let said = |options: Options| configurations(&options).unwrap_err().to_string();
+        let message = |options: Options| configurations(&options).unwrap_err().to_string();
         let standard = Options::standard;
         let named = |name: &str| Options { schemes: vec![name.into()], ..standard() };
         let mut unused = Options { paces: vec![Pace::Free], ..named("baseline") };
         unused.set("ring-slots=20").unwrap();
-        assert!(said(unused.clone()).contains("--set ring-slots changes none"));
+        assert!(message(unused.clone()).contains("--set ring-slots changes none"));
         unused.schemes.push("ring".into());
         assert!(configurations(&unused).is_ok());
         let mut unsound = named("sound-ring");
         unsound.set("hits=save-the-path").unwrap();
-        assert!(said(unsound).contains("choose a scheme without sound-"));
-        assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
+        assert!(message(unsound).contains("choose a scheme without sound-"));
+        assert!(message(named("oram")).contains("scheme oram is unknown: choose baseline"));
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
-        assert!(said(tight.clone()).contains("too fast"));
+        assert!(message(tight.clone()).contains("too fast"));
         for (pace, why) in [
             (Pace::Instructions(0), "a T of 0 instructions lets the processor fetch none"),
             (Pace::Instructions(10_000_001), "a T of 10000001 instructions is too long"),
             (Pace::Idle(10_000_001), "a T of 10000001 cycles is too long"),
         ] {
             tight.paces = vec![pace];
-            assert!(said(tight.clone()).contains(why), "{}", said(tight));
+            assert!(message(tight.clone()).contains(why), "{}", message(tight));
         }
         tight.paces = vec![Pace::Free];
-        assert!(said(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a rate"));
+        assert!(
+            message(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a rate")
+        );
         let mut small = Options { paces: vec![Pace::Free], ..named("rho") };
         small.set("rho-sets=10000000").unwrap();
-        assert!(said(small.clone()).contains("the small tree is impossible"));
+        assert!(message(small.clone()).contains("the small tree is impossible"));
         small.set("rho-sets=1000000").unwrap();
-        assert!(said(small.clone()).contains("too small"));
+        assert!(message(small.clone()).contains("too small"));
         small.set("rho-sets=16000").unwrap();
         small.set("llc-d=1").unwrap();
-        assert!(said(small).contains("neither"));
+        assert!(message(small).contains("neither"));
         tight.set("z=20-24:1").unwrap();
-        assert!(said(tight).contains("too small"));
+        assert!(message(tight).contains("too small"));
     }
 
     #[test]
@@ -302,7 +306,7 @@ mod tests {
             ),
             ("rho", &["llc-d=1"], "rho goes with neither dwb=1 nor llc-d=1"),
         ] {
-            assert_told(scheme, settings, why);
+            assert_error_says(scheme, settings, why);
         }
     }
 
@@ -337,19 +341,22 @@ mod tests {
             ("ring", &["subtree=12"], "smaller buckets (bucket and ring-slots) or fewer --levels"),
             ("raw", &["subtree=12"], "smaller buckets (bucket) or fewer --levels"),
         ] {
-            assert_told(scheme, settings, why);
+            assert_error_says(scheme, settings, why);
         }
     }
 
-    fn assert_told(scheme: &str, settings: &[&str], why: &str) {
+    fn assert_error_says(scheme: &str, settings: &[&str], why: &str) {
         let mut options =
             Options { schemes: vec![scheme.into()], paces: vec![Pace::Free], ..Options::standard() };
         settings.iter().for_each(|setting| options.set(setting).unwrap());
-        let said = configurations(&options).unwrap_err().to_string();
-        assert!(said.contains(why) && said.starts_with(&format!("scheme {scheme} with free: ")), "{said}");
+        let message = configurations(&options).unwrap_err().to_string();
         assert!(
-            !["_", "Z", " S ", " A "].iter().any(|name| said.contains(name)),
-            "a name of the core's: {said}"
+            message.contains(why) && message.starts_with(&format!("scheme {scheme} with free: ")),
+            "{message}"
+        );
+        assert!(
+            !["_", "Z", " S ", " A "].iter().any(|name| message.contains(name)),
+            "a name of the core's: {message}"
         );
     }
 }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 pub enum Setting {
     /// The sizes of buckets by level, such as 10-15:1,16-18:2.
     Sizes(Vec<(u32, u32, u32)>),
-    /// The use of blocks that are found on the trusted side.
+    /// The handling of blocks that are found on the trusted side.
     Hits(TrustedHits),
     /// A number.
     Number(Key, u64),
@@ -55,9 +55,9 @@ pub enum Key {
     RingSlots,
     /// 1 for its metadata in memory.
     RingMetadata,
-    /// 1 for lines that are written back in the place of dummies.
+    /// 1 for lines that are written back instead of dummies.
     Dwb,
-    /// 1 for the line that was written last, in the place of the one that goes next.
+    /// 1 for the line that was written last, instead of the next victim.
     DwbLast,
     /// 1 for delayed remapping.
     LlcD,
@@ -75,7 +75,7 @@ pub enum Key {
     RhoWays,
 }
 
-/// The names of the numbers, and the least and the most that make sense.
+/// The names of the numbers, with their minimum and maximum.
 const KEYS: [(&str, Key, u64, u64); 26] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
@@ -169,7 +169,7 @@ impl Setting {
         }
     }
 
-    /// Tells whether it lets blocks of the trusted side be found without a path.
+    /// Returns true if blocks of the trusted side are found without a path.
     pub(super) fn saves_paths(&self) -> bool {
         matches!(self, Setting::Hits(hits) if *hits != TrustedHits::ReadThePath)
     }
@@ -196,8 +196,8 @@ impl Setting {
         (!is_used).then_some((*name, kind))
     }
 
-    /// Changes a configuration by all settings, in their order. The size of a block comes first, for the others are of the tree that
-    /// it makes; of several the last one counts.
+    /// Applies all settings in their order. The block size comes first, because the other settings change the tree
+    /// that it makes. The last of several block sizes counts.
     pub(super) fn apply_all(all: &[Self], mut configuration: Configuration) -> Configuration {
         let block = all.iter().rev().find_map(|setting| match setting {
             Setting::Number(Key::Block, bytes) => Some(bytes / 64),
@@ -208,7 +208,7 @@ impl Setting {
         }
         for setting in all {
             setting.apply(&mut configuration);
-            // Subtrees that were not asked for need not be too large for a super-row.
+            // Subtrees of the default size must fit a super-row.
             let resizes = [Key::Bucket, Key::RawHeaders, Key::RingSlots, Key::RingMetadata];
             if matches!(setting, Setting::Number(key, _) if resizes.contains(key)) {
                 configuration = configuration.with_fitting_subtrees();
@@ -239,16 +239,16 @@ impl Setting {
                 Key::Dwb => configuration.early_write_backs = *number > 0,
                 Key::DwbLast => {
                     configuration.early_line =
-                        if *number > 0 { EarlyLine::WrittenLast } else { EarlyLine::GoesNext };
+                        if *number > 0 { EarlyLine::LastWritten } else { EarlyLine::NextVictim };
                 }
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
                 Key::Bucket => oram.blocks_per_bucket = small(*number),
                 Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots | Key::RingMetadata => {
-                    of_scheme(*key, small(*number), &mut oram.scheme);
+                    set_scheme_number(*key, small(*number), &mut oram.scheme);
                 }
                 _ => {
                     let of_small =
-                        configuration.small_tree.as_mut().and_then(|tree| of_small_tree(*key, tree));
+                        configuration.small_tree.as_mut().and_then(|tree| small_tree_field(*key, tree));
                     of_small.into_iter().for_each(|field| *field = small(*number));
                 }
             },
@@ -257,7 +257,7 @@ impl Setting {
 }
 
 /// Changes a RAW or a Ring ORAM.
-fn of_scheme(key: Key, number: u32, scheme: &mut TreeScheme) {
+fn set_scheme_number(key: Key, number: u32, scheme: &mut TreeScheme) {
     match (key, scheme) {
         (
             Key::EvictionRate,
@@ -266,21 +266,21 @@ fn of_scheme(key: Key, number: u32, scheme: &mut TreeScheme) {
             *eviction_rate = number;
         }
         (Key::RawHeaders, TreeScheme::Raw { headers, .. }) => {
-            *headers = place(number);
+            *headers = header_place(number);
         }
         (Key::RingReads, TreeScheme::Ring { reads, .. }) => *reads = number,
         (Key::RingSlots, TreeScheme::Ring { slots, .. }) => *slots = number,
-        (Key::RingMetadata, TreeScheme::Ring { metadata, .. }) => *metadata = place(number),
+        (Key::RingMetadata, TreeScheme::Ring { metadata, .. }) => *metadata = header_place(number),
         _ => {}
     }
 }
 
-fn place(number: u32) -> Headers {
+fn header_place(number: u32) -> Headers {
     if number > 0 { Headers::InMemory } else { Headers::OnChip }
 }
 
-/// The number of a small tree that a key stands for.
-fn of_small_tree(key: Key, tree: &mut SmallTreeConfiguration) -> Option<&mut u32> {
+/// The field of a small tree that a key changes.
+fn small_tree_field(key: Key, tree: &mut SmallTreeConfiguration) -> Option<&mut u32> {
     match key {
         Key::RhoLevels => Some(&mut tree.levels),
         Key::RhoZ => Some(&mut tree.blocks_per_bucket),

@@ -49,8 +49,8 @@ fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 W 0x10000\n").unwrap();
     assert!(csv(&trace).lines().nth(1).unwrap().starts_with("mine,baseline,end:1000,"));
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 X 0x10000\n").unwrap();
-    let said = run(&trace, &Silent).err().unwrap().to_string();
-    assert!(said.contains("mine.trace") && said.contains("line 2"), "{said}");
+    let message = run(&trace, &Silent).err().unwrap().to_string();
+    assert!(message.contains("mine.trace") && message.contains("line 2"), "{message}");
     fs::write(&path, "\n").unwrap();
     let error = run(&trace, &Silent).err().unwrap();
     assert!(error.is_of_options() && error.to_string().ends_with("more instructions or misses"), "{error}");
@@ -75,20 +75,23 @@ fn gaps_of_2_to_the_32_instructions_end_in_their_cycles() {
 fn programs_that_find_no_room_are_told_together_with_the_tree_that_has_it() {
     let small = Options { levels: 11, ..options(&["cc1", "xz", "scan"], &["baseline"]) };
     let error = run(&small, &Silent).err().unwrap();
-    let said = error.to_string();
-    assert!(error.is_of_options() && said.starts_with("cc1, xz: the 4096 lines of the memory"), "{said}");
-    let levels = said.split("choose --levels ").nth(1).unwrap().split(' ').next().unwrap();
+    let message = error.to_string();
+    assert!(
+        error.is_of_options() && message.starts_with("cc1, xz: the 4096 lines of the memory"),
+        "{message}"
+    );
+    let levels = message.split("choose --levels ").nth(1).unwrap().split(' ').next().unwrap();
     let levels: u32 = levels.parse().unwrap();
     let all = |levels| programs::all(&Options { levels, ..small.clone() }, 26).map(|all| all.len());
     assert_eq!(all(levels).unwrap(), 3);
     assert!(all(levels - 1).is_err());
     let mut set = Options { levels: 18, ..small.clone() };
     set.set("lines=4096").unwrap();
-    let said = run(&set, &Silent).err().unwrap().to_string();
-    assert!(said.contains("choose lines="), "{said}");
+    let message = run(&set, &Silent).err().unwrap().to_string();
+    assert!(message.contains("choose lines="), "{message}");
     let filling = Options { parts: vec![Part::Utilisation], ..small };
-    let said = run(&filling, &Silent).err().unwrap().to_string();
-    assert!(said.starts_with("cc1, lbm: the 4096 lines"), "{said}");
+    let message = run(&filling, &Silent).err().unwrap().to_string();
+    assert!(message.starts_with("cc1, lbm: the 4096 lines"), "{message}");
     let low = Options { levels: 9, ..filling };
     assert!(run(&low, &Silent).err().unwrap().to_string().contains("choose 11 to 26"));
 }
@@ -163,8 +166,8 @@ fn the_quick_run_has_room_for_every_program() {
 
 #[test]
 fn a_name_that_is_unknown_is_refused_with_those_that_there_are() {
-    let said = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();
-    assert!(said.contains("program chess is unknown: choose cc1"), "{said}");
+    let message = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();
+    assert!(message.contains("program chess is unknown: choose cc1"), "{message}");
 }
 
 #[test]
@@ -184,7 +187,7 @@ fn what_is_named_twice_runs_once_in_the_order_of_its_first_mention() {
         runs,
         [("baseline", "free"), ("baseline", "idle:250"), ("llc-d", "free"), ("llc-d", "idle:250")]
     );
-    let once = twice.each_once();
+    let once = twice.without_duplicates();
     assert_eq!(once.schemes, ["llc-d", "baseline"]);
     assert_eq!(once.paces, paces[..2]);
 }

@@ -1,7 +1,8 @@
 //! Figures 3, 4 and 13: the share of the slots of each level that hold a block.
 //!
-//! The paper takes four billion paths through a tree of 25 levels. Here the states of that tree in which random accesses end are
-//! drawn, and real programs run in a tree that is smaller by seven levels, where as many paths a block take seconds.
+//! The paper takes four billion paths through a tree of 25 levels. Here the states of that tree after random accesses
+//! are drawn. Real programs run in a tree that is smaller by seven levels, in which as many paths per block take
+//! seconds.
 
 use super::error::ProcessorError;
 use super::options::Options;
@@ -23,7 +24,7 @@ use ameles_simulator::tree_scheme::TreeScheme;
 
 /// Stand-ins for gcc and lbm, and random accesses: the programs of Figure 4.
 const PROGRAMS: [&str; 3] = ["cc1", "lbm", "rand"];
-/// Levels of the tree in which they run, at the most.
+/// The maximum of levels of the tree in which they run.
 const RUN_LEVELS: u32 = 18;
 
 /// A figure: its name in names of files, its title, and its scheme.
@@ -40,14 +41,14 @@ type State = (String, Vec<f64>);
 /// # Errors
 /// [`ProcessorError`].
 pub(super) fn programs(options: &Options) -> Result<Vec<Program>, ProcessorError> {
-    let of_run = Options {
+    let run_options = Options {
         levels: options.levels.min(RUN_LEVELS),
         trace: None,
         programs: PROGRAMS.map(str::to_owned).into(),
         settings: Vec::new(),
         ..options.clone()
     };
-    programs::all(&of_run, RUN_LEVELS)
+    programs::all(&run_options, RUN_LEVELS)
 }
 
 /// The section of all three figures.
@@ -65,14 +66,15 @@ pub(super) fn section(
     );
     let run_levels = options.levels.min(RUN_LEVELS);
     for (nth, (name, title, scheme)) in (0..).zip(FIGURES) {
-        progress.at("slots of each level", nth, FIGURES.len() as u64);
-        let drawn = drawn(options, scheme).map_err(|source| impossible(name, source))?;
+        progress.on_step("slots of each level", nth, FIGURES.len() as u64);
+        let drawn_states =
+            drawn_states(options, scheme).map_err(|source| configuration_error(name, source))?;
         let title_of = |levels: u32, what: &str| format!("{title}, {levels} levels, {what}");
-        show(&mut section, &format!("{name}-drawn"), title_of(options.levels, "as drawn"), &drawn);
-        let run = run(options, run_levels, scheme, name, programs)?;
+        show(&mut section, &format!("{name}-drawn"), title_of(options.levels, "as drawn"), &drawn_states);
+        let run = run_states(options, run_levels, scheme, name, programs)?;
         show(&mut section, &format!("{name}-run"), title_of(run_levels, "as it came"), &run);
     }
-    section.say(format!(
+    section.add_text(format!(
         "The paper prints of Baseline, on levels 10 to 21: {}; on the last level: {}; on level 3: {}. Of IR-Alloc: {}. In a tree of \
          {run_levels} levels the same distance from the leaves counts.",
         published::MIDDLE_LEVELS,
@@ -94,8 +96,8 @@ fn configuration(levels: u32, scheme: Scheme) -> Configuration {
     configuration
 }
 
-/// The states that random accesses come to: each line accessed once, and long after.
-fn drawn(options: &Options, scheme: Scheme) -> Result<Vec<State>, ConfigurationError> {
+/// Draws the states after each line was accessed once, and after many random accesses.
+fn drawn_states(options: &Options, scheme: Scheme) -> Result<Vec<State>, ConfigurationError> {
     let oram = configuration(options.levels, scheme).oram;
     let histories =
         [("each line accessed once", History::Filled), ("random accesses for long", History::Random)];
@@ -107,7 +109,7 @@ fn drawn(options: &Options, scheme: Scheme) -> Result<Vec<State>, ConfigurationE
 }
 
 /// The states after programs that begin with each line accessed once, and take as many misses as the tree has lines.
-fn run(
+fn run_states(
     options: &Options,
     levels: u32,
     scheme: Scheme,
@@ -117,12 +119,12 @@ fn run(
     let configuration = configuration(levels, scheme);
     let contents = Contents::Steady(History::Filled);
     let tree = FilledTree::draw(&configuration.oram, contents, options.seed)
-        .map_err(|source| impossible(name, source))?;
+        .map_err(|source| configuration_error(name, source))?;
     let misses = options.misses.saturating_mul(5).min(configuration.oram.user_blocks as usize);
     let mut states = vec![("each line accessed once".to_owned(), tree.utilisation().1)];
     for program in programs {
         let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
-            .map_err(|source| impossible(name, source))?;
+            .map_err(|source| configuration_error(name, source))?;
         let trace = program.misses.iter().copied().cycle().take(misses);
         machine.run(trace, 0, |_| ()).map_err(|source| ProcessorError::Run {
             program: program.name.clone(),
@@ -134,7 +136,7 @@ fn run(
     Ok(states)
 }
 
-fn impossible(name: &str, source: ConfigurationError) -> ProcessorError {
+fn configuration_error(name: &str, source: ConfigurationError) -> ProcessorError {
     let (scheme, pace) = (name.to_owned(), pace_name(Pace::Free));
     ProcessorError::Configuration { scheme, pace, tree: TreeScheme::Path, source: Box::new(source) }
 }
@@ -155,7 +157,7 @@ fn show(section: &mut Section, name: &str, title: String, states: &[State]) {
     let middle = levels.saturating_sub(15)..levels.saturating_sub(3);
     let words = format!("mean of levels {} to {}", middle.start, middle.end.max(1) - 1);
     line(words, &|shares| shares[middle.clone()].iter().sum::<f64>() / middle.len().max(1) as f64);
-    section.show(sheet);
+    section.add_table(sheet);
     let lines = Lines {
         title,
         what: "slots that hold a block".to_owned(),
@@ -163,5 +165,5 @@ fn show(section: &mut Section, name: &str, title: String, states: &[State]) {
         first: 0,
         lines: states.to_vec(),
     };
-    section.draw(Picture { name: name.to_owned(), svg: lines.svg() });
+    section.add_picture(Picture { name: name.to_owned(), svg: lines.svg() });
 }

@@ -1,13 +1,13 @@
 //! The circumstances of a report.
 
-/// The circumstances of a report, which its page tells.
+/// The circumstances of a report, stated on its page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The title of its page.
     pub title: String,
-    /// The paragraph below that: the source of the figures, and what they can say.
+    /// The paragraph below that: the source of the figures and their limits.
     pub introduction: String,
-    /// The command that made it.
+    /// The command that produced it.
     pub command: String,
     /// The version of the program.
     pub version: String,

@@ -1,9 +1,9 @@
-//! The folder of a report. Its files appear whole, and those of an older report go.
+//! The folder of a report. Its files are written atomically and replace those of an older report.
 
 use super::about::About;
 use super::csv::csv;
 use super::html;
-use super::names::{Names, is_of_a_report};
+use super::names::{Names, is_report_file};
 use super::section::{Piece, Section};
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub struct Folder(PathBuf);
 /// The reason why a report cannot be written into a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// It has files of somebody else's.
+    /// It has files that are not of a report.
     #[error(
         "the folder is not empty, and no report of Ameles's is in it: name a new one, or one whose report may be replaced"
     )]
@@ -32,14 +32,14 @@ pub enum WriteError {
 }
 
 impl Folder {
-    /// Sees whether a report can be written there: into a folder that is still to be made, an empty one, or one with an older
-    /// report. Nothing is made yet.
+    /// Checks that a report can be written there: into a folder that does not exist yet, an empty one, or one with an
+    /// older report. Nothing is created yet.
     ///
     /// # Errors
     /// [`WriteError`].
     pub fn open(path: &Path) -> Result<Self, WriteError> {
         let there = path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
-        // It has no name, so that it goes with the process.
+        // It has no name, so that it is deleted when the process ends.
         tempfile::tempfile_in(there)?;
         if path.exists() && fs::read_dir(path)?.next().is_some() && files_of(path)?.is_none() {
             return Err(WriteError::NotEmpty);
@@ -47,17 +47,17 @@ impl Folder {
         Ok(Folder(path.to_owned()))
     }
 
-    /// Writes a report: `report.html`, `figures.csv`, and each table and picture under its name. The files of an older report
-    /// go; if it fails, nothing is left of this one.
+    /// Writes a report: `report.html`, `figures.csv`, and each table and picture under its name. The files of an
+    /// older report are deleted; on failure, nothing is left of this one.
     ///
     /// # Errors
     /// Those of the file system.
     pub(crate) fn write(&self, about: &About, figures: &[u8], sections: &[Section]) -> io::Result<()> {
-        self.put(&files(about, figures, sections))
+        self.write_files(&files(about, figures, sections))
     }
 
-    /// Writes files, and makes the folder before; if it fails, neither stays.
-    fn put(&self, files: &[(String, Vec<u8>)]) -> io::Result<()> {
+    /// Creates the folder and writes files into it; on failure, both are removed.
+    fn write_files(&self, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let missing: Vec<&Path> = self.0.ancestors().take_while(is_missing).collect();
         let written = self.replace(files);
@@ -68,12 +68,12 @@ impl Folder {
         written
     }
 
-    /// Writes all files beside those that are there, then gives them their names, the page first.
+    /// Writes all files under temporary names, then renames them, the page first.
     fn replace(&self, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         fs::create_dir_all(&self.0)?;
         let old = files_of(&self.0)?.unwrap_or_default();
         let whole: Vec<TempPath> =
-            files.iter().map(|(_, bytes)| self.beside(bytes)).collect::<io::Result<_>>()?;
+            files.iter().map(|(_, bytes)| self.temporary_file(bytes)).collect::<io::Result<_>>()?;
         for (file, (name, _)) in whole.into_iter().zip(files) {
             file.persist(self.0.join(name))?;
         }
@@ -84,8 +84,8 @@ impl Folder {
         Ok(())
     }
 
-    /// A file with these bytes, which goes unless it gets a name.
-    fn beside(&self, bytes: &[u8]) -> io::Result<TempPath> {
+    /// A file with these bytes, which is deleted unless it gets a name.
+    fn temporary_file(&self, bytes: &[u8]) -> io::Result<TempPath> {
         // As any new file: what the process's mask leaves.
         let mask = Permissions::from_mode(0o666);
         let mut file = tempfile::Builder::new().permissions(mask).tempfile_in(&self.0)?;
@@ -97,18 +97,18 @@ impl Folder {
 /// The files of a report, the page first.
 fn files(about: &About, figures: &[u8], sections: &[Section]) -> Vec<(String, Vec<u8>)> {
     let [mut anchors, mut tables, mut pictures] = [Names::default(), Names::default(), Names::default()];
-    tables.free("figures");
+    tables.unique("figures");
     let mut files = vec![("figures.csv".to_owned(), figures.to_vec())];
-    let anchors: Vec<String> = sections.iter().map(|section| anchors.free(&section.name)).collect();
+    let anchors: Vec<String> = sections.iter().map(|section| anchors.unique(&section.name)).collect();
     for piece in sections.iter().flat_map(|section| &section.pieces) {
         match piece {
             Piece::Text(_) => {}
             Piece::Table(sheet) => {
-                files.push((format!("{}.csv", tables.free(&sheet.name)), csv(sheet).into_bytes()));
+                files.push((format!("{}.csv", tables.unique(&sheet.name)), csv(sheet).into_bytes()));
             }
             Piece::Picture(picture) => {
                 files.push((
-                    format!("{}.svg", pictures.free(&picture.name)),
+                    format!("{}.svg", pictures.unique(&picture.name)),
                     picture.svg.clone().into_bytes(),
                 ));
             }
@@ -129,7 +129,7 @@ fn files_of(folder: &Path) -> io::Result<Option<Vec<String>>> {
     };
     let page = String::from_utf8_lossy(&page);
     let names = html::files_of(&page);
-    Ok(names.map(|names| names.filter(|name| is_of_a_report(name)).map(str::to_owned).collect()))
+    Ok(names.map(|names| names.filter(|name| is_report_file(name)).map(str::to_owned).collect()))
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
         let mut section = Section::new("section", "A section");
         let mut sheet = Sheet::new(table, "", ["number"]);
         sheet.rows.push(vec!["1".to_owned()]);
-        section.show(sheet);
+        section.add_table(sheet);
         Ok(Folder::open(folder)?.write(&About::default(), b"a,b\n", &[section])?)
     }
 
@@ -210,13 +210,13 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let file = |name: &str| [(name.to_owned(), b"new".to_vec())];
         let new = Folder::open(&temporary.path().join("new/folder")).unwrap();
-        assert!(new.put(&file("none/such.csv")).is_err());
+        assert!(new.write_files(&file("none/such.csv")).is_err());
         assert!(names(temporary.path()).is_empty());
         let old = temporary.path().join("old");
         write(&old, "one").unwrap();
         fs::create_dir(old.join("two.csv")).unwrap();
         let before = names(&old);
-        assert!(Folder::open(&old).unwrap().put(&file("two.csv")).is_err());
+        assert!(Folder::open(&old).unwrap().write_files(&file("two.csv")).is_err());
         assert_eq!(names(&old), before);
     }
 

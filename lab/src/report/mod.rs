@@ -30,14 +30,14 @@ mod tests {
 
     fn hostile() -> [Section; 2] {
         let mut section = Section::new(HOSTILE, HOSTILE);
-        section.say(HOSTILE);
+        section.add_text(HOSTILE);
         let mut sheet = Sheet::new(HOSTILE, HOSTILE, [HOSTILE, "number"]);
         sheet.rows.push(vec![HOSTILE.to_owned(), "1".to_owned()]);
-        section.show(sheet.clone());
-        section.show(sheet);
+        section.add_table(sheet.clone());
+        section.add_table(sheet);
         let mut drawing = crate::svg::Drawing::new([1, 1], "a picture", "");
-        drawing.title(0, &crate::svg::escaped(HOSTILE));
-        section.draw(Picture { name: "picture".to_owned(), svg: drawing.finished() });
+        drawing.title(0, &crate::svg::escape(HOSTILE));
+        section.add_picture(Picture { name: "picture".to_owned(), svg: drawing.finish() });
         [section.clone(), section]
     }
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// A name of letters, digits and hyphens that was not given away yet. It leads out of no folder, whatever a workload is
-    /// called.
-    pub(super) fn free(&mut self, wanted: &str) -> String {
+    /// A name of letters, digits and hyphens that is not used yet. It cannot lead out of the folder, whatever the
+    /// name of a workload.
+    pub(super) fn unique(&mut self, wanted: &str) -> String {
         let plain =
             |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
         let name: String = wanted.chars().take(100).map(plain).collect();
@@ -23,7 +23,7 @@ impl Names {
 }
 
 /// Tells whether a file has a name that a report gives.
-pub(super) fn is_of_a_report(file: &str) -> bool {
+pub(super) fn is_report_file(file: &str) -> bool {
     let plain = |name: &str| {
         !name.is_empty()
             && name

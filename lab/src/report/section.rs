@@ -1,6 +1,6 @@
 //! A section of the report: text, tables and pictures. It is printed as Markdown, and a page shows it.
 
-use crate::markdown::{add, markdown, rendered};
+use crate::markdown::{add, markdown, render};
 
 /// A section.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub enum Piece {
     Picture(Picture),
 }
 
-/// A table. The first cell of a row holds words, the others numbers.
+/// A table. The first cell of a row holds text, the others numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
     /// Its name in names of files: small letters and hyphens.
@@ -53,19 +53,19 @@ impl Section {
     }
 
     /// Adds a paragraph.
-    pub(crate) fn say(&mut self, text: impl Into<String>) {
+    pub(crate) fn add_text(&mut self, text: impl Into<String>) {
         self.pieces.push(Piece::Text(text.into()));
     }
 
     /// Adds a table, unless it is empty.
-    pub(crate) fn show(&mut self, sheet: Sheet) {
+    pub(crate) fn add_table(&mut self, sheet: Sheet) {
         if !sheet.rows.is_empty() {
             self.pieces.push(Piece::Table(sheet));
         }
     }
 
     /// Adds a picture.
-    pub(crate) fn draw(&mut self, picture: Picture) {
+    pub(crate) fn add_picture(&mut self, picture: Picture) {
         self.pieces.push(Piece::Picture(picture));
     }
 
@@ -103,6 +103,6 @@ impl Sheet {
         let mut table = markdown(&header);
         self.rows.iter().for_each(|row| add(&mut table, row.clone()));
         let caption = if self.caption.is_empty() { String::new() } else { format!("{}\n\n", self.caption) };
-        caption + &rendered(&table)
+        caption + &render(&table)
     }
 }

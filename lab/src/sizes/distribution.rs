@@ -16,15 +16,15 @@ pub struct Distribution {
 /// A part of a mixture.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Part {
-    /// Its share of the objects, beside the weights of the other parts.
-    #[serde(default = "whole")]
+    /// Its weight: its share of the objects relative to the other parts.
+    #[serde(default = "default_weight")]
     pub weight: f64,
     /// The sizes in it.
     #[serde(flatten)]
     pub shape: Shape,
 }
 
-fn whole() -> f64 {
+fn default_weight() -> f64 {
     1.0
 }
 
@@ -58,12 +58,12 @@ pub enum Shape {
 }
 
 /// The area of the standard normal density up to `x`.
-fn normal(x: f64) -> f64 {
+fn normal_cdf(x: f64) -> f64 {
     0.5 * (1.0 + libm::erf(x / std::f64::consts::SQRT_2))
 }
 
 /// A uniform number from 0 up to 1, which is left out.
-fn unit(random: &mut impl RngCore) -> f64 {
+fn unit_interval(random: &mut impl RngCore) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
@@ -77,11 +77,12 @@ impl Shape {
                 (max_kib.powi(n + 1) - min_kib.powi(n + 1)) / (f64::from(n + 1) * (max_kib - min_kib))
             }
             Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => {
-                let place = |kib: f64| (kib / median_kib).ln() / sigma;
-                let (low, high) = (place(min_kib), place(max_kib));
+                let standardize = |kib: f64| (kib / median_kib).ln() / sigma;
+                let (low, high) = (standardize(min_kib), standardize(max_kib));
                 let shift = f64::from(n) * sigma;
-                let whole = median_kib.powi(n) * (shift * shift / 2.0).exp();
-                whole * (normal(high - shift) - normal(low - shift)) / (normal(high) - normal(low))
+                let untruncated = median_kib.powi(n) * (shift * shift / 2.0).exp();
+                untruncated * (normal_cdf(high - shift) - normal_cdf(low - shift))
+                    / (normal_cdf(high) - normal_cdf(low))
             }
         }
     }
@@ -94,7 +95,7 @@ impl Shape {
                 ((kib - min_kib) / (max_kib - min_kib).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
             }
             Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => {
-                let area = |kib: f64| normal((kib / median_kib).ln() / sigma);
+                let area = |kib: f64| normal_cdf((kib / median_kib).ln() / sigma);
                 let kib = kib.clamp(min_kib, max_kib);
                 (area(kib) - area(min_kib)) / (area(max_kib) - area(min_kib))
             }
@@ -105,10 +106,11 @@ impl Shape {
     fn draw(&self, random: &mut impl RngCore) -> f64 {
         match *self {
             Shape::Constant { kib } => kib,
-            Shape::Uniform { min_kib, max_kib } => min_kib + (max_kib - min_kib) * unit(random),
+            Shape::Uniform { min_kib, max_kib } => min_kib + (max_kib - min_kib) * unit_interval(random),
             Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => loop {
                 // Box and Muller's transform, of which one number is used.
-                let (radius, angle) = (1.0 - unit(random), unit(random) * std::f64::consts::TAU);
+                let (radius, angle) =
+                    (1.0 - unit_interval(random), unit_interval(random) * std::f64::consts::TAU);
                 let deviate = (-2.0 * libm::log(radius)).sqrt() * libm::cos(angle);
                 let kib = median_kib * libm::exp(sigma * deviate);
                 if (min_kib..=max_kib).contains(&kib) {
@@ -132,9 +134,9 @@ impl Shape {
             Shape::Lognormal { median_kib, sigma, .. } if !is_size(median_kib) || !is_size(sigma) => {
                 Some("median_kib and sigma are more than 0")
             }
-            // What lies between the bounds must be likely enough to be drawn.
+            // A value between the bounds must be likely enough to be drawn.
             Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => {
-                let area = |kib: f64| normal((kib / median_kib).ln() / sigma);
+                let area = |kib: f64| normal_cdf((kib / median_kib).ln() / sigma);
                 (area(max_kib) - area(min_kib) < 1e-3)
                     .then_some("less than a thousandth of it lies between the bounds: widen them")
             }
@@ -154,14 +156,14 @@ impl Distribution {
         KIB * (self.average(|shape| shape.moment(2)) - mean * mean).max(0.0).sqrt()
     }
 
-    /// The share of the sizes that are below so many bytes, from 0 to 1.
+    /// The share of the sizes that are below that many bytes, from 0 to 1.
     pub fn share_below(&self, bytes: f64) -> f64 {
         self.average(|shape| shape.below(bytes / KIB))
     }
 
     /// Draws a size in bytes, rounded to the nearest; at least 1.
     pub fn draw(&self, random: &mut impl RngCore) -> u64 {
-        let mut left = unit(random) * self.weights();
+        let mut left = unit_interval(random) * self.weights();
         let chosen = self.parts.iter().find(|part| {
             left -= part.weight;
             left < 0.0

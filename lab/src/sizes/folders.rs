@@ -31,7 +31,7 @@ pub enum FolderError {
     /// The text is no table of folders.
     #[error("this is no table of folders: {0}")]
     Unreadable(#[from] toml::de::Error),
-    /// The numbers make no sense.
+    /// The numbers are invalid.
     #[error("in the folder {name:?}: {why}")]
     Senseless {
         /// The folder.
@@ -56,12 +56,12 @@ pub enum FolderError {
     Unknown {
         /// The folder.
         name: String,
-        /// The folders that there are.
+        /// The folders that exist.
         known: String,
     },
 }
 
-/// The part by which a stated moment may differ from the true one: it is stated in a few digits.
+/// The relative difference allowed between a stated moment and the true one: it is stated in a few digits.
 const ROUNDING: f64 = 0.005;
 
 impl FromStr for Folders {
@@ -88,11 +88,11 @@ impl FromStr for Folders {
 }
 
 impl Folders {
-    /// The folder that a path leads to: its last part names it.
+    /// The folder of a path: its last part names it.
     ///
     /// # Errors
-    /// [`FolderError::Unknown`], which tells the folders that there are.
-    pub fn at(&self, path: &str) -> Result<&Folder, FolderError> {
+    /// [`FolderError::Unknown`], which lists the folders that exist.
+    pub fn folder(&self, path: &str) -> Result<&Folder, FolderError> {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
         self.0.get(name).ok_or_else(|| FolderError::Unknown {
             name: name.to_owned(),
@@ -129,7 +129,7 @@ mod tests {
     fn samples_have_the_stated_moments() {
         let folders = shipped();
         for name in folders.names() {
-            let folder = folders.at(name).unwrap();
+            let folder = folders.folder(name).unwrap();
             let mut random = ChaCha12Rng::seed_from_u64(5);
             let drawn: Vec<f64> = (0..200_000).map(|_| folder.sizes.draw(&mut random) as f64).collect();
             let count = drawn.len() as f64;
@@ -152,14 +152,14 @@ mod tests {
     fn the_same_seed_draws_the_same_sizes() {
         let folders = shipped();
         let drawn =
-            |seed| folders.at("/tmp/testfiles/A/").unwrap().draw(&mut ChaCha12Rng::seed_from_u64(seed));
+            |seed| folders.folder("/tmp/testfiles/A/").unwrap().draw(&mut ChaCha12Rng::seed_from_u64(seed));
         assert_eq!(drawn(1), drawn(1));
         assert_ne!(drawn(1), drawn(2));
     }
 
     #[test]
     fn the_home_user_s_files_are_as_the_thesis_describes_them() {
-        let sizes = &shipped().at("A").unwrap().sizes.clone();
+        let sizes = &shipped().folder("A").unwrap().sizes.clone();
         let below_4_mib = sizes.share_below(f64::from(4 << 20));
         assert!((0.88..0.92).contains(&below_4_mib), "{below_4_mib}");
         assert!(sizes.share_below(1023.0) < 1e-9 && sizes.share_below(4.0 * f64::from(1 << 30)) == 1.0);
@@ -178,7 +178,7 @@ mod tests {
         let backwards = "{ shape = 'uniform', min_kib = 4.0, max_kib = 2.0 }";
         assert!(read(&folder(backwards, 3.0)).contains("the lesser one first"));
         assert!(read("[A]\nfiles = 3\n").contains("no table of folders"));
-        let unknown = shipped().at("/nowhere").unwrap_err().to_string();
+        let unknown = shipped().folder("/nowhere").unwrap_err().to_string();
         assert!(unknown.contains("\"nowhere\"") && unknown.contains("A-prepare"), "{unknown}");
     }
 }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// # Errors
 /// The writer's.
 pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> io::Result<()> {
-    let providers = prices::of_the_thesis();
+    let providers = prices::thesis_providers();
     let columns = || TRAFFIC.iter().chain(&RELATIVE);
     let mut header: Vec<String> =
         ["workload", "scheme", "block_kib", "seed", "accesses", "period", "emergencies"]
@@ -22,16 +22,16 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
     header.push("dollars_thesis".to_owned());
     writeln!(into, "{}", header.join(","))?;
     for row in rows {
-        let theirs = row::theirs(row, printed);
+        let theirs = row::printed_line(row, printed);
         let theirs = |name| number(theirs.and_then(|line| line.number(name)));
         let mut fields = vec![
             field(&row.workload),
             row.scheme.to_owned(),
             row.block_kib.map_or_else(String::new, |kib| kib.to_string()),
             row.seed.to_string(),
-            row.ran.accesses.to_string(),
-            row.ran.period.to_string(),
-            row.ran.emergencies.to_string(),
+            row.result.accesses.to_string(),
+            row.result.period.to_string(),
+            row.result.emergencies.to_string(),
         ];
         for column in columns() {
             fields.extend([number(Some((column.of)(row))), theirs(column.printed)]);

@@ -5,7 +5,7 @@ use crate::prices::Provider;
 use crate::report::Sheet;
 
 /// The dollars of a workload's rows at each provider, and as a multiple of the run without an ORAM.
-pub(super) fn of_workload(rows: &[Row], providers: &[Provider]) -> Sheet {
+pub(super) fn dollar_sheet(rows: &[Row], providers: &[Provider]) -> Sheet {
     let workload = rows.first().map_or("", |row| row.workload.as_str());
     let columns =
         providers.iter().flat_map(|Provider { name, .. }| [format!("{name}, $"), format!("{name}, ×")]);
@@ -40,7 +40,7 @@ mod tests {
         let options =
             Options { workloads: vec!["D".to_owned()], schemes, quick: true, ..Options::standard() };
         let row = run(&options, &Silent).unwrap().rows.remove(1);
-        let sheet = of_workload(std::slice::from_ref(&row), &options.prices);
+        let sheet = dollar_sheet(std::slice::from_ref(&row), &options.prices);
         let usage = row.usage();
         // R2: bytes that leave are free.
         let r2 = usage.gets() as f64 * 0.00036 / 1e3 + usage.puts() as f64 * 0.0045 / 1e3;

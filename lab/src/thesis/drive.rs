@@ -1,9 +1,9 @@
-//! The driver of a scheme: it asks for the blocks of objects, and gives the scheme its time for what is owed.
+//! Drives a scheme: accesses the blocks of objects, and runs the scheme's pending steps.
 
 use super::error::ThesisError;
 use super::job::{Job, Step};
-use super::ran::Ran;
-use super::recorded::{Batch, Recorded};
+use super::recorded_accesses::{Batch, RecordedAccesses};
+use super::run_result::RunResult;
 use crate::virtual_time::Clock;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::types::BlockId;
@@ -16,81 +16,84 @@ use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-/// The way in which a scheme is driven.
+/// The settings of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct How {
+pub(super) struct DriverSettings {
     /// The most accesses of a batch.
     pub(super) batch: u64,
-    /// True if what is owed is done beside the next accesses; otherwise before them.
-    pub(super) beside: bool,
+    /// True if pending steps run in parallel with the next accesses; false if they run before them.
+    pub(super) overlaps_steps: bool,
     /// The most requests in flight.
     pub(super) in_flight: usize,
 }
 
-impl How {
+impl DriverSettings {
     /// A request after the other, as the thesis's synchronous schemes do it.
-    pub(super) const ONE_BY_ONE: How = How { batch: 1, beside: false, in_flight: 1 };
+    pub(super) const SEQUENTIAL: DriverSettings =
+        DriverSettings { batch: 1, overlaps_steps: false, in_flight: 1 };
     /// As Ameles's vault and store do it.
-    pub(super) const TOGETHER: How = How { batch: 16, beside: true, in_flight: 64 };
+    pub(super) const CONCURRENT: DriverSettings =
+        DriverSettings { batch: 16, overlaps_steps: true, in_flight: 64 };
 }
 
-type Idle<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
+type PendingStep<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
 
 struct Driver<'a, O> {
     oram: &'a O,
-    how: How,
-    idles: FuturesUnordered<Idle<'a>>,
+    settings: DriverSettings,
+    steps_in_flight: FuturesUnordered<PendingStep<'a>>,
 }
 
 /// The blocks that the steps of a job access.
-pub(super) enum Blocks<'a> {
-    /// Those of the objects, which lie in these blocks of so many bytes.
+pub(super) enum JobBlocks<'a> {
+    /// The blocks of the objects: a range for each object, and the payload bytes of a block.
     Objects(&'a [Range<u64>], u64),
     /// Those that the object layer accessed in each step.
-    Recorded(&'a Recorded),
+    RecordedAccesses(&'a RecordedAccesses),
 }
 
 /// A job with its blocks, and how often it is done.
-pub(super) struct Course<'a> {
+pub(super) struct RepeatedJob<'a> {
     pub(super) job: &'a Job,
-    pub(super) blocks: Blocks<'a>,
-    /// The time that the application takes for each operation, beside the store.
-    pub(super) operation: Duration,
-    /// The number of times that the job is done, one after the other. Figures are those of one.
+    pub(super) blocks: JobBlocks<'a>,
+    /// The time that the application takes for each operation, in addition to the store.
+    pub(super) application_time: Duration,
+    /// The number of times that the job is done in sequence. Figures are means over them.
     pub(super) repeats: u32,
 }
 
-impl Course<'_> {
-    /// The batches of steps that are asked for together: the steps with these numbers.
+impl RepeatedJob<'_> {
+    /// The batches of a group of steps; `steps` are their numbers.
     fn batches(&self, group: &[Step], steps: &Range<usize>) -> Vec<Batch> {
         match &self.blocks {
-            Blocks::Objects(places, payload) => {
+            JobBlocks::Objects(places, payload) => {
                 let of = |step: &Step| step.blocks(&places[step.object], *payload);
                 let all = group.iter().flat_map(|step| of(step).map(|block| (block, step.writes)));
-                vec![each_once(all)]
+                vec![merge_accesses(all)]
             }
-            Blocks::Recorded(objects) => match &objects.0[steps.clone()] {
+            JobBlocks::RecordedAccesses(objects) => match &objects.0[steps.clone()] {
                 [alone] => alone.clone(),
-                together => vec![each_once(together.iter().flatten().flatten().copied())],
+                together => vec![merge_accesses(together.iter().flatten().flatten().copied())],
             },
         }
     }
 }
 
 /// The blocks, each once: written if any of those who ask for it writes it.
-fn each_once(all: impl Iterator<Item = (u64, bool)>) -> Batch {
+fn merge_accesses(all: impl Iterator<Item = (u64, bool)>) -> Batch {
     let mut blocks = BTreeMap::new();
     all.for_each(|(block, writes)| *blocks.entry(block).or_default() |= writes);
     blocks.into_iter().collect()
 }
 
-/// Writes so many blocks at random, and does what is owed.
+/// Writes random blocks `accesses` times, and finishes all pending steps.
 pub(super) async fn warm_up<O: Oram<Error = Infallible>>(
     oram: &O,
     random: &mut impl RngCore,
     accesses: u64,
 ) -> Result<(), ThesisError> {
-    let mut driver = Driver { oram, how: How::TOGETHER, idles: FuturesUnordered::new() };
+    let mut driver =
+        Driver { oram, settings: DriverSettings::CONCURRENT, steps_in_flight: FuturesUnordered::new() };
     let max = oram.max_batch() as u64;
     let mut left = accesses;
     while left > 0 {
@@ -99,50 +102,57 @@ pub(super) async fn warm_up<O: Oram<Error = Infallible>>(
         driver.access(&(first..end).map(|block| (block, true)).collect::<Vec<_>>()).await?;
         left -= end - first;
     }
-    driver.settle().await
+    driver.finish_pending_steps().await
 }
 
 /// Does a job. Counts and times are those of the driver; the store has its own.
-pub(super) async fn serve<O: Oram<Error = Infallible>>(
+pub(super) async fn run_job<O: Oram<Error = Infallible>>(
     oram: &O,
     clock: &Clock,
-    course: &Course<'_>,
-    how: How,
-) -> Result<Ran, ThesisError> {
-    let mut driver = Driver { oram, how, idles: FuturesUnordered::new() };
-    let (mut reads, mut writes) = (Mean::default(), Mean::default());
-    let (mut accesses, mut runtime, mut ends) = (0, Duration::ZERO, [Duration::ZERO; 4]);
-    for _ in 0..course.repeats {
+    repeated: &RepeatedJob<'_>,
+    settings: DriverSettings,
+) -> Result<RunResult, ThesisError> {
+    let mut driver = Driver { oram, settings, steps_in_flight: FuturesUnordered::new() };
+    let (mut reads, mut writes) = (MeanTime::default(), MeanTime::default());
+    let (mut accesses, mut runtime, mut step_times) = (0, Duration::ZERO, [Duration::ZERO; 4]);
+    for _ in 0..repeated.repeats {
         accesses = 0;
-        let mut begun = clock.now();
-        for (group, steps) in course.job.groups() {
-            if steps.start == course.job.prepared {
-                begun = clock.now();
+        let mut start = clock.now();
+        for (group, steps) in repeated.job.groups() {
+            if steps.start == repeated.job.prepared {
+                start = clock.now();
             }
-            driver.rest(clock, course.operation).await?;
-            let begin = clock.now();
-            for batch in course.batches(group, &steps) {
+            driver.wait(clock, repeated.application_time).await?;
+            let group_start = clock.now();
+            for batch in repeated.batches(group, &steps) {
                 accesses += batch.len() as u64;
                 driver.blocks(&batch).await?;
             }
-            for step in group.iter().filter(|_| steps.start >= course.job.prepared) {
+            for step in group.iter().filter(|_| steps.start >= repeated.job.prepared) {
                 let mean = if step.writes { &mut writes } else { &mut reads };
-                mean.add(clock.now() - begin);
+                mean.add(clock.now() - group_start);
             }
-            note(&course.job.ends, steps.end, clock.now() - begun, &mut ends);
+            add_step_times(&repeated.job.timed_steps, steps.end, clock.now() - start, &mut step_times);
         }
-        driver.settle().await?;
-        runtime += clock.now() - begun;
+        driver.finish_pending_steps().await?;
+        runtime += clock.now() - start;
     }
-    let runtime = runtime / course.repeats.max(1);
-    let ends = ends.map(|end| end / course.repeats.max(1));
-    Ok(Ran { accesses, runtime, read: reads.mean(), write: writes.mean(), ends, ..Ran::default() })
+    let runtime = runtime / repeated.repeats.max(1);
+    let step_times = step_times.map(|end| end / repeated.repeats.max(1));
+    Ok(RunResult {
+        accesses,
+        runtime,
+        read: reads.mean(),
+        write: writes.mean(),
+        step_times,
+        ..RunResult::default()
+    })
 }
 
 impl<O: Oram<Error = Infallible>> Driver<'_, O> {
     /// Accesses blocks, each of which is written or read.
     async fn blocks(&mut self, blocks: &[(u64, bool)]) -> Result<(), ThesisError> {
-        let max = self.how.batch.min(self.oram.max_batch() as u64) as usize;
+        let max = self.settings.batch.min(self.oram.max_batch() as u64) as usize;
         for batch in blocks.chunks(max.max(1)) {
             self.access(batch).await?;
         }
@@ -151,13 +161,13 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
 
     async fn access(&mut self, blocks: &[(u64, bool)]) -> Result<(), ThesisError> {
         while self.oram.must_step() {
-            self.begin_idles();
-            if self.idles.is_empty() {
-                self.idles.push(Box::pin(self.oram.step()));
+            self.start_pending_steps();
+            if self.steps_in_flight.is_empty() {
+                self.steps_in_flight.push(Box::pin(self.oram.step()));
             }
-            self.idles.next().await.transpose()?;
+            self.steps_in_flight.next().await.transpose()?;
         }
-        self.begin_idles();
+        self.start_pending_steps();
         let access = |(block, writes): &(u64, bool)| match writes {
             true => Access::Write(BlockId(*block), &[]),
             false => Access::Read(BlockId(*block), &mut []),
@@ -166,11 +176,11 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
         {
             let mut access = pin!(self.oram.access(&mut batch));
             loop {
-                if self.idles.is_empty() {
+                if self.steps_in_flight.is_empty() {
                     access.await?;
                     break;
                 }
-                match select(access.as_mut(), self.idles.next()).await {
+                match select(access.as_mut(), self.steps_in_flight.next()).await {
                     Either::Left((served, _)) => {
                         served?;
                         break;
@@ -179,17 +189,17 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
                 };
             }
         }
-        if !self.how.beside {
-            self.settle().await?;
+        if !self.settings.overlaps_steps {
+            self.finish_pending_steps().await?;
         }
         Ok(())
     }
 
-    /// Lets so much time go by, and does what is owed meanwhile, if it may be done beside accesses.
-    async fn rest(&mut self, clock: &Clock, time: Duration) -> Result<(), ThesisError> {
-        let mut end = pin!(clock.until(clock.now() + time));
-        while !self.idles.is_empty() {
-            match select(end.as_mut(), self.idles.next()).await {
+    /// Waits for a time. Pending steps run meanwhile, if they may run in parallel with accesses.
+    async fn wait(&mut self, clock: &Clock, time: Duration) -> Result<(), ThesisError> {
+        let mut end = pin!(clock.sleep_until(clock.now() + time));
+        while !self.steps_in_flight.is_empty() {
+            match select(end.as_mut(), self.steps_in_flight.next()).await {
                 Either::Left(_) => return Ok(()),
                 Either::Right((ended, _)) => ended.transpose()?,
             };
@@ -198,19 +208,19 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
         Ok(())
     }
 
-    /// Begins as many steps of what is owed as gain from being in flight together.
-    fn begin_idles(&self) {
-        let room = self.oram.max_concurrent_steps().saturating_sub(self.idles.len()) as u64;
+    /// Starts as many pending steps as the scheme can run concurrently.
+    fn start_pending_steps(&self) {
+        let room = self.oram.max_concurrent_steps().saturating_sub(self.steps_in_flight.len()) as u64;
         for _ in 0..room.min(self.oram.pending_steps()) {
-            self.idles.push(Box::pin(self.oram.step()));
+            self.steps_in_flight.push(Box::pin(self.oram.step()));
         }
     }
 
-    /// Does all that is owed.
-    async fn settle(&mut self) -> Result<(), ThesisError> {
+    /// Finishes all pending steps.
+    async fn finish_pending_steps(&mut self) -> Result<(), ThesisError> {
         loop {
-            self.begin_idles();
-            match self.idles.next().await {
+            self.start_pending_steps();
+            match self.steps_in_flight.next().await {
                 Some(ended) => ended?,
                 None => return Ok(()),
             }
@@ -218,21 +228,26 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
     }
 }
 
-/// Adds a time to each of these that the job notes after so many steps.
-pub(super) fn note(noted: &[usize], steps: usize, time: Duration, ends: &mut [Duration; 4]) {
-    for (_, end) in noted.iter().zip(ends).filter(|(noted, _)| **noted == steps) {
+/// Adds the time to each entry whose step count is `steps`.
+pub(super) fn add_step_times(
+    timed_steps: &[usize],
+    steps: usize,
+    time: Duration,
+    step_times: &mut [Duration; 4],
+) {
+    for (_, end) in timed_steps.iter().zip(step_times).filter(|(timed_steps, _)| **timed_steps == steps) {
         *end += time;
     }
 }
 
 /// A mean of times.
 #[derive(Default)]
-pub(super) struct Mean {
+pub(super) struct MeanTime {
     sum: Duration,
     count: u32,
 }
 
-impl Mean {
+impl MeanTime {
     /// Adds a time.
     pub(super) fn add(&mut self, time: Duration) {
         self.sum += time;

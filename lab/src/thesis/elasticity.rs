@@ -1,17 +1,20 @@
-//! Elasticity: a vault grows under load. Requests served meanwhile, their slowdown, and what was lost.
+//! Elasticity: a vault grows under load. The section shows the served requests, their slowdown, and lost writes.
 //!
-//! A vault grows by a successor: a larger vault that serves beside it until all blocks are there. Both are whole vaults
-//! over stores in memory, each behind a link of its own, in real time.
+//! A vault grows by a successor: a larger vault that serves together with it until all blocks are copied. Both are
+//! whole vaults over stores in memory, each behind its own link, in real time.
 
 use super::error::ThesisError;
-use super::live::home::{Home, fill, settle};
-use super::live::register::Register;
-use super::reliability::lost;
+use super::live::vault_folder::{fill, settle, vault_folder};
+use super::live::write_history::WriteHistory;
+use super::reliability::count_lost;
+use crate::bench::service::TrustedFolder;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed, Meter, MeterReader, Usage, VersionedMemory};
-use ameles_vault::{Call, Flow, SchemeParameters, Succession, Vault, VaultError, VaultParameters, cut_over};
+use ameles_vault::{
+    Call, Flow, MirroredVaults, SchemeParameters, Vault, VaultError, VaultParameters, cut_over,
+};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -33,10 +36,10 @@ pub(super) struct Plan {
 pub(super) struct Phase {
     pub(super) name: &'static str,
     /// Accesses that were served, four to a batch.
-    pub(super) served: u64,
+    pub(super) accesses: u64,
     /// The mean time of a batch.
     pub(super) response: Duration,
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
     /// Requests and bytes, of both vaults where there are two.
     pub(super) usage: Usage,
 }
@@ -48,37 +51,37 @@ pub(super) struct Growth {
     pub(super) lost: u64,
 }
 
-/// Lets a vault grow under load.
+/// Grows a vault under load.
 pub(super) fn growth(plan: &Plan) -> Result<Growth, ThesisError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(ThesisError::live)?.block_on(grown(plan))
+    runtime.map_err(ThesisError::live)?.block_on(grow_under_load(plan))
 }
 
-async fn made(plan: &Plan, blocks: u64) -> Result<(Home, Vault, MeterReader), ThesisError> {
+async fn new_vault(plan: &Plan, blocks: u64) -> Result<(TrustedFolder, Vault, MeterReader), ThesisError> {
     let ring = RingParameters::for_capacity(blocks, plan.block_bytes, blocks / 8, 16);
-    let home = Home::new(VaultParameters::around(SchemeParameters::Ring(ring)))?;
-    let memory = VersionedMemory::new(home.parameters().layout());
-    home.create(memory.clone()).await?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
+    let memory = VersionedMemory::new(folder.parameters().layout());
+    folder.create(memory.clone()).await?;
     if blocks == plan.blocks {
-        let vault = home.open(memory.clone()).await?;
+        let vault = folder.open(memory.clone()).await?;
         fill(&vault, 0).await?;
         vault.close().await.map_err(ThesisError::live)?;
     }
     let meter = Meter::new(Link::new(memory, plan.link).precise());
     let reader = meter.reader();
-    let vault = home.open(meter).await?;
-    Ok((home, vault, reader))
+    let vault = folder.open(meter).await?;
+    Ok((folder, vault, reader))
 }
 
-async fn grown(plan: &Plan) -> Result<Growth, ThesisError> {
-    let (old_home, old, old_usage) = made(plan, plan.blocks).await?;
+async fn grow_under_load(plan: &Plan) -> Result<Growth, ThesisError> {
+    let (old_folder, old, old_usage) = new_vault(plan, plan.blocks).await?;
     let mut client = Client {
         random: ChaCha8Rng::seed_from_u64(plan.seed),
-        register: Register::new(plan.blocks),
+        history: WriteHistory::new(plan.blocks),
         blocks: plan.blocks,
         lost: 0,
     };
-    let (new_home, new, new_usage) = made(plan, 2 * plan.blocks).await?;
+    let (new_folder, new, new_usage) = new_vault(plan, 2 * plan.blocks).await?;
     let usage = || {
         let (old, new) = (old_usage.usage(), new_usage.usage());
         new.after(&old)
@@ -90,12 +93,13 @@ async fn grown(plan: &Plan) -> Result<Growth, ThesisError> {
     let before = Phase { usage: usage().since(&start), ..before };
 
     let start = usage();
-    let (both, mut copier) = Succession::over(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
+    let (succession, mut copier) =
+        MirroredVaults::new(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
     let copying = tokio::spawn(async move {
         while !copier.step().await?.is_all() {}
         Ok::<_, VaultError>(())
     });
-    let access = async |calls| both.access_in(Flow(1), calls).await;
+    let access = async |calls| succession.access_in(Flow(1), calls).await;
     let during = client.serve("while it grows", plan, access, |_| copying.is_finished());
     let during = during.await?;
     let during = Phase { usage: usage().since(&start), ..during };
@@ -114,18 +118,18 @@ async fn grown(plan: &Plan) -> Result<Growth, ThesisError> {
     let after = after.await?;
     let after = Phase { usage: usage().since(&start), ..after };
     // Blocks that came with the growth were never written.
-    client.register.grow(2 * plan.blocks);
-    let lost =
-        client.lost + lost(&new, &mut client.register, &(0..2 * plan.blocks).collect::<Vec<_>>()).await?;
+    client.history.resize(2 * plan.blocks);
+    let lost = client.lost
+        + count_lost(&new, &mut client.history, &(0..2 * plan.blocks).collect::<Vec<_>>()).await?;
     new.close().await.map_err(ThesisError::live)?;
-    drop((old_home, new_home));
-    Ok(Growth { phases: [before, during, after], acknowledged: client.register.writes, lost })
+    drop((old_folder, new_folder));
+    Ok(Growth { phases: [before, during, after], acknowledged: client.history.writes, lost })
 }
 
-/// A client that asks for random blocks, batch after batch, and checks what it reads.
+/// A client that accesses random blocks in batches, and checks what it reads.
 struct Client {
     random: ChaCha8Rng,
-    register: Register,
+    history: WriteHistory,
     blocks: u64,
     lost: u64,
 }
@@ -138,30 +142,32 @@ impl Client {
         access: impl AsyncFn(Vec<Call>) -> Result<Vec<Option<Bytes>>, VaultError>,
         is_over: impl Fn(u64) -> bool,
     ) -> Result<Phase, ThesisError> {
-        let (begun, mut served, mut batches) = (Instant::now(), 0, 0);
+        let (begun, mut accesses, mut batches) = (Instant::now(), 0, 0);
         while !is_over(batches) {
             let mut blocks: Vec<u64> = (0..4).map(|_| self.random.next_u64() % self.blocks).collect();
             blocks.sort_unstable();
             blocks.dedup();
             let writes = self.random.next_u32().is_multiple_of(2);
             let call = |block: &u64| match writes {
-                true => Call::Write(BlockId(*block), self.register.begin(*block, plan.block_bytes as usize)),
+                true => {
+                    Call::Write(BlockId(*block), self.history.start_write(*block, plan.block_bytes as usize))
+                }
                 false => Call::Read(BlockId(*block)),
             };
             let calls = blocks.iter().map(call).collect();
             let answers = access(calls).await.map_err(ThesisError::live)?;
             for (block, found) in blocks.iter().zip(answers) {
                 match found {
-                    Some(found) => self.lost += u64::from(!self.register.is_kept(*block, &found)),
-                    None => self.register.acknowledge(*block),
+                    Some(found) => self.lost += u64::from(!self.history.is_valid_read(*block, &found)),
+                    None => self.history.acknowledge(*block),
                 }
             }
-            served += blocks.len() as u64;
+            accesses += blocks.len() as u64;
             batches += 1;
         }
-        let took = begun.elapsed();
-        let response = took.checked_div(batches as u32).unwrap_or_default();
-        Ok(Phase { name, served, response, took, usage: Usage::default() })
+        let duration = begun.elapsed();
+        let response = duration.checked_div(batches as u32).unwrap_or_default();
+        Ok(Phase { name, accesses, response, duration, usage: Usage::default() })
     }
 }
 
@@ -170,7 +176,7 @@ pub(super) fn section(link: LinkSpeed, seed: u64) -> Result<Section, ThesisError
     let plan = Plan { blocks: 1024, block_bytes: 64 << 10, batches: 60, link, seed };
     let Growth { phases, acknowledged, lost } = growth(&plan)?;
     let mut section = Section::new("elasticity", "Elasticity: a vault grows under load (real time)");
-    section.say(format!(
+    section.add_text(format!(
         "A vault of {} blocks of {} KiB by Ring ORAM grows to twice as many by a successor, while a client asks for four \
 blocks at a time without a pause. A link of its own leads to each store.",
         plan.blocks,
@@ -179,19 +185,19 @@ blocks at a time without a pause. A link of its own leads to each store.",
     let header = ["", "accesses", "seconds", "response, ms", "slowdown", "requests", "MB"];
     let mut sheet = Sheet::new("growth", "", header);
     for phase in &phases {
-        let Phase { name, served, response, took, usage } = phase;
+        let Phase { name, accesses, response, duration, usage } = phase;
         sheet.rows.push(vec![
             (*name).to_owned(),
-            served.to_string(),
-            format!("{:.1}", took.as_secs_f64()),
+            accesses.to_string(),
+            format!("{:.1}", duration.as_secs_f64()),
             format!("{:.0}", response.as_secs_f64() * 1000.0),
             format!("{:.2}", response.as_secs_f64() / phases[0].response.as_secs_f64()),
             usage.requests().to_string(),
             format!("{:.0}", (usage.bytes_up + usage.bytes_down) as f64 / 1_048_576.0),
         ]);
     }
-    section.show(sheet);
-    section.say(format!("{acknowledged} writes were acknowledged; {lost} were lost."));
+    section.add_table(sheet);
+    section.add_text(format!("{acknowledged} writes were acknowledged; {lost} were lost."));
     Ok(section)
 }
 
@@ -209,7 +215,7 @@ mod tests {
         assert_eq!(growth.lost, 0);
         assert!(growth.acknowledged > 20);
         let during = growth.phases[1];
-        assert!(during.served > 0, "it answers while it grows");
+        assert!(during.accesses > 0, "it answers while it grows");
         let copied = plan.blocks * u64::from(plan.block_bytes);
         assert!(during.usage.bytes_up > copied, "every block is written to the successor");
     }

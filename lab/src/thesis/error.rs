@@ -1,5 +1,6 @@
 //! The errors of the thesis's workloads.
 
+use crate::bench::BenchError;
 use crate::cosbench::CosbenchError;
 use crate::sizes::FolderError;
 use crate::virtual_time::Stalled;
@@ -8,7 +9,7 @@ use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
 
-/// The reason why a run came to no figures.
+/// The reason why a run has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum ThesisError {
     /// The file of a workload cannot be read.
@@ -20,7 +21,7 @@ pub enum ThesisError {
     /// The sizes of its files are not known.
     #[error("the sizes of a workload's files are not known")]
     Folder(#[from] FolderError),
-    /// The workload asks for something that the lab does not do.
+    /// The workload contains something that the lab does not support.
     #[error("the workload cannot be run in virtual time: {0}")]
     Unsupported(String),
     /// An object is read that was never written.
@@ -47,7 +48,7 @@ pub enum ThesisError {
          others with --seed"
     )]
     TooSmall {
-        /// The blocks that there are.
+        /// The blocks of the ORAM.
         capacity: u64,
         /// Bytes of a block.
         block_bytes: u64,
@@ -59,7 +60,7 @@ pub enum ThesisError {
         what: &'static str,
         /// The name that was given.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A scheme refuses its parameters.
@@ -80,5 +81,11 @@ impl ThesisError {
     /// A failure of a run in real time.
     pub(super) fn live(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         ThesisError::Live(error.into())
+    }
+}
+
+impl From<BenchError> for ThesisError {
+    fn from(error: BenchError) -> Self {
+        ThesisError::live(error)
     }
 }

@@ -4,8 +4,8 @@ use super::error::ThesisError;
 use super::job::Job;
 use super::options::Options;
 use super::printed::Printed;
-use super::row::billed_by;
-use super::runs::{job_of, trial_of};
+use super::row::{MEGA, thesis_provider};
+use super::runs::{workload_job, workload_trial};
 use super::schemes::{self, SCHEMES};
 use super::seeds;
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
@@ -16,9 +16,6 @@ use ameles_store::Usage;
 /// The block sizes in KiB.
 const BLOCKS_KIB: [u64; 7] = [4, 16, 64, 256, 1024, 4096, 16384];
 
-/// Bytes of a MB in the thesis.
-const MEGA: f64 = (1u64 << 20) as f64;
-
 /// The figures of a block size: requests that read and write, MB down and up, dollars.
 type Figures = [f64; 5];
 
@@ -26,49 +23,48 @@ type Figures = [f64; 5];
 ///
 /// # Errors
 /// Those of a workload, and [`ThesisError::TooSmall`].
-pub(super) fn of_workloads(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let printed = Printed::tables();
     let mut section =
         Section::new("estimates", "Estimates without an ORAM (Appendix B; in brackets: the thesis)");
-    section.say(
+    section.add_text(
         "Each object is cut into blocks, and each block is a request. Dollars are those of IBM in the thesis's Table 4.5, without \
-         storage. Objects are drawn anew, so totals differ. Dollars fall with the block size until blocks are as large as \
+         storage. Objects are drawn again, so totals differ. Dollars fall with the block size until blocks are as large as \
          objects.",
     );
     for letter in options.letters() {
         let run = |options: &Options, _: &dyn Progress| {
-            let (letter, job) = job_of(options, &letter)?;
-            let ours =
-                BLOCKS_KIB.map(|kib| Ok::<_, ThesisError>((kib, figures(&moved(options, &job, kib)?))));
+            let (letter, job) = workload_job(options, &letter)?;
+            let ours = BLOCKS_KIB
+                .map(|kib| Ok::<_, ThesisError>((kib, figures(&block_traffic(options, &job, kib)?))));
             Ok((letter, ours.into_iter().collect::<Result<Vec<_>, _>>()?))
         };
-        let of_seeds = seeds::each(options, progress, run, |_| String::new())?;
+        let of_seeds = seeds::for_each_seed(options, progress, run, |_| String::new())?;
         let letter = &of_seeds[0].0;
         let theirs = |kib| printed.estimate(letter, kib);
         let sheets = of_seeds.iter().map(|(_, ours)| sheet(letter, ours, theirs)).collect::<Vec<_>>();
-        section.show(seeds::merged_sheets(&sheets));
-        section.draw(picture(letter, &medians(&of_seeds), theirs));
+        section.add_table(seeds::merge_sheets(&sheets));
+        section.add_picture(picture(letter, &medians(&of_seeds), theirs));
     }
     Ok(section)
 }
 
 /// The medians of each figure over the seeds.
 fn medians(of_seeds: &[(String, Vec<(u64, Figures)>)]) -> Vec<(u64, Figures)> {
-    let median = |size: usize, nth: usize| {
-        Sample::of(&of_seeds.iter().map(|(_, ours)| ours[size].1[nth]).collect::<Vec<_>>()).median
-    };
+    let median =
+        |size: usize, nth: usize| Sample::of(of_seeds.iter().map(|(_, ours)| ours[size].1[nth])).median;
     let of_size = |(size, kib): (usize, u64)| (kib, std::array::from_fn(|nth| median(size, nth)));
     BLOCKS_KIB.into_iter().enumerate().map(of_size).collect()
 }
 
-/// The traffic of a job in blocks of so many KiB.
-fn moved(options: &Options, job: &Job, kib: u64) -> Result<Usage, ThesisError> {
-    let scheme = schemes::named("blocks").unwrap_or(&SCHEMES[0]);
-    Ok((scheme.run)(&trial_of(options, "", job, scheme, Some(kib)))?.usage)
+/// The traffic of a job in blocks of `kib` KiB.
+fn block_traffic(options: &Options, job: &Job, kib: u64) -> Result<Usage, ThesisError> {
+    let scheme = schemes::by_name("blocks").unwrap_or(&SCHEMES[0]);
+    Ok((scheme.run)(&workload_trial(options, "", job, scheme, Some(kib)))?.usage)
 }
 
 fn figures(usage: &Usage) -> Figures {
-    let dollars = billed_by().map_or(f64::NAN, |ibm| ibm.bill(usage).spent());
+    let dollars = thesis_provider().map_or(f64::NAN, |ibm| ibm.bill(usage).spent());
     let (down, up) = (usage.bytes_down as f64 / MEGA, usage.bytes_up as f64 / MEGA);
     [usage.gets() as f64, usage.puts() as f64, down, up, dollars]
 }
@@ -113,7 +109,7 @@ fn picture(letter: &str, ours: &[(u64, Figures)], theirs: impl Fn(u64) -> Option
     let chart = Chart {
         scale: Scale::Ratios,
         title: format!("Workload {letter} without an ORAM, by block size"),
-        what: "as multiples of our least; outlines: the thesis".to_owned(),
+        what: "as multiples of our minimum; outlines: the thesis".to_owned(),
         groups: groups.collect(),
         series: vec![series("bytes moved", "#2f81f7"), series("dollars", "#d97706")],
     };
@@ -146,9 +142,9 @@ mod tests {
     #[test]
     fn requests_and_bytes_are_those_of_objects_cut_into_blocks() {
         let options = Options::standard();
-        let (_, job) = job_of(&options, "C").unwrap();
-        let [reads, writes, down, up, _] = figures(&moved(&options, &job, 1024).unwrap());
-        // The thesis's proxy takes 32 bytes of a block for itself, and marks the end of an object.
+        let (_, job) = workload_job(&options, "C").unwrap();
+        let [reads, writes, down, up, _] = figures(&block_traffic(&options, &job, 1024).unwrap());
+        // The thesis's proxy uses 32 bytes of a block for itself, and marks the end of an object.
         let blocks = |bytes: u64| (bytes / ((1 << 20) - 32) + 1) as f64;
         let sum = |is_write| {
             let steps = job.steps.iter().filter(|step| step.writes == is_write);

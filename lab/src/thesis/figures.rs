@@ -1,5 +1,5 @@
-//! The thesis's Figures 5.1 to 5.5 drawn anew: a workload's traffic, dollars, response time and slowdown as multiples of
-//! the run without an ORAM. The printed figures stand beside ours as outlines.
+//! The thesis's Figures 5.1 to 5.5, drawn from our figures: a workload's traffic, dollars, response time and slowdown
+//! as multiples of the run without an ORAM. The printed figures are outlines next to ours.
 
 use super::printed::Printed;
 use super::row::{self, RELATIVE, Row};
@@ -7,6 +7,7 @@ use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::bench::Sample;
 use crate::prices::Provider;
 use crate::report::Picture;
+use crate::svg::COLOURS;
 
 /// A picture of a workload.
 struct Figure {
@@ -24,30 +25,30 @@ const FIGURES: [Figure; 4] = [
     Figure {
         name: "bytes",
         what: "bytes moved",
-        theirs: |row, printed, _| row::theirs(row, printed)?.number("x_bandwidth"),
-        of: |row, _| relative(row, "times_bytes"),
+        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_bandwidth"),
+        of: |row, _| relative_column(row, "times_bytes"),
     },
     Figure {
         name: "dollars",
         what: "dollars",
-        theirs: row::their_times_dollars,
+        theirs: row::printed_times_dollars,
         of: |row, ibm| row.times_dollars(ibm),
     },
     Figure {
         name: "response",
         what: "mean response time",
-        theirs: |row, printed, _| row::theirs(row, printed)?.number("x_response"),
-        of: |row, _| relative(row, "times_response"),
+        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_response"),
+        of: |row, _| relative_column(row, "times_response"),
     },
     Figure {
         name: "slowdown",
         what: "runtime",
-        theirs: |row, printed, _| row::theirs(row, printed)?.number("x_slowdown"),
-        of: |row, _| relative(row, "slowdown"),
+        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_slowdown"),
+        of: |row, _| relative_column(row, "slowdown"),
     },
 ];
 
-/// The schemes that are not drawn, so that the others can be told from each other. Their figures are in the tables.
+/// The schemes that are not drawn, so that the bars of the others are readable. Their figures are in the tables.
 const NOT_DRAWN: [&str; 8] = [
     "none",
     "blocks-together",
@@ -59,14 +60,11 @@ const NOT_DRAWN: [&str; 8] = [
     "hierarchical",
 ];
 
-/// The colours of block sizes, smallest first, which stand out on light and on dark ground.
-const COLOURS: [&str; 6] = ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46"];
-
 /// The letters of Figures 5.1 to 5.5.
 const LETTERS: &str = "ABCDE";
 
 /// The pictures of a workload's rows.
-pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> Vec<Picture> {
+pub(super) fn pictures(rows: &[Row], printed: &Printed) -> Vec<Picture> {
     let Some(workload) = rows.first().map(|row| row.workload.as_str()) else { return Vec::new() };
     let number = LETTERS.find(workload).filter(|_| workload.len() == 1).map(|nth| nth + 1);
     let (file, title) = match number {
@@ -89,7 +87,7 @@ fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart
     sizes.dedup();
     let mut schemes: Vec<&str> = drawn.iter().map(|row| row.scheme).collect();
     schemes.dedup();
-    let ibm = row::billed_by();
+    let ibm = row::thesis_provider();
     let groups = schemes.into_iter().flat_map(|scheme| {
         let at =
             |size: &Option<u64>| runs.iter().find(|run| run[0].scheme == scheme && run[0].block_kib == *size);
@@ -128,7 +126,7 @@ fn bar(ratios: &[f64]) -> Option<Bar> {
 }
 
 /// A column of a row; none where there is no such multiple.
-fn relative(row: &Row, name: &str) -> Option<f64> {
+fn relative_column(row: &Row, name: &str) -> Option<f64> {
     let column = RELATIVE.iter().find(|column| column.name == name)?;
     Some((column.of)(row)).filter(|ratio| ratio.is_finite())
 }
@@ -149,7 +147,7 @@ mod tests {
     #[test]
     fn a_bar_is_what_one_divides_by_hand() {
         let (rows, printed) = (rows(), Printed::tables());
-        let pictures = of_workload(&rows, &printed);
+        let pictures = pictures(&rows, &printed);
         let names: Vec<&str> = pictures.iter().map(|picture| picture.name.as_str()).collect();
         assert_eq!(
             names,
@@ -160,7 +158,7 @@ mod tests {
             chart.groups.iter().map(|group| (group.name.as_str(), group.quoted)).collect();
         let thesis = ("(thesis)", true);
         assert_eq!(groups, [("blocks", false), thesis, ("ring-\nthesis", false), thesis, ("ring", false)]);
-        let seconds = |nth: usize| rows[nth].ran.runtime.as_secs_f64();
+        let seconds = |nth: usize| rows[nth].result.runtime.as_secs_f64();
         assert!((chart.groups[4].bars[0].unwrap().ratio - seconds(3) / seconds(0)).abs() < 1e-9);
         // Table C.3: 2442 s with Ring ORAM and 16 MB, 70 s without.
         assert!((chart.groups[3].bars[0].unwrap().ratio - 2442.0 / 70.0).abs() < 0.01);
@@ -170,7 +168,7 @@ mod tests {
     fn a_hostile_name_of_a_workload_stays_text() {
         let mut rows = rows();
         rows.iter_mut().for_each(|row| row.workload = "<script>\"&".to_owned());
-        for picture in of_workload(&rows, &Printed::tables()) {
+        for picture in pictures(&rows, &Printed::tables()) {
             let document = roxmltree::Document::parse(&picture.svg).unwrap();
             assert!(document.descendants().all(|node| !node.has_tag_name("script")));
             assert!(picture.svg.contains("&lt;script&gt;"));

@@ -6,48 +6,52 @@ use super::growth_form::{self, FORMS, Form};
 use super::job::{Job, Step};
 use super::options::Options;
 use super::printed::Printed;
-use super::ran::Ran;
+use super::run_result::RunResult;
 use super::runs::QUICK_SIZES;
 use super::trial::Trial;
-use super::{partitions, rings, schemes};
+use super::{partitions, ring_variants, schemes};
 use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
-use std::time::Duration;
 
-/// Bytes of a block. They are so many that tables of a few bytes for each block count for nothing.
+/// Bytes of a block. They are large, so that tables of a few bytes per block do not count.
 const BLOCK_BYTES: u64 = 16 << 20;
 
 /// The numbers of blocks: those of the thesis's ORAM in blocks of 16 MB to 64 KB.
 const SIZES: [u64; 5] = [320, 1280, 5120, 20_480, 81_920];
 
 /// A scheme of Table 3.1.
-struct Grown {
+struct GrowthScheme {
     /// Its name there.
     name: &'static str,
     /// The most blocks with which it is run.
     max: u64,
     /// The accesses of a run.
     accesses: fn(u64) -> u64,
-    run: fn(&Trial<'_>) -> Result<Ran, ThesisError>,
+    run: fn(&Trial<'_>) -> Result<RunResult, ThesisError>,
 }
 
-const SCHEMES: [Grown; 8] = [
-    Grown { name: "Trivial", max: u64::MAX, accesses: |_| 4, run: schemes::trivial },
+const SCHEMES: [GrowthScheme; 8] = [
+    GrowthScheme { name: "Trivial", max: u64::MAX, accesses: |_| 4, run: schemes::trivial },
     // A rebuild comes after each square root of N accesses.
-    Grown { name: "Square-Root", max: 5120, accesses: root, run: schemes::square_root },
-    Grown { name: "Hierarchical", max: 1280, accesses: |blocks| 2 * blocks, run: schemes::hierarchical },
-    Grown { name: "PracticalOS", max: u64::MAX, accesses: root, run: schemes::practical_os_of_the_paper },
-    Grown { name: "PathORAM", max: u64::MAX, accesses: |_| 256, run: schemes::path_of_the_paper },
-    Grown { name: "RingORAM", max: u64::MAX, accesses: |_| 960, run: rings::of_the_thesis_together },
-    Grown {
+    GrowthScheme { name: "Square-Root", max: 5120, accesses: root, run: schemes::square_root },
+    GrowthScheme {
+        name: "Hierarchical",
+        max: 1280,
+        accesses: |blocks| 2 * blocks,
+        run: schemes::hierarchical,
+    },
+    GrowthScheme { name: "PracticalOS", max: u64::MAX, accesses: root, run: schemes::paper_practical_os },
+    GrowthScheme { name: "PathORAM", max: u64::MAX, accesses: |_| 256, run: schemes::paper_path },
+    GrowthScheme { name: "RingORAM", max: u64::MAX, accesses: |_| 960, run: ring_variants::thesis_ring },
+    GrowthScheme {
         name: "ObliviStore",
         max: u64::MAX,
         accesses: |blocks| blocks,
-        run: partitions::oblivistore_together,
+        run: partitions::concurrent_oblivistore,
     },
-    Grown { name: "CURIOUS", max: u64::MAX, accesses: |_| 256, run: partitions::curious_together },
+    GrowthScheme { name: "CURIOUS", max: u64::MAX, accesses: |_| 256, run: partitions::concurrent_curious },
 ];
 
 fn root(blocks: u64) -> u64 {
@@ -74,7 +78,7 @@ struct Point {
 ///
 /// # Errors
 /// Those of a run.
-pub(super) fn of_schemes(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let sizes = if options.quick { &SIZES[..QUICK_SIZES] } else { &SIZES[..] };
     let all = (SCHEMES.len() * sizes.len()) as u64;
     let mut section = Section::new("growth", "Growth with the number of blocks N (Table 3.1)");
@@ -101,53 +105,43 @@ pub(super) fn of_schemes(options: &Options, progress: &dyn Progress) -> Result<S
         Sheet::new("growth-trusted", "Trusted blocks:", header()),
     ];
     // The machine takes longer for this one than for all others together.
-    let is_run = |grown: &Grown| !options.quick || grown.name != "Hierarchical";
-    for (nth, grown) in SCHEMES.iter().enumerate().filter(|(_, grown)| is_run(grown)) {
+    let is_run = |scheme: &GrowthScheme| !options.quick || scheme.name != "Hierarchical";
+    for (nth, scheme) in SCHEMES.iter().enumerate().filter(|(_, scheme)| is_run(scheme)) {
         let mut points = Vec::new();
-        for (size, blocks) in sizes.iter().enumerate().filter(|(_, blocks)| **blocks <= grown.max) {
+        for (size, blocks) in sizes.iter().enumerate().filter(|(_, blocks)| **blocks <= scheme.max) {
             let done = (nth * sizes.len() + size) as u64;
-            progress.at(&format!("{}, {blocks} blocks", grown.name), done, all);
-            points.push(point(options, grown, *blocks)?);
+            progress.on_step(&format!("{}, {blocks} blocks", scheme.name), done, all);
+            points.push(point(options, scheme, *blocks)?);
         }
-        let (overhead, local) = printed.asymptotics(grown.name).unwrap_or(("", ""));
-        fits.rows.push(fit(grown.name, overhead, local, &points));
+        let (overhead, local) = printed.asymptotics(scheme.name).unwrap_or(("", ""));
+        fits.rows.push(fit(scheme.name, overhead, local, &points));
         for (figure, sheet) in sheets.iter_mut().enumerate() {
             let cells = points.iter().map(|point| format!("{:.1}", point.figures[figure]));
-            let row = [grown.name.to_owned()].into_iter().chain(cells);
+            let row = [scheme.name.to_owned()].into_iter().chain(cells);
             let gaps = std::iter::repeat_n("–".to_owned(), sizes.len() - points.len());
             sheet.rows.push(row.chain(gaps).collect());
         }
     }
-    section.show(fits);
-    section.say(NOTES);
-    sheets.into_iter().for_each(|sheet| section.show(sheet));
+    section.add_table(fits);
+    section.add_text(NOTES);
+    sheets.into_iter().for_each(|sheet| section.add_table(sheet));
     Ok(section)
 }
 
-fn point(options: &Options, grown: &Grown, blocks: u64) -> Result<Point, ThesisError> {
+fn point(options: &Options, scheme: &GrowthScheme, blocks: u64) -> Result<Point, ThesisError> {
     let mut random = ChaCha12Rng::seed_from_u64(options.seed ^ blocks);
     let mut step = || Step::whole(false, (random.next_u64() % blocks) as usize);
     let job = Job {
         sizes: vec![1; blocks as usize],
-        steps: (0..(grown.accesses)(blocks)).map(|_| step()).collect(),
+        steps: (0..(scheme.accesses)(blocks)).map(|_| step()).collect(),
         ..Job::default()
     };
-    let trial = Trial {
-        job: &job,
-        oram_bytes: blocks * BLOCK_BYTES,
-        block_bytes: BLOCK_BYTES,
-        model: options.model(),
-        operation: Duration::ZERO,
-        once: false,
-        seed: options.seed,
-        as_proxy: false,
-        objects: None,
-    };
-    let ran = (grown.run)(&trial)?;
-    let accesses = ran.accesses.max(1) as f64;
-    let moved = (ran.usage.bytes_up + ran.usage.bytes_down) as f64 / BLOCK_BYTES as f64;
-    let requests = ran.usage.requests() as f64;
-    let trusted = ran.local_bytes as f64 / BLOCK_BYTES as f64;
+    let trial = Trial { oram_bytes: blocks * BLOCK_BYTES, ..Trial::of(&job, BLOCK_BYTES, options) };
+    let result = (scheme.run)(&trial)?;
+    let accesses = result.accesses.max(1) as f64;
+    let moved = (result.usage.bytes_up + result.usage.bytes_down) as f64 / BLOCK_BYTES as f64;
+    let requests = result.usage.requests() as f64;
+    let trusted = result.local_bytes as f64 / BLOCK_BYTES as f64;
     Ok(Point { blocks, figures: [moved / accesses, requests / accesses, trusted] })
 }
 
@@ -158,11 +152,14 @@ fn fit(name: &str, overhead: &str, local: &str, points: &[Point]) -> Vec<String>
     };
     let (moved, trusted) = (of(0), of(2));
     let percent = |form: Option<&Form>, points: &[(f64, f64)]| {
-        form.map_or_else(|| "–".to_owned(), |form| format!("{:.1}", 100.0 * growth_form::off(form, points)))
+        form.map_or_else(
+            || "–".to_owned(),
+            |form| format!("{:.1}", 100.0 * growth_form::relative_error(form, points)),
+        )
     };
     // Two figures meet every form.
     let best =
-        |points: &[(f64, f64)]| if points.len() < 3 { None } else { growth_form::best(&FORMS, points) };
+        |points: &[(f64, f64)]| if points.len() < 3 { None } else { growth_form::best_fit(&FORMS, points) };
     let shown = |form: Option<&Form>| form.map_or("–", |form| form.name).to_owned();
     let (of_moved, of_trusted) = (best(&moved), best(&trusted));
     vec![
@@ -170,7 +167,7 @@ fn fit(name: &str, overhead: &str, local: &str, points: &[Point]) -> Vec<String>
         overhead.to_owned(),
         shown(of_moved),
         percent(of_moved, &moved),
-        percent(growth_form::of_printed(overhead), &moved),
+        percent(growth_form::from_printed(overhead), &moved),
         local.to_owned(),
         shown(of_trusted),
         percent(of_trusted, &trusted),
@@ -182,8 +179,8 @@ mod tests {
     use super::*;
 
     fn points(name: &str) -> Vec<Point> {
-        let grown = SCHEMES.iter().find(|grown| grown.name == name).unwrap();
-        SIZES[..3].iter().map(|blocks| point(&Options::standard(), grown, *blocks).unwrap()).collect()
+        let scheme = SCHEMES.iter().find(|scheme| scheme.name == name).unwrap();
+        SIZES[..3].iter().map(|blocks| point(&Options::standard(), scheme, *blocks).unwrap()).collect()
     }
 
     #[test]
@@ -199,7 +196,7 @@ mod tests {
     #[test]
     fn path_oram_moves_a_path_down_and_up_and_that_is_logarithmic() {
         let points = points("PathORAM");
-        // Four times the blocks make a path longer by two buckets of four blocks.
+        // With four times the blocks a path has two more buckets of four blocks.
         for pair in points.windows(2) {
             let more = pair[1].figures[0] - pair[0].figures[0];
             assert!((more - 2.0 * 2.0 * 4.0).abs() < 0.1, "{more}");

@@ -22,22 +22,22 @@ pub(super) const FORMS: [Form; 8] = [
 ];
 
 /// The part of a figure by which a form may be off and still be as good as one that grows faster.
-const ALIKE: f64 = 0.005;
+const TIE_TOLERANCE: f64 = 0.005;
 
 /// The form that Table 3.1 prints.
-pub(super) fn of_printed(printed: &str) -> Option<&'static Form> {
+pub(super) fn from_printed(printed: &str) -> Option<&'static Form> {
     static ALL: [Form; FORMS.len()] = FORMS;
     ALL.iter().find(|form| form.printed.contains(&printed))
 }
 
 /// The form that meets figures (N, y) best; of those that meet them alike, the one that grows slowest.
-pub(super) fn best<'a>(forms: &'a [Form], points: &[(f64, f64)]) -> Option<&'a Form> {
-    let min = forms.iter().map(|form| off(form, points)).fold(f64::MAX, f64::min);
-    forms.iter().find(|form| off(form, points) <= min + ALIKE)
+pub(super) fn best_fit<'a>(forms: &'a [Form], points: &[(f64, f64)]) -> Option<&'a Form> {
+    let min = forms.iter().map(|form| relative_error(form, points)).fold(f64::MAX, f64::min);
+    forms.iter().find(|form| relative_error(form, points) <= min + TIE_TOLERANCE)
 }
 
 /// The root of the mean square of the parts by which `a + b f(N)`, with the best `a` and a `b` of 0 or more, misses the figures.
-pub(super) fn off(form: &Form, points: &[(f64, f64)]) -> f64 {
+pub(super) fn relative_error(form: &Form, points: &[(f64, f64)]) -> f64 {
     // Least squares of 1 ≈ a u + b v, where u = 1 / y and v = f(N) / y.
     let terms = || points.iter().map(|(blocks, figure)| (1.0 / figure, (form.of)(*blocks) / figure));
     let sum = |of: fn(f64, f64) -> f64| terms().map(|(u, v)| of(u, v)).sum::<f64>();
@@ -56,25 +56,25 @@ pub(super) fn off(form: &Form, points: &[(f64, f64)]) -> f64 {
 mod tests {
     use super::*;
 
-    fn grown(of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    fn points_of(of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         [320.0, 1280.0, 5120.0, 20_480.0, 81_920.0].map(|blocks| (blocks, of(blocks))).into()
     }
 
     #[test]
     fn figures_that_follow_a_form_are_known_for_it() {
         for (nth, form) in FORMS.iter().enumerate() {
-            let points = grown(|blocks| 7.0 + 3.0 * (form.of)(blocks));
-            assert_eq!(best(&FORMS, &points).unwrap().name, form.name);
-            assert!(off(form, &points) < 1e-6);
-            // A constant stands for no growth.
-            assert!(nth == 0 || off(&FORMS[0], &points) > 0.02);
+            let points = points_of(|blocks| 7.0 + 3.0 * (form.of)(blocks));
+            assert_eq!(best_fit(&FORMS, &points).unwrap().name, form.name);
+            assert!(relative_error(form, &points) < 1e-6);
+            // A constant fits no growth.
+            assert!(nth == 0 || relative_error(&FORMS[0], &points) > 0.02);
         }
     }
 
     #[test]
     fn a_figure_that_falls_grows_like_no_form() {
-        let points = grown(|blocks| 1000.0 - blocks.log2());
-        assert!(FORMS.iter().all(|form| (off(form, &points) - off(&FORMS[0], &points)).abs() < 1e-9));
+        let points = points_of(|blocks| 1000.0 - blocks.log2());
+        assert!(FORMS.iter().all(|form| (relative_error(form, &points) - relative_error(&FORMS[0], &points)).abs() < 1e-9));
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
             ["Trivial", "Square-Root", "Hierarchical", "PracticalOS", "PathORAM", "RingORAM", "ObliviStore"]
         {
             let (overhead, local) = printed.asymptotics(scheme).unwrap();
-            assert!(of_printed(overhead).is_some() && of_printed(local).is_some(), "{scheme}");
+            assert!(from_printed(overhead).is_some() && from_printed(local).is_some(), "{scheme}");
         }
     }
 }

@@ -11,12 +11,12 @@ pub(super) const QUICK_STEPS: usize = 30;
 pub struct Job {
     /// The greatest size that each object has in the job, in bytes: its room.
     pub sizes: Vec<u64>,
-    /// The steps, one after the other.
+    /// The steps, in their order.
     pub steps: Vec<Step>,
-    /// The first steps, which prepare objects: time is not taken before they are done.
+    /// The number of first steps, which prepare objects: time is measured after them.
     pub prepared: usize,
     /// The numbers of steps after which an instant is noted, at most four.
-    pub ends: Vec<usize>,
+    pub timed_steps: Vec<usize>,
 }
 
 /// A step of a job.
@@ -26,13 +26,13 @@ pub struct Step {
     pub writes: bool,
     /// The number of the object.
     pub object: usize,
-    /// The part of the object's room; none is all of it. A smaller object is its first part.
+    /// The part of the object's room; `None` is all of it. A smaller object is its first part.
     pub part: Option<ObjectPart>,
-    /// True if it is asked for together with the step before it.
-    pub beside: bool,
+    /// True if it is requested together with the step before it.
+    pub is_concurrent: bool,
 }
 
-/// A part of an object. It may have no bytes: then a store is asked, and an ORAM's catalogue answers.
+/// A part of an object. It may have no bytes: then only a store is asked, and an ORAM's catalogue answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectPart {
     /// The first byte.
@@ -44,7 +44,7 @@ pub struct ObjectPart {
 impl Step {
     /// A write or read of a whole object, after the step before it.
     pub fn whole(writes: bool, object: usize) -> Self {
-        Step { writes, object, part: None, beside: false }
+        Step { writes, object, part: None, is_concurrent: false }
     }
 
     /// The bytes that the step moves, of objects with these sizes.
@@ -52,7 +52,7 @@ impl Step {
         self.part.map_or(sizes[self.object], |part| part.bytes)
     }
 
-    /// The blocks that hold what the step moves, of an object that lies in these blocks.
+    /// The blocks that the step accesses, of an object in the blocks `place`.
     pub(super) fn blocks(&self, place: &Range<u64>, payload: u64) -> Range<u64> {
         let Some(part) = self.part else { return place.clone() };
         if part.bytes == 0 {
@@ -64,20 +64,20 @@ impl Step {
 }
 
 impl Job {
-    /// The steps in groups that are asked for together, each with the number of steps up to its first and to its end.
+    /// The steps in groups that are requested together, each with the range of its step numbers.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&[Step], Range<usize>)> {
         let mut end = 0;
-        self.steps.chunk_by(|_, next| next.beside).map(move |group| {
+        self.steps.chunk_by(|_, next| next.is_concurrent).map(move |group| {
             let begin = end;
             end += group.len();
             (group, begin..end)
         })
     }
 
-    /// Cuts the job off after so many steps.
+    /// Truncates the job to this many steps.
     pub fn truncate(&mut self, steps: usize) {
         self.steps.truncate(steps);
         self.prepared = self.prepared.min(steps);
-        self.ends.iter_mut().for_each(|end| *end = steps.min(*end));
+        self.timed_steps.iter_mut().for_each(|end| *end = steps.min(*end));
     }
 }

@@ -1,8 +1,8 @@
-//! The workloads of a thesis, "Oblivious RAM in practice" (2019), in virtual time: every scheme does the same reads
-//! and writes of objects over the thesis's link, and its figures stand beside those that the thesis prints.
+//! The workloads of a thesis, "Oblivious RAM in practice" (2019), in virtual time. Every scheme does the same reads
+//! and writes of objects over the thesis's link. Its figures are compared with those that the thesis prints.
 //!
-//! The thesis ran its workloads once, on objects that it had drawn; here they are drawn anew, so that totals
-//! differ. Bytes and requests for each access of a block can be compared.
+//! The thesis ran its workloads once, on objects that it had drawn. Here they are redrawn, so totals differ. Bytes
+//! and requests for each access of a block can be compared.
 
 mod csv;
 mod dollars;
@@ -17,17 +17,17 @@ mod growth;
 mod growth_form;
 mod job;
 mod live;
-mod objects;
+mod object_layer;
 mod options;
 mod partitions;
 mod plain;
 mod printed;
-mod ran;
 mod real;
-mod recorded;
+mod recorded_accesses;
 mod reliability;
-mod rings;
+mod ring_variants;
 mod row;
+mod run_result;
 mod runs;
 mod schemes;
 mod seeds;
@@ -38,13 +38,13 @@ mod trial;
 mod verdicts;
 mod workloads;
 
-pub use draw::Pace;
+pub use draw::StoreTiming;
 pub use error::ThesisError;
 pub use job::{Job, ObjectPart, Step};
 pub use options::{CountFilling, Options, Part};
-pub use printed::{Line, Printed};
-pub use ran::{Filling, Ran};
+pub use printed::{Printed, PrintedRow};
 pub use row::Row;
+pub use run_result::{FillingTraffic, RunResult};
 
 use crate::bench::Progress;
 use crate::report::{About, Folder, Section};
@@ -55,11 +55,11 @@ use std::io::{self, Write};
 pub struct Report {
     /// The rows of the workloads, workload by workload.
     pub rows: Vec<Row>,
-    /// The sections, in the order in which they were told.
+    /// The sections, in the order in which they were completed.
     pub sections: Vec<Section>,
 }
 
-/// Runs the parts that were asked for. Each section is told as soon as it is found.
+/// Runs the selected parts. Each section is reported as soon as it is complete.
 ///
 /// # Errors
 /// [`ThesisError`].
@@ -68,22 +68,22 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
     for part in options.parts() {
         let mut found = |section: Section| {
-            progress.found(&section.text());
+            progress.on_figure(&section.text());
             report.sections.push(section);
         };
         match part {
-            Part::Workloads => report.rows = runs::workloads(options, progress, &mut found)?,
+            Part::Workloads => report.rows = runs::run_workloads(options, progress, &mut found)?,
             Part::Sweeps => found(seeds::section(options, progress, sweeps::section)?),
             Part::Study => found(seeds::section(options, progress, study::section)?),
-            Part::Estimates => found(estimates::of_workloads(options, progress)?),
+            Part::Estimates => found(estimates::section(options, progress)?),
             Part::Git => found(seeds::section(options, progress, git::section)?),
-            Part::Growth => found(seeds::section(options, progress, growth::of_schemes)?),
+            Part::Growth => found(seeds::section(options, progress, growth::section)?),
             Part::Verdicts => {
-                // They follow from the rows, which another part may have found already.
+                // The verdicts follow from the rows, which another part may have produced already.
                 if report.rows.is_empty() {
-                    report.rows = runs::workloads(options, progress, &mut |_| ())?;
+                    report.rows = runs::run_workloads(options, progress, &mut |_| ())?;
                 }
-                found(verdicts::of(&report.rows));
+                found(verdicts::section(&report.rows));
             }
             Part::Real => real::sections(options, progress, &mut found)?,
             Part::Elasticity => found(elasticity::section(options.link, options.seed)?),
@@ -114,6 +114,6 @@ impl Report {
 }
 
 #[cfg(test)]
-mod predicted;
+mod prediction_tests;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
-//! The choices of whoever runs the workloads.
+//! The options of the workloads.
 
-use super::drive::How;
+use super::drive::DriverSettings;
 use super::error::ThesisError;
 use super::workloads;
 use crate::prices::{self, Provider};
@@ -48,7 +48,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All that are run if none is named, in the order of the report.
+    /// All parts that run by default, in the order of the report.
     pub const ALL: [Part; 7] = [
         Part::Workloads,
         Part::Git,
@@ -64,14 +64,14 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct Options {
     // Wide: each field is a choice of the command line.
-    /// The parts of the report; if none is named, all, or the workloads alone where a workload, a scheme or a block size
-    /// is named.
+    /// The parts of the report. The default is all; if a workload, a scheme or a block size is selected, it is the
+    /// workloads alone.
     pub parts: Vec<Part>,
-    /// The letters of the workloads, or files of COSBench; all of the thesis, if none is named.
+    /// The letters of the workloads, or files of COSBench. The default is all of the thesis.
     pub workloads: Vec<String>,
-    /// The schemes; if none is named, all but those that are run only when they are named.
+    /// The schemes. The default is all but those that must be named.
     pub schemes: Vec<String>,
-    /// Bytes of a block; the thesis's three for each workload, if none is named.
+    /// Bytes of a block. The default is the thesis's three sizes for each workload.
     pub block_bytes: Vec<u64>,
     /// True if each workload is run with its largest blocks only, and its first 30 steps.
     pub quick: bool,
@@ -85,30 +85,30 @@ pub struct Options {
     pub stream: BitsPerSecond,
     /// The time that the store takes for a request.
     pub server: ServerTime,
-    /// The time that the application takes for each operation, beside the store; that of the thesis's own workload, if it
-    /// is not given.
-    pub operation: Option<Duration>,
+    /// The time that the application takes for each operation, in addition to the store. The default is that of the
+    /// thesis's workload.
+    pub application_time: Option<Duration>,
     /// True if Ameles's schemes are run under the gateway's object layer.
     pub objects: bool,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
     /// The providers in whose dollars the workloads are given, apart from the thesis's.
     pub prices: Vec<Provider>,
-    /// Bytes of the ORAM of runs in real time; if nothing is said, one that the objects fill to half or less, and such runs
-    /// have the first 30 steps of a workload.
+    /// Bytes of the ORAM of runs in real time. The default is an ORAM that the objects fill to half or less, with the
+    /// first 30 steps of a workload.
     pub oram_bytes: Option<u64>,
-    /// The way from a vault to the gateway's device, for runs of the whole gateway in real time.
+    /// Makes the gateway's device of a vault, for runs of the whole gateway in real time.
     pub device: Option<fn(Vault) -> AnyDevice>,
 }
 
-/// The time of an operation beside the store in the thesis's runs of C and E: their printed runs without an ORAM take so
-/// much longer than link and store explain. In A, B and D there is no such time.
-const OPERATION: Duration = Duration::from_millis(330);
+/// The application's time for each operation in the thesis's runs of C and E: their printed runs without an ORAM take
+/// longer by this than link and store explain. In A, B and D there is no such time.
+const APPLICATION_TIME: Duration = Duration::from_millis(330);
 
 impl Options {
-    /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms for a
-    /// GET and 80 ms for a PUT: so much more than the link does a request take in those printed runs that send one small
-    /// block after the other.
+    /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms
+    /// for a GET and 80 ms for a PUT: by this a request takes longer than the link in the printed runs that send one
+    /// small block after the other.
     pub fn standard() -> Self {
         Options {
             parts: Vec::new(),
@@ -125,10 +125,10 @@ impl Options {
             },
             stream: BitsPerSecond(0),
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
-            operation: None,
+            application_time: None,
             objects: false,
             filling: CountFilling::Requests,
-            prices: prices::of_today(),
+            prices: prices::current_providers(),
             oram_bytes: None,
             device: None,
         }
@@ -157,14 +157,14 @@ impl Options {
 
     /// The link and the store, for schemes that have as many requests in flight as Ameles's store.
     pub(super) fn model(&self) -> LinkModel {
-        let in_flight = How::TOGETHER.in_flight;
+        let in_flight = DriverSettings::CONCURRENT.in_flight;
         LinkModel { speed: self.link, server: self.server, stream: self.stream, in_flight }
     }
 
-    /// The time of an operation of a workload, beside the store.
-    pub(super) fn operation_of(&self, letter: &str) -> Duration {
-        let of_the_thesis = if matches!(letter, "C" | "E") { OPERATION } else { Duration::ZERO };
-        self.operation.unwrap_or(of_the_thesis)
+    /// The application's time for each operation of a workload, in addition to the store.
+    pub(super) fn application_time_of(&self, letter: &str) -> Duration {
+        let thesis_providers = if matches!(letter, "C" | "E") { APPLICATION_TIME } else { Duration::ZERO };
+        self.application_time.unwrap_or(thesis_providers)
     }
 
     /// The parts that are run.

@@ -1,9 +1,9 @@
 //! The schemes of partitions in a trial: CURIOUS and ObliviStore, as the thesis ran them and as Ameles drives a scheme.
 
-use super::drive::How;
+use super::drive::DriverSettings;
 use super::error::ThesisError;
-use super::ran::Ran;
-use super::trial::{Local, Made, State, Trial};
+use super::run_result::RunResult;
+use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};
 use ameles_core::partitions::{Partitions, SubOram};
 use ameles_core::schemes::curious::{CuriousParameters, Logged, curious, log_layout};
 use ameles_core::schemes::oblivistore::{ObliviStoreParameters, oblivistore};
@@ -17,15 +17,15 @@ use std::rc::Rc;
 const PROXY_BATCH: u32 = 64;
 /// Slots of the proxy's log: this many for each partition and each power of two of partitions.
 const LOG: u64 = 4;
-/// Evictions of the proxy's sweep for so many accesses, as its code draws them: 1.25 an access, less the one of the partition that
-/// was read, rounded up three times in four.
+/// The evictions of the proxy's sweep, and the accesses for them, as its code draws them: 1.25 per access, minus the
+/// one of the partition that was read, rounded up three times in four.
 const PROXY_SWEEP: (u32, u32) = (3, 4);
 
-/// The thesis's proxy: requests side by side, each access by itself.
-const PROXY: How = How { batch: PROXY_BATCH as u64, ..How::TOGETHER };
+/// The thesis's proxy: parallel requests, each access by itself.
+const PROXY: DriverSettings = DriverSettings { batch: PROXY_BATCH as u64, ..DriverSettings::CONCURRENT };
 
 /// CURIOUS with the thesis's trees and its log.
-pub(super) fn curious_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn thesis_curious(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |block_bytes| CuriousParameters::for_capacity(trial.blocks(), block_bytes, PROXY_BATCH);
     let (empty, real) = (of(0), of(trial.payload()));
     let partitions = u64::from(real.partitions.partitions);
@@ -43,24 +43,29 @@ pub(super) fn curious_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, ThesisErro
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
         let oram = Logged::new(oram, slots, first, store);
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
-        let local = Local::Peak(|logged: &Logged<_, _>| held(logged.oram()));
-        Ok(Made { oram, local, period: 0, state: State::Fresh })
+        let trusted_side = TrustedSide::Peak(|logged: &Logged<_, _>| peak_trusted(logged.oram()));
+        Ok(PreparedOram { oram, trusted_side, period: 0, initial_state: InitialState::Fresh })
     })
 }
 
 /// CURIOUS without its log, as Ameles drives a scheme.
-pub(super) fn curious_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn concurrent_curious(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |block_bytes| CuriousParameters::for_capacity(trial.blocks(), block_bytes, 16);
     let (empty, real) = (of(0), of(trial.payload()));
-    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+    trial.run(&trial.filled(empty.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
         let oram = curious(&empty, Bucket(0), &Rc::new(store), randomness(trial));
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
-        Ok(Made { oram, local: Local::Peak(held), period: 0, state: State::Fresh })
+        Ok(PreparedOram {
+            oram,
+            trusted_side: TrustedSide::Peak(peak_trusted),
+            period: 0,
+            initial_state: InitialState::Fresh,
+        })
     })
 }
 
 /// ObliviStore with the proxy's rate of evictions.
-pub(super) fn oblivistore_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn thesis_oblivistore(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |block_bytes| {
         let mut parameters = ObliviStoreParameters::for_capacity(trial.blocks(), block_bytes, PROXY_BATCH);
         (parameters.partitions.sweep_evictions, parameters.partitions.sweep_accesses) = PROXY_SWEEP;
@@ -70,21 +75,26 @@ pub(super) fn oblivistore_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, Thesis
 }
 
 /// ObliviStore with its paper's rate, as Ameles drives a scheme.
-pub(super) fn oblivistore_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn concurrent_oblivistore(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |block_bytes| ObliviStoreParameters::for_capacity(trial.blocks(), block_bytes, 16);
-    run_oblivistore(trial, &of(0), &of(trial.payload()), How::TOGETHER)
+    run_oblivistore(trial, &of(0), &of(trial.payload()), DriverSettings::CONCURRENT)
 }
 
 fn run_oblivistore(
     trial: &Trial<'_>,
     empty: &ObliviStoreParameters,
     real: &ObliviStoreParameters,
-    how: How,
-) -> Result<Ran, ThesisError> {
-    trial.run(&trial.filled(empty.layout(), real.layout()), how, |store| {
+    settings: DriverSettings,
+) -> Result<RunResult, ThesisError> {
+    trial.run(&trial.filled(empty.layout(), real.layout()), settings, |store| {
         let oram = oblivistore(empty, Bucket(0), &Rc::new(store), randomness(trial));
         let oram = oram.map_err(|error| ThesisError::Parameters("ObliviStore", error.into()))?;
-        Ok(Made { oram, local: Local::Peak(held), period: 0, state: State::Fresh })
+        Ok(PreparedOram {
+            oram,
+            trusted_side: TrustedSide::Peak(peak_trusted),
+            period: 0,
+            initial_state: InitialState::Fresh,
+        })
     })
 }
 
@@ -99,8 +109,8 @@ fn randomness(trial: &Trial<'_>) -> impl FnMut() -> ChaCha12Rng {
     }
 }
 
-/// The most that the trusted side held: the eviction cache with the buffers of paths and rebuilds, and the tables. The thesis
-/// prints a peak, too.
-fn held<P: SubOram, R: RngCore>(oram: &Partitions<P, R>) -> (u64, u64) {
+/// The peak of the trusted side: blocks of the eviction cache with the buffers of paths and rebuilds, and bytes of
+/// tables. The thesis prints a peak, too.
+fn peak_trusted<P: SubOram, R: RngCore>(oram: &Partitions<P, R>) -> (u64, u64) {
     (oram.peak_blocks() as u64, oram.trusted_bytes() as u64)
 }

@@ -1,86 +1,86 @@
 //! The work without an ORAM: whole objects, or blocks of them.
 
-use super::drive::{Mean, note};
+use super::drive::{MeanTime, add_step_times};
 use super::error::ThesisError;
 use super::job::Step;
-use super::ran::Ran;
+use super::run_result::RunResult;
 use super::trial::Trial;
-use crate::virtual_time::Kind;
+use crate::virtual_time::RequestKind;
 use ameles_store::Usage;
 use std::time::Duration;
 
 /// Moves each object by one request.
-pub(super) fn objects(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn whole_objects(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let stored = trial.job.sizes.iter().sum();
-    // Those that are asked for together are in flight together, and no more than those.
+    // The steps of a group are in flight together, and no others.
     let together = trial.job.groups().map(|(group, _)| group.len()).max().unwrap_or(1);
-    Ok(moved(trial, together, stored, |step| vec![step.bytes(&trial.job.sizes)]))
+    Ok(run_requests(trial, together, stored, |step| vec![step.bytes(&trial.job.sizes)]))
 }
 
-/// Moves the blocks of each object one after the other, as the thesis did.
-pub(super) fn blocks_one_by_one(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+/// Moves the blocks of each object in sequence, as the thesis did.
+pub(super) fn sequential_blocks(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     blocks(trial, 1)
 }
 
 /// Moves the blocks of each object together.
-pub(super) fn blocks_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn concurrent_blocks(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     blocks(trial, trial.model.in_flight)
 }
 
-fn blocks(trial: &Trial<'_>, in_flight: usize) -> Result<Ran, ThesisError> {
+fn blocks(trial: &Trial<'_>, in_flight: usize) -> Result<RunResult, ThesisError> {
     let places = trial.places()?;
     let count = |object: usize| places[object].end - places[object].start;
     let stored = (0..places.len()).map(count).sum::<u64>() * trial.block_bytes;
     let payload = trial.payload().into();
     let blocks = |step: &Step| step.blocks(&places[step.object], payload).count();
-    let ran = moved(trial, in_flight, stored, |step| vec![trial.block_bytes; blocks(step)]);
-    // What a block is being put together from, or taken apart into.
-    Ok(Ran { local_bytes: trial.block_bytes, ..ran })
+    let result = run_requests(trial, in_flight, stored, |step| vec![trial.block_bytes; blocks(step)]);
+    // The trusted side holds the block that is assembled or split.
+    Ok(RunResult { local_bytes: trial.block_bytes, ..result })
 }
 
 /// Does the job by these requests for each step, one group of steps after the other.
-fn moved(
+fn run_requests(
     trial: &Trial<'_>,
     in_flight: usize,
     stored_bytes: u64,
     requests: impl Fn(&Step) -> Vec<u64>,
-) -> Ran {
+) -> RunResult {
     let (_, network) = trial.link(in_flight);
     let network = &mut *network.borrow_mut();
-    let (mut reads, mut writes) = (Mean::default(), Mean::default());
-    let (mut now, mut accesses, mut begun) = (Duration::ZERO, 0, Duration::ZERO);
-    let mut ends = [Duration::ZERO; 4];
+    let (mut reads, mut writes) = (MeanTime::default(), MeanTime::default());
+    let (mut now, mut accesses, mut start) = (Duration::ZERO, 0, Duration::ZERO);
+    let mut step_times = [Duration::ZERO; 4];
     for (group, steps) in trial.job.groups() {
         if steps.start == trial.job.prepared {
-            begun = now;
+            start = now;
         }
-        now += trial.operation;
-        let begin = now;
+        now += trial.application_time;
+        let group_start = now;
         for step in group {
             let (kind, mean) = match step.writes {
-                true => (Kind::Put, &mut writes),
-                false => (Kind::Get, &mut reads),
+                true => (RequestKind::Put, &mut writes),
+                false => (RequestKind::Get, &mut reads),
             };
-            let mut answered = begin;
+            let mut answered = group_start;
             for bytes in requests(step) {
                 accesses += 1;
-                answered = answered.max(network.request(begin, kind, bytes));
+                answered = answered.max(network.request(group_start, kind, bytes));
             }
             if steps.start >= trial.job.prepared {
-                mean.add(answered - begin);
+                mean.add(answered - group_start);
             }
             now = now.max(answered);
         }
-        note(&trial.job.ends, steps.end, now - begun, &mut ends);
+        add_step_times(&trial.job.timed_steps, steps.end, now - start, &mut step_times);
     }
     let usage = Usage { stored_bytes, ..network.usage() };
-    Ran {
+    RunResult {
         usage,
         accesses,
-        runtime: now - begun,
+        runtime: now - start,
         read: reads.mean(),
         write: writes.mean(),
-        ends,
-        ..Ran::default()
+        step_times,
+        ..RunResult::default()
     }
 }

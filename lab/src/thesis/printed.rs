@@ -82,7 +82,7 @@ pub struct EGovernment {
 
 /// A row of a printed table.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
+pub struct PrintedRow<'a> {
     table: &'a Table,
     cells: &'a [Cell],
 }
@@ -97,12 +97,12 @@ impl Printed {
     }
 
     /// The run of a workload without ORAM and without blocks.
-    pub fn baseline(&self, workload: &str) -> Option<Line<'_>> {
+    pub fn baseline(&self, workload: &str) -> Option<PrintedRow<'_>> {
         self.baselines.find(|line| line.word("workload") == Some(workload))
     }
 
-    /// The run of a workload by a scheme (`blocks`, `oblivistore`, `curious`, `ring`) with blocks of so many KiB.
-    pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<Line<'_>> {
+    /// The run of a workload by a scheme (`blocks`, `oblivistore`, `curious`, `ring`) with blocks of `block_kib` KiB.
+    pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<PrintedRow<'_>> {
         self.results.find(|line| {
             line.word("workload") == Some(workload)
                 && line.word("scheme") == Some(scheme)
@@ -111,13 +111,13 @@ impl Printed {
     }
 
     /// Git in a cloud (`public`, `private`) by a scheme (`baseline`, `curious`, `oblivistore`).
-    pub fn git(&self, cloud: &str, scheme: &str) -> Option<Line<'_>> {
+    pub fn git(&self, cloud: &str, scheme: &str) -> Option<PrintedRow<'_>> {
         self.git.find(|line| line.word("scenario") == Some(cloud) && line.word("scheme") == Some(scheme))
     }
 
     /// The block sizes of a workload in KiB, smallest first.
     pub fn blocks_kib(&self, workload: &str) -> Vec<u64> {
-        let of_workload = |line: &Line<'_>| {
+        let of_workload = |line: &PrintedRow<'_>| {
             line.word("workload") == Some(workload) && line.word("scheme") == Some("blocks")
         };
         let lines = self.results.lines().filter(of_workload);
@@ -127,7 +127,7 @@ impl Printed {
         sizes
     }
 
-    /// A workload without an ORAM in blocks of so many KiB: reads, writes, MB down, MB up, dollars (Appendix B).
+    /// A workload without an ORAM in blocks of `block_kib` KiB: reads, writes, MB down, MB up, dollars (Appendix B).
     pub fn estimate(&self, workload: &str, block_kib: u64) -> Option<[f64; 5]> {
         let line = self.estimates.find(|line| {
             line.word("workload") == Some(workload) && line.number("block_kb") == Some(block_kib as f64)
@@ -148,8 +148,8 @@ impl Printed {
     }
 
     /// The printed runs of a workload by the three schemes of the thesis.
-    pub fn runs<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = Line<'a>> {
-        let is_run = move |line: &Line<'_>| {
+    pub fn runs<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = PrintedRow<'a>> {
+        let is_run = move |line: &PrintedRow<'_>| {
             line.word("workload") == Some(workload) && line.word("scheme") != Some("blocks")
         };
         self.results.lines().filter(is_run)
@@ -175,7 +175,7 @@ impl Printed {
         self.conclusions.egovernment
     }
 
-    /// Buckets on a path of the thesis's Ring ORAM, and all its buckets, with blocks of so many KiB.
+    /// Buckets on a path of the thesis's Ring ORAM, and all its buckets, with blocks of `block_kib` KiB.
     pub fn ring_tree(&self, block_kib: u64) -> Option<(f64, f64)> {
         let line = self.derived_ring.find(|line| line.number("block_kb") == Some(block_kib as f64))?;
         Some((line.number("height")?, line.number("buckets")?))
@@ -183,22 +183,22 @@ impl Printed {
 }
 
 impl Table {
-    fn lines(&self) -> impl Iterator<Item = Line<'_>> {
-        self.rows.iter().map(|cells| Line { table: self, cells })
+    fn lines(&self) -> impl Iterator<Item = PrintedRow<'_>> {
+        self.rows.iter().map(|cells| PrintedRow { table: self, cells })
     }
 
-    fn find(&self, is_it: impl Fn(&Line<'_>) -> bool) -> Option<Line<'_>> {
+    fn find(&self, is_it: impl Fn(&PrintedRow<'_>) -> bool) -> Option<PrintedRow<'_>> {
         self.lines().find(is_it)
     }
 }
 
-impl<'a> Line<'a> {
+impl<'a> PrintedRow<'a> {
     fn cell(&self, column: &str) -> Option<&'a Cell> {
         let nth = self.table.columns.iter().position(|name| name == column)?;
         self.cells.get(nth)
     }
 
-    /// The word in a column; `None` where there is none.
+    /// The word in a column; `None` without one.
     pub fn word(&self, column: &str) -> Option<&'a str> {
         match self.cell(column)? {
             Cell::Word(word) => Some(word),
@@ -206,7 +206,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The number in a column; `None` where there is none.
+    /// The number in a column; `None` without one.
     pub fn number(&self, column: &str) -> Option<f64> {
         match self.cell(column)? {
             Cell::Number(number) => Some(*number),

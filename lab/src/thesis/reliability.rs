@@ -5,8 +5,8 @@
 //! it has in flight: the trusted disk refuses it everything from then on. Power loss is left to the vault's own tests.
 
 use super::error::ThesisError;
-use super::live::home::{Home, fill};
-use super::live::register::Register;
+use super::live::vault_folder::{fill, vault_folder};
+use super::live::write_history::WriteHistory;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
@@ -29,9 +29,9 @@ pub(super) struct Plan {
 
 /// A life of the vault after a kill, up to the next one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
+pub(super) struct Restart {
     /// Requests of the life before the kill.
-    pub(super) killed_after: u64,
+    pub(super) requests_before_kill: u64,
     /// Writes that were acknowledged in that life.
     pub(super) acknowledged: u64,
     /// Blocks that were not as they must be.
@@ -41,110 +41,118 @@ pub(super) struct Life {
     /// The requests and bytes of the opening.
     pub(super) opening: Usage,
     /// The time of the opening.
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
 }
 
-/// A figure of a life: its name, digits behind the point, and the way to it.
-type Figure = (&'static str, usize, fn(&Life) -> f64);
+/// A figure of a restart: its name, its decimal places, and the function that returns it.
+type Figure = (&'static str, usize, fn(&Restart) -> f64);
 
-/// Kills the vault as often as the plan says.
-pub(super) fn lives(plan: &Plan) -> Result<Vec<Life>, ThesisError> {
+/// Kills the vault as often as the plan says, and returns the restarts.
+pub(super) fn restarts(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(ThesisError::live)?.block_on(killed(plan))
+    runtime.map_err(ThesisError::live)?.block_on(kill_and_restart(plan))
 }
 
-async fn killed(plan: &Plan) -> Result<Vec<Life>, ThesisError> {
+async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     let ring = RingParameters::for_capacity(plan.blocks, plan.block_bytes, plan.blocks / 8, 16);
-    let home = Home::new(VaultParameters::around(SchemeParameters::Ring(ring)))?;
-    let store = VersionedMemory::new(home.parameters().layout());
-    home.create(store.clone()).await?;
-    let vault = home.open(store.clone()).await?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
+    let store = VersionedMemory::new(folder.parameters().layout());
+    folder.create(store.clone()).await?;
+    let vault = folder.open(store.clone()).await?;
     fill(&vault, 0).await?;
     vault.close().await.map_err(ThesisError::live)?;
-    let mut register = Register::new(plan.blocks);
+    let mut history = WriteHistory::new(plan.blocks);
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
-    let (mut lives, mut before) = (Vec::new(), (0, 0));
+    let (mut restarts, mut before) = (Vec::new(), (0, 0));
     for kill in 0..=plan.kills {
         let meter = Meter::new(Link::new(store.clone(), plan.link).precise());
         let reader = meter.reader();
         let begun = Instant::now();
-        let (vault, running) = Vault::start(home.setup(meter)?).await.map_err(ThesisError::live)?;
-        let (took, opening) = (begun.elapsed(), reader.usage());
+        let (vault, running) = Vault::start(folder.setup(meter)?).await.map_err(ThesisError::live)?;
+        let (duration, opening) = (begun.elapsed(), reader.usage());
         let mut running = Box::pin(running);
         // Each life checks what the one before it wrote, and the last one checks every block.
-        let touched = if kill == plan.kills { (0..plan.blocks).collect() } else { register.take_touched() };
+        let started = if kill == plan.kills { (0..plan.blocks).collect() } else { history.take_started() };
         let checked = async {
-            let lost = lost(&vault, &mut register, &touched).await?;
+            let lost = count_lost(&vault, &mut history, &started).await?;
             Ok::<_, ThesisError>((lost, vault.status().opening.records))
         };
         let (lost, records) = tokio::select! {
             checked = checked => checked?,
-            () = &mut running => return Err(stopped(&vault)),
+            () = &mut running => return Err(stop_reason(&vault)),
         };
         if kill > 0 {
-            let (killed_after, acknowledged) = before;
-            lives.push(Life { killed_after, acknowledged, lost, records, opening, took });
+            let (requests_before_kill, acknowledged) = before;
+            restarts.push(Restart { requests_before_kill, acknowledged, lost, records, opening, duration });
         }
-        // The instants lie between the requests of some batches, and differ from life to life.
-        let (begin, writes) = (reader.usage().requests(), register.writes);
+        // The instants of the kills lie between the requests of some batches, and differ from restart to restart.
+        let (start_write, writes) = (reader.usage().requests(), history.writes);
         let instant = 1 + random.next_u64() % 800;
-        let dead = poll_fn(|_| match reader.usage().requests() >= begin + instant {
+        let kill_instant = poll_fn(|_| match reader.usage().requests() >= start_write + instant {
             true => Poll::Ready(()),
             false => Poll::Pending,
         });
         tokio::select! {
             biased;
-            () = dead => {}
-            failed = work(&vault, &mut register, &mut random) => return Err(failed),
-            () = &mut running => return Err(stopped(&vault)),
+            () = kill_instant => {}
+            failed = write_until_stopped(&vault, &mut history, &mut random) => return Err(failed),
+            () = &mut running => return Err(stop_reason(&vault)),
         }
-        home.kill();
+        folder.kill();
         drop(running);
-        before = (reader.usage().requests() - begin, register.writes - writes);
+        before = (reader.usage().requests() - start_write, history.writes - writes);
     }
-    Ok(lives)
+    Ok(restarts)
 }
 
 /// Writes random blocks, batch after batch, until the vault stops.
-async fn work(vault: &Vault, register: &mut Register, random: &mut ChaCha8Rng) -> ThesisError {
+async fn write_until_stopped(
+    vault: &Vault,
+    history: &mut WriteHistory,
+    random: &mut ChaCha8Rng,
+) -> ThesisError {
     loop {
         let mut blocks: Vec<u64> = (0..4).map(|_| random.next_u64() % vault.capacity()).collect();
         blocks.sort_unstable();
         blocks.dedup();
         let mut write =
-            |block: &u64| Call::Write(BlockId(*block), register.begin(*block, vault.block_bytes()));
+            |block: &u64| Call::Write(BlockId(*block), history.start_write(*block, vault.block_bytes()));
         let calls = blocks.iter().map(&mut write).collect();
         if let Err(error) = vault.access(calls).await {
             return ThesisError::live(error);
         }
-        blocks.iter().for_each(|block| register.acknowledge(*block));
+        blocks.iter().for_each(|block| history.acknowledge(*block));
     }
 }
 
 /// The number of these blocks that are not as they must be.
-pub(super) async fn lost(vault: &Vault, register: &mut Register, blocks: &[u64]) -> Result<u64, ThesisError> {
+pub(super) async fn count_lost(
+    vault: &Vault,
+    history: &mut WriteHistory,
+    blocks: &[u64],
+) -> Result<u64, ThesisError> {
     let mut lost = 0;
     for blocks in blocks.chunks(vault.max_batch()) {
         let calls = blocks.iter().map(|block| Call::Read(BlockId(*block))).collect();
         let answers = vault.access(calls).await.map_err(ThesisError::live)?;
         for (block, found) in blocks.iter().zip(answers) {
-            lost += u64::from(!found.is_some_and(|found| register.is_kept(*block, &found)));
+            lost += u64::from(!found.is_some_and(|found| history.is_valid_read(*block, &found)));
         }
     }
     Ok(lost)
 }
 
-fn stopped(vault: &Vault) -> ThesisError {
+fn stop_reason(vault: &Vault) -> ThesisError {
     ThesisError::live(vault.failure().unwrap_or(VaultError::Closed))
 }
 
 /// The section of the report.
 pub(super) fn section(link: LinkSpeed, seed: u64) -> Result<Section, ThesisError> {
     let plan = Plan { blocks: 1024, block_bytes: 64 << 10, kills: 24, link, seed };
-    let lives = lives(&plan)?;
+    let restarts = restarts(&plan)?;
     let mut section =
         Section::new("reliability", "Reliability: killed at many instants, and back (real time)");
-    section.say(format!(
+    section.add_text(format!(
         "A vault of {} blocks of {} KiB by Ring ORAM writes without a pause and is killed {} times. After each kill it is \
 opened again over the link, and what was written is read; after the last one, every block is. A block counts as lost if \
 it holds neither the last acknowledged write nor one that was under way.",
@@ -152,32 +160,33 @@ it holds neither the last acknowledged write nor one that was under way.",
         plan.block_bytes >> 10,
         plan.kills
     ));
-    let of = |figure: fn(&Life) -> f64| {
-        let mut all: Vec<f64> = lives.iter().map(figure).collect();
+    let of = |figure: fn(&Restart) -> f64| {
+        let mut all: Vec<f64> = restarts.iter().map(figure).collect();
         all.sort_by(f64::total_cmp);
         (all.first().copied(), all.get(all.len() / 2).copied(), all.last().copied())
     };
-    let mut sheet = Sheet::new("kills", "", ["for each kill", "least", "median", "most"]);
+    let mut sheet = Sheet::new("kills", "", ["for each kill", "min", "median", "max"]);
     let figures: [Figure; 7] = [
-        ("requests before the kill", 0, |life| life.killed_after as f64),
-        ("writes acknowledged before it", 0, |life| life.acknowledged as f64),
-        ("acknowledged writes lost", 0, |life| life.lost as f64),
-        ("records replayed", 0, |life| life.records as f64),
-        ("requests of the recovery", 0, |life| life.opening.requests() as f64),
-        ("MB of the recovery", 3, |life| {
-            (life.opening.bytes_up + life.opening.bytes_down) as f64 / 1_048_576.0
+        ("requests before the kill", 0, |restart| restart.requests_before_kill as f64),
+        ("writes acknowledged before it", 0, |restart| restart.acknowledged as f64),
+        ("acknowledged writes lost", 0, |restart| restart.lost as f64),
+        ("records replayed", 0, |restart| restart.records as f64),
+        ("requests of the recovery", 0, |restart| restart.opening.requests() as f64),
+        ("MB of the recovery", 3, |restart| {
+            (restart.opening.bytes_up + restart.opening.bytes_down) as f64 / 1_048_576.0
         }),
-        ("ms of the recovery", 0, |life| life.took.as_secs_f64() * 1000.0),
+        ("ms of the recovery", 0, |restart| restart.duration.as_secs_f64() * 1000.0),
     ];
     for (name, digits, figure) in figures {
         let (min, median, max) = of(figure);
         let cell = |value: Option<f64>| format!("{:.digits$}", value.unwrap_or_default());
         sheet.rows.push(vec![name.to_owned(), cell(min), cell(median), cell(max)]);
     }
-    section.show(sheet);
-    let (acknowledged, lost) =
-        lives.iter().fold((0, 0), |(all, lost), life| (all + life.acknowledged, lost + life.lost));
-    section.say(format!("{acknowledged} writes were acknowledged; {lost} were lost."));
+    section.add_table(sheet);
+    let (acknowledged, lost) = restarts
+        .iter()
+        .fold((0, 0), |(all, lost), restart| (all + restart.acknowledged, lost + restart.lost));
+    section.add_text(format!("{acknowledged} writes were acknowledged; {lost} were lost."));
     Ok(section)
 }
 
@@ -191,10 +200,13 @@ mod tests {
         let unlimited = BitsPerSecond(0);
         let link = LinkSpeed { round_trip: Duration::from_millis(1), up: unlimited, down: unlimited };
         let plan = Plan { blocks: 64, block_bytes: 512, kills: 12, link, seed: 1 };
-        let lives = lives(&plan).unwrap();
-        assert_eq!(lives.len(), 12);
-        assert_eq!(lives.iter().map(|life| life.lost).sum::<u64>(), 0);
-        assert!(lives.iter().map(|life| life.acknowledged).sum::<u64>() > 100, "{lives:?}");
-        assert!(lives.iter().any(|life| life.records > 0), "some kill leaves a journal: {lives:?}");
+        let restarts = restarts(&plan).unwrap();
+        assert_eq!(restarts.len(), 12);
+        assert_eq!(restarts.iter().map(|restart| restart.lost).sum::<u64>(), 0);
+        assert!(restarts.iter().map(|restart| restart.acknowledged).sum::<u64>() > 100, "{restarts:?}");
+        assert!(
+            restarts.iter().any(|restart| restart.records > 0),
+            "some kill leaves a journal: {restarts:?}"
+        );
     }
 }

@@ -1,17 +1,17 @@
 //! A row of figures: a run, and how it compares with the run without an ORAM.
 
 use super::options::CountFilling;
-use super::printed::{Line, Printed};
-use super::ran::Ran;
+use super::printed::{Printed, PrintedRow};
+use super::run_result::RunResult;
 use crate::prices::{self, Provider};
 use ameles_store::Usage;
 use std::time::Duration;
 
 /// Bytes of a MB in the thesis.
-const MEGA: f64 = (1u64 << 20) as f64;
+pub(super) const MEGA: f64 = (1u64 << 20) as f64;
 
 /// The thesis's provider, whose costs it prints.
-pub(super) const BILLED_BY: &str = "IBM";
+pub(super) const THESIS_PROVIDER: &str = "IBM";
 
 /// The run of a workload by a scheme.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +25,9 @@ pub struct Row {
     /// The block size in KiB; none for whole objects.
     pub block_kib: Option<u64>,
     /// The run.
-    pub ran: Ran,
+    pub result: RunResult,
     /// The run without an ORAM and without blocks.
-    pub baseline: Ran,
+    pub baseline: RunResult,
     /// The slowdown over the bare link, where neither the store nor the application takes time.
     pub bare_slowdown: f64,
     /// The part of the filling that is counted.
@@ -37,6 +37,26 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row of a run that the thesis does not print: no filling counts, and nothing was run over the bare link.
+    pub(super) fn unprinted(
+        workload: &str,
+        scheme: &'static str,
+        block_kib: Option<u64>,
+        [result, baseline]: [RunResult; 2],
+    ) -> Self {
+        Row {
+            workload: workload.to_owned(),
+            scheme,
+            printed: None,
+            block_kib,
+            result,
+            baseline,
+            bare_slowdown: f64::NAN,
+            filling: CountFilling::Nothing,
+            seed: 0,
+        }
+    }
+
     /// The cells that a row of a table begins with: the scheme and its size of blocks, which may be empty.
     pub(super) fn names(&self) -> Vec<String> {
         vec![self.scheme.to_owned(), self.block_kib.map_or_else(String::new, |kib| kib.to_string())]
@@ -44,12 +64,12 @@ impl Row {
 
     /// The runtime, as a multiple of the baseline's.
     pub fn slowdown(&self) -> f64 {
-        self.ran.runtime.as_secs_f64() / self.baseline.runtime.as_secs_f64()
+        self.result.runtime.as_secs_f64() / self.baseline.runtime.as_secs_f64()
     }
 
     /// Requests and bytes, with that part of the filling that is counted.
     pub fn usage(&self) -> Usage {
-        let Ran { usage, filling, .. } = self.ran;
+        let RunResult { usage, filling, .. } = self.result;
         let (requests, bytes) = match self.filling {
             CountFilling::Nothing => (0, 0),
             CountFilling::Requests => (filling.requests, 0),
@@ -87,7 +107,7 @@ pub(super) fn by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a
 }
 
 /// The printed line of a row's run.
-pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
+pub(super) fn printed_line<'a>(row: &Row, printed: &'a Printed) -> Option<PrintedRow<'a>> {
     match (row.printed, row.block_kib) {
         (Some(name), Some(kib)) => printed.result(&row.workload, name, kib),
         (None, None) => printed.baseline(&row.workload),
@@ -97,8 +117,8 @@ pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
 
 /// The dollars of a row's printed run, as a multiple of the printed baseline's. Both follow from the printed requests and
 /// bytes: the multiples that the thesis prints are of bills that it rounded, some to a single cent.
-pub(super) fn their_times_dollars(row: &Row, printed: &Printed, provider: &Provider) -> Option<f64> {
-    let spent = |line: Line<'_>| {
+pub(super) fn printed_times_dollars(row: &Row, printed: &Printed, provider: &Provider) -> Option<f64> {
+    let spent = |line: PrintedRow<'_>| {
         let of = |name| line.number(name);
         let usage = Usage {
             slot_reads: of("downloads")? as u64,
@@ -109,12 +129,12 @@ pub(super) fn their_times_dollars(row: &Row, printed: &Printed, provider: &Provi
         };
         Some(provider.bill(&usage).spent())
     };
-    Some(spent(theirs(row, printed)?)? / spent(printed.baseline(&row.workload)?)?)
+    Some(spent(printed_line(row, printed)?)? / spent(printed.baseline(&row.workload)?)?)
 }
 
 /// The prices of the thesis's provider.
-pub(super) fn billed_by() -> Option<Provider> {
-    prices::of_the_thesis().into_iter().find(|provider| provider.name == BILLED_BY)
+pub(super) fn thesis_provider() -> Option<Provider> {
+    prices::thesis_providers().into_iter().find(|provider| provider.name == THESIS_PROVIDER)
 }
 
 /// A figure of a row.
@@ -147,12 +167,12 @@ pub(super) const TRAFFIC: [Column; 7] = [
     column("PUTs", "puts", "uploads", 0, |row| row.usage().puts() as f64),
     column("MB down", "mb_down", "mb_down", 0, |row| row.usage().bytes_down as f64 / MEGA),
     column("MB up", "mb_up", "mb_up", 0, |row| row.usage().bytes_up as f64 / MEGA),
-    column("runtime, s", "runtime_s", "runtime_s", 1, |row| row.ran.runtime.as_secs_f64()),
-    column("read, ms", "read_ms", "resp_read_ms", 0, |row| millis(row.ran.read)),
-    column("write, ms", "write_ms", "resp_write_ms", 0, |row| millis(row.ran.write)),
+    column("runtime, s", "runtime_s", "runtime_s", 1, |row| row.result.runtime.as_secs_f64()),
+    column("read, ms", "read_ms", "resp_read_ms", 0, |row| millis(row.result.read)),
+    column("write, ms", "write_ms", "resp_write_ms", 0, |row| millis(row.result.write)),
 ];
 
-/// The figures beside the baseline's, and the trusted side's share.
+/// The figures relative to the baseline's, and the trusted side's share.
 pub(super) const RELATIVE: [Column; 6] = [
     column("slowdown", "slowdown", "x_slowdown", 2, Row::slowdown),
     column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),
@@ -160,12 +180,12 @@ pub(super) const RELATIVE: [Column; 6] = [
         moved(&row.usage()) / moved(&row.baseline.usage)
     }),
     column("response ×", "times_response", "x_response", 2, |row| {
-        let response = |ran: &Ran| millis(ran.read) + millis(ran.write);
-        response(&row.ran) / response(&row.baseline)
+        let response = |result: &RunResult| millis(result.read) + millis(result.write);
+        response(&row.result) / response(&row.baseline)
     }),
-    column("store, MB", "store_mb", "remote_mb", 0, |row| row.ran.usage.stored_bytes as f64 / MEGA),
+    column("store, MB", "store_mb", "remote_mb", 0, |row| row.result.usage.stored_bytes as f64 / MEGA),
     column("outsource ratio", "outsource_ratio", "outsource_ratio", 1, |row| {
-        5120.0 * MEGA / row.ran.local_bytes as f64
+        5120.0 * MEGA / row.result.local_bytes as f64
     }),
 ];
 
@@ -183,23 +203,23 @@ mod tests {
 
     #[test]
     fn a_run_with_fewer_than_four_evictions_is_short() {
-        let of = |accesses, period| Ran { accesses, period, ..Ran::default() }.is_short();
+        let of = |accesses, period| RunResult { accesses, period, ..RunResult::default() }.is_short();
         assert_eq!([of(191, 48), of(192, 48), of(5, 0)], [true, false, false]);
     }
 
     #[test]
     fn the_filling_is_counted_as_it_is_asked_for() {
         let usage = Usage { bucket_writes: 10, bytes_up: 100, bytes_down: 50, ..Usage::default() };
-        let filling = super::super::ran::Filling { requests: 7, bytes: 70 };
-        let ran = Ran { usage, filling, ..Ran::default() };
+        let filling = super::super::run_result::FillingTraffic { requests: 7, bytes: 70 };
+        let result = RunResult { usage, filling, ..RunResult::default() };
         let counted = |filling| {
             let row = Row {
                 workload: "A".to_owned(),
                 scheme: "ring",
                 printed: None,
                 block_kib: None,
-                ran,
-                baseline: Ran { usage, ..ran },
+                result,
+                baseline: RunResult { usage, ..result },
                 bare_slowdown: 1.0,
                 filling,
                 seed: 1,
@@ -213,9 +233,9 @@ mod tests {
 
     #[test]
     fn the_thesis_s_dollars_are_multiples_of_its_traffic_and_not_of_a_rounded_cent() {
-        let (printed, ibm) = (Printed::tables(), billed_by().unwrap());
+        let (printed, ibm) = (Printed::tables(), thesis_provider().unwrap());
         let of = |workload: &str, scheme, kib| {
-            let (ran, baseline) = Default::default();
+            let (result, baseline) = Default::default();
             let (workload, filling) = (workload.to_owned(), CountFilling::Requests);
             let (printed_as, block_kib) = (Some(scheme), Some(kib));
             let bare_slowdown = 1.0;
@@ -224,13 +244,13 @@ mod tests {
                 scheme,
                 printed: printed_as,
                 block_kib,
-                ran,
+                result,
                 baseline,
                 bare_slowdown,
                 filling,
                 seed: 1,
             };
-            their_times_dollars(&row, &printed, &ibm).unwrap()
+            printed_times_dollars(&row, &printed, &ibm).unwrap()
         };
         // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is printed as 0.01.
         let by_hand = (2.541 * 0.0004 + 23.270 * 0.005 + 2541.0 / 1024.0 * 0.09)

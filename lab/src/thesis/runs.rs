@@ -1,16 +1,16 @@
 //! The runs of the workloads: which schemes do which job, with which blocks.
 
-use super::draw::Pace;
+use super::draw::StoreTiming;
 use super::error::ThesisError;
 use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
 use super::printed::Printed;
-use super::ran::Ran;
 use super::row::Row;
+use super::run_result::RunResult;
 use super::schemes::{self, BASELINE, SCHEMES, Scheme};
-use super::seeds::{self, Stretch};
+use super::seeds::{self, OffsetProgress};
 use super::trial::{ORAM_BYTES, Trial};
-use super::{figures, objects, table, workloads};
+use super::{figures, object_layer, table, workloads};
 use crate::bench::Progress;
 use crate::report::Section;
 use crate::virtual_time::{LinkModel, ServerTime};
@@ -24,7 +24,7 @@ pub(super) const QUICK_SIZES: usize = 2;
 const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
 
 /// The runs of a workload.
-struct Runs {
+struct WorkloadPlan {
     /// Its name on the command line.
     name: String,
     /// The schemes, each with its block size in KiB.
@@ -34,81 +34,85 @@ struct Runs {
 }
 
 /// Runs the workloads, and returns their rows.
-pub(super) fn workloads(
+pub(super) fn run_workloads(
     options: &Options,
     progress: &dyn Progress,
-    found: &mut dyn FnMut(Section),
+    on_section: &mut dyn FnMut(Section),
 ) -> Result<Vec<Row>, ThesisError> {
     let (printed, plans) = (Printed::tables(), plan(options)?);
     let all = plans.iter().map(|plan| plan.runs.len() as u64 * options.seeds).sum();
     let (mut of_seeds, mut before) = (vec![Vec::new(); options.seeds as usize], 0);
     for plan in &plans {
         let of = |rows: &[&Vec<Row>]| {
-            let sections = rows.iter().map(|rows| table::of_workload(rows, &printed, &options.prices));
-            seeds::merged(&sections.collect::<Vec<_>>(), options.seed)
+            let sections = rows.iter().map(|rows| table::workload_section(rows, &printed, &options.prices));
+            seeds::merge_sections(&sections.collect::<Vec<_>>(), options.seed)
         };
-        let stretch = Stretch { progress, before, all };
+        let offset_progress = OffsetProgress { progress, before, all };
         let run = |options: &Options, progress: &dyn Progress| {
-            rows_of(plan, options, progress, |rows| progress.so_far(&of(&[rows]).text()))
+            run_workload(plan, options, progress, |rows| progress.on_partial_report(&of(&[rows]).text()))
         };
-        let found_rows = seeds::each(options, &stretch, run, |rows| of(rows).text())?;
+        let new_rows = seeds::for_each_seed(options, &offset_progress, run, |rows| of(rows).text())?;
         before += plan.runs.len() as u64 * options.seeds;
-        let mut section = of(&found_rows.iter().collect::<Vec<_>>());
-        let of_workload = found_rows.concat();
-        figures::of_workload(&of_workload, &printed).into_iter().for_each(|picture| section.draw(picture));
-        if of_workload.iter().any(|row| row.ran.is_short()) {
-            section.say(table::SHORT_MEANS);
+        let mut section = of(&new_rows.iter().collect::<Vec<_>>());
+        let workload_rows = new_rows.concat();
+        figures::pictures(&workload_rows, &printed)
+            .into_iter()
+            .for_each(|picture| section.add_picture(picture));
+        if workload_rows.iter().any(|row| row.result.is_short()) {
+            section.add_text(table::SHORT_MEANS);
         }
-        plan.left_out.iter().for_each(|line| section.say(line.clone()));
-        found(section);
-        of_seeds.iter_mut().zip(found_rows).for_each(|(all, mut rows)| all.append(&mut rows));
+        plan.left_out.iter().for_each(|line| section.add_text(line.clone()));
+        on_section(section);
+        of_seeds.iter_mut().zip(new_rows).for_each(|(all, mut rows)| all.append(&mut rows));
     }
     let sections: Vec<Section> =
-        of_seeds.iter().filter_map(|rows| table::each_access(rows, &printed)).collect();
+        of_seeds.iter().filter_map(|rows| table::access_section(rows, &printed)).collect();
     if !sections.is_empty() {
-        found(seeds::merged(&sections, options.seed));
+        on_section(seeds::merge_sections(&sections, options.seed));
     }
     Ok(of_seeds.concat())
 }
 
-/// The rows of a workload with one seed. `seen` is told of those that there are, after each.
-fn rows_of(
-    plan: &Runs,
+/// Returns the rows of a workload with one seed. `on_rows` receives the rows so far, after each.
+fn run_workload(
+    plan: &WorkloadPlan,
     options: &Options,
     progress: &dyn Progress,
-    seen: impl Fn(&Vec<Row>),
+    on_rows: impl Fn(&Vec<Row>),
 ) -> Result<Vec<Row>, ThesisError> {
-    let (letter, job) = &job_of(options, &plan.name)?;
-    let baseline = twice(&SCHEMES[0], &trial_of(options, letter, job, &SCHEMES[0], None))?;
+    let (letter, job) = &workload_job(options, &plan.name)?;
+    let baseline = run_with_bare_link(&SCHEMES[0], &workload_trial(options, letter, job, &SCHEMES[0], None))?;
     let (mut rows, all) = (Vec::new(), plan.runs.len() as u64);
     for (done, (scheme, block_kib)) in (0..).zip(&plan.runs) {
         let block = block_kib.map_or(String::new(), |kib| format!(", blocks of {kib} KiB"));
-        progress.at(&format!("{letter}: {}{block}", scheme.name), done, all);
-        let trial = trial_of(options, letter, job, scheme, *block_kib);
-        let layered = scheme.under_objects || (options.objects && scheme.can_be_layered());
-        let recorded = layered.then(|| objects::recorded(&trial)).transpose()?;
-        let (ran, bare) = twice(scheme, &Trial { objects: recorded.as_ref(), ..trial })?;
+        progress.on_step(&format!("{letter}: {}{block}", scheme.name), done, all);
+        let trial = workload_trial(options, letter, job, scheme, *block_kib);
+        let uses_object_layer =
+            scheme.uses_object_layer || (options.objects && scheme.can_use_object_layer());
+        let recorded = uses_object_layer.then(|| object_layer::record_accesses(&trial)).transpose()?;
+        let (result, bare) = run_with_bare_link(scheme, &Trial { recorded: recorded.as_ref(), ..trial })?;
         rows.push(Row {
             workload: letter.clone(),
             scheme: scheme.name,
             printed: scheme.printed,
             block_kib: *block_kib,
-            ran,
+            result,
             baseline: baseline.0,
             bare_slowdown: bare.runtime.as_secs_f64() / baseline.1.runtime.as_secs_f64(),
             filling: options.filling,
             seed: options.seed,
         });
-        seen(&rows);
+        on_rows(&rows);
     }
     Ok(rows)
 }
 
 /// The job of a workload, after the name that it has in tables; its first steps with `quick`.
-pub(super) fn job_of(options: &Options, name: &str) -> Result<(String, Job), ThesisError> {
+pub(super) fn workload_job(options: &Options, name: &str) -> Result<(String, Job), ThesisError> {
     let (letter, workload) = workloads::read(name)?;
-    let pace = Pace { model: options.model(), operation: options.operation_of(&letter) };
-    let mut job = Job::draw(&workload, &workloads::folders(), options.seed, &pace)?;
+    let timing =
+        StoreTiming { model: options.model(), application_time: options.application_time_of(&letter) };
+    let mut job = Job::draw(&workload, &workloads::folders(), options.seed, &timing)?;
     if options.quick {
         job.truncate(QUICK_STEPS);
     }
@@ -116,7 +120,7 @@ pub(super) fn job_of(options: &Options, name: &str) -> Result<(String, Job), The
 }
 
 /// The trial of a scheme on a workload's job.
-pub(super) fn trial_of<'a>(
+pub(super) fn workload_trial<'a>(
     options: &Options,
     letter: &str,
     job: &'a Job,
@@ -124,31 +128,25 @@ pub(super) fn trial_of<'a>(
     block_kib: Option<u64>,
 ) -> Trial<'a> {
     Trial {
-        job,
-        oram_bytes: ORAM_BYTES,
-        block_bytes: block_kib.unwrap_or(1) << 10,
-        model: options.model(),
-        operation: options.operation_of(letter),
-        once: false,
-        seed: options.seed,
-        as_proxy: scheme.as_proxy,
-        objects: None,
+        application_time: options.application_time_of(letter),
+        has_proxy_slots: scheme.has_proxy_slots,
+        ..Trial::of(job, block_kib.unwrap_or(1) << 10, options)
     }
 }
 
 /// Runs a trial with its times, and over the bare link.
-fn twice(scheme: &Scheme, trial: &Trial<'_>) -> Result<(Ran, Ran), ThesisError> {
+fn run_with_bare_link(scheme: &Scheme, trial: &Trial<'_>) -> Result<(RunResult, RunResult), ThesisError> {
     let model = LinkModel { server: ServerTime::default(), ..trial.model };
-    let bare = Trial { model, operation: Duration::ZERO, ..*trial };
+    let bare = Trial { model, application_time: Duration::ZERO, ..*trial };
     Ok(((scheme.run)(trial)?, (scheme.run)(&bare)?))
 }
 
-/// The runs that were asked for, with the jobs drawn.
-fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
-    let (schemes, printed) = (chosen(options)?, Printed::tables());
+/// The plans of the selected workloads. Each job is drawn to check it.
+fn plan(options: &Options) -> Result<Vec<WorkloadPlan>, ThesisError> {
+    let (schemes, printed) = (selected_schemes(options)?, Printed::tables());
     let plan = |name: String| {
         // A workload that cannot be drawn is refused before any is run.
-        let (letter, _) = job_of(options, &name)?;
+        let (letter, _) = workload_job(options, &name)?;
         let mut sizes = printed.blocks_kib(&letter);
         if sizes.is_empty() {
             sizes = OTHER_BLOCKS_KIB.into();
@@ -176,18 +174,18 @@ fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
             )
         });
         let left_out = left_out.collect();
-        Ok(Runs { name, runs, left_out })
+        Ok(WorkloadPlan { name, runs, left_out })
     };
     options.letters().into_iter().map(plan).collect()
 }
 
-/// The schemes that were asked for.
-fn chosen(options: &Options) -> Result<Vec<&'static Scheme>, ThesisError> {
+/// The selected schemes.
+fn selected_schemes(options: &Options) -> Result<Vec<&'static Scheme>, ThesisError> {
     if options.schemes.is_empty() {
         return Ok(schemes::all().take(SCHEMES.len()).collect());
     }
     let find = |name: &String| {
-        schemes::named(name).ok_or_else(|| ThesisError::Unknown {
+        schemes::by_name(name).ok_or_else(|| ThesisError::Unknown {
             what: "scheme",
             name: name.clone(),
             known: schemes::all().map(|scheme| scheme.name).collect::<Vec<_>>().join(", "),
@@ -197,7 +195,7 @@ fn chosen(options: &Options) -> Result<Vec<&'static Scheme>, ThesisError> {
     let mut seen = BTreeSet::new();
     named.retain(|scheme| seen.insert(scheme.name));
     if !named.iter().any(|scheme| scheme.name == BASELINE) {
-        named.splice(0..0, schemes::named(BASELINE));
+        named.splice(0..0, schemes::by_name(BASELINE));
     }
     Ok(named)
 }

@@ -1,10 +1,10 @@
 //! The schemes that the lab runs. A scheme is a line of [`SCHEMES`], and a function that runs a trial.
 
-use super::drive::How;
+use super::drive::DriverSettings;
 use super::error::ThesisError;
-use super::ran::Ran;
-use super::trial::{Local, Made, State, Trial};
-use super::{objects, partitions, plain, rings};
+use super::run_result::RunResult;
+use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};
+use super::{object_layer, partitions, plain, ring_variants};
 use crate::virtual_time::StoreShape;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
@@ -23,172 +23,182 @@ pub(super) struct Scheme {
     /// True if it is cut into blocks.
     pub(super) has_blocks: bool,
     /// True if a slot is as long as a block, as in the thesis's proxy.
-    pub(super) as_proxy: bool,
+    pub(super) has_proxy_slots: bool,
     /// True if the gateway's object layer is above it.
-    pub(super) under_objects: bool,
-    /// The most blocks of an ORAM with which a run makes sense.
+    pub(super) uses_object_layer: bool,
+    /// The maximum of blocks of an ORAM for a run.
     pub(super) max_blocks: u64,
     /// Runs a trial.
-    pub(super) run: fn(&Trial<'_>) -> Result<Ran, ThesisError>,
+    pub(super) run: fn(&Trial<'_>) -> Result<RunResult, ThesisError>,
 }
 
 impl Scheme {
     /// Tells whether it can be run under the object layer: it is an ORAM of ours.
-    pub(super) fn can_be_layered(&self) -> bool {
-        self.has_blocks && !self.as_proxy && self.name != TOGETHER
+    pub(super) fn can_use_object_layer(&self) -> bool {
+        self.has_blocks && !self.has_proxy_slots && self.name != BLOCKS_TOGETHER
     }
 }
 
-/// The name of the scheme that the others are compared with.
+/// The name of the scheme to which the others are compared.
 pub(super) const BASELINE: &str = "none";
 
 /// The name of blocks that are moved together, without an ORAM.
-const TOGETHER: &str = "blocks-together";
+const BLOCKS_TOGETHER: &str = "blocks-together";
 
 const BLOCKS: Scheme = Scheme {
     name: "blocks",
     printed: Some("blocks"),
     has_blocks: true,
-    as_proxy: true,
-    under_objects: false,
+    has_proxy_slots: true,
+    uses_object_layer: false,
     max_blocks: u64::MAX,
-    run: plain::blocks_one_by_one,
+    run: plain::sequential_blocks,
 };
 
 /// A scheme of ours, whose blocks are payload.
-const fn ours(name: &'static str, run: fn(&Trial<'_>) -> Result<Ran, ThesisError>) -> Scheme {
+const fn ours(name: &'static str, run: fn(&Trial<'_>) -> Result<RunResult, ThesisError>) -> Scheme {
     let max_blocks = u64::MAX;
-    Scheme { name, printed: None, has_blocks: true, as_proxy: false, under_objects: false, max_blocks, run }
+    Scheme {
+        name,
+        printed: None,
+        has_blocks: true,
+        has_proxy_slots: false,
+        uses_object_layer: false,
+        max_blocks,
+        run,
+    }
 }
 
 /// All of them, in the order of the tables.
 pub(super) const SCHEMES: [Scheme; 16] = [
-    Scheme { name: BASELINE, has_blocks: false, printed: None, run: plain::objects, ..BLOCKS },
+    Scheme { name: BASELINE, has_blocks: false, printed: None, run: plain::whole_objects, ..BLOCKS },
     BLOCKS,
-    ours(TOGETHER, plain::blocks_together),
-    Scheme {
-        name: "curious-thesis",
-        printed: Some("curious"),
-        run: partitions::curious_of_the_thesis,
-        ..BLOCKS
-    },
+    ours(BLOCKS_TOGETHER, plain::concurrent_blocks),
+    Scheme { name: "curious-thesis", printed: Some("curious"), run: partitions::thesis_curious, ..BLOCKS },
     Scheme {
         name: "oblivistore-thesis",
         printed: Some("oblivistore"),
-        run: partitions::oblivistore_of_the_thesis,
+        run: partitions::thesis_oblivistore,
         ..BLOCKS
     },
-    Scheme { name: "ring-thesis", printed: Some("ring"), run: rings::of_the_proxy, ..BLOCKS },
-    ours("ring-33-48-63", rings::of_the_thesis_together),
-    ours("ring", rings::planned),
-    Scheme { under_objects: true, ..ours("serve", objects::served) },
-    ours("curious", partitions::curious_together),
-    ours("oblivistore", partitions::oblivistore_together),
-    ours("path-paper", path_of_the_paper),
-    ours("path", path_planned),
+    Scheme { name: "ring-thesis", printed: Some("ring"), run: ring_variants::proxy_ring, ..BLOCKS },
+    ours("ring-33-48-63", ring_variants::thesis_ring),
+    ours("ring", ring_variants::planned_ring),
+    Scheme { uses_object_layer: true, ..ours("serve", object_layer::gateway_over_ring) },
+    ours("curious", partitions::concurrent_curious),
+    ours("oblivistore", partitions::concurrent_oblivistore),
+    ours("path-paper", paper_path),
+    ours("path", planned_path),
     Scheme { max_blocks: 512, ..ours("trivial", trivial) },
     ours("practical-os", practical_os),
-    // Sorting so many slots takes the machine longer than all other schemes together.
+    // Sorting more slots takes the machine longer than all other schemes together.
     Scheme { max_blocks: 100_000, ..ours("square-root", square_root) },
 ];
 
 /// The schemes that are run only when they are named.
 pub(super) const NAMED_ONLY: [Scheme; 3] = [
     ours("hierarchical", hierarchical),
-    ours("path-paper-alloc", path_of_the_paper_with_small_buckets),
-    ours("path-alloc", path_with_small_buckets),
+    ours("path-paper-alloc", paper_path_with_small_buckets),
+    ours("path-alloc", planned_path_with_small_buckets),
 ];
 
-/// All schemes, those that are run only when they are named at the end.
+/// All schemes; those that must be named are at the end.
 pub(super) fn all() -> impl Iterator<Item = &'static Scheme> {
     static ALL: ([Scheme; SCHEMES.len()], [Scheme; NAMED_ONLY.len()]) = (SCHEMES, NAMED_ONLY);
     ALL.0.iter().chain(&ALL.1)
 }
 
 /// The scheme of this name.
-pub(super) fn named(name: &str) -> Option<&'static Scheme> {
+pub(super) fn by_name(name: &str) -> Option<&'static Scheme> {
     all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
 }
 
-/// Bytes of the runs that are sorted at once where a scheme sorts; the trusted side holds two.
+/// Bytes of the runs that a scheme sorts at once; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 
 fn run_blocks(trial: &Trial<'_>) -> u32 {
     (RUN_BYTES / trial.block_bytes).max(1) as u32
 }
 
-fn refused(scheme: &'static str) -> impl Fn(Box<dyn std::error::Error + Send + Sync>) -> ThesisError {
+fn parameters_error(
+    scheme: &'static str,
+) -> impl Fn(Box<dyn std::error::Error + Send + Sync>) -> ThesisError {
     move |error| ThesisError::Parameters(scheme, error)
 }
 
-/// Accesses one after the other, as in the papers.
-const ONE_BY_ONE: How = How { batch: 1, beside: false, ..How::TOGETHER };
+/// Sequential accesses, as in the papers.
+const SEQUENTIAL_ACCESSES: DriverSettings =
+    DriverSettings { batch: 1, overlaps_steps: false, ..DriverSettings::CONCURRENT };
 
-/// IR-Alloc4 of a tree of any height: the level that lies so many levels above the leaves and those above that have buckets of so many
-/// blocks.
+/// IR-Alloc4 of a tree of any height: the distance of a level from the leaves, and the bucket size of that level and
+/// of those above it.
 const SMALL_BUCKETS: [(u32, u32); 2] = [(6, 2), (9, 1)];
 
 /// Path ORAM with Z = 4, all of its tree in the store, and one access after the other.
-pub(super) fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    path(trial, equal(paper_path(trial)?)?, ONE_BY_ONE)
+pub(super) fn paper_path(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    path(trial, uniform_buckets(paper_path_parameters(trial)?)?, SEQUENTIAL_ACCESSES)
 }
 
 /// The same with IR-Alloc's buckets.
-fn path_of_the_paper_with_small_buckets(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    path(trial, small(paper_path(trial)?)?, ONE_BY_ONE)
+fn paper_path_with_small_buckets(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    path(trial, small_buckets(paper_path_parameters(trial)?)?, SEQUENTIAL_ACCESSES)
 }
 
 /// Path ORAM with a quarter of the capacity trusted, as Ameles drives it.
-pub(super) fn path_planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    path(trial, equal(quarter_path(trial)?)?, How::TOGETHER)
+pub(super) fn planned_path(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    path(trial, uniform_buckets(quarter_path_parameters(trial)?)?, DriverSettings::CONCURRENT)
 }
 
 /// The same with IR-Alloc's buckets.
-fn path_with_small_buckets(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    path(trial, small(quarter_path(trial)?)?, How::TOGETHER)
+fn planned_path_with_small_buckets(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    path(trial, small_buckets(quarter_path_parameters(trial)?)?, DriverSettings::CONCURRENT)
 }
 
-fn paper_path(trial: &Trial<'_>) -> Result<PathParameters, ThesisError> {
+fn paper_path_parameters(trial: &Trial<'_>) -> Result<PathParameters, ThesisError> {
     let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), 0, 1);
-    let planned = planned.map_err(|error| refused("Path ORAM")(error.into()))?;
+    let planned = planned.map_err(|error| parameters_error("Path ORAM")(error.into()))?;
     Ok(PathParameters { top: Level(0), ..planned })
 }
 
-fn equal(parameters: PathParameters) -> Result<BucketsByLevel, ThesisError> {
-    BucketsByLevel::uniform(parameters).map_err(|error| refused("Path ORAM")(error.into()))
+fn uniform_buckets(parameters: PathParameters) -> Result<BucketsByLevel, ThesisError> {
+    BucketsByLevel::uniform(parameters).map_err(|error| parameters_error("Path ORAM")(error.into()))
 }
 
-fn small(parameters: PathParameters) -> Result<BucketsByLevel, ThesisError> {
+fn small_buckets(parameters: PathParameters) -> Result<BucketsByLevel, ThesisError> {
     let leaf_level = parameters.leaf_level.0;
     let ranges = SMALL_BUCKETS
         .iter()
         .filter_map(|(above, size)| Some((Level(0), Level(leaf_level.checked_sub(*above)?), *size)));
     let ranges: Vec<_> = ranges.collect();
-    equal(parameters)?.with(&ranges).map_err(|error| refused("Path ORAM")(error.into()))
+    uniform_buckets(parameters)?.with(&ranges).map_err(|error| parameters_error("Path ORAM")(error.into()))
 }
 
 /// The parameters of that plan.
-pub(super) fn quarter_path(trial: &Trial<'_>) -> Result<PathParameters, ThesisError> {
+pub(super) fn quarter_path_parameters(trial: &Trial<'_>) -> Result<PathParameters, ThesisError> {
     let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), trial.blocks() / 4, 16);
-    planned.map_err(|error| refused("Path ORAM")(error.into()))
+    planned.map_err(|error| parameters_error("Path ORAM")(error.into()))
 }
 
-fn path(trial: &Trial<'_>, buckets: BucketsByLevel, how: How) -> Result<Ran, ThesisError> {
+fn path(
+    trial: &Trial<'_>,
+    buckets: BucketsByLevel,
+    settings: DriverSettings,
+) -> Result<RunResult, ThesisError> {
     let real = buckets.parameters();
     let stash_bytes = u64::from(real.stash_bound) * trial.block_bytes;
     let empty =
         BucketsByLevel::new(PathParameters { block_bytes: 0, ..real.clone() }, buckets.blocks().to_vec())
-            .map_err(|error| refused("Path ORAM")(error.into()))?;
-    trial.run(&trial.filled(empty.layout(), buckets.layout()), how, |store| {
+            .map_err(|error| parameters_error("Path ORAM")(error.into()))?;
+    trial.run(&trial.filled(empty.layout(), buckets.layout()), settings, |store| {
         let positions = FlatPositionMap::new(Positions::new(real.capacity));
         let oram = PathOram::with_buckets(&empty, Bucket(0), store, positions, trial.random());
-        let local = Local::Bound(stash_bytes + oram.trusted_bytes() as u64);
-        Ok(Made { oram, local, period: 0, state: State::Fresh })
+        let trusted_side = TrustedSide::Bound(stash_bytes + oram.trusted_bytes() as u64);
+        Ok(PreparedOram { oram, trusted_side, period: 0, initial_state: InitialState::Fresh })
     })
 }
 
 /// Trivial ORAM; sixteen blocks are in flight.
-pub(super) fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn trivial(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |block_bytes| TrivialParameters {
         capacity: trial.blocks(),
         block_bytes,
@@ -196,59 +206,77 @@ pub(super) fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
         max_batch: 16,
     };
     let (empty, real) = (of(0), of(trial.payload()));
-    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+    trial.run(&trial.filled(empty.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
         let oram = TrivialOram::new(empty, Bucket(0), store);
-        let oram = oram.map_err(|error| refused("Trivial ORAM")(error.into()))?;
-        Ok(Made { oram, local: Local::Bound(16 * trial.block_bytes), period: 0, state: State::Fresh })
+        let oram = oram.map_err(|error| parameters_error("Trivial ORAM")(error.into()))?;
+        Ok(PreparedOram {
+            oram,
+            trusted_side: TrustedSide::Bound(16 * trial.block_bytes),
+            period: 0,
+            initial_state: InitialState::Fresh,
+        })
     })
 }
 
 /// PracticalOS, which sorts in runs of 64 MiB.
-fn practical_os(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+fn practical_os(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let planned = PracticalOsParameters::for_capacity(trial.blocks(), trial.payload(), 16);
     run_practical_os(trial, PracticalOsParameters { run_blocks: run_blocks(trial), ..planned })
 }
 
-/// PracticalOS with runs of √N blocks, as its paper has it.
-pub(super) fn practical_os_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+/// PracticalOS with runs of √N blocks, as in its paper.
+pub(super) fn paper_practical_os(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     run_practical_os(trial, PracticalOsParameters::for_capacity(trial.blocks(), trial.payload(), 16))
 }
 
-fn run_practical_os(trial: &Trial<'_>, real: PracticalOsParameters) -> Result<Ran, ThesisError> {
+fn run_practical_os(trial: &Trial<'_>, real: PracticalOsParameters) -> Result<RunResult, ThesisError> {
     let empty = PracticalOsParameters { block_bytes: 0, ..real.clone() };
-    let held = u64::from(real.cache) + 2 * u64::from(real.run_blocks);
-    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+    let trusted_blocks = u64::from(real.cache) + 2 * u64::from(real.run_blocks);
+    trial.run(&trial.filled(empty.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
         let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
-        let oram = oram.map_err(|error| refused("PracticalOS")(error.into()))?;
-        let local = Local::Bound(held * trial.block_bytes + oram.trusted_bytes() as u64);
-        Ok(Made { oram, local, period: real.cache.into(), state: State::InUse(0) })
+        let oram = oram.map_err(|error| parameters_error("PracticalOS")(error.into()))?;
+        let trusted_side =
+            TrustedSide::Bound(trusted_blocks * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(PreparedOram {
+            oram,
+            trusted_side,
+            period: real.cache.into(),
+            initial_state: InitialState::InUse(0),
+        })
     })
 }
 
 /// Square-Root ORAM, which sorts in runs of 64 MiB.
-pub(super) fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn square_root(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |bytes| SquareRootParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
     let (empty, real) = (of(0), of(trial.payload()));
-    let held = 2 * u64::from(real.run_blocks);
-    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+    let trusted_blocks = 2 * u64::from(real.run_blocks);
+    trial.run(&trial.filled(empty.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
         let oram = SquareRootOram::new(empty, Bucket(0), store, trial.random());
-        let oram = oram.map_err(|error| refused("Square-Root ORAM")(error.into()))?;
-        let local = Local::Bound(held * trial.block_bytes + oram.trusted_bytes() as u64);
-        Ok(Made { oram, local, period: real.shelter.into(), state: State::InUse(0) })
+        let oram = oram.map_err(|error| parameters_error("Square-Root ORAM")(error.into()))?;
+        let trusted_side =
+            TrustedSide::Bound(trusted_blocks * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(PreparedOram {
+            oram,
+            trusted_side,
+            period: real.shelter.into(),
+            initial_state: InitialState::InUse(0),
+        })
     })
 }
 
 /// Hierarchical ORAM, which sorts in runs of 64 MiB. It begins empty: the levels that the job does not reach cost
 /// nothing.
-pub(super) fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn hierarchical(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     let of = |bytes| HierarchicalParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
     let (empty, real) = (of(0), of(trial.payload()));
-    let held = 2 * u64::from(real.run_blocks);
+    let trusted_blocks = 2 * u64::from(real.run_blocks);
     let shape = StoreShape { filled: false, ..trial.filled(empty.layout(), real.layout()) };
-    trial.run(&shape, How::TOGETHER, |store| {
+    trial.run(&shape, DriverSettings::CONCURRENT, |store| {
         let oram = HierarchicalOram::new(empty, Bucket(0), store, trial.random());
-        let oram = oram.map_err(|error| refused("Hierarchical ORAM")(error.into()))?;
-        let local = Local::Bound(held * trial.block_bytes + oram.trusted_bytes() as u64);
-        Ok(Made { oram, local, period: real.capacity, state: State::Fresh })
+        let oram = oram.map_err(|error| parameters_error("Hierarchical ORAM")(error.into()))?;
+        let trusted_side =
+            TrustedSide::Bound(trusted_blocks * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(PreparedOram { oram, trusted_side, period: real.capacity, initial_state: InitialState::Fresh })
     })
 }

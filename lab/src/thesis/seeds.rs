@@ -1,4 +1,4 @@
-//! The same work over several seeds: it is done side by side, and its tables become one of medians and ranges.
+//! Runs the same work over several seeds in parallel. Its tables become one table of medians and ranges.
 
 use super::error::ThesisError;
 use super::options::Options;
@@ -11,31 +11,31 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 /// A message of a worker.
-enum Told<T> {
-    At { nth: u64, what: String, done: u64, all: u64 },
+enum WorkerMessage<T> {
+    Step { nth: u64, what: String, done: u64, all: u64 },
     Done { nth: u64, result: T },
 }
 
-/// Progress that a worker tells the thread that began it.
-struct Relay<T> {
+/// The progress of a worker, which is sent to the thread that started it.
+struct ChannelProgress<T> {
     nth: u64,
-    to: Sender<Told<T>>,
+    sender: Sender<WorkerMessage<T>>,
 }
 
-impl<T> Progress for Relay<T> {
-    fn at(&self, what: &str, done: u64, all: u64) {
-        // Without a listener nobody waits for it.
-        let _ = self.to.send(Told::At { nth: self.nth, what: what.to_owned(), done, all });
+impl<T> Progress for ChannelProgress<T> {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
+        // Without a receiver the message is dropped.
+        let _ = self.sender.send(WorkerMessage::Step { nth: self.nth, what: what.to_owned(), done, all });
     }
 
-    fn found(&self, _: &str) {}
+    fn on_figure(&self, _: &str) {}
 }
 
-/// Does the work once for each seed, side by side. `text` says what there is of those seeds that are done.
+/// Runs the work once for each seed, in parallel. `text` formats the results of the seeds that are done.
 ///
 /// # Errors
-/// That of a run; no other is begun then.
-pub(super) fn each<T: Send>(
+/// The error of a run; no other run is started then.
+pub(super) fn for_each_seed<T: Send>(
     options: &Options,
     progress: &dyn Progress,
     run: impl Fn(&Options, &dyn Progress) -> Result<T, ThesisError> + Sync,
@@ -46,16 +46,16 @@ pub(super) fn each<T: Send>(
         return Ok(vec![run(options, progress)?]);
     }
     let next = AtomicU64::new(0);
-    let (sender, told) = channel();
-    let work = |to: Sender<Told<T>>| {
+    let (sender, messages) = channel();
+    let work = |sender: Sender<WorkerMessage<T>>| {
         loop {
             let nth = next.fetch_add(1, Ordering::Relaxed);
             if nth >= seeds {
                 return Ok(());
             }
             let options = Options { seed: options.seed.wrapping_add(nth), seeds: 1, ..options.clone() };
-            match run(&options, &Relay { nth, to: to.clone() }) {
-                Ok(result) => drop(to.send(Told::Done { nth, result })),
+            match run(&options, &ChannelProgress { nth, sender: sender.clone() }) {
+                Ok(result) => drop(sender.send(WorkerMessage::Done { nth, result })),
                 Err(error) => {
                     next.store(seeds, Ordering::Relaxed);
                     return Err(error);
@@ -66,22 +66,22 @@ pub(super) fn each<T: Send>(
     thread::scope(|scope| {
         let work = &work;
         let workers = thread::available_parallelism().map_or(1, usize::from).min(seeds as usize);
-        let begin = |sender: Sender<Told<T>>| scope.spawn(move || work(sender));
-        let workers: Vec<_> = (0..workers).map(|_| begin(sender.clone())).collect();
+        let spawn_worker = |sender: Sender<WorkerMessage<T>>| scope.spawn(move || work(sender));
+        let workers: Vec<_> = (0..workers).map(|_| spawn_worker(sender.clone())).collect();
         drop(sender);
-        let mut done_of = vec![0; seeds as usize];
+        let mut done_by_seed = vec![0; seeds as usize];
         let mut results: Vec<Option<T>> = (0..seeds).map(|_| None).collect();
-        for told in told {
-            match told {
-                Told::At { nth, what, done, all } => {
-                    done_of[nth as usize] = done;
+        for message in messages {
+            match message {
+                WorkerMessage::Step { nth, what, done, all } => {
+                    done_by_seed[nth as usize] = done;
                     let seed = options.seed.wrapping_add(nth);
-                    progress.at(&format!("{what}, seed {seed}"), done_of.iter().sum(), all * seeds);
+                    progress.on_step(&format!("{what}, seed {seed}"), done_by_seed.iter().sum(), all * seeds);
                 }
-                Told::Done { nth, result } => {
+                WorkerMessage::Done { nth, result } => {
                     results[nth as usize] = Some(result);
-                    let there: Vec<&T> = results.iter().flatten().collect();
-                    progress.so_far(&text(&there));
+                    let finished: Vec<&T> = results.iter().flatten().collect();
+                    progress.on_partial_report(&text(&finished));
                 }
             }
         }
@@ -101,19 +101,20 @@ pub(super) fn section(
     progress: &dyn Progress,
     run: impl Fn(&Options, &dyn Progress) -> Result<Section, ThesisError> + Sync,
 ) -> Result<Section, ThesisError> {
-    let of =
-        |sections: &[&Section]| merged(&sections.iter().copied().cloned().collect::<Vec<_>>(), options.seed);
-    let sections = each(options, progress, run, |sections| of(sections).text())?;
-    Ok(merged(&sections, options.seed))
+    let of = |sections: &[&Section]| {
+        merge_sections(&sections.iter().copied().cloned().collect::<Vec<_>>(), options.seed)
+    };
+    let sections = for_each_seed(options, progress, run, |sections| of(sections).text())?;
+    Ok(merge_sections(&sections, options.seed))
 }
 
 /// The sections of several seeds, from this one on, as one: each number becomes the median with its range.
-pub(super) fn merged(sections: &[Section], first_seed: u64) -> Section {
+pub(super) fn merge_sections(sections: &[Section], first_seed: u64) -> Section {
     let [first, .., _] = sections else { return sections[0].clone() };
     let mut all = Section::new(first.name.clone(), first.title.clone());
     let last = first_seed.wrapping_add(sections.len() as u64 - 1);
-    all.say(format!(
-        "Medians over the seeds {first_seed} to {last}; in square brackets the least and the greatest, where they differ."
+    all.add_text(format!(
+        "Medians over the seeds {first_seed} to {last}; in square brackets the minimum and the maximum, where they differ."
     ));
     for (nth, piece) in first.pieces.iter().enumerate() {
         let Piece::Table(_) = piece else {
@@ -124,26 +125,26 @@ pub(super) fn merged(sections: &[Section], first_seed: u64) -> Section {
             Some(Piece::Table(sheet)) => Some(sheet.clone()),
             _ => None,
         };
-        all.show(merged_sheets(&sections.iter().filter_map(sheet).collect::<Vec<_>>()));
+        all.add_table(merge_sheets(&sections.iter().filter_map(sheet).collect::<Vec<_>>()));
     }
     all
 }
 
 /// The tables of several seeds as one.
-pub(super) fn merged_sheets(sheets: &[Sheet]) -> Sheet {
+pub(super) fn merge_sheets(sheets: &[Sheet]) -> Sheet {
     let Some(first) = sheets.first() else { return Sheet::default() };
     let row = |(nth, row): (usize, &Vec<String>)| {
         let cells = (0..row.len()).map(|column| {
             let cell = |sheet: &Sheet| sheet.rows.get(nth)?.get(column).cloned();
-            merged_cells(&sheets.iter().filter_map(cell).collect::<Vec<_>>())
+            merge_cells(&sheets.iter().filter_map(cell).collect::<Vec<_>>())
         });
         cells.collect()
     };
     Sheet { rows: first.rows.iter().enumerate().map(row).collect(), ..first.clone() }
 }
 
-/// The median of the numbers that cells begin with, their range, and what stands behind the numbers.
-fn merged_cells(cells: &[String]) -> String {
+/// The median of the numbers at the start of the cells, their range, and the text after the numbers.
+fn merge_cells(cells: &[String]) -> String {
     if cells.iter().all(|cell| *cell == cells[0]) {
         return cells[0].clone();
     }
@@ -152,7 +153,7 @@ fn merged_cells(cells: &[String]) -> String {
         // A mark that some of the names have.
         let marked = cells.iter().max_by_key(|cell| cell.len()).cloned().unwrap_or_default();
         let is_name = |cell: &String| cell.trim_end_matches(SHORT) == marked.trim_end_matches(SHORT);
-        return if cells.iter().all(is_name) { marked } else { distinct(cells) };
+        return if cells.iter().all(is_name) { marked } else { distinct_words(cells) };
     };
     let digits = first.split_once('.').map_or(0, |(_, behind)| behind.len());
     let values: Vec<f64> = numbers.iter().filter_map(|(number, _)| number.parse().ok()).collect();
@@ -168,7 +169,7 @@ fn merged_cells(cells: &[String]) -> String {
 }
 
 /// The words of cells, each once.
-fn distinct(cells: &[String]) -> String {
+fn distinct_words(cells: &[String]) -> String {
     let mut words: Vec<&str> = cells.iter().map(String::as_str).collect();
     words.sort_unstable();
     words.dedup();
@@ -183,24 +184,24 @@ fn number_and_rest(cell: &str) -> Option<(&str, &str)> {
 }
 
 /// A stretch of a longer work.
-pub(super) struct Stretch<'a> {
+pub(super) struct OffsetProgress<'a> {
     pub(super) progress: &'a dyn Progress,
     /// Steps before it, and all steps.
     pub(super) before: u64,
     pub(super) all: u64,
 }
 
-impl Progress for Stretch<'_> {
-    fn at(&self, what: &str, done: u64, _: u64) {
-        self.progress.at(what, self.before + done, self.all);
+impl Progress for OffsetProgress<'_> {
+    fn on_step(&self, what: &str, done: u64, _: u64) {
+        self.progress.on_step(what, self.before + done, self.all);
     }
 
-    fn found(&self, figure: &str) {
-        self.progress.found(figure);
+    fn on_figure(&self, figure: &str) {
+        self.progress.on_figure(figure);
     }
 
-    fn so_far(&self, text: &str) {
-        self.progress.so_far(text);
+    fn on_partial_report(&self, text: &str) {
+        self.progress.on_partial_report(text);
     }
 }
 
@@ -210,11 +211,11 @@ mod tests {
     use crate::bench::Silent;
 
     fn of(cells: &[&str]) -> String {
-        merged_cells(&cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
+        merge_cells(&cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
-    fn a_cell_of_several_seeds_is_the_median_with_its_range_beside_the_thesis_s_figure() {
+    fn a_cell_of_several_seeds_is_the_median_with_its_range_and_the_thesis_s_figure() {
         assert_eq!(of(&["3.10 (8.50)", "1.00 (8.50)", "2.00 (8.50)"]), "2.00 [1.00–3.10] (8.50)");
         assert_eq!(of(&["4", "1", "2", "9"]), "3 [1–9]");
         assert_eq!(of(&["64", "64"]), "64");
@@ -226,13 +227,22 @@ mod tests {
     #[test]
     fn each_seed_is_run_once_and_an_error_ends_all() {
         let options = Options { seed: 5, seeds: 7, ..Options::standard() };
-        let seeds =
-            each(&options, &Silent, |options, _| Ok((options.seed, options.seeds)), |_| String::new());
+        let seeds = for_each_seed(
+            &options,
+            &Silent,
+            |options, _| Ok((options.seed, options.seeds)),
+            |_| String::new(),
+        );
         assert_eq!(seeds.unwrap(), (5..12).map(|seed| (seed, 1)).collect::<Vec<_>>());
         let failed = |options: &Options, _: &dyn Progress| match options.seed {
             6 => Err(ThesisError::Unsupported("six".to_owned())),
             seed => Ok(seed),
         };
-        assert!(each(&options, &Silent, failed, |_| String::new()).unwrap_err().to_string().contains("six"));
+        assert!(
+            for_each_seed(&options, &Silent, failed, |_| String::new())
+                .unwrap_err()
+                .to_string()
+                .contains("six")
+        );
     }
 }

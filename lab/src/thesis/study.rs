@@ -1,14 +1,14 @@
 //! The study that the thesis put off: the costs that differential privacy saves. Root ORAM is Path ORAM with an ε: the larger
 //! it is, the fewer blocks wait on the trusted side, and the more levels of the tree the same trusted memory replaces.
 
-use super::drive::{self, How};
+use super::drive::{self, DriverSettings};
 use super::error::ThesisError;
 use super::options::Options;
-use super::ran::Ran;
 use super::row::Row;
-use super::runs::{job_of, trial_of};
+use super::run_result::RunResult;
+use super::runs::{workload_job, workload_trial};
 use super::schemes::{self, SCHEMES};
-use super::trial::{Local, Made, State, Trial};
+use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};
 use crate::bench::Progress;
 use crate::prices;
 use crate::report::{Section, Sheet};
@@ -20,13 +20,13 @@ use rand_chacha::ChaCha12Rng;
 
 /// The statements of privacy. 0 is Path ORAM.
 const EPSILONS: [f64; 9] = [0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 14.0, 16.0, 20.0];
-/// The parts of the capacity that are trusted: one in so many blocks.
+/// The divisors of the capacity that give the trusted blocks.
 const SHARES: [u64; 3] = [4, 16, 64];
 /// The workload, and its size of blocks in KiB.
 const WORKLOAD: (&str, u64) = ("A", 256);
 /// The accesses of each block, in the mean, before the blocks that wait are counted.
-const WORN: u64 = 4;
-/// The readings of which the mean is taken, each after so many accesses.
+const WARM_UP_ACCESSES: u64 = 4;
+/// The number of readings of a mean, and the accesses before each.
 const READINGS: (u64, u64) = (64, 64);
 const BATCH: u32 = 16;
 
@@ -36,10 +36,10 @@ const BATCH: u32 = 16;
 /// [`ThesisError`].
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let (letter, kib) = WORKLOAD;
-    let (_, job) = job_of(options, letter)?;
-    let scheme = schemes::named("path").unwrap_or(&SCHEMES[0]);
-    let trial = trial_of(options, letter, &job, scheme, Some(kib));
-    let baseline = (SCHEMES[0].run)(&trial_of(options, letter, &job, &SCHEMES[0], None))?;
+    let (_, job) = workload_job(options, letter)?;
+    let scheme = schemes::by_name("path").unwrap_or(&SCHEMES[0]);
+    let trial = workload_trial(options, letter, &job, scheme, Some(kib));
+    let baseline = (SCHEMES[0].run)(&workload_trial(options, letter, &job, &SCHEMES[0], None))?;
     let mut sheet = Sheet::new(
         "study",
         &format!("Root ORAM on workload {letter}, blocks of {kib} KiB, {} blocks:", trial.blocks()),
@@ -59,24 +59,19 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let all = (shares.len() * EPSILONS.len()) as u64;
     let runs = shares.iter().flat_map(|share| EPSILONS.map(|epsilon| (*share, epsilon)));
     for (nth, (share, epsilon)) in runs.enumerate() {
-        progress.at(&format!("study: ε = {epsilon}, 1/{share} trusted"), nth as u64, all);
-        let Some((parameters, waiting)) = highest_top(&trial, share, epsilon)? else { continue };
+        progress.on_step(&format!("study: ε = {epsilon}, 1/{share} trusted"), nth as u64, all);
+        let Some((parameters, mean_waiting_blocks)) = highest_top(&trial, share, epsilon)? else { continue };
+        let result = run(&trial, &parameters)?;
         let row = Row {
-            workload: letter.to_owned(),
-            scheme: "root",
-            printed: None,
-            block_kib: Some(kib),
-            ran: run(&trial, &parameters)?,
-            baseline,
-            bare_slowdown: f64::NAN,
             filling: options.filling,
             seed: options.seed,
+            ..Row::unprinted(letter, "root", Some(kib), [result, baseline])
         };
-        sheet.rows.push(cells(share, &parameters, waiting, &row));
+        sheet.rows.push(cells(share, &parameters, mean_waiting_blocks, &row));
     }
     let mut section = Section::new("study", "The costs that differential privacy saves");
-    section.show(sheet);
-    section.say(
+    section.add_table(sheet);
+    section.add_text(
         "The tree top is the highest for which the blocks that wait, in the mean of a run, and the paths of a batch fit into \
          the trusted share. That is no bound of 2^-80 as Path ORAM's own planning has. In k accesses the statement is k ε: a \
          trace may be e^(k ε) times as likely under one sequence as under another.",
@@ -84,19 +79,19 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     Ok(section)
 }
 
-fn cells(share: u64, parameters: &RootParameters, waiting: f64, row: &Row) -> Vec<String> {
-    let (usage, accesses) = (row.ran.usage, row.ran.accesses as f64);
+fn cells(share: u64, parameters: &RootParameters, mean_waiting_blocks: f64, row: &Row) -> Vec<String> {
+    let (usage, accesses) = (row.result.usage, row.result.accesses as f64);
     let block = (row.block_kib.unwrap_or(1) << 10) as f64;
     let levels = parameters.path.leaf_level.0 + 1 - parameters.path.top.0;
     let moved = (usage.bytes_down + usage.bytes_up) as f64 / block;
-    let providers = prices::of_the_thesis();
+    let providers = prices::thesis_providers();
     let dollars = providers.first().and_then(|s3| row.times_dollars(s3));
     vec![
         format!("1/{share}"),
         format!("{:.1}", parameters.epsilon()),
         format!("{:.4}", parameters.near_probability()),
         levels.to_string(),
-        format!("{waiting:.0}"),
+        format!("{mean_waiting_blocks:.0}"),
         format!("{:.2}", (usage.gets() + usage.puts()) as f64 / accesses),
         format!("{:.2}", moved / accesses),
         format!("{:.2}", row.slowdown()),
@@ -124,24 +119,24 @@ fn highest_top(
             continue;
         }
         let parameters = RootParameters::for_epsilon(path, top, epsilon);
-        let waiting = waiting(trial, &parameters)?;
-        if waiting + paths <= trusted as f64 {
-            return Ok(Some((parameters, waiting)));
+        let mean_waiting_blocks = mean_waiting_blocks(trial, &parameters)?;
+        if mean_waiting_blocks + paths <= trusted as f64 {
+            return Ok(Some((parameters, mean_waiting_blocks)));
         }
     }
     Ok(None)
 }
 
-/// The blocks that wait on the trusted side when nothing is owed, in the mean of a run of random accesses.
-fn waiting(trial: &Trial<'_>, parameters: &RootParameters) -> Result<f64, ThesisError> {
+/// The mean of the blocks on the trusted side when no step is pending, over random accesses.
+fn mean_waiting_blocks(trial: &Trial<'_>, parameters: &RootParameters) -> Result<f64, ThesisError> {
     let layout = parameters.path.layout();
-    let (clock, network) = trial.link(How::TOGETHER.in_flight);
+    let (clock, network) = trial.link(DriverSettings::CONCURRENT.in_flight);
     let store = SimulatedStore::new(&trial.filled(layout.clone(), layout), clock.clone(), network);
-    let oram = make(trial, parameters, store)?;
+    let oram = new_oram(trial, parameters, store)?;
     let mut random = trial.random();
     let (readings, accesses) = READINGS;
     clock.run(async {
-        drive::warm_up(&oram, &mut random, WORN * parameters.path.capacity).await?;
+        drive::warm_up(&oram, &mut random, WARM_UP_ACCESSES * parameters.path.capacity).await?;
         let mut sum = 0;
         for _ in 0..readings {
             drive::warm_up(&oram, &mut random, accesses).await?;
@@ -152,17 +147,17 @@ fn waiting(trial: &Trial<'_>, parameters: &RootParameters) -> Result<f64, Thesis
 }
 
 /// Does the job.
-fn run(trial: &Trial<'_>, empty: &RootParameters) -> Result<Ran, ThesisError> {
+fn run(trial: &Trial<'_>, empty: &RootParameters) -> Result<RunResult, ThesisError> {
     let real = PathParameters { block_bytes: trial.payload(), ..empty.path.clone() };
-    trial.run(&trial.filled(empty.path.layout(), real.layout()), How::TOGETHER, |store| {
-        let oram = make(trial, empty, store)?;
-        let local =
-            Local::Bound(u64::from(real.stash_bound) * trial.block_bytes + oram.trusted_bytes() as u64);
-        Ok(Made { oram, local, period: 0, state: State::Fresh })
+    trial.run(&trial.filled(empty.path.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
+        let oram = new_oram(trial, empty, store)?;
+        let trusted_side =
+            TrustedSide::Bound(u64::from(real.stash_bound) * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(PreparedOram { oram, trusted_side, period: 0, initial_state: InitialState::Fresh })
     })
 }
 
-fn make(
+fn new_oram(
     trial: &Trial<'_>,
     parameters: &RootParameters,
     store: SimulatedStore,
@@ -180,27 +175,27 @@ mod tests {
     use std::time::Duration;
 
     /// 512 blocks, a quarter trusted, at some ε: the levels in the store, what waits, and the run of a few objects.
-    fn levels_waiting_and_run(epsilon: f64) -> (u32, f64, Ran) {
+    fn levels_waiting_and_run(epsilon: f64) -> (u32, f64, RunResult) {
         let options = Options::standard();
         let steps = (0..40).map(|nth| super::super::Step::whole(nth % 2 == 0, nth % 4)).collect();
         let job = Job { sizes: vec![3 << 16; 4], steps, ..Job::default() };
-        let scheme = schemes::named("path").unwrap();
-        let trial = Trial { oram_bytes: 512 << 16, ..trial_of(&options, "A", &job, scheme, Some(64)) };
-        assert_eq!(trial.operation, Duration::ZERO);
-        let (parameters, waiting) = highest_top(&trial, 4, epsilon).unwrap().unwrap();
+        let scheme = schemes::by_name("path").unwrap();
+        let trial = Trial { oram_bytes: 512 << 16, ..workload_trial(&options, "A", &job, scheme, Some(64)) };
+        assert_eq!(trial.application_time, Duration::ZERO);
+        let (parameters, mean_waiting_blocks) = highest_top(&trial, 4, epsilon).unwrap().unwrap();
         let levels = parameters.path.leaf_level.0 + 1 - parameters.path.top.0;
-        (levels, waiting, run(&trial, &parameters).unwrap())
+        (levels, mean_waiting_blocks, run(&trial, &parameters).unwrap())
     }
 
     #[test]
     fn a_larger_epsilon_has_fewer_blocks_wait_and_moves_no_more() {
-        let (levels, waiting, ran) = levels_waiting_and_run(0.0);
+        let (levels, mean_waiting_blocks, result) = levels_waiting_and_run(0.0);
         let (levels_near, waiting_near, ran_near) = levels_waiting_and_run(18.0);
         assert!(
-            levels_near < levels || waiting_near < waiting,
-            "{levels_near} {waiting_near}, {levels} {waiting}"
+            levels_near < levels || waiting_near < mean_waiting_blocks,
+            "{levels_near} {waiting_near}, {levels} {mean_waiting_blocks}"
         );
-        assert!(ran_near.usage.bytes_down < ran.usage.bytes_down);
-        assert_eq!((ran.emergencies, ran_near.emergencies), (0, 0));
+        assert!(ran_near.usage.bytes_down < result.usage.bytes_down);
+        assert_eq!((result.emergencies, ran_near.emergencies), (0, 0));
     }
 }

@@ -1,11 +1,11 @@
-//! Sweeps that the thesis asks for: the size of blocks, the bandwidth, the latency and the loss of the link.
+//! Sweeps that the thesis proposes: the block size, the bandwidth, the latency and the loss of the link.
 
 use super::error::ThesisError;
 use super::job::Job;
 use super::options::Options;
-use super::ran::Ran;
 use super::row::Row;
-use super::runs::{job_of, trial_of};
+use super::run_result::RunResult;
+use super::runs::{workload_job, workload_trial};
 use super::schemes::{self, SCHEMES, Scheme};
 use super::trial::ORAM_BYTES;
 use super::workloads::WORKLOADS;
@@ -18,11 +18,11 @@ use std::time::Duration;
 /// The sizes of blocks, in KiB.
 const BLOCKS_KIB: [u64; 8] = [4, 16, 64, 256, 1024, 4096, 16_384, 65_536];
 /// The mark of a run that trusts more than a quarter of the capacity, because no stash fits into that.
-const MORE: &str = " †";
+const MORE_TRUSTED: &str = " †";
 /// The schemes of the sweep of blocks.
-const OF_BLOCKS: [&str; 3] = ["blocks-together", "path", "ring"];
+const BLOCK_SWEEP_SCHEMES: [&str; 3] = ["blocks-together", "path", "ring"];
 /// The schemes of the sweep of links.
-const OF_LINKS: [&str; 2] = ["path", "ring"];
+const LINK_SWEEP_SCHEMES: [&str; 2] = ["path", "ring"];
 /// The size of blocks of the sweep of links, in KiB.
 const LINK_BLOCKS_KIB: u64 = 256;
 /// Bytes of a segment of TCP over Ethernet.
@@ -78,7 +78,7 @@ impl Link {
 }
 
 /// A workload of the thesis, with its job.
-struct Drawn {
+struct WorkloadJob {
     letter: &'static str,
     job: Job,
 }
@@ -90,20 +90,20 @@ struct Drawn {
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let workloads = if options.quick { &WORKLOADS[..1] } else { &WORKLOADS[..] };
     let jobs = workloads.iter().map(|(letter, _)| {
-        let (_, job) = job_of(options, letter)?;
-        Ok(Drawn { letter, job })
+        let (_, job) = workload_job(options, letter)?;
+        Ok(WorkloadJob { letter, job })
     });
-    let jobs: Vec<Drawn> = jobs.collect::<Result<_, ThesisError>>()?;
+    let jobs: Vec<WorkloadJob> = jobs.collect::<Result<_, ThesisError>>()?;
     let mut section = Section::new("sweeps", "Sweeps of blocks and links");
-    let [slowdown, dollars] = of_blocks(options, &jobs, progress)?;
-    section.show(slowdown);
-    section.show(dollars);
-    section.say(
+    let [slowdown, dollars] = block_sweep(options, &jobs, progress)?;
+    section.add_table(slowdown);
+    section.add_table(dollars);
+    section.add_text(
         "The same 5 GiB for every size of blocks. A size is left out (–) where the objects do not fit, each in blocks of its \
          own. † trusts more than a quarter of the capacity: so few blocks need a larger share of stash.",
     );
-    section.show(of_links(options, &jobs, progress)?);
-    section.say(
+    section.add_table(link_sweep(options, &jobs, progress)?);
+    section.add_text(
         "Each connection gets (1460 bytes / round trip) √(3/2) / √loss of a link that loses segments (Mathis et al. 1997), \
          and no more than the link's bandwidth; up to 64 requests are in flight, each on a connection of its own. Without an \
          ORAM an object is one request, as in the thesis: a client that cuts large ones in parts would lose less.",
@@ -112,8 +112,12 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
 }
 
 /// Slowdown and dollars by size of blocks.
-fn of_blocks(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Result<[Sheet; 2], ThesisError> {
-    let letters = || jobs.iter().map(|drawn| drawn.letter);
+fn block_sweep(
+    options: &Options,
+    jobs: &[WorkloadJob],
+    progress: &dyn Progress,
+) -> Result<[Sheet; 2], ThesisError> {
+    let letters = || jobs.iter().map(|workload| workload.letter);
     let header = || ["scheme", "block, KiB"].into_iter().chain(letters());
     let mut slowdown = Sheet::new("sweep-blocks-slowdown", "Slowdown by size of blocks:", header());
     let mut dollars = Sheet::new(
@@ -121,16 +125,16 @@ fn of_blocks(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Resu
         "Dollars by size of blocks, as multiples of those without an ORAM:",
         header(),
     );
-    let providers = prices::of_the_thesis();
-    let all = (OF_BLOCKS.len() * BLOCKS_KIB.len()) as u64;
-    let runs = OF_BLOCKS.iter().flat_map(|scheme| BLOCKS_KIB.map(|kib| (*scheme, kib)));
+    let providers = prices::thesis_providers();
+    let all = (BLOCK_SWEEP_SCHEMES.len() * BLOCKS_KIB.len()) as u64;
+    let runs = BLOCK_SWEEP_SCHEMES.iter().flat_map(|scheme| BLOCKS_KIB.map(|kib| (*scheme, kib)));
     for (nth, (name, kib)) in runs.enumerate() {
-        progress.at(&format!("sweep: {name}, blocks of {kib} KiB"), nth as u64, all);
+        progress.on_step(&format!("sweep: {name}, blocks of {kib} KiB"), nth as u64, all);
         let first = vec![name.to_owned(), kib.to_string()];
         let (mut times, mut bills) = (first.clone(), first);
-        for drawn in jobs {
-            let row = row(options, drawn, named(name), kib)?;
-            let mark = if row.as_ref().is_some_and(trusts_more) { MORE } else { "" };
+        for workload in jobs {
+            let row = sweep_row(options, workload, scheme_by_name(name), kib)?;
+            let mark = if row.as_ref().is_some_and(trusts_more) { MORE_TRUSTED } else { "" };
             let shown = |figure: Option<f64>| {
                 figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.2}{mark}"))
             };
@@ -144,17 +148,22 @@ fn of_blocks(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Resu
 }
 
 /// Slowdown by link. The store and the application take the times of the thesis.
-fn of_links(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Result<Sheet, ThesisError> {
+fn link_sweep(
+    options: &Options,
+    jobs: &[WorkloadJob],
+    progress: &dyn Progress,
+) -> Result<Sheet, ThesisError> {
     let header =
         ["scheme", "link", "round trip, ms", "Mbit/s up", "Mbit/s down", "loss, %", "a connection, Mbit/s"];
-    let letters =
-        jobs.iter().flat_map(|drawn| [format!("{}: no ORAM, s", drawn.letter), drawn.letter.to_owned()]);
+    let letters = jobs
+        .iter()
+        .flat_map(|workload| [format!("{}: no ORAM, s", workload.letter), workload.letter.to_owned()]);
     let caption = format!("Slowdown by link, with blocks of {LINK_BLOCKS_KIB} KiB:");
     let mut sheet = Sheet::new("sweep-links", &caption, header.map(str::to_owned).into_iter().chain(letters));
-    let all = (OF_LINKS.len() * LINKS.len()) as u64;
-    let runs = OF_LINKS.iter().flat_map(|scheme| LINKS.iter().map(move |link| (*scheme, link)));
+    let all = (LINK_SWEEP_SCHEMES.len() * LINKS.len()) as u64;
+    let runs = LINK_SWEEP_SCHEMES.iter().flat_map(|scheme| LINKS.iter().map(move |link| (*scheme, link)));
     for (nth, (name, link)) in runs.enumerate() {
-        progress.at(&format!("sweep: {name}, {}", link.name), nth as u64, all);
+        progress.on_step(&format!("sweep: {name}, {}", link.name), nth as u64, all);
         let Link { round_trip, up, down, .. } = *link;
         let stream = link.stream();
         let options = Options { link: LinkSpeed { round_trip, up, down }, stream, ..options.clone() };
@@ -167,8 +176,8 @@ fn of_links(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Resul
             format!("{}", link.loss * 100.0),
             if stream.0 == 0 { "–".to_owned() } else { format!("{:.1}", stream.0 as f64 / 1e6) },
         ];
-        for drawn in jobs {
-            let row = row(&options, drawn, named(name), LINK_BLOCKS_KIB)?;
+        for workload in jobs {
+            let row = sweep_row(&options, workload, scheme_by_name(name), LINK_BLOCKS_KIB)?;
             match row {
                 Some(row) => {
                     cells.push(format!("{:.1}", row.baseline.runtime.as_secs_f64()));
@@ -183,37 +192,36 @@ fn of_links(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Resul
 }
 
 /// The run of a scheme on a job; nothing where the objects do not fit, or the scheme has no parameters for so few blocks.
-fn row(options: &Options, drawn: &Drawn, scheme: &Scheme, kib: u64) -> Result<Option<Row>, ThesisError> {
-    let Drawn { letter, job } = drawn;
-    let run = |scheme: &Scheme, kib| (scheme.run)(&trial_of(options, letter, job, scheme, kib));
+fn sweep_row(
+    options: &Options,
+    workload: &WorkloadJob,
+    scheme: &Scheme,
+    kib: u64,
+) -> Result<Option<Row>, ThesisError> {
+    let WorkloadJob { letter, job } = workload;
+    let run = |scheme: &Scheme, kib| (scheme.run)(&workload_trial(options, letter, job, scheme, kib));
     let baseline = run(&SCHEMES[0], None)?;
-    let ran: Ran = match run(scheme, Some(kib)) {
+    let result: RunResult = match run(scheme, Some(kib)) {
         Err(ThesisError::TooSmall { .. } | ThesisError::Parameters(..)) => return Ok(None),
-        ran => ran?,
+        result => result?,
     };
     Ok(Some(Row {
-        workload: (*letter).to_owned(),
-        scheme: scheme.name,
-        printed: None,
-        block_kib: Some(kib),
-        ran,
-        baseline,
-        bare_slowdown: f64::NAN,
         filling: options.filling,
         seed: options.seed,
+        ..Row::unprinted(letter, scheme.name, Some(kib), [result, baseline])
     }))
 }
 
 fn trusts_more(row: &Row) -> bool {
-    row.ran.local_bytes > ORAM_BYTES / 100 * 26
+    row.result.local_bytes > ORAM_BYTES / 100 * 26
 }
 
 fn s3(providers: &[Provider]) -> &Provider {
     &providers[0]
 }
 
-fn named(name: &str) -> &'static Scheme {
-    schemes::named(name).unwrap_or(&SCHEMES[0])
+fn scheme_by_name(name: &str) -> &'static Scheme {
+    schemes::by_name(name).unwrap_or(&SCHEMES[0])
 }
 
 #[cfg(test)]
@@ -222,21 +230,24 @@ mod tests {
     use crate::bench::Silent;
     use crate::thesis::{Part, run};
 
-    fn quick(letter: &'static str) -> (Options, Drawn) {
+    fn quick_job(letter: &'static str) -> (Options, WorkloadJob) {
         let options = Options { quick: true, ..Options::standard() };
-        let (_, job) = job_of(&options, letter).unwrap();
-        (options, Drawn { letter, job })
+        let (_, job) = workload_job(&options, letter).unwrap();
+        (options, WorkloadJob { letter, job })
     }
 
     #[test]
     fn a_cell_of_a_sweep_is_the_run_of_the_workload() {
-        let (mut options, drawn) = quick("C");
-        let cell = row(&options, &drawn, named("ring"), 1024).unwrap().unwrap();
+        let (mut options, workload) = quick_job("C");
+        let cell = sweep_row(&options, &workload, scheme_by_name("ring"), 1024).unwrap().unwrap();
         (options.workloads, options.schemes) = (vec!["C".to_owned()], vec!["ring".to_owned()]);
         (options.block_bytes, options.parts) = (vec![1 << 20], vec![Part::Workloads]);
         let report = run(&options, &Silent).unwrap();
-        assert_eq!((cell.ran, cell.baseline), (report.rows[1].ran, report.rows[1].baseline));
-        assert!(row(&options, &drawn, named("path"), 1 << 20).unwrap().is_none(), "no object fits");
+        assert_eq!((cell.result, cell.baseline), (report.rows[1].result, report.rows[1].baseline));
+        assert!(
+            sweep_row(&options, &workload, scheme_by_name("path"), 1 << 20).unwrap().is_none(),
+            "no object fits"
+        );
     }
 
     #[test]
@@ -249,14 +260,16 @@ mod tests {
 
     #[test]
     fn a_lossy_link_slows_what_goes_over_one_connection() {
-        let (options, drawn) = quick("C");
+        let (options, workload) = quick_job("C");
         let runtime = |stream| {
             let options = Options { stream, ..options.clone() };
-            row(&options, &drawn, named("ring"), 1024).unwrap().unwrap().baseline.runtime
+            sweep_row(&options, &workload, scheme_by_name("ring"), 1024).unwrap().unwrap().baseline.runtime
         };
         let (whole, half) = (runtime(BitsPerSecond(0)), runtime(BitsPerSecond::mega(255)));
-        let bytes: u64 =
-            drawn.job.steps[drawn.job.prepared..].iter().map(|step| step.bytes(&drawn.job.sizes)).sum();
+        let bytes: u64 = workload.job.steps[workload.job.prepared..]
+            .iter()
+            .map(|step| step.bytes(&workload.job.sizes))
+            .sum();
         let more = bytes as f64 * 8.0 * (1.0 / 255e6 - 1.0 / 510.4e6);
         assert!(((half - whole).as_secs_f64() - more).abs() < 1e-3, "{half:?} {whole:?} {more}");
     }

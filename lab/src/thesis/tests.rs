@@ -5,6 +5,7 @@ use super::schemes::SCHEMES;
 use super::*;
 use crate::bench::{Sample, Silent};
 use crate::virtual_time::ServerTime;
+use std::ops::Range;
 use std::time::Duration;
 
 fn quick(workload: &str, schemes: &[&str]) -> Options {
@@ -49,10 +50,10 @@ fn a_verdict_is_of_the_medians_and_no_lucky_draw_decides_it() {
     let mut report = run(&quick("D", &["curious-thesis"]), &Silent).unwrap();
     let row = report.rows.remove(1);
     let slow = |seconds| {
-        let ran = Ran { runtime: Duration::from_secs(seconds), ..row.ran };
-        Row { ran, baseline: Ran { runtime: Duration::from_secs(1), ..row.baseline }, ..row.clone() }
+        let result = RunResult { runtime: Duration::from_secs(seconds), ..row.result };
+        Row { result, baseline: RunResult { runtime: Duration::from_secs(1), ..row.baseline }, ..row.clone() }
     };
-    let word = |seconds: [u64; 3]| verdicts::of(&seconds.map(slow)).text();
+    let word = |seconds: [u64; 3]| verdicts::section(&seconds.map(slow)).text();
     // 4 is the limit of D.
     assert!(word([1, 9, 9]).contains(" impractical |"), "{}", word([1, 9, 9]));
     assert!(!word([1, 1, 9]).contains(" impractical |"), "{}", word([1, 1, 9]));
@@ -63,10 +64,10 @@ fn every_scheme_does_the_whole_job() {
     let report = run(&quick("C", &[]), &Silent).unwrap();
     assert_eq!(report.rows.len(), SCHEMES.len());
     for row in &report.rows {
-        assert!(row.ran.runtime >= row.baseline.runtime, "{}", row.scheme);
-        assert_eq!(row.ran.emergencies, 0, "{}", row.scheme);
-        let accesses = report.rows[1].ran.accesses;
-        assert!(row.block_kib.is_none() || row.ran.accesses.abs_diff(accesses) <= 1, "{}", row.scheme);
+        assert!(row.result.runtime >= row.baseline.runtime, "{}", row.scheme);
+        assert_eq!(row.result.emergencies, 0, "{}", row.scheme);
+        let accesses = report.rows[1].result.accesses;
+        assert!(row.block_kib.is_none() || row.result.accesses.abs_diff(accesses) <= 1, "{}", row.scheme);
     }
     let hierarchical = run(&quick("C", &["hierarchical"]), &Silent).unwrap();
     assert_eq!(hierarchical.rows[1].scheme, "hierarchical");
@@ -75,15 +76,15 @@ fn every_scheme_does_the_whole_job() {
 #[test]
 fn the_link_alone_carries_what_whole_objects_need() {
     let mut options = quick("C", &["none"]);
-    (options.server, options.operation) = (ServerTime::default(), Some(Duration::ZERO));
+    (options.server, options.application_time) = (ServerTime::default(), Some(Duration::ZERO));
     let report = run(&options, &Silent).unwrap();
     let row = &report.rows[0];
-    let (_, job) = runs::job_of(&options, "C").unwrap();
+    let (_, job) = runs::workload_job(&options, "C").unwrap();
     let main = &job.steps[job.prepared..];
     let bytes: u64 = main.iter().map(|step| step.bytes(&job.sizes)).sum();
     let by_hand = bytes as f64 * 8.0 / 510.4e6 + main.len() as f64 * 0.0236;
-    assert!((row.ran.runtime.as_secs_f64() - by_hand).abs() < 1e-3, "{:?}, {by_hand}", row.ran.runtime);
-    assert_eq!(row.ran.usage.requests(), QUICK_STEPS as u64);
+    assert!((row.result.runtime.as_secs_f64() - by_hand).abs() < 1e-3, "{:?}, {by_hand}", row.result.runtime);
+    assert_eq!(row.result.usage.requests(), QUICK_STEPS as u64);
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn the_stated_times_make_the_baselines_meet_the_printed_ones_in_the_median_of_ma
     for (letter, printed) in [("A", 10.0), ("B", 5.0), ("C", 70.0), ("D", 5.0), ("E", 47.0)] {
         let options = Options { quick: false, seeds: 20, ..quick(letter, &["none"]) };
         let rows = run(&options, &Silent).unwrap().rows;
-        let seconds: Vec<f64> = rows.iter().map(|row| row.ran.runtime.as_secs_f64()).collect();
+        let seconds: Vec<f64> = rows.iter().map(|row| row.result.runtime.as_secs_f64()).collect();
         let Sample { median, .. } = Sample::of(&seconds);
         if (median / printed - 1.0).abs() > 0.2 {
             off.push(format!("{letter}: {median:.2} s, printed {printed} s"));
@@ -106,16 +107,29 @@ fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
     let mut options = quick("D", &["ring"]);
     options.quick = false;
     options.block_bytes = vec![64 << 10];
-    let ran = run(&options, &Silent).unwrap().rows[1].ran;
-    assert!(ran.accesses < ran.period, "{} accesses between evictions {} apart", ran.accesses, ran.period);
-    assert!(!ran.is_short());
-    // What it moves for an access is what its parameters say of a long run.
-    let (_, job) = runs::job_of(&options, "D").unwrap();
-    let trial = runs::trial_of(&options, "D", &job, &SCHEMES[0], Some(64));
-    let expected = rings::for_the_bill(&trial).traffic();
+    let result = run(&options, &Silent).unwrap().rows[1].result;
+    assert!(
+        result.accesses < result.period,
+        "{} accesses between evictions {} apart",
+        result.accesses,
+        result.period
+    );
+    assert!(!result.is_short());
+    // An access moves what its parameters predict for a long run.
+    let (_, job) = runs::workload_job(&options, "D").unwrap();
+    let trial = runs::workload_trial(&options, "D", &job, &SCHEMES[0], Some(64));
+    let expected = ring_variants::parameters_for_bill(&trial).traffic();
     let slot = ((64 << 10) + 32) as f64;
-    let slots = ran.usage.bytes_down as f64 / slot / ran.accesses as f64;
+    let slots = result.usage.bytes_down as f64 / slot / result.accesses as f64;
     assert!((slots / expected.slots_read - 1.0).abs() < 0.15, "{slots} slots, {}", expected.slots_read);
+}
+
+/// Asserts that our figures and those of the thesis, each for an access, have a ratio in the range.
+fn assert_per_access(figures: &[(&str, f64, f64)], accesses: f64, printed_accesses: f64, range: Range<f64>) {
+    for (name, ours, theirs) in figures {
+        let ratio = ours / accesses / (theirs / printed_accesses);
+        assert!(range.contains(&ratio), "{name}: {ratio}");
+    }
 }
 
 #[test]
@@ -125,19 +139,17 @@ fn ring_oram_with_the_thesis_s_parameters_moves_what_the_thesis_prints_for_each_
     options.block_bytes = vec![64 << 10];
     let report = run(&options, &Silent).unwrap();
     let row = &report.rows[1];
-    let (usage, accesses) = (row.ran.usage, row.ran.accesses as f64);
+    let (usage, accesses) = (row.result.usage, row.result.accesses as f64);
     // 31,568 GETs, 16,337 PUTs less those of the filling, 1521.75 MB down and 1024.59 MB up, in 663 accesses of 12
     // buckets.
-    for (name, ours, theirs) in [
+    let figures = [
         ("GETs", usage.gets() as f64, 31_568.0),
         ("PUTs", usage.puts() as f64, 16_337.0 - 2.0 * 4095.0),
         ("bytes down", usage.bytes_down as f64, 1521.75 * 1_048_576.0),
         ("bytes up", usage.bytes_up as f64, 1024.59 * 1_048_576.0),
-    ] {
-        let ratio = ours / accesses / (theirs / 662.9);
-        assert!((0.9..1.1).contains(&ratio), "{name}: {ratio}");
-    }
-    assert_eq!(row.ran.filling.requests, 2 * 4095);
+    ];
+    assert_per_access(&figures, accesses, 662.9, 0.9..1.1);
+    assert_eq!(row.result.filling.requests, 2 * 4095);
 }
 
 #[test]
@@ -147,26 +159,24 @@ fn curious_moves_what_the_thesis_prints_for_each_access() {
     options.block_bytes = vec![4 << 20];
     let report = run(&options, &Silent).unwrap();
     let row = &report.rows[1];
-    let (usage, accesses) = (row.ran.usage, row.ran.accesses as f64);
+    let (usage, accesses) = (row.result.usage, row.result.accesses as f64);
     // 2088 GETs of 5 blocks in 522 accesses, as many PUTs and one of the log; 36 trees of 40 buckets are filled.
-    for (name, ours, theirs) in [
+    let figures = [
         ("GETs", usage.gets() as f64, 2088.0),
         ("PUTs", usage.puts() as f64, 2088.0 + 522.0),
         ("bytes down", usage.bytes_down as f64, 41_759.94 * 1_048_576.0),
         ("bytes up", usage.bytes_up as f64, 43_847.94 * 1_048_576.0),
-    ] {
-        let ratio = ours / accesses / (theirs / 522.0);
-        assert!((0.98..1.02).contains(&ratio), "{name}: {ratio}");
-    }
+    ];
+    assert_per_access(&figures, accesses, 522.0, 0.98..1.02);
 }
 
 #[test]
 fn the_trusted_side_of_partitions_is_what_it_held_at_most() {
     let held = |scheme: &str, letter: &str| {
         let options = Options { block_bytes: vec![4 << 20], quick: false, ..quick(letter, &[scheme]) };
-        run(&options, &Silent).unwrap().rows[1].ran.local_bytes >> 22
+        run(&options, &Silent).unwrap().rows[1].result.local_bytes >> 22
     };
-    // A bound is the same whatever is done: D has a fifth of C's accesses.
+    // A bound does not depend on the job: D has a fifth of C's accesses.
     for scheme in ["curious-thesis", "oblivistore-thesis"] {
         assert!(held(scheme, "D") < held(scheme, "C"), "{scheme}");
     }
@@ -193,7 +203,7 @@ fn a_file_of_cosbench_is_run_like_a_workload_of_the_thesis() {
     assert_eq!((report.rows[1].workload.as_str(), report.rows[1].block_kib), ("mine", Some(1024)));
     let mut shipped = quick("D", &["ring"]);
     shipped.block_bytes = vec![1 << 20];
-    assert_eq!(report.rows[1].ran, run(&shipped, &Silent).unwrap().rows[1].ran);
+    assert_eq!(report.rows[1].result, run(&shipped, &Silent).unwrap().rows[1].result);
     let missing = run(&quick("missing.xml", &[]), &Silent).unwrap_err().to_string();
     assert!(missing.contains("missing.xml cannot be read"), "{missing}");
 }

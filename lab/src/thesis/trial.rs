@@ -1,10 +1,11 @@
 //! A trial: a job, a block size and a link, on which a scheme is run.
 
-use super::drive::{self, Blocks, Course, How};
+use super::drive::{self, DriverSettings, JobBlocks, RepeatedJob};
 use super::error::ThesisError;
 use super::job::{Job, Step};
-use super::ran::{self, Filling, Ran};
-use super::recorded::Recorded;
+use super::options::Options;
+use super::recorded_accesses::RecordedAccesses;
+use super::run_result::{self, FillingTraffic, RunResult};
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
 use ameles_core::oram::Oram;
 use ameles_core::tree::block_header::HEADER_BYTES;
@@ -20,61 +21,77 @@ use std::time::Duration;
 
 /// Bytes that sealing adds to a slot: the tag of AES-GCM.
 pub(super) const SEALING_BYTES: u64 = 16;
-/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, whatever the block size.
+/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, for every block size.
 pub(super) const ORAM_BYTES: u64 = 5 << 30;
 
 /// A job, and the circumstances in which a scheme does it.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
     pub(super) job: &'a Job,
-    /// Bytes of the ORAM, whatever the block size.
+    /// Bytes of the ORAM, for every block size.
     pub(super) oram_bytes: u64,
     /// Bytes of a block, as the thesis counts them.
     pub(super) block_bytes: u64,
     /// The link, with its greatest number of requests in flight.
     pub(super) model: LinkModel,
-    /// The time that the application takes for each operation, beside the store.
-    pub(super) operation: Duration,
+    /// The time that the application takes for each operation, in addition to the store.
+    pub(super) application_time: Duration,
     /// True if the job is done once, however short it is.
-    pub(super) once: bool,
+    pub(super) is_single_run: bool,
     /// The seed of the scheme's randomness.
     pub(super) seed: u64,
-    /// True if a sealed slot, header and all, is as long as a block, and the end of an object is marked in its last
-    /// block, as in the thesis's proxy. Otherwise a block is payload.
-    pub(super) as_proxy: bool,
+    /// True if a sealed slot with its header is as long as a block, and the last block of an object marks its end, as
+    /// in the thesis's proxy. Otherwise a block is payload.
+    pub(super) has_proxy_slots: bool,
     /// The accesses of the object layer; none if the blocks of objects are accessed as they are.
-    pub(super) objects: Option<&'a Recorded>,
+    pub(super) recorded: Option<&'a RecordedAccesses>,
 }
 
-/// A scheme that was made for a trial.
-pub(super) struct Made<O> {
+/// A scheme that is ready for a trial.
+pub(super) struct PreparedOram<O> {
     pub(super) oram: O,
     /// Its trusted side.
-    pub(super) local: Local<O>,
+    pub(super) trusted_side: TrustedSide<O>,
     /// Accesses between two evictions or rebuilds.
     pub(super) period: u64,
     /// The state from which it is measured.
-    pub(super) state: State,
+    pub(super) initial_state: InitialState,
 }
 
 /// The trusted side of a scheme.
-pub(super) enum Local<O> {
+pub(super) enum TrustedSide<O> {
     /// The bytes that it must hold, by the scheme's bound.
     Bound(u64),
-    /// The most that it held in the run: blocks, and bytes of tables.
+    /// The peak in the run: a function that returns blocks and bytes of tables.
     Peak(fn(&O) -> (u64, u64)),
 }
 
 /// The state of an ORAM before a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// As it was filled: the job is done once, whatever comes due in it. So the thesis ran it.
+pub(super) enum InitialState {
+    /// As it was filled: the job is done once, with the work that is due in it. The thesis ran it this way.
     Fresh,
-    /// In use, after so many accesses; the job is done as often as it takes for what comes due to count.
+    /// In use, after this many accesses. The job is repeated until enough evictions or rebuilds are due.
     InUse(u64),
 }
 
-impl Trial<'_> {
+impl<'a> Trial<'a> {
+    /// A trial of a job in blocks of `block_bytes` bytes: over the link of the options, in the thesis's ORAM, without
+    /// time of the application.
+    pub(super) fn of(job: &'a Job, block_bytes: u64, options: &Options) -> Self {
+        Trial {
+            job,
+            oram_bytes: ORAM_BYTES,
+            block_bytes,
+            model: options.model(),
+            application_time: Duration::ZERO,
+            is_single_run: false,
+            seed: options.seed,
+            has_proxy_slots: false,
+            recorded: None,
+        }
+    }
+
     /// N: blocks of the ORAM.
     pub(super) fn blocks(&self) -> u64 {
         self.oram_bytes / self.block_bytes
@@ -82,7 +99,7 @@ impl Trial<'_> {
 
     /// Bytes of a block's payload.
     pub(super) fn payload(&self) -> u32 {
-        let overhead = if self.as_proxy { HEADER_BYTES as u64 + SEALING_BYTES } else { 0 };
+        let overhead = if self.has_proxy_slots { HEADER_BYTES as u64 + SEALING_BYTES } else { 0 };
         u32::try_from(self.block_bytes - overhead).unwrap_or(u32::MAX)
     }
 
@@ -91,7 +108,7 @@ impl Trial<'_> {
         ChaCha12Rng::seed_from_u64(self.seed ^ self.block_bytes)
     }
 
-    /// The blocks of each object, one after the other from the first block on.
+    /// The blocks of each object, in sequence from the first block on.
     ///
     /// # Errors
     /// [`ThesisError::TooSmall`].
@@ -99,7 +116,8 @@ impl Trial<'_> {
         let payload = u64::from(self.payload());
         let mut next = 0;
         let place = |size: &u64| {
-            let blocks = if self.as_proxy { size / payload + 1 } else { size.div_ceil(payload).max(1) };
+            let blocks =
+                if self.has_proxy_slots { size / payload + 1 } else { size.div_ceil(payload).max(1) };
             next += blocks;
             next - blocks..next
         };
@@ -118,53 +136,56 @@ impl Trial<'_> {
         StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }
     }
 
-    /// Runs a scheme over a simulated store: `make` makes it.
+    /// Runs a scheme, which `prepare` makes, over a simulated store.
     ///
     /// # Errors
-    /// Those of `make`, of the scheme, and [`ThesisError::TooSmall`].
+    /// Those of `prepare`, of the scheme, and [`ThesisError::TooSmall`].
     pub(super) fn run<O: Oram<Error = Infallible>>(
         &self,
         shape: &StoreShape,
-        how: How,
-        make: impl FnOnce(SimulatedStore) -> Result<Made<O>, ThesisError>,
-    ) -> Result<Ran, ThesisError> {
+        settings: DriverSettings,
+        prepare: impl FnOnce(SimulatedStore) -> Result<PreparedOram<O>, ThesisError>,
+    ) -> Result<RunResult, ThesisError> {
         let (places, payload) = (self.places()?, self.payload().into());
-        let blocks = match self.objects {
-            Some(objects) => Blocks::Recorded(objects),
-            None => Blocks::Objects(&places, payload),
+        let blocks = match self.recorded {
+            Some(recorded) => JobBlocks::RecordedAccesses(recorded),
+            None => JobBlocks::Objects(&places, payload),
         };
-        let (clock, network) = self.link(how.in_flight);
+        let (clock, network) = self.link(settings.in_flight);
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
-        let Made { oram, local, period, state } = make(store)?;
+        let PreparedOram { oram, trusted_side, period, initial_state } = prepare(store)?;
         let count = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
-        let accesses = match self.objects {
+        let accesses = match self.recorded {
             Some(recorded) => recorded.accesses(),
             None => self.job.steps.iter().map(count).sum(),
         };
-        let (worn, repeats) = match state {
-            State::Fresh => (0, 1),
-            State::InUse(worn) if self.once => (worn, 1),
-            State::InUse(worn) => (worn, ran::repeats(accesses, period)),
+        let (warm_up_accesses, repeats) = match initial_state {
+            InitialState::Fresh => (0, 1),
+            InitialState::InUse(warm_up_accesses) if self.is_single_run => (warm_up_accesses, 1),
+            InitialState::InUse(warm_up_accesses) => {
+                (warm_up_accesses, run_result::repeats(accesses, period))
+            }
         };
-        let course = Course { job: self.job, blocks, operation: self.operation, repeats };
-        let (before, times) = clock.run(async {
-            drive::warm_up(&oram, &mut self.random(), worn).await?;
+        let repeated =
+            RepeatedJob { job: self.job, blocks, application_time: self.application_time, repeats };
+        let (before, result_without_usage) = clock.run(async {
+            drive::warm_up(&oram, &mut self.random(), warm_up_accesses).await?;
             let before = network.borrow().usage();
-            let times = drive::serve(&oram, &clock, &course, how).await?;
-            Ok::<_, ThesisError>((before, times))
+            let result_without_usage = drive::run_job(&oram, &clock, &repeated, settings).await?;
+            Ok::<_, ThesisError>((before, result_without_usage))
         })??;
-        let usage = ran::of_one(&network.borrow().usage(), &before, repeats);
+        let usage = run_result::mean_usage(&network.borrow().usage(), &before, repeats);
         let usage = Usage { stored_bytes: shape.bytes(), ..usage };
-        let filling = if shape.filled { self.filling(shape) } else { Filling::default() };
+        let filling = if shape.filled { self.filling(shape) } else { FillingTraffic::default() };
         let emergencies = oram.emergencies();
-        let local_bytes = match local {
-            Local::Bound(bytes) => bytes,
-            Local::Peak(held) => {
-                let (blocks, tables) = held(&oram);
+        let local_bytes = match trusted_side {
+            TrustedSide::Bound(bytes) => bytes,
+            TrustedSide::Peak(peak) => {
+                let (blocks, tables) = peak(&oram);
                 blocks * self.block_bytes + tables
             }
         };
-        Ok(Ran { usage, filling, local_bytes, period, repeats, emergencies, ..times })
+        Ok(RunResult { usage, filling, local_bytes, period, repeats, emergencies, ..result_without_usage })
     }
 
     /// A clock, and the link at rest.
@@ -173,13 +194,13 @@ impl Trial<'_> {
         (Rc::new(Clock::default()), Rc::new(RefCell::new(network)))
     }
 
-    fn filling(&self, shape: &StoreShape) -> Filling {
+    fn filling(&self, shape: &StoreShape) -> FillingTraffic {
         let buckets = shape.empty.buckets();
         let records = match shape.requests {
             Requests::Ameles => 0,
             Requests::ProxyRing { record_bytes } => record_bytes,
         };
         let requests = if records > 0 { 2 * buckets } else { buckets };
-        Filling { requests, bytes: shape.bytes() + buckets * records }
+        FillingTraffic { requests, bytes: shape.bytes() + buckets * records }
     }
 }

@@ -1,8 +1,8 @@
 //! The verdicts of the thesis's 6.1 by a stated rule: what is practical, for whom. The rule takes its limits from what the
 //! thesis calls practical, and is applied to the thesis's own figures as well as to ours.
 
-use super::printed::{Line, Printed};
-use super::row::{RELATIVE, Row, billed_by, by_run};
+use super::printed::{Printed, PrintedRow};
+use super::row::{MEGA, RELATIVE, Row, by_run, thesis_provider};
 use super::trial::ORAM_BYTES;
 use crate::bench::Sample;
 use crate::report::{Section, Sheet};
@@ -10,18 +10,15 @@ use crate::report::{Section, Sheet};
 /// Days of a month, as the thesis counts them.
 const DAYS: f64 = 30.0;
 
-/// Bytes of a MB in the thesis.
-const MEGA: f64 = (1u64 << 20) as f64;
-
 /// The schemes without an ORAM.
 const NO_ORAM: [&str; 3] = ["none", "blocks", "blocks-together"];
 
-/// The schemes that stand still for a rebuild. The mean time of their answers hides it, so that they get no verdict.
+/// The schemes that pause for a rebuild. The mean response time hides the pause, so they get no verdict.
 const REBUILT: [&str; 3] = ["practical-os", "square-root", "hierarchical"];
 
 /// True for a run from which a verdict may follow.
-fn counts(row: &Row) -> bool {
-    !NO_ORAM.contains(&row.scheme) && !REBUILT.contains(&row.scheme) && !row.ran.is_short()
+fn has_verdict(row: &Row) -> bool {
+    !NO_ORAM.contains(&row.scheme) && !REBUILT.contains(&row.scheme) && !row.result.is_short()
 }
 
 const RULE: &str = "A, B (a home user, who pays a flat fee): practical if one run stores at most 2.2 times the ORAM and answers in at \
@@ -54,7 +51,7 @@ struct Run {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Verdict {
     word: &'static str,
-    because: String,
+    reason: String,
 }
 
 const PRACTICAL: &str = "practical";
@@ -64,22 +61,22 @@ const IMPRACTICAL: &str = "impractical";
 const OPEN: &str = "open: in time, processor not measured";
 
 /// The section, from the rows of the workloads.
-pub(super) fn of(rows: &[Row]) -> Section {
+pub(super) fn section(rows: &[Row]) -> Section {
     let printed = Printed::tables();
     let mut section = Section::new("verdicts", "Practical for whom (6.1 of the thesis)");
     let mut verdicts =
         Sheet::new("verdicts", "", ["workload", "figures", "verdict", "the thesis says", "decided by"]);
     for letter in ["A", "B", "C", "D", "E"] {
         let is_one = |row: &&Row| row.workload == letter;
-        let ours: Vec<Vec<&Row>> = runs_of(rows.iter().filter(is_one));
+        let ours: Vec<Vec<&Row>> = rows_by_run(rows.iter().filter(is_one));
         if ours.is_empty() {
             continue;
         }
-        let of = |is_it: &dyn Fn(&Row) -> bool| -> Vec<Run> {
-            ours.iter().filter(|run| is_it(run[0])).map(|run| of_rows(run)).collect()
+        let of = |is_included: &dyn Fn(&Row) -> bool| -> Vec<Run> {
+            ours.iter().filter(|run| is_included(run[0])).map(|run| median_run(run)).collect()
         };
         let baseline = printed.baseline(letter);
-        let theirs: Vec<Run> = printed.runs(letter).filter_map(|line| of_line(line, baseline?)).collect();
+        let theirs: Vec<Run> = printed.runs(letter).filter_map(|line| printed_run(line, baseline?)).collect();
         let says = printed.verdict(letter).unwrap_or_default();
         let sets = [
             ("the thesis's", theirs),
@@ -87,14 +84,14 @@ pub(super) fn of(rows: &[Row]) -> Section {
             ("all schemes, here", of(&|_| true)),
         ];
         for (figures, runs) in sets {
-            let Some(Verdict { word, because }) = verdict(letter, &runs, &printed) else { continue };
-            verdicts.rows.push([letter, figures, word, says, because.as_str()].map(str::to_owned).into());
+            let Some(Verdict { word, reason }) = verdict(letter, &runs, &printed) else { continue };
+            verdicts.rows.push([letter, figures, word, says, reason.as_str()].map(str::to_owned).into());
         }
     }
-    section.show(verdicts);
-    section.say(RULE);
-    section.show(flat_fee(rows, &printed));
-    section.show(attachments(rows, &printed));
+    section.add_table(verdicts);
+    section.add_text(RULE);
+    section.add_table(flat_fee(rows, &printed));
+    section.add_table(attachments(rows, &printed));
     section
 }
 
@@ -107,13 +104,13 @@ fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
                 Need { of: |run| run.stored, max: home.external_overhead, what: "stored" },
                 Need { of: |run| run.response, max: home.relative_response, what: "response" },
             ];
-            both(runs, &needs, |met| if met == [true; 2] { TRADE_OFFS } else { IMPRACTICAL })
+            check_needs(runs, &needs, |met| if met == [true; 2] { TRADE_OFFS } else { IMPRACTICAL })
         }
         "C" => {
             let run = min(runs, |run| per_month(run, printed))?;
             let month = per_month(run, printed);
             let word = if month <= printed.email().dollars_a_month { PRACTICAL } else { IMPRACTICAL };
-            Some(Verdict { word, because: format!("{month:.0} dollars a month: {}", run.name) })
+            Some(Verdict { word, reason: format!("{month:.0} dollars a month: {}", run.name) })
         }
         "D" => {
             let code = printed.code();
@@ -121,7 +118,7 @@ fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
                 Need { of: |run| run.slowdown, max: code.times_slowdown, what: "slowdown" },
                 Need { of: |run| run.times_dollars, max: code.times_dollars, what: "dollars" },
             ];
-            both(runs, &needs, |met| if met[0] { COSTS } else { IMPRACTICAL })
+            check_needs(runs, &needs, |met| if met[0] { COSTS } else { IMPRACTICAL })
         }
         _ => {
             let limit = printed.egovernment().cpu_peak_pct;
@@ -139,8 +136,7 @@ fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
             };
             let processor = run.processor.map_or(String::new(), |peak| format!(", processor {peak:.1} %"));
             Some(Verdict {
-                word,
-                because: format!("response {:.2} ×{processor}: {}", run.response, run.name),
+                word, reason: format!("response {:.2} ×{processor}: {}", run.response, run.name)
             })
         }
     }
@@ -155,7 +151,7 @@ struct Need {
 }
 
 /// Practical if one run meets both needs; `otherwise` the word follows from which of them is met at all.
-fn both(runs: &[Run], needs: &[Need; 2], otherwise: fn([bool; 2]) -> &'static str) -> Option<Verdict> {
+fn check_needs(runs: &[Run], needs: &[Need; 2], otherwise: fn([bool; 2]) -> &'static str) -> Option<Verdict> {
     let worst = |run: &Run| {
         let part = |need: &Need| (need.of)(run) / need.max;
         part(&needs[0]).max(part(&needs[1]))
@@ -164,12 +160,12 @@ fn both(runs: &[Run], needs: &[Need; 2], otherwise: fn([bool; 2]) -> &'static st
     let best = min(runs, worst)?;
     if worst(best) <= 1.0 {
         let [first, second] = [say(&needs[0], best), say(&needs[1], best)];
-        return Some(Verdict { word: PRACTICAL, because: format!("{first}, {second}: {}", best.name) });
+        return Some(Verdict { word: PRACTICAL, reason: format!("{first}, {second}: {}", best.name) });
     }
     let each = [min(runs, needs[0].of)?, min(runs, needs[1].of)?];
     let met = [0, 1].map(|nth| (needs[nth].of)(each[nth]) <= needs[nth].max);
     let part = |nth: usize| format!("{}: {}", say(&needs[nth], each[nth]), each[nth].name);
-    Some(Verdict { word: otherwise(met), because: format!("{}; {}", part(0), part(1)) })
+    Some(Verdict { word: otherwise(met), reason: format!("{}; {}", part(0), part(1)) })
 }
 
 fn min(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<&Run> {
@@ -177,7 +173,7 @@ fn min(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<&Run> {
     runs.iter().filter(is_number).min_by(|one, other| of(one).total_cmp(&of(other)))
 }
 
-/// The dollars of an attachment, if they grow with the bytes that are written.
+/// The dollars of an attachment, if they grow with the written bytes.
 fn per_attachment(run: &Run, printed: &Printed) -> f64 {
     run.dollars / run.written_mb * printed.email().attachment_mb
 }
@@ -186,24 +182,23 @@ fn per_month(run: &Run, printed: &Printed) -> f64 {
     per_attachment(run, printed) * printed.email().attachments_a_day * DAYS
 }
 
-/// The rows by their runs, but for runs from which no verdict follows, with whatever seed.
-fn runs_of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>> {
+/// The rows grouped by runs, without the runs that have no verdict for some seed.
+fn rows_by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>> {
     let mut runs = by_run(rows);
-    runs.retain(|run| run.iter().all(|row| counts(row)));
+    runs.retain(|run| run.iter().all(|row| has_verdict(row)));
     runs
 }
 
 /// The medians of a run over its seeds.
-fn of_rows(rows: &[&Row]) -> Run {
-    let median =
-        |of: &dyn Fn(&Row) -> f64| Sample::of(&rows.iter().map(|row| of(row)).collect::<Vec<_>>()).median;
+fn median_run(rows: &[&Row]) -> Run {
+    let median = |of: &dyn Fn(&Row) -> f64| Sample::of(rows.iter().map(|row| of(row))).median;
     let column = |name: &str| {
         RELATIVE.iter().find(|column| column.name == name).map_or(f64::NAN, |column| median(&column.of))
     };
-    let ibm = billed_by();
+    let ibm = thesis_provider();
     Run {
         name: format!("{}, {} KiB", rows[0].scheme, rows[0].block_kib.unwrap_or_default()),
-        stored: median(&|row| row.ran.usage.stored_bytes as f64 / ORAM_BYTES as f64),
+        stored: median(&|row| row.result.usage.stored_bytes as f64 / ORAM_BYTES as f64),
         response: column("times_response"),
         slowdown: column("slowdown"),
         times_dollars: median(&|row| ibm.as_ref().and_then(|ibm| row.times_dollars(ibm)).unwrap_or(f64::NAN)),
@@ -214,7 +209,7 @@ fn of_rows(rows: &[&Row]) -> Run {
 }
 
 /// A printed run.
-fn of_line(line: Line<'_>, baseline: Line<'_>) -> Option<Run> {
+fn printed_run(line: PrintedRow<'_>, baseline: PrintedRow<'_>) -> Option<Run> {
     let of = |name| line.number(name);
     Some(Run {
         name: format!("{}, {} KiB", line.word("scheme")?, of("block_kb")?),
@@ -280,12 +275,13 @@ fn best_of_each(
 ) -> Vec<(String, Run, Option<Run>)> {
     let mut found: Vec<(String, &'static str, Run, Option<Run>)> = Vec::new();
     let is_one = |row: &&Row| letters.contains(&row.workload.as_str());
-    for rows in runs_of(rows.iter().filter(is_one)) {
+    for rows in rows_by_run(rows.iter().filter(is_one)) {
         let row = rows[0];
         let line = row.printed.zip(row.block_kib);
         let line = line.and_then(|(scheme, kib)| printed.result(&row.workload, scheme, kib));
-        let theirs = line.zip(printed.baseline(&row.workload)).and_then(|(line, base)| of_line(line, base));
-        let run = of_rows(&rows);
+        let theirs =
+            line.zip(printed.baseline(&row.workload)).and_then(|(line, base)| printed_run(line, base));
+        let run = median_run(&rows);
         match found.iter_mut().find(|(letter, scheme, ..)| *letter == row.workload && *scheme == row.scheme) {
             Some((_, _, best, _)) if of(best) <= of(&run) => {}
             Some((_, _, best, best_of_theirs)) => (*best, *best_of_theirs) = (run, theirs),
@@ -360,7 +356,8 @@ mod tests {
         let printed = Printed::tables();
         for letter in ["A", "B", "C", "D", "E"] {
             let baseline = printed.baseline(letter).unwrap();
-            let runs: Vec<Run> = printed.runs(letter).filter_map(|line| of_line(line, baseline)).collect();
+            let runs: Vec<Run> =
+                printed.runs(letter).filter_map(|line| printed_run(line, baseline)).collect();
             assert_eq!(runs.len(), 9);
             // In B CURIOUS stores 1.6 times the ORAM and answers in 2.29 times the time.
             let says = if letter == "B" { PRACTICAL } else { printed.verdict(letter).unwrap() };

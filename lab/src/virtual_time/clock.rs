@@ -1,4 +1,4 @@
-//! A clock that stands still while anything can be done, and then leaps to the next instant that is waited for.
+//! A clock that stops while any task can run, and then jumps to the next awaited instant.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::{Ordering, Reverse};
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// A clock, and whoever waits for it. Instants are times since it began.
+/// A clock and its waiting tasks. Instants are times since it began.
 #[derive(Default)]
 pub struct Clock {
     now: Cell<Duration>,
     timers: RefCell<BinaryHeap<Reverse<Timer>>>,
-    /// Timers that were ever set: of two for the same instant, the one that was set first goes off first.
-    set: Cell<u64>,
+    /// The number of timers ever set: of two for the same instant, the one that was set first fires first.
+    timers_set: Cell<u64>,
 }
 
 /// The future waits for something that no instant brings.
@@ -61,9 +61,9 @@ impl Ord for Timer {
 }
 
 /// The flag of the future that is run.
-struct Woken(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Memory::Relaxed);
     }
@@ -76,7 +76,7 @@ impl Clock {
     }
 
     /// Waits for an instant. One that has passed is not waited for.
-    pub async fn until(&self, at: Duration) {
+    pub async fn sleep_until(&self, at: Duration) {
         let mut waker: Option<Rc<RefCell<Waker>>> = None;
         poll_fn(|context| {
             if self.now() >= at {
@@ -91,19 +91,19 @@ impl Clock {
         .await;
     }
 
-    /// Runs a future to its end, in virtual time. It may hold many others: they wake one another as they would
+    /// Runs a future to completion, in virtual time. It may hold many others: they wake one another as they would
     /// under any executor.
     ///
     /// # Errors
     /// [`Stalled`], if it waits for no instant.
     pub fn run<F: Future>(&self, future: F) -> Result<F::Output, Stalled> {
         let mut future = pin!(future);
-        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        let woken = Arc::new(WakeFlag(AtomicBool::new(true)));
         let waker = Waker::from(woken.clone());
         let mut context = Context::from_waker(&waker);
         loop {
             if !woken.0.swap(false, Memory::Relaxed) {
-                self.leap()?;
+                self.advance()?;
                 continue;
             }
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
@@ -114,13 +114,13 @@ impl Clock {
 
     fn set_timer(&self, at: Duration, waker: Waker) -> Rc<RefCell<Waker>> {
         let waker = Rc::new(RefCell::new(waker));
-        let nth = self.set.replace(self.set.get() + 1);
+        let nth = self.timers_set.replace(self.timers_set.get() + 1);
         self.timers.borrow_mut().push(Reverse(Timer { at, nth, waker: waker.clone() }));
         waker
     }
 
     /// Goes to the next instant that is waited for, and wakes its future.
-    fn leap(&self) -> Result<(), Stalled> {
+    fn advance(&self) -> Result<(), Stalled> {
         let next = self.timers.borrow_mut().pop();
         let Reverse(timer) = next.ok_or(Stalled { after: self.now() })?;
         self.now.set(self.now().max(timer.at));
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn waits_that_overlap_take_the_time_of_the_longest() {
         let clock = Clock::default();
-        clock.run(join(clock.until(3 * SECOND), clock.until(2 * SECOND))).unwrap();
+        clock.run(join(clock.sleep_until(3 * SECOND), clock.sleep_until(2 * SECOND))).unwrap();
         assert_eq!(clock.now(), 3 * SECOND);
-        clock.run(clock.until(SECOND)).unwrap();
+        clock.run(clock.sleep_until(SECOND)).unwrap();
         assert_eq!(clock.now(), 3 * SECOND, "what has passed is not waited for");
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let one = |nth: u32, at: Duration| {
             let (clock, order) = (&clock, &order);
             async move {
-                clock.until(at).await;
+                clock.sleep_until(at).await;
                 order.borrow_mut().push(nth);
             }
         };
@@ -166,10 +166,10 @@ mod tests {
     }
 
     #[test]
-    fn a_future_that_waits_for_nothing_is_told() {
+    fn a_future_that_waits_for_nothing_is_an_error() {
         let clock = Clock::default();
         let never = async {
-            clock.until(SECOND).await;
+            clock.sleep_until(SECOND).await;
             join_all([pending::<()>()]).await;
         };
         assert_eq!(clock.run(never), Err(Stalled { after: SECOND }));

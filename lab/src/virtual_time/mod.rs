@@ -6,5 +6,5 @@ mod network;
 mod store;
 
 pub use clock::{Clock, Stalled};
-pub use network::{Kind, LinkModel, Network, ServerTime};
+pub use network::{LinkModel, Network, RequestKind, ServerTime};
 pub use store::{Requests, SimulatedStore, StoreShape};

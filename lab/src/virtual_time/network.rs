@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A link and a store, as a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkModel {
-    /// The round trip, and the bandwidth each way.
+    /// The round trip, and the bandwidth in each direction.
     pub speed: LinkSpeed,
     /// The time that the store takes for a request, apart from the link's.
     pub server: ServerTime,
@@ -29,12 +29,12 @@ pub struct ServerTime {
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     /// A range of slots, or an object.
     Get,
     /// A bucket, or an object.
     Put,
-    /// A record that a scheme keeps beside its buckets.
+    /// A record that a scheme stores with its buckets.
     GetMetadata,
     /// The writing of such a record.
     PutMetadata,
@@ -43,10 +43,10 @@ pub enum Kind {
 /// A link in use.
 ///
 /// Payload queues for the bandwidth of its direction, first come, first served; latency does not queue, and neither
-/// do requests and answers without payload. A request that finds no room waits until the earliest answer is there.
+/// do requests and answers without payload. A request that finds no room waits for the earliest answer.
 ///
-/// The instant of an answer is known when its request is asked for: later requests never overtake earlier ones in a
-/// queue, because those that carry payload down carry none up, and the store takes the same time for each of them.
+/// The instant of an answer is known when its request is sent: later requests never overtake earlier ones in a queue,
+/// because those that carry payload down carry none up, and the store takes the same time for each of them.
 #[derive(Debug)]
 pub struct Network {
     model: LinkModel,
@@ -74,12 +74,12 @@ impl Network {
         self.usage
     }
 
-    /// Sends a request that carries so many bytes up (a write) or down (a read). Returns the instant of its answer.
-    pub fn request(&mut self, now: Duration, kind: Kind, bytes: u64) -> Duration {
+    /// Sends a request that carries that many bytes up (a write) or down (a read). Returns the instant of its answer.
+    pub fn request(&mut self, now: Duration, kind: RequestKind, bytes: u64) -> Duration {
         let LinkModel { speed, server, stream, .. } = self.model;
-        let (up, down, takes) = match kind {
-            Kind::Put | Kind::PutMetadata => (bytes, 0, server.put),
-            Kind::Get | Kind::GetMetadata => (0, bytes, server.get),
+        let (up, down, server_time) = match kind {
+            RequestKind::Put | RequestKind::PutMetadata => (bytes, 0, server.put),
+            RequestKind::Get | RequestKind::GetMetadata => (0, bytes, server.get),
         };
         self.count(kind, up, down);
         let mut start = now;
@@ -89,7 +89,7 @@ impl Network {
             start = start.max(free);
         }
         let sent = transfer(&mut self.up_free_at, start, speed.up.time_for(up));
-        let ready = sent.max(start + stream.time_for(up)) + speed.round_trip / 2 + takes;
+        let ready = sent.max(start + stream.time_for(up)) + speed.round_trip / 2 + server_time;
         let answered = transfer(&mut self.down_free_at, ready, speed.down.time_for(down));
         let answered = answered.max(ready + stream.time_for(down));
         let answered = answered + (speed.round_trip - speed.round_trip / 2);
@@ -102,13 +102,13 @@ impl Network {
         self.usage.bucket_deletes += objects;
     }
 
-    fn count(&mut self, kind: Kind, up: u64, down: u64) {
+    fn count(&mut self, kind: RequestKind, up: u64, down: u64) {
         let usage = &mut self.usage;
         match kind {
-            Kind::Get => usage.slot_reads += 1,
-            Kind::Put => usage.bucket_writes += 1,
-            Kind::GetMetadata => usage.blob_reads += 1,
-            Kind::PutMetadata => usage.blob_writes += 1,
+            RequestKind::Get => usage.slot_reads += 1,
+            RequestKind::Put => usage.bucket_writes += 1,
+            RequestKind::GetMetadata => usage.blob_reads += 1,
+            RequestKind::PutMetadata => usage.blob_writes += 1,
         }
         usage.bytes_up += up;
         usage.bytes_down += down;
@@ -117,11 +117,11 @@ impl Network {
 
 /// Reserves the line for a transfer that is ready at an instant, and returns that at which its last byte is on the
 /// way.
-fn transfer(free_at: &mut Duration, ready: Duration, takes: Duration) -> Duration {
-    if takes.is_zero() {
+fn transfer(free_at: &mut Duration, ready: Duration, server_time: Duration) -> Duration {
+    if server_time.is_zero() {
         return ready;
     }
-    *free_at = ready.max(*free_at) + takes;
+    *free_at = ready.max(*free_at) + server_time;
     *free_at
 }
 
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn an_answer_comes_after_round_trip_server_and_bytes() {
         let mut network = network(ServerTime { get: 3 * MILLI, put: 5 * MILLI }, 9);
-        assert_eq!(network.request(Duration::ZERO, Kind::Get, 4), (10 + 3 + 2) * MILLI);
+        assert_eq!(network.request(Duration::ZERO, RequestKind::Get, 4), (10 + 3 + 2) * MILLI);
         let later = 100 * MILLI;
-        assert_eq!(network.request(later, Kind::Put, 4), later + (10 + 5 + 4) * MILLI);
+        assert_eq!(network.request(later, RequestKind::Put, 4), later + (10 + 5 + 4) * MILLI);
     }
 
     #[test]
@@ -151,14 +151,14 @@ mod tests {
         let mut network = network(ServerTime::default(), 9);
         let at = |kind| [20, 20, 0].map(|bytes| network.request(Duration::ZERO, kind, bytes));
         let mut at = at;
-        assert_eq!(at(Kind::Get), [20 * MILLI, 30 * MILLI, 10 * MILLI]);
-        assert_eq!(at(Kind::Put), [30 * MILLI, 50 * MILLI, 10 * MILLI]);
+        assert_eq!(at(RequestKind::Get), [20 * MILLI, 30 * MILLI, 10 * MILLI]);
+        assert_eq!(at(RequestKind::Put), [30 * MILLI, 50 * MILLI, 10 * MILLI]);
     }
 
     #[test]
     fn a_request_without_room_waits_for_the_earliest_answer() {
         let mut network = network(ServerTime::default(), 2);
-        let mut get = |bytes| network.request(Duration::ZERO, Kind::Get, bytes);
+        let mut get = |bytes| network.request(Duration::ZERO, RequestKind::Get, bytes);
         assert_eq!([get(20), get(0)], [20 * MILLI, 10 * MILLI]);
         assert_eq!([get(0), get(0)], [20 * MILLI, 30 * MILLI]);
     }
@@ -168,16 +168,20 @@ mod tests {
         let mut network = network(ServerTime::default(), 9);
         // 4 kbit/s: a byte takes 2 ms, where the link takes half of one.
         network.model.stream = BitsPerSecond(4_000);
-        let at = [20, 20, 20].map(|bytes| network.request(Duration::ZERO, Kind::Get, bytes));
+        let at = [20, 20, 20].map(|bytes| network.request(Duration::ZERO, RequestKind::Get, bytes));
         assert_eq!(at, [50 * MILLI; 3]);
     }
 
     #[test]
     fn requests_and_bytes_are_counted_by_kind() {
         let mut network = network(ServerTime::default(), 1);
-        for (kind, bytes) in
-            [(Kind::Get, 1), (Kind::Put, 20), (Kind::Put, 30), (Kind::GetMetadata, 4), (Kind::PutMetadata, 5)]
-        {
+        for (kind, bytes) in [
+            (RequestKind::Get, 1),
+            (RequestKind::Put, 20),
+            (RequestKind::Put, 30),
+            (RequestKind::GetMetadata, 4),
+            (RequestKind::PutMetadata, 5),
+        ] {
             network.request(Duration::ZERO, kind, bytes);
         }
         network.remove(3);

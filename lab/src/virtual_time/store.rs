@@ -2,7 +2,7 @@
 //! sizes are counted as if the payloads were.
 
 use super::clock::Clock;
-use super::network::{Kind, Network};
+use super::network::{Network, RequestKind};
 use ameles_core::store::Store;
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
@@ -11,14 +11,14 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The way from reads of slots and writes of buckets to requests.
+/// How reads of slots and writes of buckets map to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requests {
     /// As Ameles's store does it: a bucket that is written is one PUT, and one removal of its old version; exactly
     /// adjacent slots of one bucket are one GET.
     Ameles,
-    /// As the thesis's proxy runs Ring ORAM, whose metadata lie in the store: for a slot, the bucket's record is
-    /// read three times and written once; where more slots of a bucket are read, it and its record are read whole.
+    /// As the thesis's proxy runs Ring ORAM, whose metadata is in the store: for a slot, the bucket's record is read
+    /// three times and written once; where several slots of a bucket are read, it and its record are read whole.
     ProxyRing {
         /// Bytes of the record of a bucket.
         record_bytes: u64,
@@ -34,10 +34,10 @@ pub struct StoreShape {
     pub real: Layout,
     /// Bytes that sealing adds to a slot.
     pub sealing_bytes: u64,
-    /// True if every bucket counts as written from the beginning. Otherwise no request goes out for one that was
-    /// never written, as below Ameles's sealing layer.
+    /// True if every bucket counts as written from the beginning. Otherwise no request is sent for one that was never
+    /// written, as below Ameles's sealing layer.
     pub filled: bool,
-    /// The way to requests.
+    /// The mapping to requests.
     pub requests: Requests,
 }
 
@@ -49,7 +49,7 @@ impl StoreShape {
 }
 
 /// A run of equal buckets.
-struct Run {
+struct BucketRun {
     first_bucket: u64,
     first_byte: usize,
     slots: u32,
@@ -61,7 +61,7 @@ struct Run {
 pub struct SimulatedStore {
     clock: Rc<Clock>,
     network: Rc<RefCell<Network>>,
-    runs: Vec<Run>,
+    runs: Vec<BucketRun>,
     requests: Requests,
     contents: RefCell<Contents>,
 }
@@ -78,7 +78,7 @@ impl SimulatedStore {
         for (empty, real) in shape.empty.extents().iter().zip(shape.real.extents()) {
             let (slots, empty_bytes) = (empty.slots, empty.slot_bytes as usize);
             let real_bytes = u64::from(real.slot_bytes) + shape.sealing_bytes;
-            runs.push(Run { first_bucket, first_byte, slots, empty_bytes, real_bytes });
+            runs.push(BucketRun { first_bucket, first_byte, slots, empty_bytes, real_bytes });
             first_bucket += empty.buckets;
             first_byte += empty.buckets as usize * slots as usize * empty_bytes;
         }
@@ -88,50 +88,50 @@ impl SimulatedStore {
     }
 
     /// Lays the contents of a slot down, before the run begins: no request, and no time.
-    pub fn lay_down(&self, slot: Slot, contents: &[u8]) {
+    pub fn preload(&self, slot: Slot, contents: &[u8]) {
         let (start, len) = self.place(slot);
-        let mut held = self.contents.borrow_mut();
-        held.bytes[start..start + len].copy_from_slice(contents);
-        held.written[slot.bucket.0 as usize] = true;
+        let mut stored = self.contents.borrow_mut();
+        stored.bytes[start..start + len].copy_from_slice(contents);
+        stored.written[slot.bucket.0 as usize] = true;
     }
 
-    fn run(&self, bucket: Bucket) -> &Run {
+    fn run_of(&self, bucket: Bucket) -> &BucketRun {
         let behind = self.runs.partition_point(|run| run.first_bucket <= bucket.0);
         &self.runs[behind - 1]
     }
 
     /// The first byte of a slot, and its length.
     fn place(&self, slot: Slot) -> (usize, usize) {
-        let run = self.run(slot.bucket);
+        let run = self.run_of(slot.bucket);
         let nth = (slot.bucket.0 - run.first_bucket) as usize * run.slots as usize + slot.index as usize;
         (run.first_byte + nth * run.empty_bytes, run.empty_bytes)
     }
 
     /// Sends the requests that read the slots. Returns the instant of the last answer.
-    fn ask(&self, slots: &[Slot]) -> Duration {
+    fn send_reads(&self, slots: &[Slot]) -> Duration {
         let contents = self.contents.borrow();
         let is_written = |slot: &Slot| contents.written[slot.bucket.0 as usize];
         let mut wanted: Vec<Slot> = slots.iter().copied().filter(is_written).collect();
         wanted.sort_unstable();
         let (now, network) = (self.clock.now(), &mut *self.network.borrow_mut());
         let mut answered = now;
-        let mut send = |kind, bytes| answered = answered.max(network.request(now, kind, bytes));
+        let mut send_request = |kind, bytes| answered = answered.max(network.request(now, kind, bytes));
         for of_bucket in wanted.chunk_by(|one, next| one.bucket == next.bucket) {
-            let run = self.run(of_bucket[0].bucket);
+            let run = self.run_of(of_bucket[0].bucket);
             match self.requests {
                 Requests::Ameles => {
                     for range in of_bucket.chunk_by(|one, next| one.index + 1 == next.index) {
-                        send(Kind::Get, range.len() as u64 * run.real_bytes);
+                        send_request(RequestKind::Get, range.len() as u64 * run.real_bytes);
                     }
                 }
                 Requests::ProxyRing { record_bytes } if of_bucket.len() == 1 => {
-                    (0..3).for_each(|_| send(Kind::GetMetadata, record_bytes));
-                    send(Kind::Get, run.real_bytes);
-                    send(Kind::PutMetadata, record_bytes);
+                    (0..3).for_each(|_| send_request(RequestKind::GetMetadata, record_bytes));
+                    send_request(RequestKind::Get, run.real_bytes);
+                    send_request(RequestKind::PutMetadata, record_bytes);
                 }
                 Requests::ProxyRing { record_bytes } => {
-                    send(Kind::GetMetadata, record_bytes);
-                    send(Kind::Get, u64::from(run.slots) * run.real_bytes);
+                    send_request(RequestKind::GetMetadata, record_bytes);
+                    send_request(RequestKind::Get, u64::from(run.slots) * run.real_bytes);
                 }
             }
         }
@@ -139,18 +139,19 @@ impl SimulatedStore {
     }
 
     /// Sends the requests that write the buckets. Returns the instant of the last answer.
-    fn send(&self, buckets: &[Bucket]) -> Duration {
+    fn send_writes(&self, buckets: &[Bucket]) -> Duration {
         let (now, network) = (self.clock.now(), &mut *self.network.borrow_mut());
         let written = &mut self.contents.borrow_mut().written;
         let mut answered = now;
         for bucket in buckets {
-            let run = self.run(*bucket);
-            answered = answered.max(network.request(now, Kind::Put, u64::from(run.slots) * run.real_bytes));
+            let run = self.run_of(*bucket);
+            answered =
+                answered.max(network.request(now, RequestKind::Put, u64::from(run.slots) * run.real_bytes));
             let replaces = std::mem::replace(&mut written[bucket.0 as usize], true);
             match self.requests {
                 Requests::Ameles => network.remove(replaces.into()),
                 Requests::ProxyRing { record_bytes } => {
-                    answered = answered.max(network.request(now, Kind::PutMetadata, record_bytes));
+                    answered = answered.max(network.request(now, RequestKind::PutMetadata, record_bytes));
                 }
             }
         }
@@ -158,7 +159,7 @@ impl SimulatedStore {
     }
 }
 
-/// A read answers with what is there when it is asked for, as [`Store`] promises; a write changes it at once, for
+/// A read answers with the content at the time of the request, as [`Store`] promises; a write changes it at once, for
 /// no bucket is read while its write is in flight.
 impl Store for SimulatedStore {
     type Error = Infallible;
@@ -171,8 +172,8 @@ impl Store for SimulatedStore {
             one.copy_from_slice(&self.contents.borrow().bytes[start..start + len]);
             rest = behind;
         }
-        let answered = self.ask(slots);
-        self.clock.until(answered).await;
+        let answered = self.send_reads(slots);
+        self.clock.sleep_until(answered).await;
         Ok(())
     }
 
@@ -180,13 +181,13 @@ impl Store for SimulatedStore {
         let mut rest = from;
         for bucket in buckets {
             let (start, len) = self.place(Slot::only(*bucket));
-            let len = len * self.run(*bucket).slots as usize;
+            let len = len * self.run_of(*bucket).slots as usize;
             let (one, behind) = rest.split_at(len);
             self.contents.borrow_mut().bytes[start..start + len].copy_from_slice(one);
             rest = behind;
         }
-        let answered = self.send(buckets);
-        self.clock.until(answered).await;
+        let answered = self.send_writes(buckets);
+        self.clock.sleep_until(answered).await;
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ fn paths<S: Scheduler>(
     count: u64,
     in_turn: bool,
 ) -> Result<(), DramError> {
-    let mut memory = Memory::<S, ()>::watched(specification, ())?;
+    let mut memory = Memory::<S, ()>::with_observer(specification, ())?;
     let mut random = Random(1);
     let mut path = Vec::new();
     for _ in 0..count {
@@ -44,7 +44,7 @@ fn paths<S: Scheduler>(
 
 /// Submits single blocks of the whole memory, half of them writes, about as fast as the memory can take them.
 fn singles<S: Scheduler>(specification: &Specification, count: u64) -> Result<(), DramError> {
-    let mut memory = Memory::<S, ()>::watched(specification, ())?;
+    let mut memory = Memory::<S, ()>::with_observer(specification, ())?;
     let mut random = Random(2);
     let blocks = specification.geometry.blocks();
     for nth in 0..count * PATH * 2 {

@@ -1,5 +1,5 @@
 //! Prints how long a random path of a tree takes that is read and written back, when paths come back to back: in
-//! cycles of a processor of 3.2 GHz, beside what the data bus alone would take.
+//! cycles of a processor of 3.2 GHz, compared with what the data bus alone would take.
 //!
 //! The authors of IR-ORAM measured 622 to 655 cycles a path of 24 levels in their own simulator. Its files say: subtrees
 //! of 7 from the root, blocks spread over the banks first. Whether a path waits for the reads of the one before is a
@@ -29,7 +29,7 @@ enum Order {
     InTurn,
     /// A path's writes when its reads are done, and the next path's reads with them.
     Overlaid,
-    /// A path's reads and writes at once, as soon as the reads of the path so many before it are done.
+    /// A path's reads and writes at once, as soon as the reads of the path a given number before it are done.
     Streamed(usize),
 }
 

@@ -75,7 +75,8 @@ impl Checker {
         Checker { specification: specification.clone() }
     }
 
-    /// Judges all commands before the cycle `end`: those of each channel in the order of time, channels in any order.
+    /// Checks all commands before the cycle `end`: those of each channel in chronological order, channels in any
+    /// order.
     ///
     /// # Errors
     /// The first violation of the first channel that has one.
@@ -174,7 +175,7 @@ impl Checker {
         gaps
     }
 
-    /// A time after which no command matters to a later one, but for the state of the banks.
+    /// A time after which no command affects a later one, except through the state of the banks.
     fn horizon(&self) -> Cycle {
         let Timing { t_rcd, t_rp, t_cas, t_cwd, t_rc, t_ras, t_rrd, t_faw, .. } = self.specification.timing;
         let Timing { t_wr, t_wtr, t_rtp, t_ccd, t_rtrs, burst, .. } = self.specification.timing;
@@ -198,7 +199,7 @@ impl Checker {
     }
 }
 
-/// The begin and the end of a command's burst, counted from the command.
+/// The begin and end of a command's burst, relative to the command.
 fn burst(timing: &Timing, kind: Kind) -> Option<(Cycle, Cycle)> {
     let latency = match kind {
         Kind::Read => timing.t_cas,
@@ -211,8 +212,8 @@ fn burst(timing: &Timing, kind: Kind) -> Option<(Cycle, Cycle)> {
 /// The open rows by rank and bank.
 type OpenRows = BTreeMap<(u32, u32), u32>;
 
-/// Tells whether the bank of a command, or all banks of its rank, are in the state that the command wants, and
-/// takes note of the state that it leaves.
+/// Returns whether the bank of a command, or all banks of its rank, are in the state that the command requires, and
+/// records the state after it.
 fn is_state_right(open: &mut OpenRows, command: &Command) -> bool {
     let bank = (command.rank, command.bank);
     match command.kind {

@@ -1,4 +1,4 @@
-//! Commands to the DRAM, and whoever wants to hear of them.
+//! Commands to the DRAM, and listeners to them.
 
 use crate::units::Cycle;
 
@@ -20,7 +20,7 @@ pub enum Kind {
 /// A command that was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The cycle in which it stands on the command bus.
+    /// The cycle in which it is on the command bus.
     pub cycle: Cycle,
     /// The sort of command.
     pub kind: Kind,
@@ -40,19 +40,19 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// A listener to all that a memory does. Channels run one after the other, so only the calls of one channel come in
-/// the order of time.
-pub trait Watch {
+/// A listener to everything that a memory does. Channels run in sequence, so only the calls of one channel are in
+/// chronological order.
+pub trait Observer {
     /// Hears of a command.
-    fn command(&mut self, command: &Command);
+    fn on_command(&mut self, command: &Command);
 
     /// Hears of the cycle in which a request is done: the first after the last beat of its burst.
-    fn done(&mut self, request: RequestId, cycle: Cycle);
+    fn on_done(&mut self, request: RequestId, cycle: Cycle);
 }
 
-/// A listener that hears nothing.
-impl Watch for () {
-    fn command(&mut self, _: &Command) {}
+/// A listener that ignores everything.
+impl Observer for () {
+    fn on_command(&mut self, _: &Command) {}
 
-    fn done(&mut self, _: RequestId, _: Cycle) {}
+    fn on_done(&mut self, _: RequestId, _: Cycle) {}
 }

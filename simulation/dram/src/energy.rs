@@ -1,4 +1,4 @@
-//! Counts of commands and of time, and the energy that they stand for.
+//! Counts of commands and of time, and the energy computed from them.
 //!
 //! The formulas are those of Micron's technical note TN-41-01 ("Calculating memory system power for DDR3"), without
 //! power-down, which the model does not have, and without termination, which depends on the board.
@@ -8,7 +8,7 @@ use crate::specification::Specification;
 use crate::units::{Cycle, Picojoules};
 use std::ops::AddAssign;
 
-/// The work of a memory, or of a part of it, from cycle 0 to the cycle in which it was asked for.
+/// The work of a memory, or of a part of it, from cycle 0 to the cycle of the query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Activates.
@@ -106,7 +106,7 @@ impl Meter {
     }
 
     #[inline]
-    pub(crate) fn command(&mut self, command: &Command) {
+    pub(crate) fn on_command(&mut self, command: &Command) {
         self.commands[command.kind as usize] += 1;
         match command.kind {
             Kind::Activate => {
@@ -128,7 +128,7 @@ impl Meter {
     }
 
     #[inline]
-    pub(crate) fn done(&mut self) {
+    pub(crate) fn on_done(&mut self) {
         self.done += 1;
     }
 
@@ -176,7 +176,7 @@ mod tests {
             (60, Kind::Activate, 1),
         ];
         for (cycle, kind, rank) in commands {
-            meter.command(&command(cycle, kind, rank));
+            meter.on_command(&command(cycle, kind, rank));
         }
         let counts = meter.counts(Cycle(100));
         assert_eq!((counts.open, counts.precharged), (Cycle(40 + 40), Cycle(200 - 80)));
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn energy_is_what_the_data_sheet_gives_by_hand() {
         let usimm = Specification::usimm();
-        // A cycle is 1.25 ns; 8 devices at 1.5 V make 15 pJ a milliampere and cycle.
+        // A cycle is 1.25 ns; 8 devices at 1.5 V use 15 pJ per milliampere and cycle.
         let counts = Counts { activates: 1, ..Counts::default() };
         assert_eq!(
             counts.energy(&usimm).total(),

@@ -1,4 +1,4 @@
-//! The ways in which a caller can be wrong.
+//! Errors of a caller.
 
 use crate::place::Place;
 use crate::units::Block;
@@ -10,15 +10,15 @@ pub enum DramError {
     /// The text is no TOML, or has a key too many or too few.
     #[error("the description of the memory cannot be read: {0}")]
     Unreadable(#[from] toml::de::Error),
-    /// A value, or two of them together, make no sense.
-    #[error("the description of the memory makes no sense: {0}")]
-    Senseless(String),
+    /// A value, or two of them together, are invalid.
+    #[error("the specification of the memory is invalid: {0}")]
+    Invalid(String),
     /// A block that the memory does not have.
     #[error("{block} is beyond the memory's {blocks} blocks")]
     NoSuchBlock {
-        /// The block that was asked for.
+        /// The requested block.
         block: Block,
-        /// The number of blocks that there are.
+        /// The number of blocks.
         blocks: u64,
     },
     /// A place that the memory does not have.

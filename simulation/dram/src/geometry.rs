@@ -15,7 +15,7 @@ const MAX_BLOCK_BYTES: u64 = 1 << 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Field {
-    /// The channel: a bus and a scheduler of its own.
+    /// The channel, which has its own bus and scheduler.
     Channel,
     /// The rank: chips of a channel that work as one.
     Rank,
@@ -74,33 +74,33 @@ impl Geometry {
         u64::from(self.channels) * u64::from(self.columns)
     }
 
-    /// Says what makes no sense.
+    /// Returns what is invalid.
     pub(crate) fn check(&self) -> Result<(), DramError> {
-        let senseless = |why: String| Err(DramError::Senseless(why));
+        let invalid = |why: String| Err(DramError::Invalid(why));
         let mut fields = self.order;
         fields.sort_unstable();
         if fields.windows(2).any(|pair| pair[0] == pair[1]) {
-            return senseless("geometry.order must name each of its five fields once".into());
+            return invalid("geometry.order must name each of its five fields once".into());
         }
         for field in self.order {
             let number = self.number(field);
             if !number.is_power_of_two() {
                 let name = format!("{field:?}").to_lowercase();
-                return senseless(format!("the number of {name}s is {number}: it must be a power of two"));
+                return invalid(format!("the number of {name}s is {number}: it must be a power of two"));
             }
         }
         if self.ranks.checked_mul(self.banks).is_none_or(|banks| banks > MAX_BANKS) {
             let (ranks, banks) = (self.ranks, self.banks);
-            return senseless(format!(
+            return invalid(format!(
                 "{ranks} ranks of {banks} banks a channel: at most {MAX_BANKS} banks a channel"
             ));
         }
         if self.order.iter().map(|field| self.number(*field).ilog2()).sum::<u32>() > 48 {
-            return senseless("more than 2^48 blocks".into());
+            return invalid("more than 2^48 blocks".into());
         }
         let bytes = self.block_bytes.0;
         if bytes == 0 || bytes > MAX_BLOCK_BYTES {
-            return senseless(format!("geometry.block_bytes is {bytes}: 1 to {MAX_BLOCK_BYTES}"));
+            return invalid(format!("geometry.block_bytes is {bytes}: 1 to {MAX_BLOCK_BYTES}"));
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ pub struct Mapping {
 
 /// A name for a block: its number or its place.
 pub trait Address: Copy {
-    /// Refuses a name that stands for no block of the memory.
+    /// Refuses a name that denotes no block of the memory.
     fn check(self, mapping: &Mapping) -> Result<(), DramError>;
 
     /// The place of a block that [`Address::check`] let pass.
@@ -168,7 +168,7 @@ impl Mapping {
         Mapping { geometry: geometry.clone(), blocks: geometry.blocks(), shift, mask }
     }
 
-    /// The place of a block; one beyond the memory's end falls on another's place.
+    /// The place of a block; one beyond the memory's end maps to another block's place.
     #[inline]
     pub fn place(&self, block: Block) -> Place {
         let part = |field: Field| (block.0 >> self.shift[field as usize]) as u32 & self.mask[field as usize];

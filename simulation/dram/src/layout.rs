@@ -1,4 +1,4 @@
-//! Layouts of a tree of buckets: the blocks in which a bucket lies.
+//! Layouts of a tree of buckets: which blocks hold a bucket.
 
 use crate::error::DramError;
 use crate::geometry::Geometry;
@@ -7,8 +7,8 @@ use crate::units::Block;
 /// The deepest tree.
 const MAX_LEVELS: usize = 40;
 
-/// A layout of a binary tree of buckets. Level 0 is the root; a bucket has a number of slots that its level decides,
-/// of one block each. A level of no slots is kept elsewhere.
+/// A layout of a binary tree of buckets. Level 0 is the root; the level of a bucket determines its number of slots,
+/// of one block each. A level of no slots is stored elsewhere.
 pub trait Layout {
     /// The slots of a bucket, by level.
     fn slots(&self) -> &[u32];
@@ -44,7 +44,7 @@ pub struct PlainLayout {
 /// The layout by subtrees (Ren et al., ISCA 2013): a path touches few rows of the memory.
 ///
 /// The levels are divided, from one of them downward, into groups of equal height, and each group into its subtrees.
-/// The blocks of a subtree stand together, within one super-row if [`Specification::with_super_rows`] is the mapping.
+/// The blocks of a subtree are contiguous, within one super-row if [`Specification::with_super_rows`] is the mapping.
 /// A small subtree takes the next power of two of blocks, so that a super-row holds several of those.
 ///
 /// [`Specification::with_super_rows`]: crate::Specification::with_super_rows
@@ -64,7 +64,7 @@ struct Level {
     subtree_bits: u32,
     /// The level's depth below the subtrees' roots.
     depth: u32,
-    /// The blocks of a subtree that stand before those of this level.
+    /// The blocks of a subtree that precede those of this level.
     before: u64,
 }
 
@@ -164,8 +164,8 @@ impl SubtreeLayout {
             let taken = blocks.next_power_of_two();
             levels[first..].iter_mut().for_each(|level| level.subtree_bits = taken.ilog2());
             end = group + (taken << root);
-            // Groups begin at a super-row: no subtree may straddle two. One is left out, for otherwise the subtrees of a
-            // path in two groups could always lie in different rows of one bank.
+            // Groups begin at a super-row: no subtree may straddle two. One is skipped, for otherwise the subtrees of
+            // a path in two groups could always be in different rows of one bank.
             group = end.next_multiple_of(super_row) + super_row;
         }
         check_room(end, geometry)?;

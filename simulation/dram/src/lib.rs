@@ -34,7 +34,7 @@ mod specification;
 mod units;
 
 pub use checker::{Checker, Rule, Violation};
-pub use command::{Command, Kind, RequestId, Watch};
+pub use command::{Command, Kind, Observer, RequestId};
 pub use energy::{Counts, Energy};
 pub use error::DramError;
 pub use geometry::{Address, Field, Geometry, MAX_BANKS, Mapping};

@@ -1,6 +1,6 @@
-//! The memory as the controller of an ORAM sees it: batches of blocks, and a clock that only goes forward.
+//! The memory as the controller of an ORAM sees it: batches of blocks, and a clock that only moves forward.
 
-use crate::command::{Command, RequestId, Watch};
+use crate::command::{Command, Observer, RequestId};
 use crate::energy::{Counts, Energy, Meter};
 use crate::error::DramError;
 use crate::geometry::{Address, Mapping};
@@ -10,20 +10,20 @@ use crate::specification::Specification;
 use crate::units::Cycle;
 use std::ops::ControlFlow;
 
-/// Requests that were submitted together. It belongs to the memory that gave it.
+/// Requests that were submitted together. It belongs to the memory that returned it.
 ///
-/// A memory keeps a few bytes of a batch until somebody waits for it. A batch for which nobody will wait is
-/// better given to [`Memory::post`].
+/// A memory stores a few bytes per batch until a caller waits for it. A batch for which no caller will wait is better
+/// given to [`Memory::post`].
 #[derive(Debug)]
-#[must_use = "a batch is remembered until somebody waits for it: use `post` for requests nobody waits for"]
+#[must_use = "a batch is stored until it is waited for: use `post` for requests without a waiter"]
 pub struct Batch(u32);
 
 /// A memory system.
 ///
 /// It has a clock: requests are submitted [`now`](Memory::now), and only [`wait`](Memory::wait),
-/// [`advance`](Memory::advance) and [`finish`](Memory::finish) move it, forward. So nobody can submit a request in a
-/// past that was already worked through. Any number of requests can be submitted: those that find a queue full wait
-/// outside in the order of submission.
+/// [`advance`](Memory::advance) and [`finish`](Memory::finish) move it, forward. So no request can be submitted in
+/// the past. Any number of requests can be submitted: those that find a queue full wait outside it in the order of
+/// submission.
 #[derive(Debug)]
 pub struct Memory<S = Fast, W = ()> {
     specification: Specification,
@@ -33,7 +33,7 @@ pub struct Memory<S = Fast, W = ()> {
     channels: Vec<Channel<S>>,
     /// The batches whose numbers are free again.
     free: Vec<u32>,
-    watch: W,
+    observer: W,
 }
 
 /// A channel with what is to be known of its requests.
@@ -45,11 +45,11 @@ struct Channel<S> {
     pending: u64,
     /// The cycle in which the last of all requests so far is done.
     last: Cycle,
-    /// This channel's share of each batch; the first is for requests nobody waits for.
+    /// This channel's share of each batch; the first is for posted requests.
     shares: Vec<Share>,
 }
 
-/// The part of a batch that lies in one channel.
+/// The part of a batch in one channel.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     pending: u32,
@@ -57,23 +57,23 @@ struct Share {
     last: Cycle,
 }
 
-/// The batch of requests nobody waits for.
-const NOBODY: u32 = 0;
+/// The batch of all posted requests, for which no caller waits.
+const POSTED_BATCH: u32 = 0;
 
-/// The ear of a channel's scheduler.
-struct Ear<'a, W> {
+/// The listener to a channel's scheduler.
+struct ChannelListener<'a, W> {
     meter: &'a mut Meter,
     pending: &'a mut u64,
     last: &'a mut Cycle,
     shares: &'a mut [Share],
-    until: Until,
-    watch: &'a mut W,
+    stop: StopCondition,
+    observer: &'a mut W,
 }
 
 /// The reason to stop before the limit.
 #[derive(Clone, Copy)]
-enum Until {
-    /// There is none.
+enum StopCondition {
+    /// Never.
     Limit,
     /// The share of a batch is done.
     Batch(u32),
@@ -82,21 +82,21 @@ enum Until {
 }
 
 impl Memory {
-    /// Makes a memory at rest, in cycle 0.
+    /// Creates a memory at rest, in cycle 0.
     ///
     /// # Errors
-    /// The description makes no sense.
+    /// The specification is invalid.
     pub fn new(specification: &Specification) -> Result<Self, DramError> {
-        Memory::watched(specification, ())
+        Memory::with_observer(specification, ())
     }
 }
 
-impl<S: Scheduler, W: Watch> Memory<S, W> {
-    /// Makes a memory at rest, in cycle 0, with a scheduler of the caller's choice and a listener.
+impl<S: Scheduler, W: Observer> Memory<S, W> {
+    /// Creates a memory at rest, in cycle 0, with a scheduler of the caller's choice and a listener.
     ///
     /// # Errors
-    /// The description makes no sense.
-    pub fn watched(specification: &Specification, watch: W) -> Result<Self, DramError> {
+    /// The specification is invalid.
+    pub fn with_observer(specification: &Specification, observer: W) -> Result<Self, DramError> {
         specification.check()?;
         let share = Share { pending: 0, last: Cycle(0) };
         let channel = |nth| Channel {
@@ -112,7 +112,7 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
             next: RequestId(0),
             channels: (0..specification.geometry.channels).map(channel).collect(),
             free: Vec::new(),
-            watch,
+            observer,
             specification: specification.clone(),
         })
     }
@@ -132,7 +132,7 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
     /// # Errors
     /// The memory has no such block; nothing was submitted.
     pub fn read<A: Address>(&mut self, blocks: &[A]) -> Result<Batch, DramError> {
-        self.begin(Direction::Read, blocks)
+        self.submit_batch(Direction::Read, blocks)
     }
 
     /// Submits blocks to be written.
@@ -140,16 +140,16 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
     /// # Errors
     /// The memory has no such block; nothing was submitted.
     pub fn write<A: Address>(&mut self, blocks: &[A]) -> Result<Batch, DramError> {
-        self.begin(Direction::Write, blocks)
+        self.submit_batch(Direction::Write, blocks)
     }
 
-    /// Submits blocks for which nobody will wait.
+    /// Submits blocks for which no caller will wait.
     ///
     /// # Errors
     /// The memory has no such block; nothing was submitted.
     pub fn post<A: Address>(&mut self, direction: Direction, blocks: &[A]) -> Result<(), DramError> {
         self.check(blocks)?;
-        self.submit(direction, blocks, NOBODY);
+        self.submit(direction, blocks, POSTED_BATCH);
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
         let mut last = Cycle(0);
         for channel in &mut self.channels {
             if channel.shares[nth as usize].pending > 0 {
-                channel.run(Cycle(u64::MAX), Until::Batch(nth), &mut self.watch);
+                channel.run(Cycle(u64::MAX), StopCondition::Batch(nth), &mut self.observer);
             }
             last = last.max(channel.shares[nth as usize].last);
         }
@@ -171,7 +171,7 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
 
     /// The cycle in which the last block of a batch was done, if that is not in the future.
     pub fn done(&mut self, batch: &Batch) -> Option<Cycle> {
-        self.work();
+        self.catch_up();
         let shares = self.channels.iter().map(|channel| channel.shares[batch.0 as usize]);
         let last = shares.clone().map(|share| share.last).max()?;
         (last <= self.now && shares.into_iter().all(|share| share.pending == 0)).then_some(last)
@@ -186,7 +186,7 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
     pub fn finish(&mut self) -> Cycle {
         for channel in &mut self.channels {
             if channel.pending > 0 {
-                channel.run(Cycle(u64::MAX), Until::Idle, &mut self.watch);
+                channel.run(Cycle(u64::MAX), StopCondition::Idle, &mut self.observer);
             }
             self.now = self.now.max(channel.last);
         }
@@ -195,7 +195,7 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
 
     /// The work that was done before the current cycle.
     pub fn counts(&mut self) -> Counts {
-        self.work();
+        self.catch_up();
         let mut counts = Counts::default();
         for channel in &self.channels {
             counts += channel.meter.counts(self.now);
@@ -209,19 +209,19 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
     }
 
     /// Works through all cycles before the current one, and gives the listener back.
-    pub fn into_watch(mut self) -> W {
-        self.work();
-        self.watch
+    pub fn into_observer(mut self) -> W {
+        self.catch_up();
+        self.observer
     }
 
     /// Works through all cycles before the current one.
-    fn work(&mut self) {
+    fn catch_up(&mut self) {
         for channel in &mut self.channels {
-            channel.run(self.now, Until::Limit, &mut self.watch);
+            channel.run(self.now, StopCondition::Limit, &mut self.observer);
         }
     }
 
-    fn begin<A: Address>(&mut self, direction: Direction, blocks: &[A]) -> Result<Batch, DramError> {
+    fn submit_batch<A: Address>(&mut self, direction: Direction, blocks: &[A]) -> Result<Batch, DramError> {
         self.check(blocks)?;
         let share = Share { pending: 0, last: self.now };
         let nth = if let Some(nth) = self.free.pop() {
@@ -259,33 +259,33 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
 }
 
 impl<S: Scheduler> Channel<S> {
-    fn run(&mut self, limit: Cycle, until: Until, watch: &mut impl Watch) {
+    fn run(&mut self, limit: Cycle, stop: StopCondition, observer: &mut impl Observer) {
         let Channel { scheduler, meter, pending, last, shares } = self;
-        scheduler.run(limit, &mut Ear { meter, pending, last, shares, until, watch });
+        scheduler.run(limit, &mut ChannelListener { meter, pending, last, shares, stop, observer });
     }
 }
 
-impl<W: Watch> Listener for Ear<'_, W> {
+impl<W: Observer> Listener for ChannelListener<'_, W> {
     #[inline]
-    fn command(&mut self, command: &Command) {
-        self.meter.command(command);
-        self.watch.command(command);
+    fn on_command(&mut self, command: &Command) {
+        self.meter.on_command(command);
+        self.observer.on_command(command);
     }
 
     #[inline]
-    fn done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()> {
-        self.meter.done();
+    fn on_done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()> {
+        self.meter.on_done();
         *self.pending -= 1;
         *self.last = cycle.max(*self.last);
         let share = &mut self.shares[request.batch as usize];
         share.pending -= 1;
         share.last = cycle.max(share.last);
-        self.watch.done(request.id, cycle);
-        let is_enough = match self.until {
-            Until::Limit => false,
-            Until::Batch(batch) => batch == request.batch && share.pending == 0,
-            Until::Idle => *self.pending == 0,
+        self.observer.on_done(request.id, cycle);
+        let is_finished = match self.stop {
+            StopCondition::Limit => false,
+            StopCondition::Batch(batch) => batch == request.batch && share.pending == 0,
+            StopCondition::Idle => *self.pending == 0,
         };
-        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if is_finished { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -122,27 +122,27 @@ pub struct Power {
 }
 
 impl Specification {
-    /// The memory on which IR-ORAM was measured: DDR3-1600 as USIMM has it. A block's number is spread over the
-    /// channels and then the banks.
+    /// The memory on which IR-ORAM was measured: DDR3-1600 as in USIMM. A block's number is spread over the channels
+    /// and then the banks.
     pub fn usimm() -> Self {
         USIMM.parse().expect("the built-in description is in order")
     }
 
     /// The same memory with a super-row in each run of [`Geometry::super_row_blocks`] numbers: channel, column, bank,
-    /// rank and row from the lowest bit. A layout by subtrees wants it.
+    /// rank and row from the lowest bit. A layout by subtrees requires it.
     pub fn with_super_rows(mut self) -> Self {
         self.geometry.order = [Field::Channel, Field::Column, Field::Bank, Field::Rank, Field::Row];
         self
     }
 
-    /// Says which values make no sense.
+    /// Returns which values are invalid.
     pub fn check(&self) -> Result<(), DramError> {
         self.geometry.check()?;
         self.timing.check()?;
         self.queues.check()?;
         self.refresh.check(self.geometry.ranks, &self.timing)?;
         self.power.check()?;
-        if self.clock.mhz == 0 { senseless("clock.mhz is 0".into()) } else { Ok(()) }
+        if self.clock.mhz == 0 { invalid("clock.mhz is 0".into()) } else { Ok(()) }
     }
 }
 
@@ -157,8 +157,8 @@ impl FromStr for Specification {
     }
 }
 
-fn senseless(why: String) -> Result<(), DramError> {
-    Err(DramError::Senseless(why))
+fn invalid(why: String) -> Result<(), DramError> {
+    Err(DramError::Invalid(why))
 }
 
 impl Timing {
@@ -185,13 +185,13 @@ impl Timing {
             ("burst", self.burst),
         ];
         if let Some((name, time)) = named.iter().find(|(_, time)| *time > LONGEST) {
-            return senseless(format!("timing.{name} is {} cycles: at most {}", time.0, LONGEST.0));
+            return invalid(format!("timing.{name} is {} cycles: at most {}", time.0, LONGEST.0));
         }
         if self.burst == Cycle(0) {
-            return senseless("timing.burst is 0: a block needs time on the bus".into());
+            return invalid("timing.burst is 0: a block needs time on the bus".into());
         }
         if self.t_rc < self.t_ras {
-            return senseless(format!(
+            return invalid(format!(
                 "timing.t_rc ({}) is less than timing.t_ras ({}): a row is open before it can be closed",
                 self.t_rc.0, self.t_ras.0
             ));
@@ -208,10 +208,10 @@ impl Queues {
         let Queues { read, write, high, low } = *self;
         if read == 0 || write == 0 || read > Self::MAX || write > Self::MAX {
             let max = Self::MAX;
-            return senseless(format!("queues of {read} reads and {write} writes: each holds 1 to {max}"));
+            return invalid(format!("queues of {read} reads and {write} writes: each holds 1 to {max}"));
         }
         if low >= high || high > write {
-            return senseless(format!(
+            return invalid(format!(
                 "a drain from {high} queued writes down to {low}, in a queue of {write}: low < high <= write must hold"
             ));
         }
@@ -223,22 +223,22 @@ impl Refresh {
     fn check(&self, ranks: u32, timing: &Timing) -> Result<(), DramError> {
         let named = [("interval", self.interval), ("duration", self.duration), ("stagger", self.stagger)];
         if let Some((name, time)) = named.iter().find(|(_, time)| *time > LONGEST) {
-            return senseless(format!("refresh.{name} is {} cycles: at most {}", time.0, LONGEST.0));
+            return invalid(format!("refresh.{name} is {} cycles: at most {}", time.0, LONGEST.0));
         }
         if !(1..=8).contains(&self.batch) {
-            return senseless(format!("refresh.batch is {}: DDR3 lets 1 to 8 be put off", self.batch));
+            return invalid(format!("refresh.batch is {}: DDR3 lets 1 to 8 be put off", self.batch));
         }
         // Closing the rows comes before a batch, opening one and a burst after it.
         let closing = timing.t_rc + timing.t_rp + timing.write_to_precharge() + timing.t_rtp;
         let opening = timing.t_rcd + timing.t_cas + timing.burst;
         if (self.duration + closing + opening) * 2 > self.interval {
-            return senseless(format!(
+            return invalid(format!(
                 "refresh.interval is {} cycles: with refreshes of {} too little is left for work",
                 self.interval.0, self.duration.0
             ));
         }
         if self.stagger * u64::from(ranks - 1) >= self.interval {
-            return senseless("refresh.stagger, times the ranks, must stay below refresh.interval".into());
+            return invalid("refresh.stagger, times the ranks, must stay below refresh.interval".into());
         }
         Ok(())
     }
@@ -250,15 +250,15 @@ impl Power {
             [self.idd0_ma, self.idd2n_ma, self.idd3n_ma, self.idd4r_ma, self.idd4w_ma, self.idd5_ma];
         let is_amount = |value: f64| value.is_finite() && value >= 0.0;
         if !is_amount(self.volts) || !currents.into_iter().all(is_amount) {
-            return senseless("a value of [power] is negative or no number".into());
+            return invalid("a value of [power] is negative or no number".into());
         }
         if self.idd3n_ma < self.idd2n_ma {
-            return senseless(
+            return invalid(
                 "power.idd3n_ma is less than power.idd2n_ma: an open bank saves no energy".into(),
             );
         }
         if [self.idd4r_ma, self.idd4w_ma, self.idd5_ma].iter().any(|busy| *busy < self.idd3n_ma) {
-            return senseless("power.idd3n_ma is more than a current of work".into());
+            return invalid("power.idd3n_ma is more than a current of work".into());
         }
         Ok(())
     }

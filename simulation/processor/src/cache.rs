@@ -48,7 +48,7 @@ pub struct CacheShape {
 pub struct CacheAccess {
     /// True if the line was there.
     pub is_hit: bool,
-    /// The line that had to go.
+    /// The evicted line.
     pub victim: Option<Victim>,
 }
 
@@ -80,7 +80,7 @@ impl Cache {
         self.sets
     }
 
-    /// The lines that are there and whether they are dirty: those of each set in the order in which they go.
+    /// The cached lines and whether they are dirty: those of each set in the order of eviction.
     pub fn lines(&self) -> impl Iterator<Item = (Line, bool)> {
         let place = |rank: usize| self.lines.iter().skip(rank).step_by(self.ways);
         let entries = (0..self.ways).rev().flat_map(place);
@@ -106,12 +106,12 @@ impl Cache {
         CacheAccess { is_hit: false, victim }
     }
 
-    /// The line of a set that goes next, if the set is full.
+    /// The line of a set that is evicted next, if the set is full.
     pub fn next_victim(&self, set: u64) -> Option<Line> {
         self.last(set).line()
     }
 
-    /// The line of a set that goes next, if it is dirty.
+    /// The line of a set that is evicted next, if it is dirty.
     pub fn dirty_victim(&self, set: u64) -> Option<Line> {
         let victim = self.last(set);
         victim.line().filter(|_| victim.is_dirty())
@@ -162,7 +162,7 @@ mod tests {
         let mut cache = cache();
         let mut misses = |line| !cache.access(Line(line), false).is_hit;
         assert!([0, 4, 0, 1].map(&mut misses) == [true, true, false, true]);
-        // 8 takes the place of 4, which was used before 0.
+        // 8 replaces 4, which was used before 0.
         assert_eq!([8, 0, 4].map(misses), [true, false, true]);
     }
 

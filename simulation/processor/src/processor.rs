@@ -1,16 +1,17 @@
 //! The processor: it fetches and retires several instructions a cycle, in order, with a reorder buffer between.
 //!
-//! The rules are USIMM's. Up to `width` instructions are fetched in a cycle while the reorder buffer has room, and up to
-//! `width` retire, oldest first. An instruction may retire in the cycle after it is done. It is done `pipeline` cycles after it was
-//! fetched; a load that misses, so many cycles after its line is there. A store is done like any other instruction: its line
-//! is fetched meanwhile. A fetch stops while the memory owes too many lines of stores and of lines written back.
+//! The rules are USIMM's. Up to `width` instructions are fetched in a cycle while the reorder buffer has room, and up
+//! to `width` retire, oldest first. An instruction may retire in the cycle after it is done. It is done `pipeline`
+//! cycles after it was fetched; a load that misses, that many cycles after its line arrives. A store is done like any
+//! other instruction: its line is fetched in the background. A fetch stalls while too many stored lines and
+//! write-backs are outstanding.
 
 mod rounds;
 
 use crate::cache::{Cache, Victim};
 use crate::trace::{Kind, Miss};
 use crate::units::{Cycle, Line};
-use rounds::{Flow, Instruction, Rounds};
+use rounds::{Instruction, PipelineState, RoundSkipper};
 use std::collections::VecDeque;
 
 /// The shape of a processor.
@@ -20,21 +21,27 @@ pub struct Shape {
     pub width: u64,
     /// Instructions of the reorder buffer: at least 1.
     pub reorder_buffer: usize,
-    /// Cycles from fetching an instruction to its end.
+    /// Cycles from fetching an instruction to its completion.
     pub pipeline: u64,
     /// Cycles more that a load takes which the last-level cache answers.
     pub cache: u64,
-    /// The most requests for which no instruction waits that the memory may owe: at least 1.
+    /// The maximum of outstanding requests for which no instruction waits: at least 1.
     pub posted: usize,
     /// True if lines that leave the cache clean are given to the memory as well: it has no copy of what it hands out.
-    pub gives_back: bool,
+    pub evicts_clean_lines: bool,
 }
 
 impl Shape {
     /// The processor of IR-ORAM's Table I, with the pipeline and the write queue of USIMM: width 4, reorder buffer 128, pipeline
     /// 10, 64 requests posted. The table has no latency of its cache: 20 cycles is ours.
-    pub const IR_ORAM: Shape =
-        Shape { width: 4, reorder_buffer: 128, pipeline: 10, cache: 20, posted: 64, gives_back: false };
+    pub const IR_ORAM: Shape = Shape {
+        width: 4,
+        reorder_buffer: 128,
+        pipeline: 10,
+        cache: 20,
+        posted: 64,
+        evicts_clean_lines: false,
+    };
 }
 
 /// A request of the processor to the memory.
@@ -42,7 +49,7 @@ impl Shape {
 pub struct Request {
     /// The number by which it is answered: they count from 0.
     pub number: u64,
-    /// The cycle at which it is made.
+    /// The cycle of the request.
     pub at: Cycle,
     /// The line.
     pub line: Line,
@@ -60,17 +67,17 @@ pub enum Reason {
     /// The line is dirty and had to leave the cache.
     WriteBack,
     /// The line is clean and had to leave the cache, and the memory has no copy of it.
-    GiveBack,
+    CleanEviction,
 }
 
 /// The next thing that a processor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It asks the memory.
+    /// It sends a request to the memory.
     Request(Request),
-    /// It can go on only when the memory has answered a request that was made.
+    /// It can continue only after the memory has answered a request.
     Waits,
-    /// It makes no request before the cycle, or the count of instructions, that was given.
+    /// It sends no request before the given cycle or count of instructions.
     Reached,
     /// It has retired its last instruction in this cycle.
     Done(Cycle),
@@ -84,21 +91,21 @@ pub struct Processor<T> {
     trace: T,
     /// The instructions before the next miss, and the miss.
     next: Option<(u32, Miss)>,
-    flow: Flow,
-    rounds: Rounds,
-    /// Requests for lines that leave the cache, to be made before anything else.
-    leaving: VecDeque<Victim>,
+    state: PipelineState,
+    rounds: RoundSkipper,
+    /// Requests for lines evicted from the cache, to be sent before anything else.
+    evicted: VecDeque<Victim>,
     requests: u64,
-    posted: Posted,
+    posted: PostedRequests,
     counts: Counts,
 }
 
 /// The requests for which no instruction waits.
 #[derive(Debug, Default)]
-struct Posted {
-    owed: usize,
+struct PostedRequests {
+    outstanding: usize,
     /// The cycle at which there was room again.
-    room: u64,
+    free_at: u64,
 }
 
 /// The counts of a run so far.
@@ -127,11 +134,14 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
             cache,
             trace,
             next,
-            flow: Flow { buffer: VecDeque::with_capacity(shape.reorder_buffer), ..Flow::default() },
-            rounds: Rounds::new(shape.width, shape.reorder_buffer),
-            leaving: VecDeque::new(),
+            state: PipelineState {
+                buffer: VecDeque::with_capacity(shape.reorder_buffer),
+                ..PipelineState::default()
+            },
+            rounds: RoundSkipper::new(shape.width, shape.reorder_buffer),
+            evicted: VecDeque::new(),
             requests: 0,
-            posted: Posted::default(),
+            posted: PostedRequests::default(),
             counts: Counts::default(),
         }
     }
@@ -161,14 +171,14 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         self.advance_within(limit, u64::MAX)
     }
 
-    /// Goes on to the next request, or until it has fetched so many instructions in all.
+    /// Continues to the next request, or until it has fetched that many instructions in all.
     pub fn advance_to_fetch(&mut self, instructions: u64) -> Next {
         self.advance_within(Cycle(u64::MAX), instructions)
     }
 
     /// The cycle of the last fetch.
     pub fn now(&self) -> Cycle {
-        Cycle(self.flow.fetched / self.shape.width)
+        Cycle(self.state.fetched / self.shape.width)
     }
 
     fn advance_within(&mut self, limit: Cycle, instructions: u64) -> Next {
@@ -180,29 +190,29 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         }
     }
 
-    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`, unless so many were fetched. Returns what whoever
-    /// drives the processor has to know.
+    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`, unless the count of instructions
+    /// is reached. Returns what the driver of the processor has to know.
     fn step(&mut self, limit: u64, instructions: u64) -> Option<Next> {
-        if !self.leaving.is_empty() {
-            if self.posted.owed == self.shape.posted {
+        if !self.evicted.is_empty() {
+            if self.posted.outstanding == self.shape.posted {
                 return Some(Next::Waits);
             }
-            if let Some(Victim { line, is_dirty }) = self.leaving.pop_front() {
-                let reason = if is_dirty { Reason::WriteBack } else { Reason::GiveBack };
+            if let Some(Victim { line, is_dirty }) = self.evicted.pop_front() {
+                let reason = if is_dirty { Reason::WriteBack } else { Reason::CleanEviction };
                 return Some(Next::Request(self.post(line, reason)));
             }
         }
-        let room = self.posted.room.saturating_mul(self.shape.width);
-        let left_to_fetch = instructions.saturating_sub(self.counts.instructions);
-        if self.flow.fetched.max(room) >= limit || left_to_fetch == 0 && self.next.is_some() {
+        let room = self.posted.free_at.saturating_mul(self.shape.width);
+        let remaining_fetches = instructions.saturating_sub(self.counts.instructions);
+        if self.state.fetched.max(room) >= limit || remaining_fetches == 0 && self.next.is_some() {
             return Some(Next::Reached);
         }
-        if self.flow.buffer.len() == self.shape.reorder_buffer && !self.retire() {
+        if self.state.buffer.len() == self.shape.reorder_buffer && !self.retire() {
             return Some(Next::Waits);
         }
         match self.next {
             Some((0, miss)) => {
-                let is_full = self.posted.owed == self.shape.posted;
+                let is_full = self.posted.outstanding == self.shape.posted;
                 if miss.kind == Kind::Store && is_full {
                     return Some(Next::Waits);
                 }
@@ -210,8 +220,8 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
                 self.memory_instruction(miss).map(Next::Request)
             }
             Some((left, miss)) => {
-                let may_skip = left_to_fetch >= u64::from(left);
-                let skipped = if may_skip { self.rounds.skip(&mut self.flow, left, room, limit) } else { 0 };
+                let may_skip = remaining_fetches >= u64::from(left);
+                let skipped = if may_skip { self.rounds.skip(&mut self.state, left, room, limit) } else { 0 };
                 if skipped > 0 {
                     self.counts.instructions += u64::from(skipped);
                     self.next = Some((left - skipped, miss));
@@ -219,11 +229,11 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
                 }
                 self.next = Some((left - 1, miss));
                 let done = self.fetch() + self.shape.pipeline;
-                self.flow.buffer.push_back(Instruction::Done(done));
+                self.state.buffer.push_back(Instruction::Done(done));
                 None
             }
-            None if self.flow.buffer.is_empty() => {
-                Some(Next::Done(Cycle(self.flow.retired / self.shape.width)))
+            None if self.state.buffer.is_empty() => {
+                Some(Next::Done(Cycle(self.state.retired / self.shape.width)))
             }
             None => (!self.retire()).then_some(Next::Waits),
         }
@@ -232,41 +242,41 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
     /// Answers a request: its line is there, or is written, at this cycle.
     pub fn answer(&mut self, request: &Request, at: Cycle) {
         if request.reason != Reason::Load {
-            if self.posted.owed == self.shape.posted {
-                self.posted.room = self.posted.room.max(at.0);
+            if self.posted.outstanding == self.shape.posted {
+                self.posted.free_at = self.posted.free_at.max(at.0);
             }
-            self.posted.owed = self.posted.owed.saturating_sub(1);
+            self.posted.outstanding = self.posted.outstanding.saturating_sub(1);
             return;
         }
         let done = Instruction::Done(at.0 + self.shape.pipeline);
         let is_it = |instruction: &&mut Instruction| matches!(instruction, Instruction::Waits(number) if *number == request.number);
-        if let Some(instruction) = self.flow.buffer.iter_mut().find(is_it) {
+        if let Some(instruction) = self.state.buffer.iter_mut().find(is_it) {
             *instruction = done;
         }
     }
 
-    /// Fetches the instruction that misses the first-level cache, and returns the request that it makes.
+    /// Fetches the instruction that misses the first-level cache, and returns its request.
     fn memory_instruction(&mut self, miss: Miss) -> Option<Request> {
         let cycle = self.fetch();
         let done = Instruction::Done(cycle + self.shape.pipeline);
         let access = self.cache.access(miss.line, miss.kind == Kind::Store);
-        let gives_back = self.shape.gives_back;
-        self.leaving.extend(access.victim.filter(|victim| victim.is_dirty || gives_back));
+        let evicts_clean_lines = self.shape.evicts_clean_lines;
+        self.evicted.extend(access.victim.filter(|victim| victim.is_dirty || evicts_clean_lines));
         match (miss.kind, access.is_hit) {
-            (Kind::Store, true) => self.flow.buffer.push_back(done),
+            (Kind::Store, true) => self.state.buffer.push_back(done),
             (Kind::Load, true) => {
                 let done = cycle + self.shape.pipeline + self.shape.cache;
-                self.flow.buffer.push_back(Instruction::Done(done));
+                self.state.buffer.push_back(Instruction::Done(done));
             }
             (Kind::Store, false) => {
-                self.flow.buffer.push_back(done);
+                self.state.buffer.push_back(done);
                 self.counts.stores += 1;
                 return Some(self.post(miss.line, Reason::Store));
             }
             (Kind::Load, false) => {
                 self.counts.loads += 1;
                 let request = self.request(miss.line, Reason::Load);
-                self.flow.buffer.push_back(Instruction::Waits(request.number));
+                self.state.buffer.push_back(Instruction::Waits(request.number));
                 return Some(request);
             }
         }
@@ -275,32 +285,32 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
 
     fn post(&mut self, line: Line, reason: Reason) -> Request {
         self.counts.written_back += u64::from(reason == Reason::WriteBack);
-        self.posted.owed += 1;
+        self.posted.outstanding += 1;
         self.request(line, reason)
     }
 
     fn request(&mut self, line: Line, reason: Reason) -> Request {
         let number = self.requests;
         self.requests += 1;
-        let at = Cycle(self.posted.room.max(self.flow.fetched / self.shape.width));
+        let at = Cycle(self.posted.free_at.max(self.state.fetched / self.shape.width));
         Request { number, at, line, reason }
     }
 
     /// Fetches an instruction, and returns its cycle.
     fn fetch(&mut self) -> u64 {
         self.counts.instructions += 1;
-        self.flow.fetched = (self.flow.fetched + 1).max(self.posted.room * self.shape.width);
-        self.flow.fetched / self.shape.width
+        self.state.fetched = (self.state.fetched + 1).max(self.posted.free_at * self.shape.width);
+        self.state.fetched / self.shape.width
     }
 
     /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.
     fn retire(&mut self) -> bool {
-        let Some(Instruction::Done(done)) = self.flow.buffer.front() else { return false };
-        self.flow.retired = (self.flow.retired + 1).max((done + 1) * self.shape.width);
-        self.flow.buffer.pop_front();
+        let Some(Instruction::Done(done)) = self.state.buffer.front() else { return false };
+        self.state.retired = (self.state.retired + 1).max((done + 1) * self.shape.width);
+        self.state.buffer.pop_front();
         // The place is free from the cycle on in which the instruction retires.
-        self.flow.fetched =
-            self.flow.fetched.max((self.flow.retired / self.shape.width) * self.shape.width - 1);
+        self.state.fetched =
+            self.state.fetched.max((self.state.retired / self.shape.width) * self.shape.width - 1);
         true
     }
 }

@@ -1,4 +1,5 @@
-//! Shows how background evictions come to their steady share: random accesses over a tree that was drawn, in windows.
+//! Shows how background evictions approach their steady share: random accesses over a tree that was drawn, in
+//! windows.
 //!
 //!     cargo run --release -p ameles-simulator --example settling -- [levels] [windows] [misses of a window]
 

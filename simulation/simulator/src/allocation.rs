@@ -38,8 +38,8 @@ impl Limits {
     pub const IR_ORAM: Limits = Limits { space_loss: 0.01, more_evictions: 0.15 };
 }
 
-/// Sizes by level, which grow towards the leaves: the nth number is the first level with more than n + 1 slots, and the levels begin
-/// with `first`.
+/// Sizes by level, which increase towards the leaves: the nth number is the first level with more than n + 1 slots,
+/// and the levels begin with `first`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sizes {
     first: u32,
@@ -48,7 +48,7 @@ pub struct Sizes {
 
 /// A configuration that was tried.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tried {
+pub struct TriedSizes {
     /// The sizes.
     pub sizes: Sizes,
     /// PL: blocks of a path in memory.
@@ -122,16 +122,16 @@ struct Search<'a, T> {
     base: &'a Configuration,
     limits: Limits,
     seed: u64,
-    /// Makes the random trace anew.
+    /// Generates the random trace again.
     trace: T,
-    tried: BTreeMap<Sizes, Tried>,
+    tried: BTreeMap<Sizes, TriedSizes>,
     /// Evictions of the tree without small buckets.
     evictions: f64,
-    told: &'a mut dyn FnMut(&Tried),
+    on_try: &'a mut dyn FnMut(&TriedSizes),
 }
 
-/// Searches the sizes for a configuration, whose own sizes are ignored. `trace` makes a random trace, which every try runs; `told`
-/// hears of each try. Returns the best.
+/// Searches the sizes for a configuration, whose own sizes are ignored. `trace` generates a random trace, which every
+/// try runs; `on_try` is called for each try. Returns the best.
 ///
 /// # Errors
 /// [`SearchError`].
@@ -140,22 +140,22 @@ pub fn search<I: Iterator<Item = Miss>>(
     limits: Limits,
     seed: u64,
     trace: impl Fn() -> I,
-    told: &mut dyn FnMut(&Tried),
-) -> Result<Tried, SearchError> {
-    let mut search = Search { base, limits, seed, trace, tried: BTreeMap::new(), evictions: 0.0, told };
+    on_try: &mut dyn FnMut(&TriedSizes),
+) -> Result<TriedSizes, SearchError> {
+    let mut search = Search { base, limits, seed, trace, tried: BTreeMap::new(), evictions: 0.0, on_try };
     let uniform = Sizes::uniform(base);
     let mut best = search.run(&uniform)?;
     search.evictions = best.evictions;
     for size in (1..base.oram.blocks_per_bucket as usize).rev() {
         let deepest = best.sizes.ends.get(size).copied().unwrap_or(base.oram.levels - 1);
         for end in (base.oram.top_levels + 1..=deepest).rev() {
-            if let Some(better) = search.best_of(&[best.sizes.with(size, end)], &best)? {
+            if let Some(better) = search.fastest_allowed(&[best.sizes.with(size, end)], &best)? {
                 best = better;
                 break;
             }
         }
     }
-    while let Some(better) = search.best_of(&best.sizes.neighbours(), &best)? {
+    while let Some(better) = search.fastest_allowed(&best.sizes.neighbours(), &best)? {
         best = better;
     }
     Ok(best)
@@ -163,18 +163,22 @@ pub fn search<I: Iterator<Item = Miss>>(
 
 impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
     /// The fastest of several sizes, if it is allowed and faster than the best so far.
-    fn best_of(&mut self, candidates: &[Sizes], best: &Tried) -> Result<Option<Tried>, SearchError> {
-        let mut fastest: Option<Tried> = None;
+    fn fastest_allowed(
+        &mut self,
+        candidates: &[Sizes],
+        best: &TriedSizes,
+    ) -> Result<Option<TriedSizes>, SearchError> {
+        let mut fastest: Option<TriedSizes> = None;
         for sizes in candidates {
             let is_known = self.tried.contains_key(sizes);
             // Buckets that are no larger than those of sizes with too many evictions have as many.
-            let is_hopeless =
+            let has_too_many_evictions =
                 self.tried.values().any(|tried| !tried.is_allowed && sizes.is_within(&tried.sizes));
-            if is_known || is_hopeless || self.space_loss(sizes) > self.limits.space_loss {
+            if is_known || has_too_many_evictions || self.space_loss(sizes) > self.limits.space_loss {
                 continue;
             }
             let tried = match self.run(sizes) {
-                // Buckets that cannot hold the blocks are no end of the search.
+                // Buckets that cannot hold the blocks do not end the search.
                 Err(SearchError::Configuration(_)) => continue,
                 tried => tried?,
             };
@@ -187,7 +191,7 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
     }
 
     /// Runs the trace over a tree with these sizes.
-    fn run(&mut self, sizes: &Sizes) -> Result<Tried, SearchError> {
+    fn run(&mut self, sizes: &Sizes) -> Result<TriedSizes, SearchError> {
         let mut configuration = self.base.clone();
         configuration.oram.sizes = sizes.ranges();
         configuration.check()?;
@@ -195,7 +199,7 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
         let path_blocks = configuration.path_blocks()?;
         let outcome = Machine::over(configuration, tree, self.seed)?.run((self.trace)(), 0, |_| ())?;
         let evictions = outcome.counts.background as f64 / outcome.counts.paths().max(1) as f64;
-        let tried = Tried {
+        let tried = TriedSizes {
             sizes: sizes.clone(),
             path_blocks,
             space_loss: self.space_loss(sizes),
@@ -204,7 +208,7 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
             is_allowed: evictions - self.evictions <= self.limits.more_evictions,
         };
         self.tried.insert(sizes.clone(), tried.clone());
-        (self.told)(&tried);
+        (self.on_try)(&tried);
         Ok(tried)
     }
 

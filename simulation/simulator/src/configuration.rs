@@ -1,4 +1,4 @@
-//! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
+//! The configuration of a machine, and the schemes of IR-ORAM's figures as configurations.
 
 use crate::configuration_error::{ConfigurationError, MAX_REST};
 use crate::early_write_back::EarlyLine;
@@ -26,8 +26,8 @@ pub struct Configuration {
     pub small_tree: Option<SmallTreeConfiguration>,
     /// The times at which paths may begin.
     pub pace: Pace,
-    /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies, or under delayed remapping all lines
-    /// that go next are remapped ahead. It needs dummies.
+    /// IR-DWB: true if dirty lines of the cache are written back instead of dummies, or under delayed remapping all
+    /// lines that are evicted next are remapped ahead. It needs dummies.
     pub early_write_backs: bool,
     /// The line that is written back early.
     pub early_line: EarlyLine,
@@ -37,7 +37,7 @@ pub struct Configuration {
     pub hit_cycles: u64,
     /// The memory.
     pub memory: Specification,
-    /// Levels of a subtree that lies together in the memory; `None` for the plain layout.
+    /// Levels of a subtree that is contiguous in the memory; `None` for the plain layout.
     pub subtree_levels: Option<usize>,
     /// Lines of memory in a block of the ORAM, which is a line of the cache: a power of two, 1 to 64.
     pub block_lines: u64,
@@ -52,7 +52,7 @@ pub enum Scheme {
     IrAlloc,
     /// The ten levels in a stash that finds blocks by their number.
     IrStash,
-    /// Dirty lines are written back in the place of dummies.
+    /// Dirty lines are written back instead of dummies.
     IrDwb,
     /// All three, with buckets not as small as those of `IrAlloc`.
     IrOram,
@@ -60,7 +60,7 @@ pub enum Scheme {
     LlcD,
     /// Delayed remapping, with IR-Stash and IR-Alloc.
     LlcDStashAlloc,
-    /// Delayed remapping, ahead of the line's leaving the cache in the place of dummies.
+    /// Delayed remapping, before the line's eviction from the cache and instead of dummies.
     LlcDDwb,
     /// The same with IR-Stash and IR-Alloc.
     LlcDStashAllocDwb,
@@ -101,7 +101,7 @@ impl Configuration {
             small_tree: None,
             pace: Pace::Free,
             early_write_backs: false,
-            early_line: EarlyLine::GoesNext,
+            early_line: EarlyLine::NextVictim,
             delayed_remapping: false,
             hit_cycles: 20,
             memory,
@@ -110,8 +110,8 @@ impl Configuration {
         }
     }
 
-    /// The same memory of the user in blocks of so many lines, a power of two: in a tree that has a level less for each doubling, and
-    /// with as many bytes in the tree top and in the PLB.
+    /// The same memory of the user in blocks of that many lines, a power of two: in a tree that has a level less for
+    /// each doubling, and with as many bytes in the tree top and in the PLB.
     pub fn with_block_lines(mut self, lines: u64) -> Self {
         let fewer = lines.max(1).ilog2();
         let oram = &mut self.oram;
@@ -170,7 +170,7 @@ impl Configuration {
             _ => {}
         }
         self = self.with_fitting_subtrees();
-        self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::beside(self.oram.levels));
+        self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::for_main_tree(self.oram.levels));
         self.with_sizes(of_paper)
     }
 
@@ -265,7 +265,7 @@ impl Configuration {
     }
 }
 
-/// The blocks of a path with so many slots by level.
+/// The blocks of a path with these slots by level.
 fn blocks(slots: &[u32]) -> u64 {
     slots.iter().map(|size| u64::from(*size)).sum()
 }

@@ -15,7 +15,7 @@ pub enum ConfigurationError {
     /// The tree is refused.
     #[error("the tree is impossible: {0}")]
     Tree(#[from] PathParametersError),
-    /// The front end is refused.
+    /// The front end refuses its configuration.
     #[error("the front end is impossible: {0}")]
     FrontEnd(#[from] FreecursiveParametersError),
     /// The memory is refused, or the tree does not fit into it.
@@ -50,7 +50,7 @@ pub enum ConfigurationError {
         /// Its unit, in words.
         unit: &'static str,
     },
-    /// Dummies would come without end.
+    /// Dummies would follow without end.
     #[error("a T of 0 instructions lets the processor fetch none between two dummies: choose 1 or more")]
     NoInstructions,
     /// Sizes are given for levels that are not in memory.
@@ -67,13 +67,13 @@ pub enum ConfigurationError {
         /// The level of the leaves.
         leaf_level: u32,
     },
-    /// Blocks are not of so many lines.
+    /// Blocks cannot have this number of lines.
     #[error("blocks of {lines} lines are impossible: choose a power of two, 1 to 64")]
     BlockLines {
         /// Lines of a block.
         lines: u64,
     },
-    /// Lines are written back in the place of dummies, and there are none.
+    /// Lines are written back instead of dummies, and there are no dummies.
     #[error("early write-backs take the place of dummies: choose a rate")]
     NoDummies,
     /// The blocks that have no room in untrusted memory do not fit the trusted side either.

@@ -6,7 +6,7 @@ use ameles_core::types::Level;
 /// The reason of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathKind {
-    /// It brings the block that a request asks for.
+    /// It reads the block of a request.
     Data,
     /// It brings a PosMap block of this level for a request.
     PosMap(u32),
@@ -14,12 +14,12 @@ pub enum PathKind {
     Dummy,
     /// The stash was too full.
     Background,
-    /// The schedule says so: an eviction after so many paths.
+    /// The schedule requires it: an eviction after a fixed number of paths.
     Eviction,
     /// A bucket of Ring ORAM was read too often: it is no path, but it takes the turn of one.
     Reshuffle,
-    /// It writes a dirty line of the cache back, or brings a PosMap block for that or for a remapping ahead, in the place of a
-    /// dummy.
+    /// It writes a dirty line of the cache back, or reads a PosMap block for that or for a remapping ahead, instead
+    /// of a dummy.
     Early,
     /// It takes a block out of the small tree that lost its tag, or brings a PosMap block for its return into the main tree.
     Leaving,
@@ -35,8 +35,8 @@ impl PathKind {
 /// The counts of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    // Wide: each field is a count of its own, which tables show.
-    /// Paths that bring a block which was asked for.
+    // Wide: each field is a separate count, shown in tables.
+    /// Paths that read a requested block.
     pub data: u64,
     /// Paths that bring PosMap blocks, by level: those of PosMap 1 first.
     pub posmap: Vec<u64>,
@@ -50,9 +50,9 @@ pub struct Counts {
     pub reshuffles: u64,
     /// Paths that write lines back early.
     pub early: u64,
-    /// Paths for blocks on their way from the small tree back into the main one.
+    /// Paths for blocks that move from the small tree back into the main one.
     pub leaving: u64,
-    /// All paths of the small tree, whatever they are for.
+    /// All paths of the small tree, of any kind.
     pub small: u64,
     /// Requests that a path of the small tree served.
     pub small_hits: u64,
@@ -68,7 +68,7 @@ pub struct Counts {
     pub fresh: u64,
     /// Blocks that were put in without a path, under delayed remapping.
     pub put_in: u64,
-    /// Lines that were written back early to the end, or remapped ahead.
+    /// Lines that were written back early or remapped ahead, to completion.
     pub early_lines: u64,
 }
 

@@ -1,14 +1,14 @@
-//! IR-DWB: dirty lines of the last-level cache that are written back in the place of dummies (Raoufi, Zhang, Yang, "IR-ORAM:
-//! Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-D).
+//! IR-DWB: dirty lines of the last-level cache that are written back instead of dummies (Raoufi, Zhang, Yang,
+//! "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM", section IV-D).
 //!
-//! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it brings a PosMap
-//! block that is lacking, or at last writes the line. The paper's register `Stage`, the number of steps left, is what the front
-//! end answers when it is asked which path comes next. If the line is used meanwhile, or has to leave, it is given up.
+//! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it reads a
+//! missing PosMap block, or at last writes the line. The paper's register `Stage`, the number of steps left, is what
+//! the front end answers when asked for the next path. If the line is used or evicted in between, it is given up.
 //!
-//! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a set, dirty
-//! or clean. The steps bring its PosMap blocks, and with them at hand the line is remapped ahead. So the paper sketches it, and
-//! leaves it to future work. The extra table that it speaks of has a line and its leaf for each set: with that the line leaves the cache
-//! without a path, whatever the PLB has by then.
+//! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a
+//! set, dirty or clean. The steps read its PosMap blocks, and once they are on chip the line is remapped ahead. This
+//! is how the paper sketches it, and leaves it to future work. The extra table that it mentions has a line and its
+//! leaf for each set: with it the line leaves the cache without a path, whatever the PLB holds by then.
 
 use ameles_core::types::Leaf;
 use ameles_processor::cache::Cache;
@@ -21,12 +21,13 @@ const PAUSE: u64 = 1000;
 /// The choice of the line that dummies work for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyLine {
-    /// The line of a set that goes next, if it is dirty: the paper's `Ptr`.
+    /// The line of a set that is evicted next, if it is dirty: the paper's `Ptr`.
     #[default]
-    GoesNext,
-    /// The line of the cache that was written last, or another dirty one if that is gone or clean: the authors' code. It has no stages:
-    /// a line whose position is not at hand is left, and the dummy stays one. Under delayed remapping the choice is the paper's.
-    WrittenLast,
+    NextVictim,
+    /// The line of the cache that was written last, or another dirty one if that is evicted or clean: the authors'
+    /// code. It has no stages: a line whose position is not on chip is skipped, and the dummy stays one. Under
+    /// delayed remapping the choice is the paper's.
+    LastWritten,
 }
 
 /// The register `Ptr`, and the state of the search.
@@ -38,30 +39,31 @@ pub(crate) struct EarlyWriteBack {
     set: u64,
     paused_until: Cycle,
     /// Under delayed remapping, the line of each set that was remapped ahead, and its leaf.
-    ahead: Option<Vec<Option<(Line, Leaf)>>>,
+    remapped_lines: Option<Vec<Option<(Line, Leaf)>>>,
 }
 
 impl EarlyWriteBack {
-    /// The registers, at rest, beside a cache.
+    /// The registers of a cache, at rest.
     pub(crate) fn new(cache: &Cache, delayed_remapping: bool, choice: EarlyLine) -> Self {
-        let ahead = delayed_remapping.then(|| vec![None; cache.sets() as usize]);
-        EarlyWriteBack { choice, ahead, ..Self::default() }
+        let remapped_lines = delayed_remapping.then(|| vec![None; cache.sets() as usize]);
+        EarlyWriteBack { choice, remapped_lines, ..Self::default() }
     }
 
-    /// The line that a dummy at this cycle works for. Sets are searched in turn. `is_at_hand` tells whether the position of a line is.
+    /// The line that a dummy at this cycle works for. Sets are searched round-robin. `is_at_hand` returns whether the
+    /// position of a line is on chip.
     pub(crate) fn line(
         &mut self,
         cache: &Cache,
         now: Cycle,
         random: &mut impl RngCore,
-        is_at_hand: impl Fn(Line) -> bool,
+        is_position_available: impl Fn(Line) -> bool,
     ) -> Option<Line> {
-        if self.choice == EarlyLine::WrittenLast && self.ahead.is_none() {
+        if self.choice == EarlyLine::LastWritten && self.remapped_lines.is_none() {
             let Some(last) = cache.last_written() else {
                 let mut dirty = cache.lines().filter(|(_, is_dirty)| *is_dirty).map(|(line, _)| line);
-                return dirty.find(|line| is_at_hand(*line));
+                return dirty.find(|line| is_position_available(*line));
             };
-            return is_at_hand(last).then_some(last);
+            return is_position_available(last).then_some(last);
         }
         if let Some((set, line)) = self.pointer {
             if self.candidate(cache, set) == Some(line) {
@@ -85,35 +87,35 @@ impl EarlyWriteBack {
         None
     }
 
-    /// The line of a set that there is work for.
+    /// The line of a set that needs work.
     fn candidate(&self, cache: &Cache, set: u64) -> Option<Line> {
-        let Some(ahead) = &self.ahead else { return cache.dirty_victim(set) };
-        let remapped = ahead[set as usize].map(|(line, _)| line);
+        let Some(remapped_lines) = &self.remapped_lines else { return cache.dirty_victim(set) };
+        let remapped = remapped_lines[set as usize].map(|(line, _)| line);
         cache.next_victim(set).filter(|line| remapped != Some(*line))
     }
 
     /// Ends the work for the line: it was remapped ahead.
-    pub(crate) fn remapped(&mut self, leaf: Leaf) {
-        if let (Some((set, line)), Some(ahead)) = (self.pointer.take(), &mut self.ahead) {
-            ahead[set as usize] = Some((line, leaf));
+    pub(crate) fn finish_remap(&mut self, leaf: Leaf) {
+        if let (Some((set, line)), Some(remapped_lines)) = (self.pointer.take(), &mut self.remapped_lines) {
+            remapped_lines[set as usize] = Some((line, leaf));
         }
     }
 
     /// The leaf of a line that was remapped ahead.
     pub(crate) fn leaf(&self, cache: &Cache, line: Line) -> Option<Leaf> {
-        let (remapped, leaf) = self.ahead.as_ref()?[cache.set_of(line) as usize]?;
+        let (remapped, leaf) = self.remapped_lines.as_ref()?[cache.set_of(line) as usize]?;
         (remapped == line).then_some(leaf)
     }
 
     /// Forgets the leaf of a line, which is in the tree again.
-    pub(crate) fn forget(&mut self, cache: &Cache, line: Line) {
-        if let (Some(_), Some(ahead)) = (self.leaf(cache, line), &mut self.ahead) {
-            ahead[cache.set_of(line) as usize] = None;
+    pub(crate) fn forget_remapped(&mut self, cache: &Cache, line: Line) {
+        if let (Some(_), Some(remapped_lines)) = (self.leaf(cache, line), &mut self.remapped_lines) {
+            remapped_lines[cache.set_of(line) as usize] = None;
         }
     }
 
     /// Ends the work for the line: it was written.
-    pub(crate) fn done(&mut self) {
+    pub(crate) fn finish_write(&mut self) {
         self.pointer = None;
     }
 }
@@ -143,7 +145,7 @@ mod tests {
         cache.access(Line(2), false);
         assert_eq!(line(&cache, &mut early), Some(Line(3)), "2 was used");
         cache.clean(Line(3));
-        early.done();
+        early.finish_write();
         assert_eq!(line(&cache, &mut early), None, "no other set has one");
     }
 
@@ -155,15 +157,15 @@ mod tests {
             cache.access(Line(6), true);
             cache
         };
-        let mut early = EarlyWriteBack::new(&cache, true, EarlyLine::GoesNext);
+        let mut early = EarlyWriteBack::new(&cache, true, EarlyLine::NextVictim);
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut line =
             |early: &mut EarlyWriteBack, now| early.line(&cache, Cycle(now), &mut random, |_| true);
         assert_eq!(line(&mut early, 0), Some(Line(2)));
-        early.remapped(Leaf(9));
+        early.finish_remap(Leaf(9));
         assert_eq!(line(&mut early, 0), None, "no other set has two lines");
         assert_eq!([2, 6].map(|line| early.leaf(&cache, Line(line))), [Some(Leaf(9)), None]);
-        early.forget(&cache, Line(2));
+        early.forget_remapped(&cache, Line(2));
         assert_eq!(early.leaf(&cache, Line(2)), None);
         assert_eq!(line(&mut early, 1000), Some(Line(2)));
     }
@@ -175,7 +177,7 @@ mod tests {
         cache.access(Line(3), true);
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut line = |cache: &Cache, at_hand: &[u64]| {
-            let mut early = EarlyWriteBack::new(cache, false, EarlyLine::WrittenLast);
+            let mut early = EarlyWriteBack::new(cache, false, EarlyLine::LastWritten);
             early.line(cache, Cycle(0), &mut random, |line| at_hand.contains(&line.0))
         };
         assert_eq!([line(&cache, &[2, 3]), line(&cache, &[2])], [Some(Line(3)), None]);

@@ -3,9 +3,9 @@
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
-use crate::memory_side::{MemorySide, TreeParts, Want};
+use crate::main_oram::{AccessKind, MainOram, TreeParts};
 use crate::pattern::Tree;
-use crate::small_side::SmallSide;
+use crate::small_oram::SmallOram;
 use crate::tree_backend::{Failure, Step, TreeBackend};
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_core::types::BlockId;
@@ -13,8 +13,8 @@ use rand_chacha::ChaCha8Rng;
 
 /// The trees.
 pub(crate) struct Hierarchy {
-    pub(crate) main: MemorySide,
-    pub(crate) small: Option<SmallSide>,
+    pub(crate) main: MainOram,
+    pub(crate) small: Option<SmallOram>,
 }
 
 impl Hierarchy {
@@ -29,14 +29,14 @@ impl Hierarchy {
         let small = match small_tree {
             Some(small) => {
                 let main = (&mut parts, oram.user_blocks);
-                Some(SmallSide::draw(small, saves_paths, main, random)?)
+                Some(SmallOram::draw(small, saves_paths, main, random)?)
             }
             None => None,
         };
-        Ok(Hierarchy { main: MemorySide::over(oram, parts, random)?, small })
+        Ok(Hierarchy { main: MainOram::over(oram, parts, random)?, small })
     }
 
-    fn side(&self, tree: Tree) -> &dyn TreeBackend {
+    fn backend(&self, tree: Tree) -> &dyn TreeBackend {
         match (tree, &self.small) {
             (Tree::Small, Some(small)) => small,
             _ => &self.main,
@@ -52,14 +52,14 @@ impl Hierarchy {
     }
 
     /// Serves a block without a path, if it is on the trusted side.
-    pub(crate) fn answer(&mut self, block: BlockId, want: Want) -> Result<bool, Failure> {
-        let Some(small) = &mut self.small else { return self.main.answer(block, want) };
+    pub(crate) fn answer(&mut self, block: BlockId, access_kind: AccessKind) -> Result<bool, Failure> {
+        let Some(small) = &mut self.small else { return self.main.answer(block, access_kind) };
         if small.has(block) {
             let is_answered = small.answer(block)?;
             self.main.counts.stash_hits += u64::from(is_answered);
             return Ok(is_answered);
         }
-        let is_answered = small.has_room() && self.main.answer(block, Want::TakeOut)?;
+        let is_answered = small.has_room() && self.main.answer(block, AccessKind::TakeOut)?;
         if is_answered {
             small.put_in(block)?;
         }
@@ -67,8 +67,8 @@ impl Hierarchy {
     }
 
     /// Does the next step towards a block, in the tree [that it needs](Self::tree_of): one path at most.
-    pub(crate) fn step(&mut self, block: BlockId, want: Want) -> Result<Step, Failure> {
-        let Some(small) = &mut self.small else { return self.main.step(block, want) };
+    pub(crate) fn step(&mut self, block: BlockId, access_kind: AccessKind) -> Result<Step, Failure> {
+        let Some(small) = &mut self.small else { return self.main.step(block, access_kind) };
         if small.has(block) {
             let step = small.step(block)?;
             self.main.counts.small_hits += u64::from(matches!(step, Step::Path { .. }));
@@ -77,20 +77,20 @@ impl Hierarchy {
         if !small.has_room() {
             return Ok(Step::TooFull);
         }
-        let step = self.main.step(block, Want::TakeOut)?;
+        let step = self.main.step(block, AccessKind::TakeOut)?;
         if matches!(step, Step::Answered | Step::Path { kind: PathKind::Data, .. }) {
             small.put_in(block)?;
         }
         Ok(step)
     }
 
-    /// Tells whether blocks that leave the small tree must go on before any more can come.
+    /// Returns whether blocks evicted from the small tree must move on before any more can be.
     pub(crate) fn is_full_of_leaving(&self) -> bool {
-        self.small.as_ref().is_some_and(SmallSide::is_full_of_leaving)
+        self.small.as_ref().is_some_and(SmallOram::is_full_of_leaving)
     }
 
     /// Does a step for the blocks that leave the small tree, by a path of this tree; `None` if none needs one.
-    pub(crate) fn leave(&mut self, tree: Tree) -> Result<Option<Step>, Failure> {
+    pub(crate) fn step_leaving(&mut self, tree: Tree) -> Result<Option<Step>, Failure> {
         let Some(small) = &mut self.small else { return Ok(None) };
         if tree == Tree::Small {
             return small.take_out_next();
@@ -103,7 +103,7 @@ impl Hierarchy {
                 Some(_) => return Ok(None),
                 None => {
                     self.main.oram.put_block_in(block, &[])?;
-                    small.is_back(block);
+                    small.remove_leaving(block);
                 }
             }
         }
@@ -112,21 +112,21 @@ impl Hierarchy {
 
     /// Reads a path of a tree for nothing, or for an eviction if one comes first.
     pub(crate) fn dummy(&self, tree: Tree) -> Result<Step, Failure> {
-        self.side(tree).dummy()
+        self.backend(tree).dummy()
     }
 
     /// Writes back what an access leaves to be written of the path of a tree.
     pub(crate) fn write_back(&self, tree: Tree) -> Result<(), Failure> {
-        self.side(tree).write_back()
+        self.backend(tree).write_back()
     }
 
     /// Tells whether an eviction of a tree comes before its next access.
     pub(crate) fn must_evict(&self, tree: Tree) -> bool {
-        self.side(tree).must_evict()
+        self.backend(tree).must_evict()
     }
 
     /// Does an eviction of a tree: a path that is written back at once.
     pub(crate) fn evict(&self, tree: Tree) -> Result<Step, Failure> {
-        self.side(tree).evict()
+        self.backend(tree).evict()
     }
 }

@@ -1,9 +1,9 @@
 //! An oblivious RAM controller between a simulated processor and simulated DRAM.
 //!
-//! A [`Machine`](machine::Machine) takes the misses of a program's first-level cache through a processor with its last-level
-//! cache; what misses there becomes paths of Freecursive ORAM, one at a time, and each path reads and writes its blocks in
-//! DRAM. The schemes are those of `ameles-core`, over a tree without payloads. A [`Configuration`](configuration::Configuration)
-//! says which of their options are on.
+//! A [`Machine`](machine::Machine) takes the misses of a program's first-level cache through a processor with its
+//! last-level cache; what misses there becomes paths of Freecursive ORAM, one at a time, and each path reads and
+//! writes its blocks in DRAM. The schemes are those of `ameles-core`, over a tree without payloads. A
+//! [`Configuration`](configuration::Configuration) selects their options.
 
 pub mod allocation;
 pub mod configuration;
@@ -12,12 +12,12 @@ pub mod counts;
 pub mod early_write_back;
 mod hierarchy;
 pub mod machine;
-mod memory_side;
+mod main_oram;
 pub mod oram_configuration;
 pub mod pace;
 mod path_timer;
 pub mod pattern;
-mod small_side;
+mod small_oram;
 pub mod small_tree;
 pub mod tree;
 mod tree_backend;

@@ -5,15 +5,15 @@ mod outcome;
 mod run;
 mod state;
 
-pub use outcome::{Outcome, RunError, ShownPath};
+pub use outcome::{Outcome, RunError, VisiblePath};
 
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
-use crate::memory_side::Want;
+use crate::main_oram::AccessKind;
 use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
-use crate::small_side::SmallSide;
+use crate::small_oram::SmallOram;
 use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::slots::Slots;
 use crate::tree_backend::Step;
@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Checks that there is such a machine, and that its memory has room for its trees.
+    /// Checks that the configuration is valid, and that its memory has room for its trees.
     ///
     /// # Errors
     /// [`ConfigurationError`].
@@ -78,7 +78,7 @@ impl Machine {
 
     /// The share of the slots of each level of the main tree in untrusted memory that hold a block, and the first of those levels.
     pub fn utilisation(&self) -> (Level, Vec<f64>) {
-        self.state.memory.main.store.look(|slots| (slots.top(), slots.utilisation()))
+        self.state.memory.main.store.with_slots(|slots| (slots.top(), slots.utilisation()))
     }
 
     /// Blocks in the stash of the main tree now.
@@ -89,11 +89,11 @@ impl Machine {
     /// Bytes of the trees, and of all that is on the trusted side.
     pub fn bytes(&self) -> usize {
         let main = &self.state.memory.main;
-        let small = self.state.memory.small.as_ref().map_or(0, SmallSide::bytes);
-        main.store.look(Slots::bytes) + main.oram.trusted_bytes() + small
+        let small = self.state.memory.small.as_ref().map_or(0, SmallOram::bytes);
+        main.store.with_slots(Slots::bytes) + main.oram.trusted_bytes() + small
     }
 
-    /// Takes a program's misses through the machine, and lets `watch` see each path. The first `warm_up` of them only fill the
+    /// Takes a program's misses through the machine, and lets `observer` see each path. The first `warm_up` of them only fill the
     /// last-level cache, and a small tree if there is one, and take no time.
     ///
     /// # Errors
@@ -102,10 +102,10 @@ impl Machine {
         &mut self,
         trace: T,
         warm_up: u64,
-        watch: impl FnMut(ShownPath),
+        observer: impl FnMut(VisiblePath),
     ) -> Result<Outcome, RunError> {
         let Configuration { processor, delayed_remapping, block_lines, .. } = self.state.configuration;
-        let shape = Shape { gives_back: delayed_remapping, ..processor };
+        let shape = Shape { evicts_clean_lines: delayed_remapping, ..processor };
         let mut cache = self.state.configuration.cache().expect("the configuration was checked");
         // The cache has the lines of a block as one.
         let mut trace = trace.map(|miss| Miss { line: Line(miss.line.0 / block_lines), ..miss });
@@ -118,31 +118,31 @@ impl Machine {
                 written
                     .into_iter()
                     .chain(missed)
-                    .try_for_each(|line| self.serve_untimed(line, Want::Access))?;
+                    .try_for_each(|line| self.serve_untimed(line, AccessKind::Access))?;
             }
         }
         if delayed_remapping {
-            cache.lines().try_for_each(|(line, _)| self.serve_untimed(line, Want::TakeOut))?;
+            cache.lines().try_for_each(|(line, _)| self.serve_untimed(line, AccessKind::TakeOut))?;
         }
         self.state.memory.main.counts = Counts::default();
         self.state.memory.main.store.take_moved();
-        Run::new(&mut self.state, Processor::new(shape, cache, trace), watch).finish()
+        Run::new(&mut self.state, Processor::new(shape, cache, trace), observer).run_to_end()
     }
 
-    /// Serves a line that was wanted before a run begins, in no time.
-    fn serve_untimed(&mut self, line: Line, want: Want) -> Result<(), RunError> {
+    /// Serves a line that was used before a run begins, in no time.
+    fn serve_untimed(&mut self, line: Line, access_kind: AccessKind) -> Result<(), RunError> {
         let block = self.state.check(line)?;
         loop {
             for tree in [Tree::Small, Tree::Main] {
                 while self.state.memory.must_evict(tree) {
                     self.state.memory.evict(tree)?;
                 }
-                while self.state.memory.leave(tree)?.is_some() {
+                while self.state.memory.step_leaving(tree)?.is_some() {
                     self.state.memory.write_back(tree)?;
                 }
             }
             let tree = self.state.memory.tree_of(block);
-            match self.state.memory.step(block, want)? {
+            match self.state.memory.step(block, access_kind)? {
                 Step::Answered => return Ok(()),
                 Step::TooFull => {}
                 Step::Path { kind, .. } => {

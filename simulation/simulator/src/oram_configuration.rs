@@ -3,7 +3,7 @@
 use crate::configuration_error::ConfigurationError;
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionStorage, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
@@ -19,22 +19,22 @@ pub struct OramConfiguration {
     pub levels: u32,
     /// Z, blocks of a bucket.
     pub blocks_per_bucket: u32,
-    /// IR-Alloc: the first and the last level of a range, and the size of its buckets. They lie below the tree top.
+    /// IR-Alloc: the first and the last level of a range, and the size of its buckets. They are below the tree top.
     pub sizes: Vec<(u32, u32, u32)>,
     /// Blocks that the user can address: lines of memory.
     pub user_blocks: u64,
     /// Levels on the trusted side.
     pub top_levels: u32,
-    /// The use of blocks that are found on the trusted side.
+    /// How blocks on the trusted side are used.
     pub hits: TrustedHits,
     /// Ways of the index of the tree top by block, if hits are to be answered at once.
     pub top_ways: u32,
-    /// Blocks of the stash, with a path that was read: beyond that come background evictions. If the stash has the top levels in it,
-    /// it has room for their buckets beside.
+    /// Blocks of the stash, with a path that was read: beyond that, background evictions follow. If the stash holds
+    /// the top levels, it has room for their buckets in addition.
     pub stash: u32,
     /// X, positions in a PosMap block.
     pub labels: u32,
-    /// The most positions that the trusted side keeps.
+    /// The maximum of positions that the trusted side stores.
     pub trusted_positions: u64,
     /// Blocks of the PLB.
     pub look_aside: u32,
@@ -58,7 +58,7 @@ impl OramConfiguration {
             trusted_positions: self.trusted_positions,
             look_aside: self.look_aside,
             look_aside_ways: self.look_aside_ways,
-            positions: PositionsKept::Aside,
+            positions: PositionStorage::Separate,
             hits: self.hits,
             max_batch: 1,
             tree: match self.scheme {
@@ -175,7 +175,8 @@ impl OramConfiguration {
         }
     }
 
-    /// The most slots that an eviction reads of a path: Z of each bucket of Ring ORAM, with its metadata, and all of the others'.
+    /// The maximum of slots that an eviction reads of a path: Z of each bucket of Ring ORAM, with its metadata, and
+    /// all slots in the other schemes.
     pub(crate) fn read_by_eviction(&self, tree: &BackendParameters) -> u64 {
         let BackendParameters::Ring(ring) = tree else {
             return self.slots(tree).iter().map(|slots| u64::from(*slots)).sum();

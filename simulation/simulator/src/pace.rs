@@ -7,21 +7,24 @@ use ameles_processor::units::Cycle;
 pub enum Pace {
     /// A path begins when it is needed and the one before it has ended: the number of paths and their times show.
     Free,
-    /// A path begins T cycles after the one before it began, or when that ended if a refresh of the memory made it longer.
+    /// A path begins T cycles after the previous one began, or when that ended if a refresh of the memory made it
+    /// longer.
     FromStart(u64),
     /// A path begins T cycles after the one before it ended.
     FromEnd(u64),
-    /// A path begins when it is needed, and a dummy when none was for T cycles. It hides how long a program rests, and not when it
-    /// asks. So the authors' own simulator has it, which counts T in instructions: up to four of them are a cycle.
+    /// A path begins when it is needed, and a dummy when none was for T cycles. It hides how long a program is idle,
+    /// and not when it makes requests. The authors' own simulator does so, which counts T in instructions: up to four
+    /// of them are a cycle.
     Idle(u64),
-    /// A path begins when it is needed, and a dummy when the processor has fetched T instructions since the last path began: what the
-    /// authors' own simulator counts. A processor that waits fetches none, so that there are no dummies then.
+    /// A path begins when it is needed, and a dummy when the processor has fetched T instructions since the last path
+    /// began: what the authors' own simulator counts. A stalled processor fetches none, so that there are no dummies
+    /// then.
     Instructions(u64),
 }
 
 /// The times of the last path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Last {
+pub(crate) struct LastPath {
     pub(crate) start: Cycle,
     pub(crate) end: Cycle,
 }
@@ -47,7 +50,7 @@ impl Pace {
     }
 
     /// The first cycle at which a path that is needed may begin.
-    pub(crate) fn next(self, last: Last) -> Cycle {
+    pub(crate) fn next(self, last: LastPath) -> Cycle {
         match self {
             Pace::Free | Pace::Idle(_) | Pace::Instructions(_) => last.end,
             Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0.saturating_add(cycles))),
@@ -55,8 +58,8 @@ impl Pace {
         }
     }
 
-    /// The cycle at which a dummy begins if no path was needed until then, if cycles say that.
-    pub(crate) fn dummy(self, last: Last) -> Option<Cycle> {
+    /// The cycle at which a dummy begins if no path was needed until then, if the pace counts cycles.
+    pub(crate) fn dummy(self, last: LastPath) -> Option<Cycle> {
         match self {
             Pace::Free | Pace::Instructions(_) => None,
             Pace::Idle(cycles) => Some(Cycle(last.end.0.saturating_add(cycles))),

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The blocks of a step that are moved.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Moved<'a> {
+pub(crate) enum MovedBlocks<'a> {
     /// An access to the path to this leaf.
     Access(Leaf),
     /// An eviction along the path to this leaf.
@@ -40,7 +40,7 @@ pub(crate) struct PathTimer {
     /// The processor's cycles in a cycle of DRAM.
     multiplier: u64,
     /// The blocks of a path that an access to the main tree writes.
-    written: Written,
+    written: WrittenPart,
     /// Lines of a block.
     block_lines: u64,
     /// True if the first block of a bucket has Ring ORAM's metadata.
@@ -56,9 +56,9 @@ pub(crate) struct PathTimer {
 
 /// The blocks of a path that an access writes.
 #[derive(Clone, Copy)]
-enum Written {
+enum WrittenPart {
     All,
-    /// The first lines of each bucket of so many.
+    /// The first lines of the buckets, by their number.
     Firsts {
         lines: usize,
         bucket: usize,
@@ -137,8 +137,8 @@ impl Region {
 }
 
 impl PathTimer {
-    /// The memory of a configuration. The small tree stands behind the main one, at the beginning of a super-row, and one is left
-    /// out between.
+    /// The memory of a configuration. The small tree follows the main one, at the beginning of a super-row, and one
+    /// is skipped between.
     pub(crate) fn new(configuration: &Configuration) -> Result<Self, ConfigurationError> {
         let Configuration { memory, oram, small_tree, subtree_levels, .. } = configuration;
         let geometry = &memory.geometry;
@@ -154,12 +154,12 @@ impl PathTimer {
         };
         let (memory, multiplier) = (Memory::new(memory)?, configuration.multiplier());
         let written = match oram.scheme {
-            TreeScheme::Path => Written::All,
+            TreeScheme::Path => WrittenPart::All,
             TreeScheme::Raw { headers: Headers::InMemory, .. } => {
                 let lines = configuration.block_lines as usize;
-                Written::Firsts { lines, bucket: (oram.blocks_per_bucket as usize + 1) * lines }
+                WrittenPart::Firsts { lines, bucket: (oram.blocks_per_bucket as usize + 1) * lines }
             }
-            TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => Written::None,
+            TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => WrittenPart::None,
         };
         let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
         Ok(PathTimer {
@@ -182,14 +182,14 @@ impl PathTimer {
         &mut self,
         start: Cycle,
         tree: Tree,
-        moved: Moved<'_>,
+        moved: MovedBlocks<'_>,
     ) -> Result<PathTimes, DramError> {
         match moved {
-            Moved::Access(leaf) => {
-                self.list_path(tree, leaf, if tree == Tree::Small { Written::All } else { self.written })
+            MovedBlocks::Access(leaf) => {
+                self.list_path(tree, leaf, if tree == Tree::Small { WrittenPart::All } else { self.written })
             }
-            Moved::Eviction(leaf) => self.list_path(tree, leaf, Written::All),
-            Moved::Slots(moved) => self.list_slots(moved),
+            MovedBlocks::Eviction(leaf) => self.list_path(tree, leaf, WrittenPart::All),
+            MovedBlocks::Slots(moved) => self.list_slots(moved),
         }
         let mut at = ameles_dram::Cycle(start.0.div_ceil(self.multiplier));
         self.memory.advance(at);
@@ -211,7 +211,7 @@ impl PathTimer {
     }
 
     /// Lists the blocks of a path, and those of them that are written.
-    fn list_path(&mut self, tree: Tree, leaf: Leaf, written: Written) {
+    fn list_path(&mut self, tree: Tree, leaf: Leaf, written: WrittenPart) {
         let region = match (tree, &self.small) {
             (Tree::Small, Some(small)) => small,
             _ => &self.main,
@@ -219,13 +219,13 @@ impl PathTimer {
         self.first.clear();
         self.changed.clear();
         region.path(leaf, &mut self.blocks);
-        self.changes_all = matches!(written, Written::All);
-        if let Written::Firsts { lines, bucket } = written {
+        self.changes_all = matches!(written, WrittenPart::All);
+        if let WrittenPart::Firsts { lines, bucket } = written {
             self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
         }
     }
 
-    /// Lists the blocks of slots of the main tree, the metadata that say which they are, and the buckets that are written.
+    /// Lists the blocks of slots of the main tree, the metadata that identify them, and the buckets that are written.
     fn list_slots(&mut self, moved: &MovedSlots) {
         let (region, lines) = (&self.main, self.block_lines);
         self.first.clear();

@@ -9,7 +9,8 @@ pub enum Tree {
     Small,
 }
 
-/// So many paths of the small tree, one of the main tree, and again so many. Without a small tree, all are of the main tree.
+/// That many paths of the small tree, one of the main tree, and so on. Without a small tree, all are of the main
+/// tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
     small: u32,

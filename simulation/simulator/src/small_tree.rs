@@ -17,7 +17,7 @@ pub struct SmallTreeConfiguration {
     pub sets: u32,
     /// Tags of a set.
     pub ways: u32,
-    /// The most blocks that may be on their way back into the main tree: at least 1.
+    /// The maximum of blocks in transit back into the main tree: at least 1.
     pub leaving: u32,
     /// Blocks of its stash, with a path that was read: beyond that come background evictions.
     pub stash: u32,
@@ -50,10 +50,10 @@ pub enum SmallTreeError {
 const NOMINAL: u32 = 4;
 
 impl SmallTreeConfiguration {
-    /// IR-ORAM's, beside a main tree of 25 levels: L = 19 and Z = 2, two paths of it for one of the main tree, and the 16,000 sets of
-    /// 10 tags that the code of its authors has. Beside another tree it has as many levels fewer, and tags in proportion.
-    /// Neither paper nor code says whether levels of it are on chip: none are here.
-    pub fn beside(levels: u32) -> Self {
+    /// IR-ORAM's, for a main tree of 25 levels: L = 19 and Z = 2, two paths of it for one of the main tree, and the
+    /// 16,000 sets of 10 tags of its authors' code. For another tree it has as many levels fewer, and tags in
+    /// proportion. Neither paper nor code states whether levels of it are on chip: none are here.
+    pub fn for_main_tree(levels: u32) -> Self {
         let fewer = 25u32.saturating_sub(levels);
         SmallTreeConfiguration {
             levels: levels.saturating_sub(6).max(2),

@@ -4,6 +4,7 @@ use crate::counts::PathKind;
 use crate::tree::store::TreeStore;
 use ameles_core::oram::{Oram, OramError};
 use ameles_core::position_map::external::ExternalPositions;
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::schemes::freecursive::Backend;
 use ameles_core::schemes::path::PathOram;
 use ameles_core::types::{BlockId, Leaf};
@@ -11,24 +12,24 @@ use futures_util::FutureExt;
 use rand_chacha::ChaCha8Rng;
 use std::convert::Infallible;
 
-/// The most background evictions that make room for one block while a tree is filled or settles.
+/// The maximum of background evictions that make room for one block while a tree is filled or settles.
 const MAX_EVICTIONS: usize = 10_000;
 
 pub(crate) type Failure = OramError<Infallible>;
 
-/// A Path ORAM whose positions a front end hands in.
-pub(crate) type HandedPath = PathOram<TreeStore, ExternalPositions<Infallible>, ChaCha8Rng>;
+/// A Path ORAM whose positions a front end supplies.
+pub(crate) type ExternalPath = PathOram<TreeStore, ExternalPositions<Infallible>, ChaCha8Rng>;
 
 /// The tree of a main ORAM.
-pub(crate) type HandedTree = Backend<TreeStore, ChaCha8Rng>;
+pub(crate) type ExternalTree = Backend<TreeStore, ChaCha8Rng>;
 
 /// A tree of either kind.
 #[derive(Clone, Copy)]
 pub(crate) enum AnyTree<'a> {
     /// The tree of a main ORAM.
-    Main(&'a HandedTree),
+    Main(&'a ExternalTree),
     /// A small one.
-    Small(&'a HandedPath),
+    Small(&'a ExternalPath),
 }
 
 /// Does the same with either.
@@ -53,7 +54,7 @@ pub(crate) enum Step {
 }
 
 /// The store answers at once, so that one poll ends every operation.
-pub(crate) fn now<T>(operation: impl Future<Output = T>) -> T {
+pub(crate) fn expect_ready<T>(operation: impl Future<Output = T>) -> T {
     operation.now_or_never().expect("the store answers at once")
 }
 
@@ -68,7 +69,7 @@ pub(crate) trait TreeBackend {
         if self.must_evict() {
             return self.evict();
         }
-        with_tree!(self.tree(), tree => now(tree.dummy()))?;
+        with_tree!(self.tree(), tree => expect_ready(tree.dummy()))?;
         Ok(self.path(PathKind::Dummy))
     }
 
@@ -77,8 +78,8 @@ pub(crate) trait TreeBackend {
         if let AnyTree::Main(Backend::Ring(_)) = self.tree() {
             return Ok(());
         }
-        with_tree!(self.tree(), tree => now(tree.step()))?;
-        self.store().take_shown();
+        with_tree!(self.tree(), tree => expect_ready(tree.step()))?;
+        self.store().take_observed();
         Ok(())
     }
 
@@ -88,7 +89,7 @@ pub(crate) trait TreeBackend {
         with_tree!(self.tree(), tree => tree.pending_steps() > 0)
     }
 
-    /// Evictions of a Ring ORAM's paths so far, of which its reshuffles are none; `None` for another scheme.
+    /// Evictions of a Ring ORAM's paths so far, not counting reshuffles; `None` for another scheme.
     fn ring_evictions(&self) -> Option<u64> {
         if let AnyTree::Main(Backend::Ring(ring)) = self.tree() { Some(ring.evictions()) } else { None }
     }
@@ -98,7 +99,7 @@ pub(crate) trait TreeBackend {
         let evictions = self.ring_evictions();
         let is_emergency = with_tree!(self.tree(), tree => {
             let before = tree.emergencies();
-            now(tree.step())?;
+            expect_ready(tree.step())?;
             tree.emergencies() > before
         });
         Ok(self.path(match is_emergency {
@@ -121,13 +122,13 @@ pub(crate) trait TreeBackend {
 
     /// The path that was read.
     fn path(&self, kind: PathKind) -> Step {
-        let shown = self.store().take_shown();
-        debug_assert!(shown.read == 1 || kind == PathKind::Reshuffle, "a step reads one path");
-        Step::Path { leaf: shown.path.unwrap_or(Leaf(0)), kind }
+        let observed = self.store().take_observed();
+        debug_assert!(observed.read == 1 || kind == PathKind::Reshuffle, "a step reads one path");
+        Step::Path { leaf: observed.path.unwrap_or(Leaf(0)), kind }
     }
 
-    /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash. What has no room there sinks by
-    /// background evictions.
+    /// Stores the blocks of the trusted side: in the tree top as far as they fit, and in the stash. What has no room
+    /// there sinks by background evictions.
     fn take_in(&self, trusted: Vec<(BlockId, Leaf)>) -> Result<(), Failure> {
         for (block, leaf) in trusted {
             if with_tree!(self.tree(), tree => tree.put_in_tree_top(block, leaf))? {

@@ -36,7 +36,7 @@ impl TreeScheme {
     pub const RING: Self =
         TreeScheme::Ring { eviction_rate: 8, reads: 12, slots: 12, metadata: Headers::OnChip };
 
-    /// Slots of a bucket in memory that may hold so many blocks.
+    /// Slots in memory of a bucket of that capacity.
     pub(crate) fn slots(self, blocks: u32) -> u32 {
         match self {
             TreeScheme::Ring { slots, .. } => slots + u32::from(self.has_headers_in_memory()),

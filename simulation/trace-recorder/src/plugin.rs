@@ -1,7 +1,7 @@
-//! The door to QEMU: its plugin interface, version 1, as QEMU 7.2 has it.
+//! The plugin interface of QEMU, version 1, as in QEMU 7.2.
 //!
-//! QEMU calls [`qemu_plugin_install`] when it loads the plugin, and the callbacks that are registered there: for each block of
-//! instructions that it translates, for each access of memory, and at the end.
+//! QEMU calls [`qemu_plugin_install`] when it loads the plugin, and the callbacks that are registered there: for each
+//! block of instructions that it translates, for each access of memory, and at exit.
 #![allow(unsafe_code, reason = "a plugin is loaded by a C program and called by it")]
 
 use crate::recorder::{Progress, Recorder};
@@ -11,13 +11,13 @@ use std::process::exit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The version of the interface that the plugin was made for. QEMU reads it before anything else.
+/// The version of the interface that the plugin was built for. QEMU reads it before anything else.
 // SAFETY: the name is QEMU's, and no other symbol has it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "the name is QEMU's")]
 pub static qemu_plugin_version: c_int = 1;
 
-/// The instructions that were executed, with all of the block that is under way.
+/// The instructions that were executed, including all of the current block.
 static EXECUTED: AtomicU64 = AtomicU64::new(0);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
 
@@ -53,7 +53,7 @@ unsafe extern "C" {
     fn qemu_plugin_mem_is_store(access: u32) -> bool;
 }
 
-/// Begins the recording. QEMU goes on only if the answer is 0.
+/// Begins the recording. QEMU continues only if the answer is 0.
 ///
 /// # Safety
 /// QEMU hands over `count` C strings.
@@ -66,32 +66,33 @@ pub unsafe extern "C" fn qemu_plugin_install(
     words: *const *const c_char,
 ) -> c_int {
     let words: Vec<String> = (0..usize::try_from(count).unwrap_or(0))
-        // SAFETY: QEMU's `words` has `count` pointers to strings that end with 0, and keeps them meanwhile.
+        // SAFETY: QEMU's `words` has `count` pointers to strings that end with 0, and they stay valid during the
+        // call.
         .map(|nth| unsafe { CStr::from_ptr(*words.add(nth)) }.to_string_lossy().into_owned())
         .collect();
-    let begun = Settings::parse(words.iter().map(String::as_str))
+    let started = Settings::parse(words.iter().map(String::as_str))
         .map_err(|error| error.to_string())
         .and_then(|settings| {
             let name = settings.out.display().to_string();
             Recorder::new(settings).map_err(|error| format!("{name} cannot be written: {error}"))
         });
-    match begun {
+    match started {
         Ok(recorder) => *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorder),
         Err(why) => {
-            tell(&why);
+            report_error(&why);
             return 1;
         }
     }
     // SAFETY: the callbacks have the types that QEMU declares, and live as long as the plugin.
     unsafe {
-        qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
-        qemu_plugin_register_atexit_cb(id, ended, std::ptr::null_mut());
+        qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+        qemu_plugin_register_atexit_cb(id, on_exit, std::ptr::null_mut());
     }
     0
 }
 
-/// A block of instructions was translated: it counts itself, and its accesses are told.
-extern "C" fn translated(_: Id, block: *mut Block) {
+/// A block of instructions was translated: registers callbacks for its count and for its accesses.
+extern "C" fn on_translation(_: Id, block: *mut Block) {
     // SAFETY: QEMU hands over a block that is valid during the call; numbers of instructions are below its count.
     unsafe {
         let count = qemu_plugin_tb_n_insns(block);
@@ -100,13 +101,13 @@ extern "C" fn translated(_: Id, block: *mut Block) {
             let instruction = qemu_plugin_tb_get_insn(block, nth);
             // The instructions of the block that come after it, itself included: they are counted already.
             let left = std::ptr::without_provenance_mut(count - nth);
-            qemu_plugin_register_vcpu_mem_cb(instruction, accessed, NO_REGISTERS, LOADS_AND_STORES, left);
+            qemu_plugin_register_vcpu_mem_cb(instruction, on_access, NO_REGISTERS, LOADS_AND_STORES, left);
         }
     }
 }
 
 /// An instruction accessed memory.
-extern "C" fn accessed(_: c_uint, access: u32, address: u64, left: *mut c_void) {
+extern "C" fn on_access(_: c_uint, access: u32, address: u64, left: *mut c_void) {
     let nth = EXECUTED.load(Ordering::Relaxed).saturating_sub(left.addr() as u64);
     // SAFETY: QEMU hands over a description of the access.
     let (bytes, writes) =
@@ -114,30 +115,30 @@ extern "C" fn accessed(_: c_uint, access: u32, address: u64, left: *mut c_void) 
     let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(recording) = recorder.as_mut() else { return };
     let progress = recording.access(nth, address, bytes, writes);
-    if matches!(progress, Ok(Progress::GoesOn)) {
+    if matches!(progress, Ok(Progress::Continues)) {
         return;
     }
-    // QEMU tells of the end before `exit` returns, and `ended` takes the lock.
+    // QEMU calls this before `exit` returns, and `on_exit` takes the lock.
     *recorder = None;
     drop(recorder);
     match progress {
         Ok(_) => exit(0),
         Err(error) => {
-            tell(&error.to_string());
+            report_error(&error.to_string());
             exit(1)
         }
     }
 }
 
 /// The program has ended.
-extern "C" fn ended(_: Id, _: *mut c_void) {
+extern "C" fn on_exit(_: Id, _: *mut c_void) {
     let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(Err(error)) = recorder.take().map(|mut recording| recording.finish()) {
-        tell(&error.to_string());
+        report_error(&error.to_string());
     }
 }
 
 #[allow(clippy::print_stderr, reason = "a plugin has no other way to speak")]
-fn tell(why: &str) {
+fn report_error(why: &str) {
     eprintln!("ameles trace recorder: {why}");
 }

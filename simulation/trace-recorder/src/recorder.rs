@@ -1,4 +1,4 @@
-//! The recorder: a first-level cache that writes down what misses it.
+//! The recorder: a first-level cache that writes its misses to a file.
 //!
 //! A trace begins with the lines that a last-level cache holds at that time, so that a short one finds it warm.
 
@@ -15,7 +15,7 @@ const CACHE: (u64, usize) = (256 << 10, 2);
 /// Those of the last-level cache.
 const LAST_LEVEL: (u64, usize) = (2 << 20, 8);
 
-/// A recording under way.
+/// A recording in progress.
 pub struct Recorder {
     cache: Cache,
     settings: Settings,
@@ -27,18 +27,18 @@ pub struct Recorder {
 
 /// The trace, which begins when enough instructions were skipped.
 enum Trace {
-    /// The last-level cache meanwhile, and the file.
+    /// The current last-level cache, and the file.
     Skipped(Cache, BufWriter<File>),
-    Begun(Writer<BufWriter<File>>),
+    Started(Writer<BufWriter<File>>),
     Complete,
 }
 
 /// The state of a recording after an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It goes on.
-    GoesOn,
-    /// It has all the misses that were asked for.
+    /// It continues.
+    Continues,
+    /// It has all requested misses.
     Complete,
 }
 
@@ -55,13 +55,13 @@ impl Recorder {
         Ok(Recorder { cache, settings, trace, last, records: 0 })
     }
 
-    /// Takes an access of so many bytes by the `nth` instruction of the program, counted from 0.
+    /// Handles an access of that many bytes by the `nth` instruction of the program, counted from 0.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn access(&mut self, nth: u64, address: u64, bytes: u64, writes: bool) -> io::Result<Progress> {
         if nth >= self.settings.skip && matches!(self.trace, Trace::Skipped(..)) {
-            self.begin()?;
+            self.start_trace()?;
         }
         let last = address.saturating_add(bytes.max(1) - 1) / LINE_BYTES;
         for line in address / LINE_BYTES..=last {
@@ -76,7 +76,7 @@ impl Recorder {
                 }
             }
         }
-        Ok(Progress::GoesOn)
+        Ok(Progress::Continues)
     }
 
     /// Ends the recording, if it has not ended.
@@ -85,7 +85,7 @@ impl Recorder {
     /// The file cannot be written; or the program has ended before the recording began.
     pub fn finish(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.trace, Trace::Complete) {
-            Trace::Begun(trace) => trace.finish(),
+            Trace::Started(trace) => trace.finish(),
             Trace::Skipped(..) => Err(io::Error::other(format!(
                 "the program has ended within the first {} instructions: skip fewer",
                 self.settings.skip
@@ -94,15 +94,15 @@ impl Recorder {
         }
     }
 
-    /// Begins the trace, with what the last-level cache holds.
-    fn begin(&mut self) -> io::Result<()> {
+    /// Begins the trace, with the content of the last-level cache.
+    fn start_trace(&mut self) -> io::Result<()> {
         if let Trace::Skipped(cache, file) = std::mem::replace(&mut self.trace, Trace::Complete) {
             let mut trace = Writer::new(file, cache.lines().count() as u64)?;
             for (line, is_dirty) in cache.lines() {
                 let kind = if is_dirty { Kind::Store } else { Kind::Load };
                 trace.write(Miss { instructions: 0, kind, line })?;
             }
-            self.trace = Trace::Begun(trace);
+            self.trace = Trace::Started(trace);
         }
         Ok(())
     }
@@ -111,12 +111,12 @@ impl Recorder {
         let trace = match &mut self.trace {
             Trace::Skipped(cache, _) => {
                 cache.access(line, kind == Kind::Store);
-                return Ok(Progress::GoesOn);
+                return Ok(Progress::Continues);
             }
-            Trace::Begun(trace) => trace,
+            Trace::Started(trace) => trace,
             Trace::Complete => return Ok(Progress::Complete),
         };
-        // The instruction that misses is none of those between.
+        // The instruction that misses is not counted as one of those between.
         let between = nth.saturating_sub(self.last);
         trace.write(Miss { instructions: u32::try_from(between).unwrap_or(u32::MAX), kind, line })?;
         (self.last, self.records) = (nth + 1, self.records + 1);
@@ -124,7 +124,7 @@ impl Recorder {
             self.finish()?;
             return Ok(Progress::Complete);
         }
-        Ok(Progress::GoesOn)
+        Ok(Progress::Continues)
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let unique = format!("ameles-recorder-{}-{skip}-{misses}-{}", std::process::id(), accesses.len());
         let out = folder.join(unique);
         let mut recorder = Recorder::new(Settings { out: out.clone(), skip, misses }).unwrap();
-        let mut progress = Progress::GoesOn;
+        let mut progress = Progress::Continues;
         for (nth, address, bytes, writes) in accesses {
             progress = recorder.access(*nth, *address, *bytes, *writes).unwrap();
         }
@@ -160,7 +160,7 @@ mod tests {
         let accesses = [(10, 0, 8, false), (11, 8, 8, true), (20, 64, 4, true), (21, 0, 1, false)];
         let (trace, progress) = recorded(0, 0, &accesses);
         assert_eq!(trace, [miss(10, Kind::Load, 0), miss(9, Kind::Store, 1)]);
-        assert_eq!(progress, Progress::GoesOn);
+        assert_eq!(progress, Progress::Continues);
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_dirty_line_that_has_to_go_is_a_store_of_its_own() {
-        // Lines of one set lie 128 KiB apart.
+        // Lines of one set are 128 KiB apart.
         let set = |nth: u64| nth * (128 << 10);
         let (trace, _) = recorded(0, 0, &[(0, 0, 8, true), (1, set(1), 8, false), (2, set(2), 8, false)]);
         let expected = [
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_before_the_recording_begins_is_told() {
+    fn a_program_that_ends_before_the_recording_begins_is_an_error() {
         let out = std::env::temp_dir().join(format!("ameles-recorder-{}-early", std::process::id()));
         let mut recorder = Recorder::new(Settings { out: out.clone(), skip: 100, misses: 0 }).unwrap();
         recorder.access(5, 0, 8, false).unwrap();

@@ -22,7 +22,7 @@ pub enum SettingsError {
     /// There is no such setting.
     #[error("{0:?} is no setting: write out=FILE, skip=INSTRUCTIONS, misses=NUMBER")]
     Unknown(String),
-    /// A number is none.
+    /// A value is not a number.
     #[error("{key}={value} is no number: write such as {key}=1000000")]
     Number {
         /// The setting.
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_read_and_wrong_ones_are_told() {
+    fn settings_are_read_and_wrong_ones_refused() {
         let read = |words: &[&str]| Settings::parse(words.iter().copied());
         let usual = Settings { out: "a.trace".into(), skip: 0, misses: MISSES };
         assert_eq!(read(&["out=a.trace"]), Ok(usual.clone()));

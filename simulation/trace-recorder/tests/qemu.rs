@@ -29,7 +29,7 @@ fn walk(folder: &Path) -> PathBuf {
     program
 }
 
-/// The plugin, which cargo puts beside the tests.
+/// The plugin, which cargo puts into the folder of the tests.
 fn plugin() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.with_file_name("libameles_trace_recorder.so")
@@ -56,7 +56,7 @@ fn trace(folder: &Path, settings: &str) -> Vec<Miss> {
 /// All misses of the program.
 fn expected() -> Vec<Miss> {
     let miss = |instructions, kind, nth: u64| Miss { instructions, kind, line: Line(BUFFER / 64 + nth) };
-    // Three instructions end a turn of a loop, and two more begin the next loop.
+    // Three instructions end an iteration of a loop, and two more begin the next loop.
     let before = |nth, first| if nth == 0 { first } else { 3 };
     let loads = (0..LINES).map(|nth| miss(before(nth, 2), Kind::Load, nth));
     let stores = (0..LINES).flat_map(|nth| {
@@ -92,7 +92,7 @@ fn wrong_settings_are_told_and_the_program_does_not_start() {
         (",out=none/walk.trace", "none/walk.trace cannot be written"),
     ] {
         let output = recorded(folder.path(), settings);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && told.contains(why), "{told}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains(why), "{message}");
     }
 }

@@ -36,7 +36,7 @@ pub enum RecordError {
     Failed {
         /// The command.
         command: String,
-        /// The reason, with what it said.
+        /// The reason, with its output.
         why: String,
     },
     /// A program ended before the trace was complete.
@@ -46,7 +46,7 @@ pub enum RecordError {
         name: String,
         /// The misses that were recorded.
         found: u64,
-        /// The misses that were asked for.
+        /// The requested misses.
         wanted: u64,
     },
     /// The trace cannot be read back.

@@ -1,4 +1,4 @@
-//! The files that programs read, made from pinned seeds.
+//! The files that programs read, generated from pinned seeds.
 
 use crate::programs::Input;
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
@@ -48,13 +48,13 @@ fn words(bytes: u64, into: &mut impl Write) -> io::Result<()> {
         seed: SEED,
     };
     let mut drawn = Synthetic::new(shape).map_err(io::Error::other)?;
-    let mut written = 0;
-    while written < bytes {
+    let mut length = 0;
+    while length < bytes {
         let words: Vec<&str> =
             drawn.by_ref().take(LINE).map(|miss| known[miss.line.0 as usize].as_str()).collect();
         let line = words.join(" ");
         writeln!(into, "{line}")?;
-        written += line.len() as u64 + 1;
+        length += line.len() as u64 + 1;
     }
     Ok(())
 }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use sha2::{Digest, Sha256};
 
-    fn written(input: Input) -> Vec<u8> {
+    fn generated(input: Input) -> Vec<u8> {
         let mut bytes = Vec::new();
         write(&input, &mut bytes).unwrap();
         bytes
@@ -98,7 +98,7 @@ mod tests {
             Input::Formula { variables: 100, clauses: 380 },
         ];
         let found = inputs.map(|input| {
-            let digest = Sha256::digest(written(input));
+            let digest = Sha256::digest(generated(input));
             digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>()
         });
         assert_eq!(found, ["fa04ef88", "f1151179", "7815e3b3", "2e2bb09b"]);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_text_has_lines_of_words_some_of_which_are_frequent() {
-        let text = String::from_utf8(written(Input::Words { bytes: 100_000 })).unwrap();
+        let text = String::from_utf8(generated(Input::Words { bytes: 100_000 })).unwrap();
         assert!((100_000..101_000).contains(&text.len()));
         assert!(text.lines().all(|line| line.split(' ').count() == LINE));
         let mut counts = std::collections::BTreeMap::new();

@@ -1,11 +1,12 @@
-//! Traces of real programs that stand in for those of SPEC CPU 2017 and PARSEC.
+//! Traces of real programs that replace those of SPEC CPU 2017 and PARSEC.
 //!
-//! IR-ORAM was measured on traces of commercial programs, which cannot be handed on. Here are programs that anyone has, chosen so that their
-//! misses are like those of its Table II: [`programs`] is the table, [`record`] makes the traces, and [`short`] has short ones.
+//! IR-ORAM was measured on traces of commercial programs, which cannot be published. Here are programs that are
+//! freely available, chosen so that their misses are like those of its Table II: [`programs`] is the table,
+//! [`record`] records the traces, and [`short`] has short ones.
 
+pub mod digests;
 pub mod error;
 pub mod inputs;
-pub mod kept;
 pub mod measure;
 pub mod programs;
 pub mod record;

@@ -2,8 +2,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 
 use ameles_processor::trace::{self, Format};
+use ameles_traces::digests::{Comparison, Digests};
 use ameles_traces::error::RecordError;
-use ameles_traces::kept::{Comparison, Digests};
 use ameles_traces::measure::Figures;
 use ameles_traces::programs::{self, Program, Tables};
 use ameles_traces::record::{self, Recorder};
@@ -15,18 +15,18 @@ use std::path::{Path, PathBuf};
 
 /// Misses of a short trace, warm-up apart.
 const SHORT: u64 = 100_000;
-/// Misses of a trace in full length, as IR-ORAM has it.
+/// Misses of a trace in full length, as in IR-ORAM.
 const FULL: u64 = 2_000_000;
 
 #[derive(Parser)]
 #[command(name = "ameles-traces", about = "Traces of programs for the simulated processor")]
 struct Cli {
     #[command(subcommand)]
-    command: Chore,
+    command: Action,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Action {
     /// Records the programs of the table in QEMU (`cargo xtask traces` calls it)
     Record(RecordArgs),
     /// Prints the figures of traces in either format
@@ -68,9 +68,9 @@ struct RecordArgs {
 
 fn main() -> Result<()> {
     match Cli::parse().command {
-        Chore::Record(args) => record_all(&args),
-        Chore::Show { traces } => traces.iter().try_for_each(|path| show(path)),
-        Chore::Convert { from, into } => {
+        Action::Record(args) => record_all(&args),
+        Action::Show { traces } => traces.iter().try_for_each(|path| show(path)),
+        Action::Convert { from, into } => {
             let is_text = into.extension().is_some_and(|end| end == "txt" || end == "usimm");
             let format = if is_text { Format::Text } else { Format::Packed };
             let misses = trace::convert(&from, &into, format)?;
@@ -82,8 +82,8 @@ fn main() -> Result<()> {
 
 fn record_all(args: &RecordArgs) -> Result<()> {
     let tables = programs::tables()?;
-    let chosen = chosen(&tables, &args.only)?;
-    record::check(chosen.iter().copied())?;
+    let selected = selected(&tables, &args.only)?;
+    record::check(selected.iter().copied())?;
     fs::create_dir_all(&args.out).with_context(|| format!("making {}", args.out.display()))?;
     let [out, plugin, own] = [&args.out, &args.plugin, &args.own]
         .map(|path| path.canonicalize().with_context(|| path.display().to_string()));
@@ -94,11 +94,11 @@ fn record_all(args: &RecordArgs) -> Result<()> {
         Recorder { plugin: &plugin, own: &own, inputs: &tables.inputs, folder: folder.path(), misses };
     let mut digests = Digests::read(include_str!("../digests.toml"))?;
     let mut rows = Vec::new();
-    for (nth, program) in (1..).zip(&chosen) {
-        eprintln!("{nth} of {}: {} {}", chosen.len(), program.name, program.does);
+    for (nth, program) in (1..).zip(&selected) {
+        eprintln!("{nth} of {}: {} {}", selected.len(), program.name, program.does);
         let into = out.join(format!("{}.trace", program.name));
         let figures = recorder.record(program, &into)?;
-        let kept = digests.of_length(args.full);
+        let kept = digests.for_length(args.full);
         let comparison = Comparison::of(&figures.digest, kept.get(&program.name));
         kept.insert(program.name.clone(), figures.digest.clone());
         if let (Some(crate_folder), false) = (&args.keep, args.full) {
@@ -112,12 +112,12 @@ fn record_all(args: &RecordArgs) -> Result<()> {
     println!("the traces are in {}", out.display());
     if let Some(crate_folder) = &args.keep {
         let file = crate_folder.join("digests.toml");
-        fs::write(&file, digests.written()?).with_context(|| format!("writing {}", file.display()))?;
+        fs::write(&file, digests.to_toml()?).with_context(|| format!("writing {}", file.display()))?;
     }
     Ok(())
 }
 
-fn chosen<'a>(tables: &'a Tables, only: &[String]) -> Result<Vec<&'a Program>, RecordError> {
+fn selected<'a>(tables: &'a Tables, only: &[String]) -> Result<Vec<&'a Program>, RecordError> {
     let known: Vec<String> = tables.programs.iter().map(|program| program.name.clone()).collect();
     if let Some(name) = only.iter().find(|name| !known.contains(name)) {
         return Err(RecordError::Unknown { name: name.clone(), known });

@@ -11,11 +11,11 @@ pub const LAST_LEVEL: (u64, usize) = (2 << 20, 8);
 /// The figures of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Records, warm-up and all.
+    /// Records, including warm-up.
     pub records: u64,
     /// Records that only warm the cache. They count in no other figure.
     pub warm_up: u64,
-    /// Instructions, those that miss and all.
+    /// Instructions, including those that miss.
     pub instructions: u64,
     /// Loads that miss the last-level cache.
     pub loads: u64,
@@ -28,7 +28,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Takes the figures of a trace whose first records, so many, only warm the cache.
+    /// Measures a trace whose first records, as many as given, only warm the cache.
     ///
     /// # Errors
     /// Those of the trace.
@@ -73,7 +73,7 @@ mod tests {
     use ameles_processor::trace::{FileError, TraceError};
     use ameles_processor::units::Line;
 
-    /// Lines that fall into one set of the cache lie so many lines apart.
+    /// Lines of one set of the cache are this many lines apart.
     const SETS: u64 = 4096;
 
     fn miss(instructions: u32, kind: Kind, line: u64) -> Result<Miss, FileError> {

@@ -1,4 +1,4 @@
-//! The table of programs, `programs.toml`, and of the figures that they stand in for.
+//! The table of programs, `programs.toml`, and of the figures that they replace.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The class of a program with so many misses in a thousand instructions.
+    /// The class of a program with that many misses in a thousand instructions.
     pub fn of(loads: f64, stores: f64) -> Self {
         if loads + stores < 1.5 {
             Class::Silent
@@ -64,7 +64,7 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Input {
-    /// Lines of words, as often as Zipf's law has it.
+    /// Lines of words, distributed by Zipf's law.
     Words {
         /// Bytes, at least.
         bytes: u64,
@@ -88,19 +88,19 @@ pub enum Input {
     },
 }
 
-/// A program whose trace stands in for others.
+/// A program whose trace replaces others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// The name of its trace.
     pub name: String,
-    /// Debian's package that has it; empty for `ameles-programs`.
+    /// Debian's package that contains it; empty for `ameles-programs`.
     pub package: String,
     /// The work that it does while it is recorded.
     pub does: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// A command that makes a file of its own before, not recorded.
+    /// A command that prepares a file first, not recorded.
     #[serde(default)]
     pub prepare: Vec<String>,
     /// Files that it reads, by their names.

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 /// The folders of the distribution's programs. Those of the user before them may be scripts.
 const PATH: &str = "/usr/bin:/bin";
 /// The name of the project's own programs in a command.
-const OWN: &str = "ameles-programs";
+const OWN_PROGRAM: &str = "ameles-programs";
 /// The emulator, and the program that gives it the same addresses each time.
 const TOOLS: [(&str, &str); 2] = [("qemu-x86_64", "qemu-user"), ("setarch", "util-linux")];
 /// The environment of a program: nothing of the machine or the user.
@@ -48,7 +48,9 @@ pub struct Recorder<'a> {
 pub fn check<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Result<(), RecordError> {
     let wanted = programs.into_iter().map(|program| (program.command[0].as_str(), program.package.as_str()));
     let (mut missing, mut packages) = (BTreeSet::new(), BTreeSet::new());
-    for (name, package) in wanted.chain(TOOLS).filter(|(name, _)| *name != OWN && find(name).is_none()) {
+    for (name, package) in
+        wanted.chain(TOOLS).filter(|(name, _)| *name != OWN_PROGRAM && find(name).is_none())
+    {
         missing.insert(name.to_owned());
         packages.insert(package.to_owned());
     }
@@ -64,7 +66,7 @@ pub fn check<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Result<(), 
 /// The path of a program of the distribution.
 fn find(name: &str) -> Option<PathBuf> {
     if name == "cc1" {
-        // It lies in a folder of its compiler's version.
+        // It is in a folder of its compiler's version.
         let output = Command::new(find("gcc")?).arg("-print-prog-name=cc1").output().ok()?;
         let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
         return path.is_absolute().then_some(path);
@@ -72,7 +74,7 @@ fn find(name: &str) -> Option<PathBuf> {
     PATH.split(':').map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 
-fn at<'a>(path: &'a Path) -> impl Fn(std::io::Error) -> RecordError + 'a {
+fn file_error<'a>(path: &'a Path) -> impl Fn(std::io::Error) -> RecordError + 'a {
     |why| RecordError::File { path: path.to_path_buf(), why }
 }
 
@@ -82,9 +84,9 @@ impl Recorder<'_> {
     /// # Errors
     /// [`RecordError`].
     pub fn record(&self, program: &Program, into: &Path) -> Result<Figures, RecordError> {
-        self.provide(program)?;
+        self.prepare_files(program)?;
         if let [name, arguments @ ..] = program.prepare.as_slice() {
-            run(self.started(self.program(name)?).args(arguments))?;
+            run(self.command(self.program(name)?).args(arguments))?;
         }
         let [name, arguments @ ..] = program.command.as_slice() else { return Ok(Figures::default()) };
         let mut plugin = OsString::from(self.plugin);
@@ -92,7 +94,7 @@ impl Recorder<'_> {
         plugin.push(into);
         // The seed is that of the random bytes which a program is given at its start.
         run(self
-            .started("setarch".into())
+            .command("setarch".into())
             .args(["--addr-no-randomize", "qemu-x86_64", "-cpu", "max", "-seed", "1", "-plugin"])
             .arg(plugin)
             .arg(self.program(name)?)
@@ -107,42 +109,43 @@ impl Recorder<'_> {
     }
 
     /// Writes a program's files, and the inputs that are not there from a program before it.
-    fn provide(&self, program: &Program) -> Result<(), RecordError> {
+    fn prepare_files(&self, program: &Program) -> Result<(), RecordError> {
         for (name, text) in &program.files {
             let path = self.folder.join(name);
-            fs::write(&path, text).map_err(at(&path))?;
+            fs::write(&path, text).map_err(file_error(&path))?;
         }
         for name in &program.inputs {
             let path = self.folder.join(name);
             if let (Some(input), false) = (self.inputs.get(name), path.exists()) {
-                let mut file = BufWriter::new(File::create(&path).map_err(at(&path))?);
-                inputs::write(input, &mut file).map_err(at(&path))?;
+                let mut file = BufWriter::new(File::create(&path).map_err(file_error(&path))?);
+                inputs::write(input, &mut file).map_err(file_error(&path))?;
             }
         }
-        let own = self.folder.join(OWN);
-        if program.command[0] == OWN && !own.exists() {
-            fs::copy(self.own, &own).map_err(at(self.own))?;
+        let own = self.folder.join(OWN_PROGRAM);
+        if program.command[0] == OWN_PROGRAM && !own.exists() {
+            fs::copy(self.own, &own).map_err(file_error(self.own))?;
         }
         Ok(())
     }
 
-    /// The program as it is started. The project's own lie in the folder, so that their path is always the same.
+    /// The program as it is started. The project's own are copied into the folder, so that their path is always the
+    /// same.
     fn program(&self, name: &str) -> Result<PathBuf, RecordError> {
-        if name == OWN {
-            return Ok(Path::new(".").join(OWN));
+        if name == OWN_PROGRAM {
+            return Ok(Path::new(".").join(OWN_PROGRAM));
         }
         let missing = || RecordError::Missing { programs: vec![name.to_owned()], packages: Vec::new() };
         find(name).ok_or_else(missing)
     }
 
-    fn started(&self, program: PathBuf) -> Command {
+    fn command(&self, program: PathBuf) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder).env_clear().envs(ENVIRONMENT).stdin(Stdio::null());
         command
     }
 }
 
-/// Runs a command to its end. What it prints is dropped unless it fails.
+/// Runs a command to completion. Its output is dropped unless it fails.
 fn run(command: &mut Command) -> Result<(), RecordError> {
     let failed = |command: &Command, why: String| {
         let words = std::iter::once(command.get_program()).chain(command.get_args());

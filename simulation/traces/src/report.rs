@@ -1,6 +1,6 @@
-//! Traces beside Table II of IR-ORAM, as a table.
+//! Traces compared with Table II of IR-ORAM, as a table.
 
-use crate::kept::Comparison;
+use crate::digests::Comparison;
 use crate::measure::Figures;
 use crate::programs::{Class, Program, Published, Tables};
 use comfy_table::presets::ASCII_MARKDOWN;
@@ -15,7 +15,7 @@ pub struct Row<'a> {
     pub figures: Figures,
     /// Bytes of its file.
     pub bytes: u64,
-    /// The comparison with the trace that was kept.
+    /// The comparison with the stored digest.
     pub comparison: Comparison,
 }
 
@@ -28,7 +28,7 @@ const HEADER: [&str; 10] = [
     "stores",
     "written back",
     "class",
-    "stands for: loads, stores",
+    "replaces: loads, stores",
     "SHA-256",
 ];
 
@@ -52,7 +52,7 @@ fn cells(tables: &Tables, Row { program, figures, bytes, comparison }: &Row<'_>)
     let [loads, stores, written_back] =
         [figures.loads, figures.stores, figures.written_back].map(|events| figures.per_kilo(events));
     let class = Class::of(loads, stores);
-    let is_as_said = if class == program.class { "" } else { " (not as the table says)" };
+    let is_expected_class = if class == program.class { "" } else { " (not as the table says)" };
     let stands_for = |published: &&Published| program.stands_for.contains(&published.name);
     let stands_for: Vec<String> = tables
         .published
@@ -68,7 +68,7 @@ fn cells(tables: &Tables, Row { program, figures, bytes, comparison }: &Row<'_>)
         format!("{loads:.2}"),
         format!("{stores:.2}"),
         format!("{written_back:.2}"),
-        format!("{class:?}{is_as_said}").to_lowercase(),
+        format!("{class:?}{is_expected_class}").to_lowercase(),
         stands_for.join("; "),
         format!("{} ({})", figures.digest.get(..16).unwrap_or_default(), comparison.word()),
     ]

@@ -42,7 +42,7 @@ pub fn open(name: &str) -> Option<Result<Packed<&'static [u8]>, TraceError>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kept::Digests;
+    use crate::digests::Digests;
     use crate::measure::Figures;
     use crate::programs::{Class, tables};
 

@@ -1,4 +1,4 @@
-//! The command line: what it prints, and what it says when it cannot.
+//! The command line: its output, and its errors.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -48,8 +48,8 @@ fn a_fault_is_told_in_a_line_with_its_place_or_what_there_is_instead() {
         (&[&record[..], &["none", "--only", "lbm-fill"]].concat(), "none: No such file"),
     ] {
         let output = run(folder.path(), arguments);
-        let told = String::from_utf8_lossy(&output.stderr).replace("\n\nCaused by:\n    ", ": ");
-        assert!(!output.status.success() && told.contains(why), "{told}");
-        assert_eq!(told.trim_end().lines().count(), 1, "{told}");
+        let message = String::from_utf8_lossy(&output.stderr).replace("\n\nCaused by:\n    ", ": ");
+        assert!(!output.status.success() && message.contains(why), "{message}");
+        assert_eq!(message.trim_end().lines().count(), 1, "{message}");
     }
 }

@@ -9,9 +9,9 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_error, print_line};
 use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
-use ameles_enclave_boundary::launch::{Listening, Window};
+use ameles_enclave_boundary::launch::{Instrumentation, Window};
 use ameles_lab::bench::Progress;
-use ameles_lab::enclave::{self, Clock, Counted, Machine, Options, Ran, Refusal, Task};
+use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, Refusal, RunOutcome, Task};
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, bail};
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let report = report?;
     files.draw(report.pictures())?;
     files.write_csv(|csv| report.write_csv(csv))?;
-    report.swept()?;
+    report.sweep_result()?;
     Ok(Exit::Success)
 }
 
@@ -144,7 +144,7 @@ struct ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::update(&self.bar, what, done, all);
         let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
         if self.bar.is_hidden() && *self.last_scheme.borrow() != scheme {
@@ -153,7 +153,7 @@ impl Progress for ProgressDisplay {
         }
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.bar.suspend(|| print_line!("{table}\n"));
     }
 }
@@ -165,13 +165,13 @@ struct EmulatedMachines {
 }
 
 impl Machine for EmulatedMachines {
-    fn run(&self, task: &Task, clock: Clock) -> Result<Ran, Refusal> {
+    fn run(&self, task: &Task, clock: Clock) -> Result<RunOutcome, Refusal> {
         self.window(task, clock).map_err(Into::into)
     }
 }
 
 impl EmulatedMachines {
-    fn window(&self, task: &Task, clock: Clock) -> Result<Ran> {
+    fn window(&self, task: &Task, clock: Clock) -> Result<RunOutcome> {
         let Task { run, configuration, setting, window } = task;
         let counts = clock == Clock::Instructions;
         let program = self.programs.start(run, setting.small)?;
@@ -190,25 +190,25 @@ impl EmulatedMachines {
             filled: true,
             runtime: None,
         };
-        let listening = Listening {
+        let instrumentation = Instrumentation {
             meters: counts,
-            apart: counts,
+            sequential_shares: counts,
             window: Some(Window { warm: window.warm, faults: window.faults }),
-            ..Listening::default()
+            ..Instrumentation::default()
         };
         let launchable =
             LaunchableProgram::new(self.runtime.clone(), program.image.clone(), program.arguments);
-        let machine = launchable.start(&flags, listening, &MachineSettings { counts, host: None })?;
+        let machine = launchable.start(&flags, instrumentation, &MachineSettings { counts, host: None })?;
         let result = machine.serve(&mut Streams::from_input(program.input), |_, _| Ok(Next::Continue))?;
         let record = result.record.context("the machine was switched off")?;
         match &record.ending {
-            Ending::Enough => Ok(Ran::Counted(measurement(&record, counts))),
-            Ending::Exited(_) => Ok(Ran::Ended),
+            Ending::WindowEnded => Ok(RunOutcome::Counted(measurement(&record, counts))),
+            Ending::Exited(_) => Ok(RunOutcome::Ended),
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
-                Ok(Ran::TooLarge(text.clone()))
+                Ok(RunOutcome::TooLarge(text.clone()))
             }
             // A C library that gets no memory ends the program with a signal.
-            Ending::Signalled { reason, .. } if setting.small => Ok(Ran::TooLarge(reason.clone())),
+            Ending::Signalled { reason, .. } if setting.small => Ok(RunOutcome::TooLarge(reason.clone())),
             Ending::Failed { text, .. } => bail!("{text}"),
             Ending::Signalled { signal, reason } => {
                 bail!("the program was ended by signal {signal}: {reason}")
@@ -217,13 +217,13 @@ impl EmulatedMachines {
     }
 }
 
-fn measurement(record: &ExitRecord, counts: bool) -> Counted {
+fn measurement(record: &ExitRecord, counts: bool) -> FaultCost {
     let faults = record.faults.faults;
     if !counts {
-        return Counted { faults, nanos: record.nanos, ..Counted::default() };
+        return FaultCost { faults, nanos: record.nanos, ..FaultCost::default() };
     }
     let instructions = &record.instructions;
-    Counted {
+    FaultCost {
         faults,
         total: instructions.total,
         in_faults: instructions.faults,
@@ -234,7 +234,7 @@ fn measurement(record: &ExitRecord, counts: bool) -> Counted {
         copies: instructions.copies,
         shared: instructions.shared,
         longest: instructions.longest,
-        handing_over: instructions.handing_over,
+        hand_over: instructions.handing_over,
         nanos: 0,
     }
 }

@@ -4,7 +4,8 @@ use crate::commands::usage_error::usage_error;
 use crate::config::size::Size;
 use crate::enclave::{Image, MAX_PAGES_BYTES, Machine, MachineSettings, Runtime};
 use ameles_enclave_boundary::launch::{
-    Allowed, Launch, Levels, Listening, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging, SealedStorage, Seed,
+    AllowedCalls, Instrumentation, Launch, Levels, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging,
+    SealedStorage, Seed,
 };
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
@@ -195,7 +196,7 @@ impl LaunchableProgram {
     pub(super) fn start(
         &self,
         flags: &LaunchFlags,
-        listening: Listening,
+        instrumentation: Instrumentation,
         setting: &MachineSettings,
     ) -> Result<Machine> {
         let launch = Launch {
@@ -206,7 +207,7 @@ impl LaunchableProgram {
                 cipher: flags.cipher.to_string(),
                 untrusted_bytes: flags.untrusted.0,
                 pages: None,
-                way: match flags.pages {
+                storage: match flags.pages {
                     Pages::Backing => SealedStorage::Backing,
                     Pages::Intermediary => SealedStorage::Intermediary,
                 },
@@ -217,8 +218,8 @@ impl LaunchableProgram {
                 filled: flags.filled,
                 harts: flags.harts(),
             },
-            allowed: Allowed { clock: flags.allow_clock },
-            listening,
+            allowed: AllowedCalls { clock: flags.allow_clock },
+            instrumentation,
             seed: flags.seed()?,
             arguments: self.arguments.clone(),
             environment: self.environment.clone(),

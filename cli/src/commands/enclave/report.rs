@@ -108,7 +108,7 @@ pub(super) fn print_comparison(result: &RunResult, plain: &RunResult) {
 /// The runtime failed.
 pub(super) fn exit_code(result: &RunResult, program: &Program) -> Result<i32> {
     match result.record.as_ref().map(|record| &record.ending) {
-        None | Some(Ending::Enough) => Ok(Exit::Success as i32),
+        None | Some(Ending::WindowEnded) => Ok(Exit::Success as i32),
         Some(Ending::Exited(code)) => Ok(i32::from(*code)),
         Some(Ending::Signalled { signal, reason }) => {
             print_error!("ameles enclave: the program was ended by signal {signal}: {reason}");

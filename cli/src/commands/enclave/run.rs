@@ -7,7 +7,7 @@ use crate::commands::usage_error::usage_error;
 use crate::enclave::{MachineSettings, Next, Streams, read_file};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_error;
-use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::map::HOST_BYTES;
 use ameles_pager::scheme::Scheme;
 use anyhow::{Result, ensure};
@@ -62,17 +62,21 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     let setting = MachineSettings { counts: host.is_none(), host };
-    let listening = Listening { meters: setting.counts, apart: setting.counts, ..Listening::default() };
+    let instrumentation = Instrumentation {
+        meters: setting.counts,
+        sequential_shares: setting.counts,
+        ..Instrumentation::default()
+    };
     let mut streams = if *compare { Streams::recorded() } else { Streams::standard() };
 
     let signals = RunSignals::listen()?;
-    let machine = launchable.start(flags, listening, &setting)?;
+    let machine = launchable.start(flags, instrumentation, &setting)?;
     let result = signals.serve(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::Continue)))?;
     report::print_figures(flags, &result, setting.counts);
     let exit = report::exit_code(&result, program);
     if *compare && exit.is_ok() {
         let plain = LaunchFlags { scheme: Scheme::Plain, k: None, harts: None, ..flags.clone() };
-        let machine = launchable.start(&plain, listening, &setting)?;
+        let machine = launchable.start(&plain, instrumentation, &setting)?;
         let mut streams = streams.replay();
         let plain_result =
             signals.serve(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::Continue)))?;

@@ -7,10 +7,10 @@ use crate::commands::watch_report::{Observation, Observations, WatchFlags, title
 use crate::enclave::{MachineSettings, Next, Streams, Untrusted};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_error;
-use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::PAGES_AT;
-use ameles_pager::watch::{Changes, Geometry, Moment, WatchedMemory};
+use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
 use anyhow::Result;
 use clap::Args;
 
@@ -40,8 +40,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let files = watch.create_files()?;
 
     let signals = RunSignals::listen()?;
-    let listening = Listening { after_fault: true, ..Listening::default() };
-    let machine = launchable.start(flags, listening, &MachineSettings::default())?;
+    let instrumentation = Instrumentation { after_fault: true, ..Instrumentation::default() };
+    let machine = launchable.start(flags, instrumentation, &MachineSettings::default())?;
     let mut watcher = Watcher::new(machine.untrusted(), geometry)?;
     let observe = |_: &Untrusted, request: Request| {
         if watcher.observations.faults() < watch.faults {
@@ -85,8 +85,8 @@ impl Watcher {
 
     fn observe(&mut self, request: Request) {
         if let Request::AfterFault { faults, evictions } = request {
-            let moment = Moment { faults, evictions };
-            self.observations.list.push(Observation { moment, changed: self.changes.look() });
+            let moment = FaultCounts { faults, evictions };
+            self.observations.list.push(Observation { moment, changed: self.changes.take_changed() });
         }
     }
 }

@@ -156,7 +156,7 @@ impl Arguments {
         for given in &self.set {
             options.set(given).map_err(|why| usage_error(format!("--set {why}")))?;
         }
-        let options = options.each_once();
+        let options = options.without_duplicates();
         match unused_flags::refusal(&options.parts(), &self.given(&options)) {
             Some(why) => Err(usage_error(why).into()),
             None => Ok(options),

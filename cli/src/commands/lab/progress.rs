@@ -48,7 +48,7 @@ impl Drop for ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::update(&self.bar, what, done, all);
         if self.bar.is_hidden()
             && let Some(line) = self.lines.next_line(what, done, all)
@@ -57,12 +57,12 @@ impl Progress for ProgressDisplay {
         }
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.partial.set("");
         self.bar.suspend(|| print_line!("{table}\n"));
     }
 
-    fn so_far(&self, text: &str) {
+    fn on_partial_report(&self, text: &str) {
         self.partial.set(text);
     }
 }

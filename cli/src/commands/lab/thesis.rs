@@ -176,7 +176,7 @@ impl Arguments {
                 1
             }),
             server,
-            operation: self.operation_time.as_ref().map(|time| time.0),
+            application_time: self.operation_time.as_ref().map(|time| time.0),
             objects: self.objects,
             filling: match self.filling {
                 Filling::Nothing => CountFilling::Nothing,
@@ -194,7 +194,7 @@ impl Arguments {
 impl Arguments {
     fn prices(&self) -> Result<Vec<Provider>> {
         if self.prices.is_empty() {
-            return Ok(prices::of_today());
+            return Ok(prices::current_providers());
         }
         self.prices.iter().map(|text| provider(text)).collect()
     }

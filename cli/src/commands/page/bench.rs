@@ -10,7 +10,7 @@ use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
-    self, Ended, Measured, Options, Pager, Paging, PagingError, Programs, Refusal, Report, Window,
+    self, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};
@@ -104,11 +104,11 @@ pub(in crate::commands) fn quick_report(
 struct SilentProgress<'a>(&'a ProgressBar);
 
 impl Progress for SilentProgress<'_> {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::update(self.0, what, done, all);
     }
 
-    fn found(&self, _: &str) {}
+    fn on_figure(&self, _: &str) {}
 }
 
 impl Arguments {
@@ -132,11 +132,11 @@ fn with_advice(error: PagingError) -> anyhow::Error {
 struct ProgressDisplay(ProgressBar);
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::update(&self.0, what, done, all);
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.0.suspend(|| print_line!("{table}\n"));
     }
 }
@@ -147,7 +147,7 @@ struct Preloaded {
 }
 
 impl Pager for Preloaded {
-    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal> {
+    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<RunEnd, Refusal> {
         let Paging { scheme, k, cipher, resident, untrusted_bytes } = paging;
         let paging = launch::Paging {
             resident: Some(resident),
@@ -170,7 +170,7 @@ impl Pager for Preloaded {
             Some((counters, Ending::Complete)) => Some(measurement(counters)),
             _ => None,
         };
-        Ok(Ended { status: report.status, measured: measurement })
+        Ok(RunEnd { status: report.status, measured: measurement })
     }
 
     fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
@@ -178,9 +178,9 @@ impl Pager for Preloaded {
     }
 }
 
-fn measurement(counters: &Counters) -> Measured {
+fn measurement(counters: &Counters) -> FaultTimes {
     let Times { elapsed, total, frames, idle, crypto, copying, second_process, .. } = counters.times;
-    Measured {
+    FaultTimes {
         faults: counters.faults,
         elapsed,
         in_faults: total,
@@ -188,7 +188,7 @@ fn measurement(counters: &Counters) -> Measured {
         off_line: idle,
         crypto,
         copying,
-        beside: second_process,
+        second_process,
         threads: counters.threads,
     }
 }

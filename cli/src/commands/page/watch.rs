@@ -67,12 +67,12 @@ impl Arguments {
         let mut changes = Changes::new(memory, &geometry);
         let mut observations = Observations { geometry, list: Vec::new() };
         while let Some(moment) = watcher.fault()? {
-            observations.list.push(Observation { moment, changed: changes.look() });
+            observations.list.push(Observation { moment, changed: changes.take_changed() });
             if observations.list.len() as u64 == self.watch.faults {
-                watcher.enough();
+                watcher.stop_watching();
                 break;
             }
-            watcher.go_on();
+            watcher.resume();
         }
         Ok(Some(observations))
     }

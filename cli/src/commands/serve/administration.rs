@@ -68,7 +68,7 @@ pub(super) fn owners_page(
     let set_oblivious = sources.switch.clone().map(|switch: Switch| -> Arc<dyn Fn(bool) + Send + Sync> {
         Arc::new(move |oblivious| switch.set(oblivious))
     });
-    let guard = Guard::draw(address)?;
+    let guard = Guard::generate(address)?;
     let link = guard.link(address);
     match write_link(&settings.data, &link) {
         Ok(file) => print_line!("{}", banner::page(&link, Reader::of_output(&file))),
@@ -80,6 +80,6 @@ pub(super) fn owners_page(
             }
         }
     }
-    let tell = Arc::new(move || sources.snapshot());
-    Ok(page::router(Page { tell, set_oblivious, ended: stop.clone() }, guard))
+    let read = Arc::new(move || sources.read());
+    Ok(page::router(Page { read, set_oblivious, ended: stop.clone() }, guard))
 }

@@ -21,7 +21,7 @@ use crate::runtime::progress;
 use crate::runtime::resume_events::Resumptions;
 use crate::vault::device::VaultDevice;
 use administration::shows_page;
-use ameles_gateway::page::{RequestCounters, Watched};
+use ameles_gateway::page::{CountingDevice, RequestCounters};
 use ameles_gateway::{Gateway, Options};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -67,7 +67,7 @@ pub(super) async fn run(settings: Settings, requested: &VaultConfig) -> Result<E
     // It must listen before the claim: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
     let ready = open(&settings, requested).await?;
-    let device = Watched::new(ServedDevice::new(ready.vaults.device.clone()));
+    let device = CountingDevice::new(ServedDevice::new(ready.vaults.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.vaults.settings, device).await?;
     serve(ready, gateway, counters, None, resumptions).await
@@ -86,8 +86,11 @@ pub(super) async fn demonstrate(
     let create_bare = BareStore::create(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = ready.vaults.interrupts.interruptible(create_bare).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
-    let device =
-        Watched::new(ServedDevice::with_bare_store(ready.vaults.device.clone(), bare, oblivious.clone()));
+    let device = CountingDevice::new(ServedDevice::with_bare_store(
+        ready.vaults.device.clone(),
+        bare,
+        oblivious.clone(),
+    ));
     let counters = device.counters();
     let switch =
         Switch::new(oblivious, vault, ready.vaults.provider.clone(), bare_provider, counters.clone());
@@ -103,7 +106,7 @@ pub(super) async fn demonstrate(
     serve(ready, gateway, counters, Some(demonstration), None).await
 }
 
-async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<Gateway> {
+async fn gateway(settings: &Settings, device: CountingDevice<ServedDevice>) -> Result<Gateway> {
     let options = Options {
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,

@@ -1,13 +1,13 @@
 //! The observed changes of a program, fault by fault.
 
-use ameles_pager::watch::{Geometry, Moment};
+use ameles_pager::watch::{FaultCounts, Geometry};
 use std::fmt::Write;
 
 /// The changes at one fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::commands) struct Observation {
     /// The counts of faults and evictions at the time.
-    pub(in crate::commands) moment: Moment,
+    pub(in crate::commands) moment: FaultCounts,
     /// The slots that changed since the previous fault, in ascending order.
     pub(in crate::commands) changed: Vec<u64>,
 }

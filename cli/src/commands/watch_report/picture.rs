@@ -2,7 +2,7 @@
 //! one are left out.
 
 use super::observations::Observations;
-use ameles_lab::svg::{Drawing, escaped};
+use ameles_lab::svg::{Drawing, escape};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ pub(in crate::commands) fn draw(title: &str, observations: &Observations) -> Str
         slots,
     };
     let (main, holding) = observations.geometry.areas.unwrap_or((observations.geometry.slots, 0));
-    let title = escaped(title);
+    let title = escape(title);
     let mut drawing = Drawing::new(
         [LEFT + WIDTH + 10, TOP + HEIGHT + 50],
         &format!("Slots of untrusted memory that changed at each fault: {title}"),
@@ -55,7 +55,7 @@ pub(in crate::commands) fn draw(title: &str, observations: &Observations) -> Str
          slots</text>",
         observations.geometry.slots
     ));
-    drawing.finished()
+    drawing.finish()
 }
 
 /// The cells that faults and slots fall into.
@@ -104,11 +104,11 @@ impl Grid {
 mod tests {
     use super::super::observations::Observation;
     use super::*;
-    use ameles_pager::watch::{Geometry, Moment};
+    use ameles_pager::watch::{FaultCounts, Geometry};
 
     fn observations(faults: u64) -> Observations {
         let list = (1..=faults).map(|fault| Observation {
-            moment: Moment { faults: fault, evictions: fault },
+            moment: FaultCounts { faults: fault, evictions: fault },
             changed: vec![fault % 3, fault % 3 + 1, 30 + fault % 10],
         });
         Observations {

@@ -87,14 +87,14 @@ fn check_schedule(schedule: WriteSchedule, eager: bool, list: &[Observation]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_pager::watch::Moment;
+    use ameles_pager::watch::FaultCounts;
 
     /// N = 10, M = 3, as in the documentation: the writes are 10 0 1 2, 11 3 4 5, 12 6 7 8 9, 10 0 1 2 …
     fn check(eager: bool, changed_slots: &[(u64, &[u64])]) -> Result<(), String> {
         let list: Vec<Observation> = (1..)
             .zip(changed_slots)
             .map(|(faults, (evictions, changed))| Observation {
-                moment: Moment { faults, evictions: *evictions },
+                moment: FaultCounts { faults, evictions: *evictions },
                 changed: changed.to_vec(),
             })
             .collect();

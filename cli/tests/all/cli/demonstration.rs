@@ -28,7 +28,7 @@ fn leftovers(folder: &TestFolder) -> Vec<std::path::PathBuf> {
 fn changes_between(before: &Value, after: &Value) -> (Cells, Cells) {
     assert_eq!(before["demonstration"], after["demonstration"], "the switch did not change");
     let changes = |row| Cells::of(after, row).changes_since(&Cells::of(before, row));
-    (changes("/asked/blocks"), changes("/seen/whole"))
+    (changes("/requests/blocks"), changes("/store/whole"))
 }
 
 async fn read(server: &TestServer, number: u64) {
@@ -45,7 +45,7 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
     // Each object fills one cell of the left map. The test reads the sixth object repeatedly.
     let before = server.page_figures();
     assert_eq!(before["demonstration"]["oblivious"], true);
-    assert_eq!(before["without"]["requests"], 0, "the objects' own puts count");
+    assert_eq!(before["baseline"]["requests"], 0, "the objects' own puts count");
     for _ in 0..20 {
         read(&server, 5).await;
     }
@@ -64,8 +64,8 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
         at_store.writes.iter().sum::<u64>() > 0,
         "reads without writes are distinguishable from writes: {at_store:?}"
     );
-    let requests = |page_figures: &Value, of: &str| page_figures[of]["requests"].as_u64().expect("a number");
-    assert_eq!(requests(&after, "without"), 20 * 16);
+    let requests = |figures: &Value, of: &str| figures[of]["requests"].as_u64().expect("a number");
+    assert_eq!(requests(&after, "baseline"), 20 * 16);
     assert!(requests(&after, "figures") > 20 * 16);
 
     let answer = server.set_oblivious(false);
@@ -83,9 +83,9 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
     assert_eq!((requested.reads[5], requested.reads[30], requested.reads[1]), (48, 16, 0));
     assert_eq!(requested.writes.iter().sum::<u64>(), 25);
     assert_eq!(at_store, requested);
-    assert_eq!(requests(&after, "figures"), requests(&after, "without"));
+    assert_eq!(requests(&after, "figures"), requests(&after, "baseline"));
     assert_eq!(requests(&after, "figures"), 6 * 16 + 25);
-    let levels = after["seen"]["levels"].as_array().expect("rows");
+    let levels = after["store"]["levels"].as_array().expect("rows");
     assert_eq!(levels.len(), 1, "an array has one row");
 
     server.set_oblivious(true);
@@ -159,7 +159,7 @@ async fn a_demonstration_reads_by_itself_and_leaves_nothing_behind() {
     let server = TestServer::spawn(&folder, command(&folder, "--demonstration"));
     assert_eq!(leftovers(&folder).len(), 1);
     let first = server.page_figures();
-    let sum = |page_figures: &Value| Cells::of(page_figures, "/asked/names").reads.iter().sum::<u64>();
+    let sum = |figures: &Value| Cells::of(figures, "/requests/names").reads.iter().sum::<u64>();
     while sum(&server.page_figures()) < sum(&first) + 5 {}
     assert_eq!(server.stop(), 0);
     assert!(leftovers(&folder).is_empty(), "{:?}", leftovers(&folder));

@@ -3,9 +3,9 @@
 
 use super::client::{ACCESS_KEY, Client, PASSWORD, SECRET};
 use super::flawed_store::FlawedStore;
-use super::support::chance::Chance;
 use super::support::fragile_disk::FragileDisk;
 use super::support::recorder::Recorder;
+use super::support::rng::TestRng;
 use super::support::{header, setup};
 use ameles::vault::device::VaultDevice;
 use ameles_core::schemes::ring::RingParameters;
@@ -49,7 +49,7 @@ fn parameters() -> VaultParameters {
         checkpoint_every: 48,
         ship_every: 2,
         rows_bytes: 128 << 10,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 
@@ -66,7 +66,7 @@ pub struct Settings {
 /// The state that survives the death of a gateway.
 pub struct TestEnvironment {
     settings: Settings,
-    chance: Chance,
+    rng: TestRng,
     memory: VersionedMemory,
     disk: FragileDisk,
     pub recorder: Recorder,
@@ -86,13 +86,13 @@ pub struct RunningGateway {
 impl TestEnvironment {
     /// Creates a vault and writes every block, and thereby every bucket. `seed` and everything derived from it are secret.
     pub async fn new(settings: Settings, seed: u64) -> Self {
-        let mut chance = Chance::of(seed);
+        let mut rng = TestRng::of(seed);
         let (memory, disk) = (VersionedMemory::new(parameters().layout()), FragileDisk::default());
         let mounted = disk.mount().expect("a new disk can be used");
         let header = header(parameters(), 1);
-        let created = Vault::create(&mut setup(&mounted, memory.clone(), chance.seed()), &header).await;
+        let created = Vault::create(&mut setup(&mounted, memory.clone(), rng.seed()), &header).await;
         created.expect("created");
-        let opened = Vault::start(setup(&mounted, memory.clone(), chance.seed())).await;
+        let opened = Vault::start(setup(&mounted, memory.clone(), rng.seed())).await;
         let (vault, running) = opened.expect("it is opened");
         let filling = async {
             let blocks = (0..CAPACITY).map(|block| Call::Write(BlockId(block), vec![0; BLOCK].into()));
@@ -102,17 +102,17 @@ impl TestEnvironment {
         futures::join!(filling, running);
         drop((vault, mounted));
         disk.unplug();
-        TestEnvironment { settings, chance, memory, disk, recorder: Recorder::new(), users: users() }
+        TestEnvironment { settings, rng, memory, disk, recorder: Recorder::new(), users: users() }
     }
 
     /// Starts the gateway and both servers; `None` if it dies meanwhile. It dies at the store request of this number.
     pub async fn open(&mut self, dies_after: Option<u64>) -> Option<RunningGateway> {
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: self.settings.round_trip, up: unlimited, down: unlimited };
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
         let disk = self.disk.mount().expect("it is sound");
-        let mut setup = setup(&disk, store, self.chance.seed());
+        let mut setup = setup(&disk, store, self.rng.seed());
         setup.pace = self.settings.pace.map(|pace| Pace::every(pace).expect("it is in range"));
         drop(disk);
         let opened = tokio::select! {
@@ -163,12 +163,12 @@ impl TestEnvironment {
         }
         instance.servers.iter().for_each(JoinHandle::abort);
         let _ = instance.driver.await;
-        self.recorder.is_gone();
+        self.recorder.note_end();
         self.disk.unplug();
     }
 
     fn die(&mut self) {
-        self.recorder.dies(&self.disk, &mut self.chance);
+        self.recorder.note_kill(&self.disk, &mut self.rng);
     }
 }
 

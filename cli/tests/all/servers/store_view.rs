@@ -9,8 +9,9 @@
 
 use super::client::{Client, Protocol};
 use super::environment::{BLOCK, MAX_BATCH, Settings, TestEnvironment, ring_parameters};
-use super::support::chance::Chance;
-use super::support::recorder::{Moment, Request, Timed};
+use super::support::intercepted::Request;
+use super::support::recorder::{TimedEvent, TraceEvent};
+use super::support::rng::TestRng;
 use super::support::shape::{Shape, shape};
 use ameles_core::testing::oblivious::ALARM_LOG2;
 use ameles_core::testing::oblivious::statistics::{homogeneous, tally};
@@ -62,15 +63,15 @@ async fn fill(client: &Client) {
     }
 }
 
-async fn send(client: &Client, mix: Mix, index: usize, chance: &mut Chance) {
+async fn send(client: &Client, mix: Mix, index: usize, rng: &mut TestRng) {
     let blocks = VOLUMES[index % VOLUMES.len()];
-    let body = vec![chance.below(256) as u8; blocks * BLOCK];
+    let body = vec![rng.below(256) as u8; blocks * BLOCK];
     let status = match mix {
         Mix::Hot => client.get(Protocol::S3, &key(blocks, 0)).await,
         Mix::Spread => client.put(Protocol::Swift, &key(blocks, index as u64 % NAMES), &body).await,
         Mix::Everything => {
-            let (protocol, key) = (chance.one_of(&Protocol::BOTH), key(blocks, chance.below(NAMES)));
-            match chance.below(3) {
+            let (protocol, key) = (rng.one_of(&Protocol::BOTH), key(blocks, rng.below(NAMES)));
+            match rng.below(3) {
                 0 => client.put(protocol, &key, &body).await,
                 1 => client.get(protocol, &key).await,
                 // From the middle of the first block to the middle of the last one.
@@ -89,19 +90,19 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Returns the trace of a mix, from the first request to the last.
-fn trace(mix: Mix, flawed: bool, seed: u64) -> Vec<Timed> {
+fn trace(mix: Mix, flawed: bool, seed: u64) -> Vec<TimedEvent> {
     run(async {
         let mut environment =
             TestEnvironment::new(Settings { round_trip: ROUND_TRIP, pace: None, flawed }, seed).await;
-        let mut chance = Chance::of(!seed);
+        let mut rng = TestRng::of(!seed);
         let instance = environment.open(None).await.expect("it is not killed");
         let client = instance.client().await;
         client.create_container().await.expect("it runs");
         fill(&client).await;
         sleep(PAUSE).await;
-        environment.recorder.begin_anew();
+        environment.recorder.clear();
         for index in 0..REQUESTS {
-            send(&client, mix, index, &mut chance).await;
+            send(&client, mix, index, &mut rng).await;
             sleep(PAUSE).await;
         }
         let trace = environment.recorder.take_trace();
@@ -111,9 +112,14 @@ fn trace(mix: Mix, flawed: bool, seed: u64) -> Vec<Timed> {
 }
 
 /// Returns the store's view with its times, without leaves and slots.
-fn public_shape(trace: &[Timed]) -> Vec<(Duration, Shape)> {
+fn public_shape(trace: &[TimedEvent]) -> Vec<(Duration, Shape)> {
     let is_seen = |shape: &Shape| {
-        !matches!(shape, Shape::Other(Moment::Batch(_) | Moment::Begun(_) | Moment::Served | Moment::IsOpen))
+        !matches!(
+            shape,
+            Shape::Other(
+                TraceEvent::Batch(_) | TraceEvent::Begun(_) | TraceEvent::Served | TraceEvent::IsOpen
+            )
+        )
     };
     shape(&ring_parameters(), trace).into_iter().filter(|(_, shape)| is_seen(shape)).collect()
 }
@@ -122,26 +128,26 @@ fn public_shape(trace: &[Timed]) -> Vec<(Duration, Shape)> {
 ///
 /// A read omits buckets that are in flight, and is omitted if its whole path is in flight. [`leaves`] counts the leaves
 /// for the statistical test. The check for a newer claim depends only on time, and the mixes take different times.
-fn batches_and_requests(trace: &[Timed]) -> (Vec<u64>, Vec<Request>) {
-    let (mut begun, mut requests) = (Vec::new(), Vec::new());
-    for (_, moment) in trace {
-        match moment {
-            Moment::Begun(accesses) => begun.push(*accesses),
-            Moment::Asks { request: Request::Read(_), .. } => {}
-            Moment::Asks { request, .. } if request.is_look() => {}
-            Moment::Asks { request, .. } => requests.push(request.clone()),
+fn batches_and_requests(trace: &[TimedEvent]) -> (Vec<u64>, Vec<Request>) {
+    let (mut batches, mut requests) = (Vec::new(), Vec::new());
+    for (_, event) in trace {
+        match event {
+            TraceEvent::Begun(accesses) => batches.push(*accesses),
+            TraceEvent::Asks { request: Request::Read(_), .. } => {}
+            TraceEvent::Asks { request, .. } if request.is_lease_check() => {}
+            TraceEvent::Asks { request, .. } => requests.push(request.clone()),
             _ => {}
         }
     }
-    (begun, requests)
+    (batches, requests)
 }
 
 /// Counts the reads of each leaf bucket.
-fn leaves(trace: &[Timed]) -> Vec<u64> {
+fn leaves(trace: &[TimedEvent]) -> Vec<u64> {
     let tree = ring_parameters().geometry();
     let first = (1 << ring_parameters().leaf_level.0) - 1;
-    let places = trace.iter().filter_map(|(_, moment)| match moment {
-        Moment::Asks { request: Request::Read(places), .. } => Some(places),
+    let places = trace.iter().filter_map(|(_, event)| match event {
+        TraceEvent::Asks { request: Request::Read(places), .. } => Some(places),
         _ => None,
     });
     let buckets = places.flatten().map(|place| place.slot.bucket);
@@ -159,12 +165,12 @@ fn first_difference<T: PartialEq + std::fmt::Debug>(one: &[T], other: &[T]) -> O
 fn mixes_of_equal_volume_look_the_same_to_the_store() {
     let traces = Mix::ALL.map(|mix| (mix, trace(mix, false, mix as u64)));
     let (first, hot) = &traces[0];
-    let reads = hot.iter().filter(|(_, moment)| matches!(moment, Moment::Asks { .. })).count();
+    let reads = hot.iter().filter(|(_, event)| matches!(event, TraceEvent::Asks { .. })).count();
     assert!(reads > 2 * REQUESTS, "{reads} requests of the store are too few to mean anything");
     for (mix, trace) in &traces[1..] {
-        let ((hot_begun, hot_requests), (begun, requests)) =
+        let ((hot_batches, hot_requests), (batches, requests)) =
             (batches_and_requests(hot), batches_and_requests(trace));
-        assert_eq!(first_difference(&hot_begun, &begun), None, "{first:?} and {mix:?}");
+        assert_eq!(first_difference(&hot_batches, &batches), None, "{first:?} and {mix:?}");
         assert_eq!(first_difference(&hot_requests, &requests), None, "{first:?} and {mix:?}");
         let finding = homogeneous(format!("leaves of {first:?} and {mix:?}"), &leaves(hot), &leaves(trace));
         assert!(finding.log2_p > ALARM_LOG2, "{finding:?}");
@@ -183,7 +189,7 @@ fn trace_at_pace(mix: Option<Mix>, pace: Option<Duration>, seed: u64) -> (Vec<(D
     run(async {
         let mut environment =
             TestEnvironment::new(Settings { round_trip: ROUND_TRIP, pace, flawed: false }, seed).await;
-        let mut chance = Chance::of(!seed);
+        let mut rng = TestRng::of(!seed);
         let instance = environment.open(None).await.expect("it is not killed");
         let until = Instant::now() + DURATION;
         let mut answered = 0;
@@ -192,8 +198,8 @@ fn trace_at_pace(mix: Option<Mix>, pace: Option<Duration>, seed: u64) -> (Vec<(D
             client.create_container().await.expect("it runs");
             fill(&client).await;
             while Instant::now() < until - LAST_REQUEST {
-                send(&client, mix, chance.below(6) as usize, &mut chance).await;
-                sleep(Duration::from_micros(chance.below(900_000))).await;
+                send(&client, mix, rng.below(6) as usize, &mut rng).await;
+                sleep(Duration::from_micros(rng.below(900_000))).await;
                 answered += 1;
             }
         }

@@ -1,7 +1,7 @@
 //! Memory over DRAM, as a master of the bus sees it.
 
 use super::{Faults, Memory, Pace};
-use crate::dram::{Dram, of_the_board};
+use crate::dram::{Dram, board_specification};
 use crate::rtl::{Inputs, Outputs};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -11,11 +11,11 @@ const BEAT: u64 = 64;
 
 fn over_dram(faults: Faults) -> Memory {
     let mut memory = Memory::new(BEAT as usize, Pace::IDEAL, faults, 1);
-    memory.put_behind(Dram::new(&of_the_board(), 200, Pace::IDEAL.read_latency).unwrap());
+    memory.attach_dram(Dram::new(&board_specification(), 200, Pace::IDEAL.read_latency).unwrap());
     memory
 }
 
-/// A master that asks for bursts, an address and a number of beats each.
+/// A master that requests bursts, an address and a number of beats each.
 #[derive(Default)]
 struct Master {
     cycle: u64,
@@ -73,7 +73,7 @@ impl Master {
         self.cycle += 1;
     }
 
-    /// Steps until so many beats were read and so many bursts written.
+    /// Steps until that many beats were read and that many bursts written.
     fn run(&mut self, memory: &mut Memory, beats: usize, answers: u64) {
         while self.read.len() < beats || self.answers < answers {
             assert!(self.cycle < 200_000, "memory has stopped");
@@ -101,7 +101,7 @@ fn a_read_of_dram_at_rest_takes_the_latency_that_was_asked_for() {
 
 #[test]
 fn addresses_decide_how_fast_dram_reads() {
-    // Along a row the data bus never rests, but for refreshes.
+    // Along a row the data bus is never idle, except for refreshes.
     let in_row = cycles_of((0..64).map(|nth| (nth * 512, 8)));
     assert!((512..560).contains(&in_row), "{in_row} cycles for 512 beats");
     // A row of one bank after the other: each takes its whole cycle (tRC, 39 cycles of DRAM).

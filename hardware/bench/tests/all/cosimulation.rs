@@ -1,4 +1,4 @@
-//! The RTL and the core side by side: the same addresses in the same order, the same ciphertext, the same answers.
+//! The RTL compared with the core: the same addresses in the same order, the same ciphertext, the same answers.
 
 use super::setup::*;
 use ameles_hardware_bench::{Configuration, Faults, Golden, Pace, Scheme};
@@ -17,7 +17,7 @@ fn assert_same(configuration: Configuration, operations: usize) -> u64 {
     let mut bench = bench(&configuration, None, Pace::IDEAL, Faults::default());
     let mut emergencies = 0;
     for portion in portions(operations) {
-        mix_more(&configuration, portion, &mut golden, &mut random);
+        add_mixed_operations(&configuration, portion, &mut golden, &mut random);
         let run = bench.run(&golden.take_session());
         emergencies = run.unwrap_or_else(|error| panic!("{configuration:?}: {error}")).emergencies;
     }

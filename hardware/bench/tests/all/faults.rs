@@ -10,7 +10,7 @@ use std::collections::HashSet;
 fn memory_that_stalls_and_is_late_changes_no_answer_and_no_ciphertext() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let configuration = small(scheme);
-        let session = mix(&configuration, 500, 5).session();
+        let session = mixed_operations(&configuration, 500, 5).session();
         for (read_latency, write_latency, stalls) in [(0, 0, 0), (3, 400, 128), (300, 1, 20), (90, 90, 200)] {
             let (pace, faults) =
                 (Pace { read_latency, write_latency }, Faults { stalls, ..Faults::default() });
@@ -24,7 +24,7 @@ fn memory_that_stalls_and_is_late_changes_no_answer_and_no_ciphertext() {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_read_or_a_write_whose_answer_is_not_ok_stops_the_controller() {
     let configuration = small(Scheme::Raw);
-    let session = mix(&configuration, 100, 6).session();
+    let session = mixed_operations(&configuration, 100, 6).session();
     for response in 1..=3 {
         let refusal = Some(Refusal { nth: 90, response });
         for faults in [
@@ -34,7 +34,7 @@ fn a_read_or_a_write_whose_answer_is_not_ok_stops_the_controller() {
             let mut bench = bench(&configuration, None, Pace::IDEAL, faults);
             let stopped = bench.run(&session).unwrap_err();
             assert_eq!(stopped, BenchError::Stopped("memory answered with an error"), "{faults:?}");
-            assert!(bench.wind_down(2000), "{faults:?}: a burst has no end");
+            assert!(bench.finish_bursts(2000), "{faults:?}: a burst has no end");
         }
     }
 }
@@ -45,7 +45,7 @@ fn a_read_or_a_write_whose_answer_is_not_ok_stops_the_controller() {
 fn memory_that_takes_the_beats_of_a_write_before_its_address_changes_no_ciphertext() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let configuration = small(scheme);
-        let session = mix(&configuration, 500, 9).session();
+        let session = mixed_operations(&configuration, 500, 9).session();
         for stalls in [0, 128] {
             let faults = Faults { beats_first: true, stalls, ..Faults::default() };
             let run = bench(&configuration, None, Pace::IDEAL, faults).run(&session);
@@ -54,7 +54,7 @@ fn memory_that_takes_the_beats_of_a_write_before_its_address_changes_no_cipherte
     }
 }
 
-/// Paths of more beats than are on their way at once, or of fewer; configurations that the comparison builds as well.
+/// Paths of more beats than are in flight at once, or of fewer; configurations that the comparison builds as well.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
@@ -65,7 +65,7 @@ fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
     for port in [Port::ReadsFirst, Port::WritesFirst] {
         let faults = Faults { port, ..Faults::default() };
         for (configuration, operations) in [(path, 20), (raw, 20), (narrow, 30), (medium, 30), (large, 12)] {
-            let session = mix(&configuration, operations, 11).session();
+            let session = mixed_operations(&configuration, operations, 11).session();
             let run = bench(&configuration, None, Pace::IDEAL, faults).run(&session);
             run.unwrap_or_else(|error| panic!("{port:?} {configuration:?}: {error}"));
         }
@@ -86,7 +86,7 @@ fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
 fn memory_that_moves_nothing_for_long_is_told_of_and_changes_no_answer() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let configuration = small(scheme);
-        let session = mix(&configuration, 12, 5).session();
+        let session = mixed_operations(&configuration, 12, 5).session();
         for (read_latency, write_latency, stalls) in
             [(30, 10, false), (900, 900, false), (1200, 10, true), (30, 1200, true)]
         {
@@ -98,7 +98,7 @@ fn memory_that_moves_nothing_for_long_is_told_of_and_changes_no_answer() {
     }
 }
 
-/// An answer to a beat that failed is no answer: the error is told before it could come.
+/// An answer to a beat that failed is no answer: the error is signalled before it could come.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_answer_comes_after_an_error_and_every_burst_ends() {
@@ -113,35 +113,35 @@ fn no_answer_comes_after_an_error_and_every_burst_ends() {
         let mut bench = bench_with_keys(&configuration, None, Pace::IDEAL, faults, golden.keys());
         let stopped = bench.drive(&session).err();
         assert_eq!(stopped, Some(BenchError::Stopped("memory answered with an error")), "{nth}");
-        assert!(bench.wind_down(2000), "{nth}: a burst has no end");
-        let answered = bench.answered();
+        assert!(bench.finish_bursts(2000), "{nth}: a burst has no end");
+        let answered = bench.answer_contents();
         assert_eq!(answered, &session.answers[..answered.len()], "{nth}");
     }
 }
 
-/// Without tags, headers of an earlier moment bring blocks that are there already, more than paths take back.
+/// Without tags, headers of an earlier state bring blocks that are stored already, more than paths take back.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_stash_that_stale_memory_fills_stops_the_controller() {
     let configuration = Configuration { leaf_level: 4, blocks: 40, stash_blocks: 10, ..small(Scheme::Path) };
-    let mut session = mix(&configuration, 500, 8).session();
+    let mut session = mixed_operations(&configuration, 500, 8).session();
     session.drawn.extend((0..3000).map(|nth| Leaf(7 * nth % 16)));
     for stale in [300, 500, 700] {
         let faults = Faults { stale, ..Faults::default() };
         let mut bench = bench(&configuration, None, Pace::IDEAL, faults);
         let stopped = bench.drive(&session);
         assert_eq!(stopped.unwrap_err(), BenchError::Stopped("the stash is too full"), "{stale}");
-        assert!(bench.wind_down(3000), "{stale}: a burst has no end");
+        assert!(bench.finish_bursts(3000), "{stale}: a burst has no end");
     }
 }
 
-/// Every path is written under an IV of its own, which stands before each header, whatever memory answers.
+/// Every path is written under a fresh IV, which precedes each header, whatever memory answers.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_iv_is_used_twice_whatever_memory_answers() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let configuration = small(scheme);
-        let session = mix(&configuration, 200, 7).session();
+        let session = mixed_operations(&configuration, 200, 7).session();
         for flip in [3, 700, 1500] {
             let faults = Faults { flip: Some(flip), ..Faults::default() };
             let mut bench = bench(&configuration, None, Pace::IDEAL, faults);

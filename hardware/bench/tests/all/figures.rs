@@ -2,8 +2,8 @@
 
 use super::setup::*;
 use ameles_hardware_bench::{
-    BucketCost, Configuration, Dram, Faults, Operation, Pace, Recursion, Request, Scheme, of_the_board, rand,
-    session_of,
+    BucketCost, Configuration, Dram, Faults, Operation, Pace, Recursion, Request, Scheme,
+    board_specification, rand, session_of,
 };
 
 #[test]
@@ -11,9 +11,9 @@ use ameles_hardware_bench::{
 fn over_dram_the_controller_shows_what_the_core_shows() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let configuration = small(scheme);
-        let session = mix(&configuration, 500, 8).session();
+        let session = mixed_operations(&configuration, 500, 8).session();
         let mut bench = bench(&configuration, None, Pace::IDEAL, Faults::default());
-        bench.put_behind(Dram::new(&of_the_board(), 200, Pace::IDEAL.read_latency).unwrap()).unwrap();
+        bench.attach_dram(Dram::new(&board_specification(), 200, Pace::IDEAL.read_latency).unwrap()).unwrap();
         let run = bench.run(&session).unwrap_or_else(|error| panic!("{scheme:?}: {error}"));
         let counts = bench.memory().dram().unwrap().counts();
         let beats = (run.traffic.read_beats.len() + run.traffic.write_beats.len()) as u64;
@@ -45,7 +45,7 @@ fn a_program_gets_back_what_it_wrote_last() {
     accesses.iter_mut().step_by(2).for_each(|access| access.writes = true);
     let session = session_of(&configuration, &accesses);
     let run = bench(&configuration, None, Pace::IDEAL, Faults::default()).drive(&session).unwrap();
-    assert!(run.answered == session.answers, "an answer is not what was written last");
+    assert!(run.answer_contents == session.answers, "an answer is not what was written last");
 }
 
 /// The count of a bench, from the beginning to the last answer, against what follows from the layout.
@@ -59,7 +59,7 @@ fn the_blocks_of_aes_that_begin_are_those_that_the_layout_needs() {
         (Scheme::Raw, 2.0 + 4.0 / 6.0 + 2.0 * (1.0 + 4.0 * 5.0) / 5.0),
     ] {
         let configuration = small(scheme);
-        let session = mix(&configuration, 600, 9).session();
+        let session = mixed_operations(&configuration, 600, 9).session();
         let has_path = |request: &&Request| !matches!(request.operation, Operation::Put(..));
         let paths = session.requests.iter().filter(has_path).count();
         let run = bench(&configuration, None, Pace::IDEAL, Faults::default()).run(&session).unwrap();

@@ -1,5 +1,5 @@
-//! The controller of `hardware/`, simulated, beside the core. `cargo xtask hardware test` builds what these tests load and
-//! runs them.
+//! The controller of `hardware/`, simulated, compared with the core. `cargo xtask hardware test` builds the libraries
+//! that these tests load and runs them.
 
 mod cosimulation;
 mod faults;

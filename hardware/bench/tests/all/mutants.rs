@@ -1,11 +1,11 @@
 //! Controllers that are broken on purpose: the comparison and the judge find each.
 
-use super::oblivious::assert_nothing_shows;
+use super::oblivious::assert_bus_shows_only_paths;
 use super::setup::*;
 use ameles_hardware_bench::{Configuration, Faults, Mutant, Pace, Scheme};
 
 fn assert_comparison_finds(mutant: &Mutant, configuration: Configuration) {
-    let golden = mix(&configuration, 400, 1);
+    let golden = mixed_operations(&configuration, 400, 1);
     let run = bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session());
     assert!(run.is_err(), "{} was not found", mutant.fault);
 }
@@ -18,7 +18,7 @@ fn full_buckets() -> Configuration {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_wrong_controller_is_found_by_comparison() {
-    Mutant::WRONG.iter().for_each(|mutant| assert_comparison_finds(mutant, full_buckets()));
+    Mutant::FUNCTIONAL.iter().for_each(|mutant| assert_comparison_finds(mutant, full_buckets()));
 }
 
 #[test]
@@ -29,13 +29,13 @@ fn each_wrong_option_is_found_by_comparison() {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn each_telling_controller_is_found_by_the_judge_and_by_it_alone() {
-    let of_trees = Mutant::TELLING.iter().map(|mutant| (mutant, full_buckets()));
-    let of_tops = Mutant::TELLING_OPTIONS.iter().map(|mutant| (mutant, with_options(Scheme::Path)));
+fn each_leaking_controller_is_found_by_the_bus_test_and_by_it_alone() {
+    let of_trees = Mutant::LEAKING.iter().map(|mutant| (mutant, full_buckets()));
+    let of_tops = Mutant::LEAKING_OPTIONS.iter().map(|mutant| (mutant, with_options(Scheme::Path)));
     for (mutant, configuration) in of_trees.chain(of_tops) {
-        let golden = mix(&configuration, 400, 1);
+        let golden = mixed_operations(&configuration, 400, 1);
         bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session()).unwrap();
-        let judged = std::panic::catch_unwind(|| assert_nothing_shows(configuration, Some(mutant)));
+        let judged = std::panic::catch_unwind(|| assert_bus_shows_only_paths(configuration, Some(mutant)));
         assert!(judged.is_err(), "{} was not found", mutant.fault);
     }
 }

@@ -1,5 +1,5 @@
-//! The bus in cycles: for the same paths it shows the same, whatever is asked. Its only other input is the moment of each
-//! request, which the user decides.
+//! The bus in cycles: for the same paths it shows the same, whatever the requests. Its only other input is the time
+//! of each request, which the user decides.
 
 use super::setup::*;
 use ameles_core::types::Leaf;
@@ -9,7 +9,7 @@ fn drive(configuration: &Configuration, mutant: Option<&Mutant>, session: &Sessi
     bench(configuration, mutant, Pace::IDEAL, Faults::default()).drive(session).unwrap()
 }
 
-/// Changes the operations of a session, and leaves its paths. Answers that are still right are kept.
+/// Changes the operations of a session, and leaves its paths. Answers that are still right are retained.
 fn with_operations(session: &Session, change: impl Fn(&Operation) -> Operation) -> Session {
     let mut changed = session.clone();
     for request in &mut changed.requests {
@@ -20,18 +20,18 @@ fn with_operations(session: &Session, change: impl Fn(&Operation) -> Operation) 
 }
 
 /// Runs a session of reads, writes and takes against the same paths with no block at all, and against others.
-pub(crate) fn assert_nothing_shows(configuration: Configuration, mutant: Option<&Mutant>) {
-    let golden = mix(&configuration, 600, 3);
+pub(crate) fn assert_bus_shows_only_paths(configuration: Configuration, mutant: Option<&Mutant>) {
+    let golden = mixed_operations(&configuration, 600, 3);
     assert_eq!(golden.emergencies(), 0, "they show");
     let session = with_operations(&golden.session(), |operation| match operation {
-        // A put reads no path: its moment shows, and it is the user's.
+        // A put reads no path: its time is visible, and it is the user's.
         Operation::Put(block, _) => Operation::Read(*block),
         other => other.clone(),
     });
     let run = drive(&configuration, mutant, &session);
     let dummies = with_operations(&session, |_| Operation::Dummy);
     let same = drive(&configuration, mutant, &dummies);
-    assert_eq!(run.traffic, same.traffic, "blocks show on the bus, beside dummies with the same paths");
+    assert_eq!(run.traffic, same.traffic, "blocks show on the bus, compared with dummies of the same paths");
     assert_eq!(run.requests, same.requests, "blocks show in when a request is taken");
     let mut one = session.clone();
     for request in &mut one.requests {
@@ -41,9 +41,9 @@ pub(crate) fn assert_nothing_shows(configuration: Configuration, mutant: Option<
     assert_eq!(run.traffic, drive(&configuration, mutant, &one).traffic, "one block again and again shows");
 }
 
-/// Answers come as long after their request, wherever the block is found.
-fn assert_answers_are_even(configuration: Configuration) {
-    let session = mix(&configuration, 400, 4).session();
+/// Answers have a constant latency, wherever the block is found.
+fn assert_answer_times_are_equal(configuration: Configuration) {
+    let session = mixed_operations(&configuration, 400, 4).session();
     let reads = with_operations(&session, |operation| match operation.block() {
         Some(block) => Operation::Read(block),
         None => Operation::Read(ameles_core::types::BlockId(1)),
@@ -63,12 +63,12 @@ fn assert_answers_are_even(configuration: Configuration) {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn the_bus_shows_paths_and_moments_only() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        assert_nothing_shows(small(scheme), None);
-        assert_answers_are_even(small(scheme));
-        assert_nothing_shows(with_options(scheme), None);
-        assert_answers_are_even(with_options(scheme));
+        assert_bus_shows_only_paths(small(scheme), None);
+        assert_answer_times_are_equal(small(scheme));
+        assert_bus_shows_only_paths(with_options(scheme), None);
+        assert_answer_times_are_equal(with_options(scheme));
     }
-    assert_nothing_shows(
+    assert_bus_shows_only_paths(
         Configuration { leaf_level: 9, blocks: 800, ..Configuration::paper(Scheme::Raw) },
         None,
     );

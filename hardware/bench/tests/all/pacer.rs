@@ -1,4 +1,5 @@
-//! The front end under its pacer: what the bus shows does not depend on what is asked, nor how many paths it takes.
+//! The front end under its pacer: what the bus shows depends neither on the requests nor on the number of their
+//! paths.
 
 use super::setup::*;
 use ameles_core::types::{BlockId, Leaf};
@@ -6,7 +7,7 @@ use ameles_hardware_bench::{
     Bench, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Run, Scheme, Session,
 };
 
-/// Cycles from path to path in which a small tree does all that a path owes.
+/// Cycles from path to path in which a small tree completes all work of a path.
 const SLACK: u32 = 450;
 
 type Requests = [(BlockId, Option<Vec<u8>>)];
@@ -14,12 +15,12 @@ type Requests = [(BlockId, Option<Vec<u8>>)];
 /// The golden model for these slots; each is for no block, or for the request that is next.
 fn golden(configuration: &Configuration, requests: &Requests, slots: &[(u64, bool)]) -> GoldenFrontEnd {
     let mut golden = GoldenFrontEnd::new(*configuration, 1);
-    requests.iter().for_each(|(block, data)| golden.ask(*block, data.clone()));
+    requests.iter().for_each(|(block, data)| golden.queue_request(*block, data.clone()));
     for (_, is_dummy) in slots {
         if *is_dummy {
             golden.dummy();
         } else {
-            assert!(golden.slot(), "{configuration:?}: no slot is for a request that was not made");
+            assert!(golden.run_slot(), "{configuration:?}: no slot is for a request that was not made");
         }
     }
     golden
@@ -50,8 +51,8 @@ fn words(configuration: &Configuration, count: usize) -> Session {
     Session { drawn: spare.iter().rev().copied().collect(), spare, ..Session::default() }
 }
 
-/// The core draws words in the order of slots, and the front end draws its own earlier; so the words follow from the slots of a run
-/// before.
+/// The core draws words in the order of slots, and the front end draws its own earlier; so the words follow from the
+/// slots of a run before.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_paced_front_end_shows_what_the_core_shows_for_the_same_slots() {
@@ -92,12 +93,13 @@ fn short_of_masks(scheme: Scheme) -> Configuration {
     Configuration { aes_lanes: 1, ..small_front_end(scheme) }
 }
 
-/// The cycles of slots and of all beats, before a moment, and the depths of the buckets that are read in this time.
+/// The cycles of slots and of all beats, before a given cycle, and the depths of the buckets that are read in this
+/// time.
 fn shown(configuration: &Configuration, run: &Run, until: u64) -> (Vec<u64>, Vec<u64>, Vec<u64>, Vec<u32>) {
     let before = |cycles: &[u64]| cycles.iter().copied().filter(|cycle| *cycle < until).collect::<Vec<_>>();
     let bucket_bytes = (configuration.max_bucket_beats() * configuration.beat_bytes()) as u64;
     let reads = run.traffic.reads.iter().filter(|burst| burst.cycle < until);
-    // A bucket may be two bursts, at a boundary that its address tells: each counts once.
+    // A bucket may be two bursts, at a boundary known from its address: each counts once.
     let whole = reads.filter(|burst| burst.address.is_multiple_of(bucket_bytes));
     let depths = whole.map(|burst| (burst.address / bucket_bytes + 1).ilog2()).collect();
     let slots: Vec<u64> = run.slots.iter().map(|(cycle, _)| *cycle).collect();
@@ -112,7 +114,7 @@ fn shows_the_same(configuration: Configuration, mutant: Option<&Mutant>) -> bool
         *block = BlockId(61 * nth as u64 % u64::from(configuration.blocks));
         *data = Some(vec![nth as u8; configuration.block_bytes as usize]);
     }
-    // In between it is idle for longer than some slots, so that it asks at other moments of a slot each time.
+    // In between it is idle for longer than some slots, so that its requests fall at other times of a slot each time.
     let near = vec![(BlockId(0), None); 120];
     let slot_cycles = u64::from(configuration.front_end.expect("it is paced").slot_cycles);
     let words = words(&configuration, 4000);
@@ -143,8 +145,8 @@ fn the_bus_shows_the_same_cycles_for_users_that_differ_in_all() {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn each_pacer_that_tells_is_found_by_the_judge() {
-    for mutant in &Mutant::TELLING_PACER {
+fn each_leaking_pacer_is_found_by_the_bus_test() {
+    for mutant in &Mutant::LEAKING_PACER {
         let configuration = short_of_masks(Scheme::Path).with_slots(SLACK);
         assert!(!shows_the_same(configuration, Some(mutant)), "{} was not found", mutant.fault);
     }

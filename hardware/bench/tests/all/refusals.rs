@@ -1,6 +1,6 @@
 //! Choices that are not possible: each is refused with its sentence when a design is put together, and with nothing else.
 
-use ameles_hardware_bench::{Configuration, FrontEnd, Scheme, Workshop};
+use ameles_hardware_bench::{Configuration, DesignBuilder, FrontEnd, Scheme};
 
 /// Changes of possible choices, with the beginning of the sentence that refuses each.
 type Refusals<'a, T> = &'a [(&'a str, fn(&mut T))];
@@ -64,7 +64,7 @@ const OF_FRONT_ENDS: Refusals<(Configuration, FrontEnd)> = &[
 ];
 
 fn assert_refused(configuration: Configuration, sentence: &str) {
-    let errors = Workshop::new().unwrap().errors(&configuration).unwrap();
+    let errors = DesignBuilder::new().unwrap().errors(&configuration).unwrap();
     assert_eq!(errors.len(), 1, "{configuration:?}: {errors:?}");
     assert!(errors[0].contains(sentence), "{sentence}: {errors:?}");
 }
@@ -85,6 +85,6 @@ fn each_choice_that_is_not_possible_is_refused_with_a_sentence() {
         assert_refused(Configuration { front_end: Some(wrong.1), ..wrong.0 }, sentence);
     }
     for possible in [paper, Configuration::paper(Scheme::Path), paper.with_front_end()] {
-        assert_eq!(Workshop::new().unwrap().errors(&possible).unwrap(), Vec::<String>::new());
+        assert_eq!(DesignBuilder::new().unwrap().errors(&possible).unwrap(), Vec::<String>::new());
     }
 }

@@ -2,7 +2,7 @@
 
 use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
-    Bench, Configuration, Faults, FrontEnd, Golden, Mutant, Operation, Pace, Scheme, Workshop,
+    Bench, Configuration, DesignBuilder, Faults, FrontEnd, Golden, Mutant, Operation, Pace, Scheme,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -15,8 +15,8 @@ pub(crate) fn small(scheme: Scheme) -> Configuration {
     Configuration { leaf_level: 5, blocks: 60, stash_blocks: 20, ..Configuration::paper(scheme) }
 }
 
-/// A small tree with a front end. Counters of few bits are used up soon, so that stragglers move; with a small table and a small PLB,
-/// blocks come and go.
+/// A small tree with a front end. Counters of few bits are used up soon, so that stragglers move; with a small table
+/// and a small PLB, blocks are evicted often.
 pub(crate) fn small_front_end(scheme: Scheme) -> Configuration {
     let front_end =
         FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
@@ -79,9 +79,9 @@ pub(crate) fn bench_with_keys(
     faults: Faults,
     keys: &[[u8; 16]],
 ) -> Bench {
-    let design = Workshop::new().and_then(|mut workshop| {
-        workshop.for_long_runs = asked_operations().is_some();
-        workshop.design(configuration, mutant)
+    let design = DesignBuilder::new().and_then(|mut builder| {
+        builder.for_long_runs = requested_operations().is_some();
+        builder.design(configuration, mutant)
     });
     let design = design.unwrap_or_else(|error| panic!("{error}"));
     let mut bench = Bench::new(&design, *configuration, pace, faults, 1).unwrap();
@@ -89,29 +89,31 @@ pub(crate) fn bench_with_keys(
     bench
 }
 
-/// The operations for each configuration that `AMELES_HARDWARE_OPERATIONS` asks for, instead of the few of a usual run.
-fn asked_operations() -> Option<usize> {
+/// The operations for each configuration that `AMELES_HARDWARE_OPERATIONS` requests, instead of the few of a usual
+/// run.
+fn requested_operations() -> Option<usize> {
     let given = std::env::var("AMELES_HARDWARE_OPERATIONS").ok()?;
     Some(given.parse().expect("AMELES_HARDWARE_OPERATIONS is a number"))
 }
 
-/// The operations of a run, in portions that fit into this machine's memory. The controller goes on from one to the next.
+/// The operations of a run, in portions that fit into this machine's memory. The controller continues from one to the
+/// next.
 pub(crate) fn portions(usual: usize) -> impl Iterator<Item = usize> {
     const PORTION: usize = 1000;
-    let all = asked_operations().unwrap_or(usual);
+    let all = requested_operations().unwrap_or(usual);
     (0..all).step_by(PORTION).map(move |done| PORTION.min(all - done))
 }
 
 /// A golden model after operations of a mix.
-pub(crate) fn mix(configuration: &Configuration, operations: usize, seed: u64) -> Golden {
+pub(crate) fn mixed_operations(configuration: &Configuration, operations: usize, seed: u64) -> Golden {
     let mut golden = Golden::new(*configuration, &KEY, seed);
-    mix_more(configuration, operations, &mut golden, &mut ChaCha8Rng::seed_from_u64(seed));
+    add_mixed_operations(configuration, operations, &mut golden, &mut ChaCha8Rng::seed_from_u64(seed));
     golden
 }
 
-/// Operations of all kinds on random blocks: a block that is in is read, written or taken; one that is not is put in, or
-/// comes into being by an access.
-pub(crate) fn mix_more(
+/// Operations of all kinds on random blocks: a stored block is read, written or taken; a missing one is put in, or
+/// created by an access.
+pub(crate) fn add_mixed_operations(
     configuration: &Configuration,
     operations: usize,
     golden: &mut Golden,

@@ -1,5 +1,5 @@
-//! Memory that lies about blocks with tags: no answer is wrong, and the controller stops when it is asked for a block that is not what
-//! was written last.
+//! Memory that lies about blocks with tags: no answer is wrong, and the controller stops when a requested block is
+//! not what was written last.
 
 use super::setup::*;
 use ameles_hardware_bench::{BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Scheme};
@@ -7,10 +7,10 @@ use ameles_hardware_bench::{BenchError, Configuration, Faults, GoldenFrontEnd, M
 /// The outcome of a run over memory that lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// All answers are right: the lie befell what was not of interest.
+    /// All answers are right: the lie concerned data that was not used.
     Unharmed,
     /// The controller has stopped because of a tag; all answers before are right.
-    FoundOut,
+    Detected,
     /// It has stopped because junk filled the stash; all answers before are right.
     Overflow,
     /// It waits for something that does not come; all answers before are right.
@@ -19,8 +19,8 @@ enum Outcome {
     Wrong,
 }
 
-/// Runs requests, a lie each time, and tells how often which outcome came.
-fn lie(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults]) -> Vec<Outcome> {
+/// Runs requests, a lie each time, and counts the outcomes.
+fn run_with_faults(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults]) -> Vec<Outcome> {
     let mut golden = GoldenFrontEnd::new(configuration, 1);
     for (block, data) in requests(&configuration, 400, 3) {
         golden.run(block, data);
@@ -29,16 +29,16 @@ fn lie(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults])
     let outcome = |faults: &Faults| {
         let mut bench = bench_with_keys(&configuration, mutant, Pace::IDEAL, *faults, golden.keys());
         let stopped = bench.drive(&session);
-        let is_right = session.answers.starts_with(bench.answered());
+        let is_right = session.answers.starts_with(bench.answer_contents());
         if let Err(BenchError::Stopped(_)) = stopped {
-            assert!(bench.wind_down(3000), "{faults:?}: a burst has no end");
+            assert!(bench.finish_bursts(3000), "{faults:?}: a burst has no end");
         }
         match stopped {
             _ if !is_right => Outcome::Wrong,
             Ok(_) => Outcome::Unharmed,
             Err(BenchError::Stopped("the stash is too full")) => Outcome::Overflow,
             Err(BenchError::Stopped("memory gave a block that is not what was written last")) => {
-                Outcome::FoundOut
+                Outcome::Detected
             }
             Err(BenchError::Stuck { .. }) => Outcome::Stuck,
             Err(other) => panic!("{faults:?}: {other}"),
@@ -51,7 +51,7 @@ fn count(outcomes: &[Outcome], wanted: Outcome) -> usize {
     outcomes.iter().filter(|outcome| **outcome == wanted).count()
 }
 
-/// Flips are rare enough that there are answers before the first that matters.
+/// Flips are rare enough that there are answers before the first one that matters.
 fn flips() -> Vec<Faults> {
     (1..=12).map(|flips| Faults { flips, ..Faults::default() }).collect()
 }
@@ -66,13 +66,13 @@ fn replays() -> Vec<Faults> {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_answer_is_wrong_when_bits_were_flipped() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let outcomes = lie(small_with_tags(scheme), None, &flips());
+        let outcomes = run_with_faults(small_with_tags(scheme), None, &flips());
         assert_eq!(
             count(&outcomes, Outcome::Wrong) + count(&outcomes, Outcome::Stuck),
             0,
             "{scheme:?}: {outcomes:?}"
         );
-        assert!(count(&outcomes, Outcome::FoundOut) > 6, "{scheme:?}: {outcomes:?}");
+        assert!(count(&outcomes, Outcome::Detected) > 6, "{scheme:?}: {outcomes:?}");
     }
 }
 
@@ -80,14 +80,14 @@ fn no_answer_is_wrong_when_bits_were_flipped() {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn all_memory_of_an_earlier_moment_is_found_out() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let outcomes = lie(small_with_tags(scheme), None, &replays());
-        assert_eq!(count(&outcomes, Outcome::FoundOut), outcomes.len(), "{scheme:?}: {outcomes:?}");
+        let outcomes = run_with_faults(small_with_tags(scheme), None, &replays());
+        assert_eq!(count(&outcomes, Outcome::Detected), outcomes.len(), "{scheme:?}: {outcomes:?}");
     }
 }
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_controller_that_compares_no_tags_gives_wrong_answers() {
-    let outcomes = lie(small_with_tags(Scheme::Raw), Some(&Mutant::TRUSTING), &flips());
+    let outcomes = run_with_faults(small_with_tags(Scheme::Raw), Some(&Mutant::UNCHECKED_TAGS), &flips());
     assert!(count(&outcomes, Outcome::Wrong) > 0, "{outcomes:?}");
 }

@@ -24,9 +24,9 @@ pub struct GatewayOptions {
     /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
     pub max_bytes: u64,
     /// The bound on a lone get of the largest object, in multiples of the bare time.
-    pub asked_get: Option<f64>,
+    pub goal_get: Option<f64>,
     /// The bound on gets of 64 KiB by the most clients, in parts of a sixteenth of the link.
-    pub asked_share: Option<f64>,
+    pub goal_share: Option<f64>,
 }
 
 impl GatewayOptions {
@@ -50,8 +50,8 @@ impl GatewayOptions {
             time: Duration::from_secs(5),
             requests: 12,
             max_bytes: 128 << 20,
-            asked_get: Some(8.0),
-            asked_share: Some(0.6),
+            goal_get: Some(8.0),
+            goal_share: Some(0.6),
         }
     }
 
@@ -64,11 +64,11 @@ impl GatewayOptions {
         let (max, clients) = (self.sizes.iter().max(), self.clients.iter().max());
         let (max, clients) = (*max.unwrap_or(&0) as u64, *clients.unwrap_or(&0) as u64);
         let needed = max * clients + self.max_bytes;
-        let there = self.vault.capacity * u64::from(self.vault.block_bytes);
-        if needed > there {
-            let (needed, there) = (bytes(needed), bytes(there));
+        let available = self.vault.capacity * u64::from(self.vault.block_bytes);
+        if needed > available {
+            let (needed, available) = (bytes(needed), bytes(available));
             return Err(BenchError::Options(format!(
-                "puts under way and objects take up to {needed}, and the vault has {there}"
+                "puts under way and objects take up to {needed}, and the vault has {available}"
             )));
         }
         Ok(())

@@ -19,7 +19,7 @@ use std::sync::Arc;
 const BLOCKS: Purpose = Purpose::named("plain-blocks");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
-/// See the module. A watcher sees which block is asked for.
+/// A device without an ORAM. A watcher sees which block is requested.
 pub(super) struct PlainDevice {
     link: Link<VersionedMemory>,
     master: MasterKey,

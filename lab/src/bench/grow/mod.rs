@@ -1,23 +1,24 @@
-//! The local costs of vaults of several sizes: whether an access, and an opening after a crash, cost more in a larger one.
+//! Measures the local costs of vaults of several sizes: do an access, and an opening after a crash, cost more in a
+//! larger one?
 //!
-//! Each vault is brought to its steady state: every block is written once, then as many uniform accesses follow as the
-//! stash may hold blocks. It is measured over at least two cycles of the pieces in which its state is written, and over
-//! as many accesses as lie between two shipped checkpoints. Then it is killed several times and opened again.
+//! Each vault is brought to its steady state: every block is written once, then as many uniform accesses follow as
+//! the stash can hold blocks. It is measured over at least two cycles of the pieces of its state, and over at least
+//! the accesses between two shipped checkpoints. Then it is killed several times and opened again.
 //!
-//! The store is memory, the trusted disk real files, synced. The opened files are in the system's cache: the seconds of
-//! an opening are those of the processor, and the bytes say what a cold disk would have to read.
+//! The store is in memory. The trusted disk is real files, which are synced. The opened files are in the system's
+//! cache: the seconds of an opening are processor time, and the bytes are those that a cold disk would have to read.
 
-mod life;
 mod options;
-mod room;
+mod resources;
+mod vault_figures;
 
 pub use options::GrowOptions;
 
-use super::book::{BookLine, SIZES};
-use super::report::{Bound, Grid, Report, SLACK, bytes};
+use super::reference_figures::{ReferenceFigure, SIZES};
+use super::report::{Bound, Grid, Report, TOLERANCE, bytes};
 use super::sample::Sample;
 use super::{BenchError, Progress};
-use life::{Life, Opened, Window};
+use vault_figures::{OpeningCost, VaultFigures, Window};
 
 /// Runs the bench. Not to be called from within an asynchronous runtime.
 ///
@@ -40,31 +41,31 @@ pub fn run(options: &GrowOptions, progress: &dyn Progress) -> Result<Report, Ben
         "load",
         format!("batches of {}, half of them reads, uniform over all blocks", options.vault.batch),
     );
-    let mut lives = Vec::new();
+    let mut all_figures = Vec::new();
     for capacity in &options.capacities {
         let vault = options.vault_of(*capacity);
-        match room::lacking(&vault)? {
-            Some(lacking) if options.leaves_out => {
-                report.notes.push(format!("{capacity} blocks are left out: {lacking}"));
+        match resources::missing_resources(&vault)? {
+            Some(missing_resources) if options.skips_too_large => {
+                report.notes.push(format!("{capacity} blocks are left out: {missing_resources}"));
             }
-            _ => lives.push(runtime.block_on(Life::measure(&vault, options, progress))?),
+            _ => all_figures.push(runtime.block_on(VaultFigures::measure(&vault, options, progress))?),
         }
     }
-    if lives.is_empty() {
+    if all_figures.is_empty() {
         return Err(BenchError::Options(format!("no vault was measured: {}", report.notes.join("; "))));
     }
-    report_rows(&mut report, &lives, options);
-    let grid = grid(&lives);
-    hold(&mut report, &grid, options)?;
+    report_rows(&mut report, &all_figures, options);
+    let grid = grid(&all_figures);
+    add_reference_row(&mut report, &grid, options)?;
     report.grid = Some(grid);
     Ok(report)
 }
 
-fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
-    for life in lives {
-        let trusted = Some(life.trusted);
-        let of = |value: fn(&Window) -> f64| Sample::of(&life.windows.iter().map(value).collect::<Vec<_>>());
-        let name = |what: &str| format!("{} blocks: {what}", life.capacity);
+fn report_rows(report: &mut Report, all_figures: &[VaultFigures], options: &GrowOptions) {
+    for figures in all_figures {
+        let trusted = Some(figures.trusted);
+        let of = |value: fn(&Window) -> f64| Sample::of(figures.windows.iter().map(value));
+        let name = |what: &str| format!("{} blocks: {what}", figures.capacity);
         report.row(
             name("local bytes written"),
             "bytes/access",
@@ -73,93 +74,116 @@ fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
             trusted,
         );
         report.row(name("accesses"), "accesses/s", of(Window::rate), None, trusted);
-        let seconds = |of: &[Opened]| Sample::of(&of.iter().map(|one| one.seconds).collect::<Vec<_>>());
-        report.row(name("opening, full journal"), "s", seconds(&life.with_journal), None, trusted);
-        report.row(name("opening, empty journal"), "s", seconds(&life.without), None, trusted);
+        let seconds = |of: &[OpeningCost]| Sample::of(of.iter().map(|one| one.seconds));
+        report.row(name("opening, full journal"), "s", seconds(&figures.full_journal), None, trusted);
+        report.row(name("opening, empty journal"), "s", seconds(&figures.empty_journal), None, trusted);
     }
-    let mut growth = |name: &str, figure: &dyn Fn(&Life) -> f64| {
-        let spread = Sample::of(&lives.iter().map(figure).collect::<Vec<_>>());
+    let mut growth = |name: &str, figure: &dyn Fn(&VaultFigures) -> f64| {
+        let spread = Sample::of(all_figures.iter().map(figure));
         let growth = Sample::once(spread.max / spread.min);
-        report.row(name, "× cheapest", growth, options.asked_growth.map(Bound::AtMost), None);
+        report.row(name, "× cheapest", growth, options.goal_growth.map(Bound::AtMost), None);
     };
-    growth("local bytes an access, costliest size", &Life::local_per_access);
-    growth("bytes of the journal at a crash, costliest size", &|life| life.opened(|one| one.journal as f64));
-    // In a small vault an opening is a few syncs of the disk: the largest that the book has is held.
-    if let Some(largest) = lives.iter().find(|life| life.capacity == SIZES[2]).or(lives.last()) {
-        let ratios: Vec<f64> = largest.with_journal.iter().map(|one| one.work).collect();
+    growth("local bytes an access, costliest size", &VaultFigures::local_per_access);
+    growth("bytes of the journal at a crash, costliest size", &|figures| {
+        figures.median_opening(|one| one.journal as f64)
+    });
+    // In a small vault an opening is a few syncs of the disk: only the largest size with a reference has a goal.
+    if let Some(largest) =
+        all_figures.iter().find(|figures| figures.capacity == SIZES[2]).or(all_figures.last())
+    {
+        let ratios: Vec<f64> = largest.full_journal.iter().map(|one| one.cpu_ratio).collect();
         let name = format!("{} blocks: opening, full journal, processor", largest.capacity);
-        let asked = options.asked_opening.map(Bound::AtMost);
-        report.row(name, "× bare", Sample::of(&ratios), asked, Some(largest.trusted));
+        let goal = options.goal_opening.map(Bound::AtMost);
+        report.row(name, "× bare", Sample::of(&ratios), goal, Some(largest.trusted));
     }
 }
 
-/// Holds the lines of the table to what the book says of them: tells of the one that is above it the most.
-fn hold(report: &mut Report, grid: &Grid, options: &GrowOptions) -> Result<(), BenchError> {
+/// Compares the lines of the table with the reference figures, and adds a row for the one that exceeds its reference
+/// most.
+fn add_reference_row(report: &mut Report, grid: &Grid, options: &GrowOptions) -> Result<(), BenchError> {
     let mut max = (String::new(), 0.0);
-    for BookLine { figure, said, unit, .. } in options.book {
+    for ReferenceFigure { figure, expected, unit, .. } in options.reference {
         let found = grid.lines.iter().find(|(line, _)| line.trim() == *figure);
         let (_, found) =
-            found.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to hold")))?;
-        for (at, said) in SIZES.iter().zip(said) {
+            found.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to compare")))?;
+        for (at, expected) in SIZES.iter().zip(expected) {
             // A size that was not measured has no column.
             let column = grid.columns.iter().position(|column| *column == format!("{at} blocks"));
-            let Some(share) = column.map(|column| found[column - 1] / (said * unit)) else { continue };
+            let Some(share) = column.map(|column| found[column - 1] / (expected * unit)) else { continue };
             if share > max.1 {
-                max = (format!("above the book's figures, at most: {figure}, {at} blocks"), share);
+                max = (format!("above the reference figures, at most: {figure}, {at} blocks"), share);
             }
         }
     }
     if !max.0.is_empty() {
-        report.row(max.0, "× the book's", Sample::once(max.1), Some(Bound::AtMost(SLACK)), None);
+        report.row(max.0, "× the reference", Sample::once(max.1), Some(Bound::AtMost(TOLERANCE)), None);
     }
     Ok(())
 }
 
 /// Every figure, a column for each size.
-fn grid(lives: &[Life]) -> Grid {
-    let names = lives.iter().map(|life| format!("{} blocks", life.capacity));
+fn grid(all_figures: &[VaultFigures]) -> Grid {
+    let names = all_figures.iter().map(|figures| format!("{} blocks", figures.capacity));
     let mut grid = Grid::new(&std::iter::once(String::new()).chain(names).collect::<Vec<_>>());
-    let mut row = |name: &str, figure: &dyn Fn(&Life) -> f64| {
-        grid.row(name.into(), &lives.iter().map(figure).collect::<Vec<_>>());
+    let mut row = |name: &str, figure: &dyn Fn(&VaultFigures) -> f64| {
+        grid.row(name.into(), &all_figures.iter().map(figure).collect::<Vec<_>>());
     };
-    row("accesses measured", &|life| life.accesses() as f64);
-    row("cycles of pieces", &|life| life.cycles);
-    row("stash at rest, blocks, before", &|life| life.stash.0 as f64);
-    row("  after", &|life| life.stash.1 as f64);
-    row("local, bytes/access", &Life::local_per_access);
-    row("  as a multiple of a block", &|life| life.local_per_access() / life.block_bytes as f64);
-    row("  written", &|life| life.mean(|window| window.database.written + window.places.written));
-    row("    journal's records", &|life| life.mean(|window| window.journal));
-    row("    payloads to their places", &|life| life.mean(|window| window.places.written));
-    row("    deltas", &|life| life.mean(|window| window.checkpoints.deltas));
-    row("    pieces", &|life| life.mean(|window| window.checkpoints.pieces));
-    row("    replaced versions", &|life| life.mean(|window| window.checkpoints.garbage));
-    row("    summaries", &|life| life.mean(|window| window.checkpoints.summaries));
-    row("    the database's own", &|life| life.mean(Window::own));
-    row("  read, by shipments", &|life| life.mean(|window| window.places.read));
-    row("  read, the database's own", &|life| life.mean(|window| window.database.read));
-    row("opening after kill -9, ms", &|life| 1000.0 * life.opened(|one| one.seconds));
-    row("  bare: the same bytes read and opened, ms", &|life| 1000.0 * life.opened(|one| one.bare));
-    row("  as a multiple of that", &|life| life.opened(|one| one.seconds / one.bare));
-    row("  the processor's time of both, as a multiple", &|life| life.opened(|one| one.work));
-    row("  the journal", &|life| 1000.0 * life.opened(|one| one.parts.journal.as_secs_f64()));
-    row("  the trusted state", &|life| 1000.0 * life.opened(|one| one.parts.state.as_secs_f64()));
-    row("  the database's file", &|life| 1000.0 * life.opened(Opened::of_the_file));
-    row("  the store's list", &|life| 1000.0 * life.opened(|one| one.parts.store.as_secs_f64()));
-    row("  read: the journal's records, KiB", &|life| life.opened(|one| one.journal as f64) / 1024.0);
-    row("  read: the database, all, KiB", &|life| life.opened(|one| one.database as f64) / 1024.0);
-    row("  read: the places, KiB", &|life| life.opened(|one| one.places as f64) / 1024.0);
-    row("  read with an empty journal, KiB", &|life| life.opened_without(|one| one.read() as f64) / 1024.0);
-    row("    over the trusted disk's size", &|life| {
-        life.opened_without(|one| one.read() as f64) / life.disk_bytes as f64
+    row("accesses measured", &|figures| figures.accesses() as f64);
+    row("cycles of pieces", &|figures| figures.cycles);
+    row("stash at rest, blocks, before", &|figures| figures.stash.0 as f64);
+    row("  after", &|figures| figures.stash.1 as f64);
+    row("local, bytes/access", &VaultFigures::local_per_access);
+    row("  as a multiple of a block", &|figures| figures.local_per_access() / figures.block_bytes as f64);
+    row("  written", &|figures| figures.mean(|window| window.database.written + window.places.written));
+    row("    journal's records", &|figures| figures.mean(|window| window.journal));
+    row("    payloads to their places", &|figures| figures.mean(|window| window.places.written));
+    row("    deltas", &|figures| figures.mean(|window| window.checkpoints.deltas));
+    row("    pieces", &|figures| figures.mean(|window| window.checkpoints.pieces));
+    row("    replaced versions", &|figures| figures.mean(|window| window.checkpoints.garbage));
+    row("    summaries", &|figures| figures.mean(|window| window.checkpoints.summaries));
+    row("    the database's own", &|figures| figures.mean(Window::database_overhead));
+    row("  read, by shipments", &|figures| figures.mean(|window| window.places.read));
+    row("  read, the database's own", &|figures| figures.mean(|window| window.database.read));
+    row("opening after kill -9, ms", &|figures| 1000.0 * figures.median_opening(|one| one.seconds));
+    row("  bare: the same bytes read and opened, ms", &|figures| {
+        1000.0 * figures.median_opening(|one| one.baseline_seconds)
     });
-    row("trusted disk, KiB", &|life| life.disk_bytes as f64 / 1024.0);
-    row("  as a multiple of the payload", &|life| life.disk_bytes as f64 / life.payload());
-    row("trusted memory, bytes/block", &|life| life.trusted.total() as f64 / life.capacity as f64);
-    row("  of them no stash", &|life| {
-        (life.trusted.total() - life.trusted.stash_and_top) as f64 / life.capacity as f64
+    row("  as a multiple of that", &|figures| {
+        figures.median_opening(|one| one.seconds / one.baseline_seconds)
     });
-    row("resident beside the store, bytes/block", &|life| life.resident as f64 / life.capacity as f64);
-    row("stored, × payload", &|life| life.stored as f64 / life.payload());
+    row("  the processor's time of both, as a multiple", &|figures| {
+        figures.median_opening(|one| one.cpu_ratio)
+    });
+    row("  the journal", &|figures| 1000.0 * figures.median_opening(|one| one.parts.journal.as_secs_f64()));
+    row("  the trusted state", &|figures| {
+        1000.0 * figures.median_opening(|one| one.parts.state.as_secs_f64())
+    });
+    row("  the database's file", &|figures| 1000.0 * figures.median_opening(OpeningCost::file_seconds));
+    row("  the store's list", &|figures| {
+        1000.0 * figures.median_opening(|one| one.parts.store.as_secs_f64())
+    });
+    row("  read: the journal's records, KiB", &|figures| {
+        figures.median_opening(|one| one.journal as f64) / 1024.0
+    });
+    row("  read: the database, all, KiB", &|figures| {
+        figures.median_opening(|one| one.database as f64) / 1024.0
+    });
+    row("  read: the places, KiB", &|figures| figures.median_opening(|one| one.places as f64) / 1024.0);
+    row("  read with an empty journal, KiB", &|figures| {
+        figures.median_opening_without_journal(|one| one.read() as f64) / 1024.0
+    });
+    row("    over the trusted disk's size", &|figures| {
+        figures.median_opening_without_journal(|one| one.read() as f64) / figures.disk_bytes as f64
+    });
+    row("trusted disk, KiB", &|figures| figures.disk_bytes as f64 / 1024.0);
+    row("  as a multiple of the payload", &|figures| figures.disk_bytes as f64 / figures.payload());
+    row("trusted memory, bytes/block", &|figures| figures.trusted.total() as f64 / figures.capacity as f64);
+    row("  of them no stash", &|figures| {
+        (figures.trusted.total() - figures.trusted.stash_and_top) as f64 / figures.capacity as f64
+    });
+    row("resident without the store, bytes/block", &|figures| {
+        figures.resident_memory as f64 / figures.capacity as f64
+    });
+    row("stored, × payload", &|figures| figures.stored as f64 / figures.payload());
     grid
 }

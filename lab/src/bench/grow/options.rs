@@ -1,7 +1,7 @@
 //! The settings of the bench of sizes.
 
-use super::super::book;
-use super::super::report::SLACK;
+use super::super::reference_figures;
+use super::super::report::TOLERANCE;
 use super::super::service::VaultOptions;
 
 /// The settings of the bench.
@@ -11,25 +11,25 @@ pub struct GrowOptions {
     pub capacities: Vec<u64>,
     /// The vaults' other options; their numbers of blocks do not count.
     pub vault: VaultOptions,
-    /// The share of the blocks that the trusted side may hold is one in so many.
+    /// The divisor of the capacity that gives the blocks of the trusted side.
     pub trusted_share: u64,
     /// The least times that each piece of the state is written while an access is measured.
     pub cycles: u64,
     /// Crashes with a full journal, and as many with an empty one.
     pub crashes: usize,
     /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
-    pub asked_growth: Option<f64>,
+    pub goal_growth: Option<f64>,
     /// The bound on the processor's time of an opening of a vault of 2^17 blocks, or the largest, after a kill: over that of
     /// reading and opening the same bytes.
-    pub asked_opening: Option<f64>,
-    /// Lines of the table as the book has them, for these sizes in this order.
-    pub book: &'static [book::BookLine],
+    pub goal_opening: Option<f64>,
+    /// The reference figures of the table, for these sizes in this order.
+    pub reference: &'static [reference_figures::ReferenceFigure],
     /// True if a vault without enough memory or room on the disk is left out; it is tried otherwise.
-    pub leaves_out: bool,
+    pub skips_too_large: bool,
 }
 
 impl GrowOptions {
-    /// 2^12, 2^14 and 2^17 blocks of 4 KiB, an eighth of them trusted; 2^20 as well if that is wanted.
+    /// 2^12, 2^14 and 2^17 blocks of 4 KiB, an eighth of them trusted; 2^20 as well if `is_full`.
     pub fn standard(is_full: bool) -> Self {
         let mut capacities = vec![1 << 12, 1 << 14, 1 << 17];
         capacities.extend(is_full.then_some(1 << 20));
@@ -39,22 +39,23 @@ impl GrowOptions {
             trusted_share: 8,
             cycles: 2,
             crashes: 5,
-            asked_growth: Some(1.2),
-            asked_opening: Some(book::OPENING * SLACK),
-            book: book::GROW,
-            leaves_out: true,
+            goal_growth: Some(1.2),
+            goal_opening: Some(reference_figures::OPENING * TOLERANCE),
+            reference: reference_figures::GROW,
+            skips_too_large: true,
         }
     }
 
-    /// The same with blocks of this size. The book has figures of one size only: those of others are held to none.
+    /// The same with blocks of this size. Only the default size has reference figures: other sizes are compared with
+    /// none.
     pub fn with_blocks_of(mut self, bytes: u32) -> Self {
         if bytes != self.vault.block_bytes {
-            (self.vault.block_bytes, self.book, self.asked_opening) = (bytes, &[], None);
+            (self.vault.block_bytes, self.reference, self.goal_opening) = (bytes, &[], None);
         }
         self
     }
 
-    /// The options of the vault with so many blocks.
+    /// The options of a vault with this many blocks.
     pub(super) fn vault_of(&self, capacity: u64) -> VaultOptions {
         let trusted_blocks = (capacity / self.trusted_share).max(1);
         VaultOptions { capacity, filled: capacity, trusted_blocks, ..self.vault.clone() }

@@ -1,7 +1,7 @@
 //! The arrays that an ORAM is compared with: one that hides nothing, and one that hides contents only.
 
 use super::super::BenchError;
-use super::subject::Subject;
+use super::target::Target;
 use ameles_core::store::Place;
 use ameles_core::types::{Bucket, Slot, Version};
 use ameles_seal::cipher::{Cipher, CipherKey, KEY_BYTES, TAG_BYTES};
@@ -9,7 +9,7 @@ use ameles_seal::identity::{associated, nonce};
 use ameles_seal::slot_format::SlotFormat;
 use rand_core::{OsRng, TryRngCore};
 
-/// Blocks side by side: an access is one copy.
+/// An array of blocks: an access is one copy.
 pub(super) struct PlainArray {
     block_bytes: usize,
     bytes: Vec<u8>,
@@ -25,20 +25,20 @@ impl PlainArray {
     }
 }
 
-impl Subject for PlainArray {
+impl Target for PlainArray {
     fn access(&mut self, block: u64, write: bool, buffer: &mut [u8]) -> Result<(), BenchError> {
         let at = block as usize * self.block_bytes;
-        let held = &mut self.bytes[at..at + self.block_bytes];
+        let slot = &mut self.bytes[at..at + self.block_bytes];
         if write {
-            held.copy_from_slice(buffer)
+            slot.copy_from_slice(buffer)
         } else {
-            buffer.copy_from_slice(held)
+            buffer.copy_from_slice(slot)
         }
         Ok(())
     }
 }
 
-/// Blocks side by side, each sealed by itself: an access is one copy and one call of the cipher.
+/// An array of blocks, each sealed by itself: an access is one copy and one call of the cipher.
 pub(super) struct SealedArray {
     block_bytes: usize,
     key: CipherKey,
@@ -72,7 +72,7 @@ impl SealedArray {
     }
 }
 
-impl Subject for SealedArray {
+impl Target for SealedArray {
     fn access(&mut self, block: u64, write: bool, buffer: &mut [u8]) -> Result<(), BenchError> {
         if write {
             self.counter += 1;
@@ -80,8 +80,8 @@ impl Subject for SealedArray {
         }
         let place = self.place(block);
         let at = block as usize * (self.block_bytes + TAG_BYTES);
-        let held = &mut self.bytes[at..at + self.block_bytes + TAG_BYTES];
-        let (text, tag) = held.split_last_chunk_mut::<TAG_BYTES>().expect("a sealed block holds a tag");
+        let slot = &mut self.bytes[at..at + self.block_bytes + TAG_BYTES];
+        let (text, tag) = slot.split_last_chunk_mut::<TAG_BYTES>().expect("a sealed block holds a tag");
         if write {
             text.copy_from_slice(buffer);
             *tag = self.key.seal(&nonce(&place), &associated(&place, SlotFormat::Counted), text);

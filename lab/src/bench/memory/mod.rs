@@ -1,15 +1,15 @@
-//! An ORAM over sealed memory, driven by one thread, beside the same accesses on a plain array.
+//! Measures an ORAM over sealed memory, driven by one thread, compared with the same accesses on a plain array.
 //!
-//! Half of the accesses read, half write, blocks uniform, over a vault in which every block was written before. An
-//! access ends when its off-line work is done, so nothing is owed at the end.
+//! Half of the accesses read, half write, with uniform blocks, over a vault in which every block was written before.
+//! An access ends when its off-line work is done, so nothing is pending at the end.
 
 mod arrays;
-mod subject;
+mod target;
 
 use super::BenchError;
 use super::progress::Progress;
 use super::report::{Bound, Report, TrustedMemory, bytes};
-use super::resident::{Resident, forget_peak, resident};
+use super::resident::{Resident, reset_peak, resident_memory};
 use super::sample::Sample;
 use ameles_core::schemes::circuit::CircuitParameters;
 use ameles_core::schemes::path::PathParameters;
@@ -22,14 +22,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
-use subject::{Subject, circuit_over_sealed_memory, path_over_sealed_memory, ring_over_sealed_memory};
+use target::{Target, circuit_over_sealed_memory, path_over_sealed_memory, ring_over_sealed_memory};
 
 /// The scheme that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryScheme {
     /// Path ORAM, a bucket sealed as one slot.
     Path,
-    /// Ring ORAM, each block sealed as a slot of its own.
+    /// Ring ORAM, each block sealed as its own slot.
     Ring,
     /// Circuit ORAM, a bucket sealed as one slot.
     Circuit,
@@ -44,7 +44,7 @@ pub struct MemoryOptions {
     pub block_bytes: u32,
     /// The scheme.
     pub scheme: MemoryScheme,
-    /// Ring ORAM's A; the cheapest one in bytes if nothing is said.
+    /// Ring ORAM's A. The default is the value that moves the fewest bytes.
     pub eviction_rate: Option<u32>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
@@ -57,9 +57,9 @@ pub struct MemoryOptions {
     /// The time that each repetition lasts.
     pub slice: Duration,
     /// The bound on the accesses a second.
-    pub asked: Option<f64>,
+    pub goal: Option<f64>,
     /// The bound on the resident memory, in multiples of the payload.
-    pub asked_resident: Option<f64>,
+    pub goal_resident: Option<f64>,
 }
 
 impl MemoryOptions {
@@ -75,8 +75,8 @@ impl MemoryOptions {
             warm_up: 1 << 20,
             repetitions: 9,
             slice: Duration::from_secs(1),
-            asked: Some(100_000.0),
-            asked_resident: None,
+            goal: Some(100_000.0),
+            goal_resident: None,
         }
     }
 
@@ -89,8 +89,8 @@ impl MemoryOptions {
             // An eviction then fits a second-level cache.
             eviction_rate: Some(13),
             warm_up: 1 << 17,
-            asked: Some(20_000.0),
-            asked_resident: Some(2.5),
+            goal: Some(20_000.0),
+            goal_resident: Some(2.5),
             ..Self::small_blocks()
         }
     }
@@ -118,44 +118,44 @@ pub fn run(options: &MemoryOptions, progress: &dyn Progress) -> Result<Report, B
         options.capacity,
         bytes(options.block_bytes.into())
     ));
-    forget_peak();
+    reset_peak();
     let (mut oram, stored) = build(options, &mut report)?;
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut buffer = vec![7; options.block_bytes as usize];
     for block in 0..options.capacity {
         if block.is_multiple_of(options.capacity.div_ceil(50)) {
-            progress.at("filling", block, options.capacity);
+            progress.on_step("filling", block, options.capacity);
         }
         oram.access(block, true, &mut buffer)?;
     }
-    progress.at("warming up", 0, 1);
+    progress.on_step("warming up", 0, 1);
     for _ in 0..options.warm_up {
         access(&mut *oram, &mut random, options.capacity, &mut buffer)?;
     }
-    let resident = resident();
+    let resident_memory = resident_memory();
     let trusted = oram.trusted();
 
-    let arrays: [Box<dyn Subject>; 2] = [
+    let arrays: [Box<dyn Target>; 2] = [
         Box::new(PlainArray::new(options.capacity, options.block_bytes)),
         Box::new(SealedArray::new(options.capacity, options.block_bytes, options.cipher)?),
     ];
     let [mut plain, mut sealed] = arrays;
     let mut measured = [const { Vec::new() }; 3];
     for repetition in 0..options.repetitions {
-        progress.at("measuring", repetition as u64, options.repetitions as u64);
-        for (subject, rates) in [&mut oram, &mut plain, &mut sealed].into_iter().zip(&mut measured) {
-            rates.push(rate(&mut **subject, &mut random, options, &mut buffer)?);
+        progress.on_step("measuring", repetition as u64, options.repetitions as u64);
+        for (target, rates) in [&mut oram, &mut plain, &mut sealed].into_iter().zip(&mut measured) {
+            rates.push(rate(&mut **target, &mut random, options, &mut buffer)?);
         }
     }
     let rates = Rates { measured };
     rates.report(&mut report, options, trusted);
-    if let Some(Resident { now, peak }) = resident {
+    if let Some(Resident { now, peak }) = resident_memory {
         let times = |bytes: u64| Sample::once(bytes as f64 / payload as f64);
         report.row(
             "resident (VmHWM)",
             "× payload",
             times(peak),
-            options.asked_resident.map(Bound::AtMost),
+            options.goal_resident.map(Bound::AtMost),
             trusted,
         );
         report.row("resident (VmRSS)", "× payload", times(now), None, trusted);
@@ -175,8 +175,8 @@ pub fn run(options: &MemoryOptions, progress: &dyn Progress) -> Result<Report, B
 /// Accesses of one repetition, a second of time and a second of processor time.
 #[derive(Clone, Copy)]
 struct Rate {
-    by_time: f64,
-    by_processor: f64,
+    per_second: f64,
+    per_processor_second: f64,
 }
 
 struct Rates {
@@ -186,33 +186,43 @@ struct Rates {
 
 impl Rates {
     fn report(&self, report: &mut Report, options: &MemoryOptions, trusted: Option<TrustedMemory>) {
-        let by_time = |rates: &[Rate]| Sample::of(&rates.iter().map(|rate| rate.by_time).collect::<Vec<_>>());
-        let by_processor =
-            |rates: &[Rate]| Sample::of(&rates.iter().map(|rate| rate.by_processor).collect::<Vec<_>>());
+        let per_second = |rates: &[Rate]| Sample::of(rates.iter().map(|rate| rate.per_second));
+        let per_processor_second =
+            |rates: &[Rate]| Sample::of(rates.iter().map(|rate| rate.per_processor_second));
         let [oram, plain, sealed] = &self.measured;
-        let slower = |than: &[Rate]| {
-            let ratios: Vec<f64> =
-                than.iter().zip(oram).map(|(than, oram)| than.by_processor / oram.by_processor).collect();
+        let slower = |baseline: &[Rate]| {
+            let ratios: Vec<f64> = baseline
+                .iter()
+                .zip(oram)
+                .map(|(baseline, oram)| baseline.per_processor_second / oram.per_processor_second)
+                .collect();
             Sample::of(&ratios)
         };
         let unit = "accesses/s";
-        report.row("ORAM", unit, by_time(oram), options.asked.map(Bound::AtLeast), trusted);
-        report.row("ORAM, of processor time", unit, by_processor(oram), None, trusted);
-        report.row("plain array", unit, by_time(plain), None, None);
-        report.row("plain array, of processor time", unit, by_processor(plain), None, None);
-        report.row("array of sealed blocks", unit, by_time(sealed), None, None);
-        report.row("array of sealed blocks, of processor time", unit, by_processor(sealed), None, None);
+        report.row("ORAM", unit, per_second(oram), options.goal.map(Bound::AtLeast), trusted);
+        report.row("ORAM, of processor time", unit, per_processor_second(oram), None, trusted);
+        report.row("plain array", unit, per_second(plain), None, None);
+        report.row("plain array, of processor time", unit, per_processor_second(plain), None, None);
+        report.row("array of sealed blocks", unit, per_second(sealed), None, None);
+        report.row(
+            "array of sealed blocks, of processor time",
+            unit,
+            per_processor_second(sealed),
+            None,
+            None,
+        );
         report.row("ORAM against plain array", "× slower", slower(plain), None, trusted);
         report.row("ORAM against sealed blocks", "× slower", slower(sealed), None, trusted);
-        let had: Vec<f64> =
-            self.measured.iter().flatten().map(|rate| rate.by_time / rate.by_processor).collect();
+        let processor_shares: Vec<f64> =
+            self.measured.iter().flatten().map(|rate| rate.per_second / rate.per_processor_second).collect();
         report.set(
             "processor",
-            format!("the bench's thread had {:.0} % of one", 100.0 * Sample::of(&had).median),
+            format!("the bench's thread had {:.0} % of one", 100.0 * Sample::of(&processor_shares).median),
         );
         let half = oram.len() / 2;
         if half > 0 {
-            let drift = by_processor(&oram[half..]).median / by_processor(&oram[..half]).median - 1.0;
+            let drift =
+                per_processor_second(&oram[half..]).median / per_processor_second(&oram[..half]).median - 1.0;
             report.set(
                 "drift from the first half of the repetitions to the second",
                 format!("{:+.1} %", 100.0 * drift),
@@ -223,7 +233,7 @@ impl Rates {
 
 /// Runs accesses for a while.
 fn rate(
-    subject: &mut dyn Subject,
+    target: &mut dyn Target,
     random: &mut ChaCha8Rng,
     options: &MemoryOptions,
     buffer: &mut [u8],
@@ -231,40 +241,41 @@ fn rate(
     let (start, processor) = (Instant::now(), processor_time());
     let mut accesses = 0u64;
     loop {
-        // The clock is looked at seldom.
+        // The clock is read once for many accesses.
         for _ in 0..256 {
-            access(subject, random, options.capacity, buffer)?;
+            access(target, random, options.capacity, buffer)?;
         }
         accesses += 256;
         let elapsed = start.elapsed();
         if elapsed >= options.slice {
-            let used = processor_time() - processor;
+            let elapsed_processor = processor_time() - processor;
             return Ok(Rate {
-                by_time: accesses as f64 / elapsed.as_secs_f64(),
-                by_processor: accesses as f64 / used.as_secs_f64().max(f64::MIN_POSITIVE),
+                per_second: accesses as f64 / elapsed.as_secs_f64(),
+                per_processor_second: accesses as f64
+                    / elapsed_processor.as_secs_f64().max(f64::MIN_POSITIVE),
             });
         }
     }
 }
 
 fn access(
-    subject: &mut dyn Subject,
+    target: &mut dyn Target,
     random: &mut ChaCha8Rng,
     capacity: u64,
     buffer: &mut [u8],
 ) -> Result<(), BenchError> {
     let drawn = random.next_u64();
-    subject.access((drawn >> 1) % capacity, drawn & 1 == 1, buffer)
+    target.access((drawn >> 1) % capacity, drawn & 1 == 1, buffer)
 }
 
 /// The time that this thread has had of a processor.
 fn processor_time() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)
+    let elapsed_processor = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(elapsed_processor.tv_sec.unsigned_abs(), elapsed_processor.tv_nsec.unsigned_abs() as u32)
 }
 
 /// The ORAM, and what it stores at most.
-fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Subject>, u64), BenchError> {
+fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Target>, u64), BenchError> {
     let trusted_blocks = options.capacity / options.trusted_share;
     let cipher = options.cipher;
     let stored =

@@ -16,7 +16,7 @@ pub(crate) struct DiskUsage {
     pub(crate) written: u64,
     /// Bytes read.
     pub(crate) read: u64,
-    /// Times that the disk was told to make everything durable.
+    /// The number of syncs.
     pub(crate) syncs: u64,
 }
 
@@ -42,7 +42,7 @@ impl DiskUsage {
 
 /// Reads the counts from anywhere.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DiskReader(Arc<Counts>);
+pub(crate) struct DiskUsageReader(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -53,7 +53,7 @@ struct Counts {
     opening: AtomicU64,
 }
 
-impl DiskReader {
+impl DiskUsageReader {
     pub(crate) fn usage(&self) -> DiskUsage {
         DiskUsage {
             written: self.0.written.load(Ordering::Relaxed),
@@ -62,7 +62,8 @@ impl DiskReader {
         }
     }
 
-    /// Kills whoever has the file open: from now on it refuses them every change, as if their process were gone.
+    /// Kills the process that has the file open: from now on the file refuses its changes, as if the process were
+    /// gone.
     pub(crate) fn kill(&self) {
         self.0.opening.fetch_add(1, Ordering::Relaxed);
     }
@@ -72,19 +73,19 @@ impl DiskReader {
 #[derive(Debug)]
 pub(crate) struct CountedDisk {
     file: FileBackend,
-    counts: DiskReader,
+    counts: DiskUsageReader,
     opening: u64,
 }
 
 impl CountedDisk {
-    /// Opens or makes the file; its traffic is added to `counts`.
-    pub(crate) fn open(path: &Path, counts: &DiskReader) -> Result<Self, BenchError> {
+    /// Opens or creates the file; its traffic is added to `counts`.
+    pub(crate) fn open(path: &Path, counts: &DiskUsageReader) -> Result<Self, BenchError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = FileBackend::new(file.map_err(BenchError::failed)?).map_err(BenchError::failed)?;
         Ok(CountedDisk { file, counts: counts.clone(), opening: counts.0.opening.load(Ordering::Relaxed) })
     }
 
-    fn refuse_the_dead(&self) -> io::Result<()> {
+    fn check_not_killed(&self) -> io::Result<()> {
         match self.opening == self.counts.0.opening.load(Ordering::Relaxed) {
             true => Ok(()),
             false => Err(io::Error::other("this process was killed")),
@@ -103,18 +104,18 @@ impl StorageBackend for CountedDisk {
     }
 
     fn set_len(&self, len: u64) -> Result<(), io::Error> {
-        self.refuse_the_dead()?;
+        self.check_not_killed()?;
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> Result<(), io::Error> {
-        self.refuse_the_dead()?;
+        self.check_not_killed()?;
         self.counts.0.syncs.fetch_add(1, Ordering::Relaxed);
         self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
-        self.refuse_the_dead()?;
+        self.check_not_killed()?;
         self.counts.0.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         self.file.write(offset, data)
     }

@@ -7,7 +7,7 @@ use crate::processor::published;
 use crate::processor::row::Row;
 use crate::report::{Picture, Section, Sheet};
 
-/// A figure: a measure of the runs by several schemes, each beside the same program's run by `base`.
+/// A figure: a measure of the runs by several schemes, each compared with the same program's run by `base`.
 pub(super) struct Figure {
     /// Its name in names of files.
     pub(super) name: &'static str,
@@ -168,7 +168,7 @@ impl Unit {
     }
 
     /// The length of a bar.
-    pub(super) fn drawn(self, value: f64) -> f64 {
+    pub(super) fn bar_length(self, value: f64) -> f64 {
         if self == Unit::PerCent { 100.0 * value } else { value }
     }
 }
@@ -185,8 +185,8 @@ pub(super) struct Column {
 
 impl Column {
     pub(super) fn mean(&self) -> Option<f64> {
-        let there: Vec<f64> = self.values.iter().flatten().copied().collect();
-        mean(&there)
+        let available: Vec<f64> = self.values.iter().flatten().copied().collect();
+        mean(&available)
     }
 
     /// The difference of the mean from the paper's.
@@ -199,23 +199,26 @@ impl Column {
 impl Figure {
     /// The columns of which there are runs.
     pub(super) fn columns(&self, runs: &Runs<'_>) -> Vec<Column> {
-        let there = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
+        let available = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
         let column = |(scheme, printed): &(&'static str, Option<f64>)| {
             let mean_of = |of: fn(&Row, &Row) -> f64| {
                 let values: Vec<f64> = runs.ratios(self.base, scheme, of).into_iter().flatten().collect();
                 mean(&values)
             };
             let is_speed = self.unit == Unit::Speed;
-            let fewer = mean_of(|base, row| base.counts().paths() as f64 / row.counts().paths() as f64);
-            let shorter = mean_of(|base, row| base.cycles_a_path() / row.cycles_a_path());
+            let fewer_paths = mean_of(|base, row| base.counts().paths() as f64 / row.counts().paths() as f64);
+            let shorter_paths = mean_of(|base, row| base.cycles_a_path() / row.cycles_a_path());
             Column {
                 scheme,
                 printed: *printed,
                 values: runs.ratios(self.base, scheme, self.of),
-                parts: fewer.zip(shorter).filter(|_| is_speed).map(|(fewer, shorter)| [fewer, shorter]),
+                parts: fewer_paths
+                    .zip(shorter_paths)
+                    .filter(|_| is_speed)
+                    .map(|(fewer_paths, shorter_paths)| [fewer_paths, shorter_paths]),
             }
         };
-        there.map(column).collect()
+        available.map(column).collect()
     }
 
     /// Shows the table, the picture and the reason, if there are runs.
@@ -224,10 +227,10 @@ impl Figure {
         if columns.is_empty() {
             return;
         }
-        section.show(self.sheet(runs, &columns));
-        section.draw(self.picture(runs, &columns));
+        section.add_table(self.sheet(runs, &columns));
+        section.add_picture(self.picture(runs, &columns));
         if !self.reason.is_empty() && columns.iter().any(|column| column.printed.is_some()) {
-            section.say(self.reason);
+            section.add_text(self.reason);
         }
     }
 
@@ -237,7 +240,7 @@ impl Figure {
             name: name.to_owned(),
             bars: columns
                 .iter()
-                .map(|column| value(column).map(|value| bar(self.unit.drawn(value))))
+                .map(|column| value(column).map(|value| bar(self.unit.bar_length(value))))
                 .collect(),
             quoted,
         };

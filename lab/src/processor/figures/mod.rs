@@ -1,8 +1,8 @@
-//! The figures of the paper: ours beside the numbers that it prints, a section for each rate of paths.
+//! The figures of the paper: ours with the printed numbers, a section for each rate of paths.
 
-mod kinds;
 mod measure;
-mod others;
+mod other_runs;
+mod path_kinds;
 mod picture;
 mod runs;
 mod summary;
@@ -17,17 +17,18 @@ use runs::Runs;
 /// The sections of which there are rows: one for each rate, and the means of all.
 pub(super) fn sections(options: &Options, rows: &[Row]) -> Vec<Section> {
     let all: Vec<Runs<'_>> = options.paces.iter().map(|pace| Runs::of(rows, pace_name(*pace))).collect();
-    let mut sections: Vec<Section> = all.iter().filter(|runs| !runs.rows.is_empty()).map(of_rate).collect();
+    let mut sections: Vec<Section> =
+        all.iter().filter(|runs| !runs.rows.is_empty()).map(rate_sections).collect();
     sections.extend(summary::of(&all));
     sections
 }
 
-fn of_rate(runs: &Runs<'_>) -> Section {
+fn rate_sections(runs: &Runs<'_>) -> Section {
     let mut section = Section::new(format!("paths-{}", runs.pace), format!("Paths {}", runs.pace));
-    kinds::show(&mut section, runs);
+    path_kinds::show(&mut section, runs);
     for figure in &FIGURES {
         figure.show(&mut section, runs);
     }
-    others::show(&mut section, runs);
+    other_runs::show(&mut section, runs);
     section
 }

@@ -2,9 +2,7 @@
 
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::report::Picture;
-
-/// Colours that stand out on light and on dark ground.
-const COLOURS: [&str; 7] = ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46", "#57606a"];
+use crate::svg::COLOURS;
 
 /// A chart with one series for each name.
 pub(super) fn chart<'a>(

@@ -29,7 +29,7 @@ impl<'a> Runs<'a> {
         schemes.iter().all(|scheme| self.rows.iter().any(|row| row.scheme == *scheme))
     }
 
-    /// A measure of each program's run by a scheme, beside that by another.
+    /// A measure of each program's run by a scheme, compared with its run by `base`.
     pub(super) fn ratios(
         &self,
         base: &str,

@@ -1,7 +1,7 @@
-//! The means of all figures under every rate, beside the paper's.
+//! The means of all figures under every rate, with the paper's.
 
-use super::kinds;
 use super::measure::{FIGURES, Unit};
+use super::path_kinds;
 use super::runs::Runs;
 use crate::report::{Section, Sheet};
 
@@ -19,8 +19,8 @@ pub(super) fn of(all: &[Runs<'_>]) -> Option<Section> {
     ];
     let mut sheet = Sheet::new("means", "", header);
     for runs in all {
-        let Some(means) = kinds::means(runs) else { continue };
-        for ((kind, ours), printed) in kinds::names().into_iter().zip(means).zip(kinds::printed()) {
+        let Some(means) = path_kinds::means(runs) else { continue };
+        for ((kind, ours), printed) in path_kinds::names().into_iter().zip(means).zip(path_kinds::printed()) {
             let difference = printed
                 .map_or_else(String::new, |printed| format!("{:+.0} %", 100.0 * (ours / printed - 1.0)));
             let per_cent = |share| Unit::PerCent.write(share);
@@ -56,9 +56,9 @@ pub(super) fn of(all: &[Runs<'_>]) -> Option<Section> {
             }
         }
     }
-    let mut section = Section::new("means", "The means of all programs, beside the paper's");
-    section.show(sheet);
-    section.say(
+    let mut section = Section::new("means", "The means of all programs, and the paper's");
+    section.add_table(sheet);
+    section.add_text(
         "A speed is the product of two ratios in each run: how many fewer paths there are, and how many fewer cycles each \
          takes with the rest after it. docs/reference/processor-figures.md has the reasons for the differences.",
     );

@@ -1,25 +1,25 @@
-//! The drawing of a job from a workload of COSBench.
+//! Draws a job from a workload of COSBench.
 //!
-//! The works of a stage are done at the same time, each by its workers. They ask in rounds: each worker asks for one
-//! operation, and all go on when the last is answered. A work ends after so many operations or bytes, or when so many
-//! seconds would be over without an ORAM.
+//! The works of a stage run at the same time, each with its workers. Workers send requests in rounds: each worker
+//! requests one operation, and the next round starts when all are answered. A work ends after a number of operations
+//! or bytes, or after the seconds that it would take without an ORAM.
 
-mod pace;
-mod running;
+mod active_work;
+mod store_timing;
 
-pub use pace::Pace;
+pub use store_timing::StoreTiming;
 
 use super::error::ThesisError;
 use super::job::{Job, ObjectPart, Step};
 use crate::cosbench::{Operation, OperationKind, Selector, Stage, Work, Workload};
 use crate::sizes::{FolderError, Folders};
-use crate::virtual_time::Kind;
-use pace::PlainClock;
+use crate::virtual_time::RequestKind;
+use active_work::{ActiveWork, Selections, check_workers};
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
-use running::{Running, Selections, check_workers};
 use std::collections::BTreeMap;
 use std::path::Path;
+use store_timing::StageClock;
 
 /// The most operations of a job.
 const MAX_OPERATIONS: usize = 1_000_000;
@@ -32,14 +32,19 @@ impl Job {
     ///
     /// # Errors
     /// An unknown folder; an object that was never written; [`ThesisError::Unsupported`].
-    pub fn draw(workload: &Workload, folders: &Folders, seed: u64, pace: &Pace) -> Result<Self, ThesisError> {
+    pub fn draw(
+        workload: &Workload,
+        folders: &Folders,
+        seed: u64,
+        timing: &StoreTiming,
+    ) -> Result<Self, ThesisError> {
         let random = ChaCha12Rng::seed_from_u64(seed);
         let (files, objects) = (BTreeMap::new(), BTreeMap::new());
         let mut draft =
-            Draft { folders, random, files, objects, bytes: 0, operations: 0, job: Job::default() };
+            JobDraft { folders, random, files, objects, bytes: 0, operations: 0, job: Job::default() };
         for stage in &workload.stages {
             let prepares = draft.job.prepared == draft.job.steps.len() && is_preparing(stage);
-            draft.stage(stage, pace)?;
+            draft.stage(stage, timing)?;
             if prepares {
                 draft.job.prepared = draft.job.steps.len();
             }
@@ -48,7 +53,8 @@ impl Job {
             return Err(ThesisError::Unsupported("it reads and writes nothing: add a work that does".into()));
         }
         let Job { sizes, steps, .. } = &mut draft.job;
-        // What fills an object's room is the whole object. A read without bytes is a question.
+        // A part that fills an object's room is the whole object. A read without bytes is a question to the
+        // catalogue.
         let is_whole = |step: &Step| {
             let bytes = step.bytes(sizes);
             bytes == sizes[step.object] && (step.writes || bytes > 0)
@@ -58,20 +64,20 @@ impl Job {
     }
 }
 
-/// Tells whether time is not yet taken in a stage: it has that name, or does nothing else.
+/// Returns true if a stage is not measured: its name is `prepare`, or it only prepares objects.
 fn is_preparing(stage: &Stage) -> bool {
     let prepares = |work: &Work| work.operations.iter().all(|operation| !moves_objects(operation.kind));
     stage.name == "prepare" || stage.works.iter().all(prepares)
 }
 
 /// A job that is being drawn.
-struct Draft<'a> {
+struct JobDraft<'a> {
     folders: &'a Folders,
     random: ChaCha12Rng,
     /// The sizes of the files of each folder.
     files: BTreeMap<String, Vec<u64>>,
     /// The objects of each container that were ever written.
-    objects: BTreeMap<(u64, u64), Object>,
+    objects: BTreeMap<(u64, u64), WrittenObject>,
     /// Bytes of all objects.
     bytes: u64,
     operations: usize,
@@ -80,7 +86,7 @@ struct Draft<'a> {
 
 /// An object that was written.
 #[derive(Clone, Copy)]
-struct Object {
+struct WrittenObject {
     number: usize,
     /// Its size now.
     bytes: u64,
@@ -88,37 +94,38 @@ struct Object {
 }
 
 /// A request of a worker.
-struct Asked {
+struct WorkerRequest {
     /// The step of the job; none if no scheme moves anything for it.
     step: Option<Step>,
-    kind: Kind,
+    kind: RequestKind,
     bytes: u64,
 }
 
-impl Draft<'_> {
-    fn stage(&mut self, stage: &Stage, pace: &Pace) -> Result<(), ThesisError> {
+impl JobDraft<'_> {
+    fn stage(&mut self, stage: &Stage, timing: &StoreTiming) -> Result<(), ThesisError> {
         let mut works = Vec::new();
         for work in &stage.works {
             check_workers(work)?;
             match work.operations.as_slice() {
                 [one] if one.kind == OperationKind::Prepare => self.prepare(work, one)?,
-                // These move no object, or come after the figures are taken.
+                // These operations move no object, or follow after the figures are taken.
                 [one] if !moves_objects(one.kind) => {}
-                _ => works.push(Running::new(work, self.selections(work)?)),
+                _ => works.push(ActiveWork::new(work, self.selections(work)?)),
             }
         }
         let all = works.iter().map(|work| work.workers(std::time::Duration::ZERO)).sum();
-        let mut clock = PlainClock::new(pace, all);
+        let mut clock = StageClock::new(timing, all);
         loop {
-            let (begun, mut requests) = (self.job.steps.len(), Vec::new());
+            let (first_step, mut requests) = (self.job.steps.len(), Vec::new());
             for work in &mut works {
                 for worker in 0..work.workers(clock.now()) {
                     let (operation, selections) = work.next(&mut self.random);
-                    let Asked { step, kind, bytes } = self.operation(operation, selections, worker)?;
+                    let WorkerRequest { step, kind, bytes } =
+                        self.operation(operation, selections, worker)?;
                     work.move_bytes(bytes);
                     requests.push((kind, bytes));
-                    let beside = self.job.steps.len() > begun;
-                    self.job.steps.extend(step.map(|step| Step { beside, ..step }));
+                    let is_concurrent = self.job.steps.len() > first_step;
+                    self.job.steps.extend(step.map(|step| Step { is_concurrent, ..step }));
                 }
             }
             if requests.is_empty() {
@@ -144,7 +151,7 @@ impl Draft<'_> {
         operation: &Operation,
         with: &mut Selections,
         worker: usize,
-    ) -> Result<Asked, ThesisError> {
+    ) -> Result<WorkerRequest, ThesisError> {
         self.count()?;
         let container = with.container(worker, &mut self.random);
         match operation.kind {
@@ -168,11 +175,11 @@ impl Draft<'_> {
                 if let Some(object) = self.objects.get_mut(&(container, object)) {
                     object.is_deleted = true;
                 }
-                Ok(Asked { step: None, kind: Kind::Put, bytes: 0 })
+                Ok(WorkerRequest { step: None, kind: RequestKind::Put, bytes: 0 })
             }
             OperationKind::List => {
                 let any = self.objects.range((container, 0)..=(container, u64::MAX)).next();
-                Ok(without_bytes(any.map(|(_, object)| object.number)))
+                Ok(catalogue_request(any.map(|(_, object)| object.number)))
             }
             other => {
                 let why = format!("an operation {} among others: leave it out", other.name());
@@ -200,30 +207,31 @@ impl Draft<'_> {
                 self.count()?;
                 let object = with.object(0, &mut self.random);
                 let bytes = with.bytes(operation, &mut self.random);
-                let Asked { step, .. } = self.write((container, object), bytes)?;
-                let beside = written % work.workers > 0;
-                self.job.steps.extend(step.map(|step| Step { beside, ..step }));
+                let WorkerRequest { step, .. } = self.write((container, object), bytes)?;
+                let is_concurrent = written % work.workers > 0;
+                self.job.steps.extend(step.map(|step| Step { is_concurrent, ..step }));
                 written += 1;
             }
         }
         Ok(())
     }
 
-    /// Reads an object. The store says of a deleted one that it is not there.
-    fn read(&mut self, container: u64, object: u64) -> Result<Asked, ThesisError> {
+    /// Reads an object. For a deleted one the store answers that it does not exist.
+    fn read(&mut self, container: u64, object: u64) -> Result<WorkerRequest, ThesisError> {
         let found = self.objects.get(&(container, object));
         let found = found.ok_or(ThesisError::NoObject { container, object })?;
         if found.is_deleted {
-            return Ok(without_bytes(Some(found.number)));
+            return Ok(catalogue_request(Some(found.number)));
         }
-        let Object { number, bytes, .. } = *found;
-        Ok(Asked { step: Some(beginning(false, number, bytes)), kind: Kind::Get, bytes })
+        let WrittenObject { number, bytes, .. } = *found;
+        Ok(WorkerRequest { step: Some(first_bytes(false, number, bytes)), kind: RequestKind::Get, bytes })
     }
 
     /// Writes an object: a new one, or one that is there already in its place.
-    fn write(&mut self, key: (u64, u64), bytes: u64) -> Result<Asked, ThesisError> {
+    fn write(&mut self, key: (u64, u64), bytes: u64) -> Result<WorkerRequest, ThesisError> {
         let next = self.job.sizes.len();
-        let object = self.objects.entry(key).or_insert(Object { number: next, bytes, is_deleted: false });
+        let object =
+            self.objects.entry(key).or_insert(WrittenObject { number: next, bytes, is_deleted: false });
         (object.bytes, object.is_deleted) = (bytes, false);
         let number = object.number;
         if number == next {
@@ -237,7 +245,7 @@ impl Draft<'_> {
             let why = "its objects have more than 1 PiB: write fewer or smaller ones".to_owned();
             return Err(ThesisError::Unsupported(why));
         }
-        Ok(Asked { step: Some(beginning(true, number, bytes)), kind: Kind::Put, bytes })
+        Ok(WorkerRequest { step: Some(first_bytes(true, number, bytes)), kind: RequestKind::Put, bytes })
     }
 
     /// Counts an operation.
@@ -252,10 +260,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The sizes of the files of a folder: drawn when they are first wanted, or those of a folder that is there.
+    /// The sizes of the files of a folder: drawn at the first use, or those of an existing folder.
     fn files_at(&mut self, path: &str) -> Result<&[u64], ThesisError> {
         if !self.files.contains_key(path) {
-            let sizes = match self.folders.at(path) {
+            let sizes = match self.folders.folder(path) {
                 Ok(folder) => folder.draw(&mut self.random),
                 Err(unknown) => sizes_of_files(Path::new(path), unknown)?,
             };
@@ -266,12 +274,16 @@ impl Draft<'_> {
 }
 
 /// A request that moves no bytes: an ORAM's catalogue answers it.
-fn without_bytes(object: Option<usize>) -> Asked {
-    Asked { step: object.map(|object| beginning(false, object, 0)), kind: Kind::Get, bytes: 0 }
+fn catalogue_request(object: Option<usize>) -> WorkerRequest {
+    WorkerRequest {
+        step: object.map(|object| first_bytes(false, object, 0)),
+        kind: RequestKind::Get,
+        bytes: 0,
+    }
 }
 
-/// A step that moves so many bytes from the beginning of an object's room.
-fn beginning(writes: bool, object: usize, bytes: u64) -> Step {
+/// A step that moves the first `bytes` bytes of an object's room.
+fn first_bytes(writes: bool, object: usize, bytes: u64) -> Step {
     Step { part: Some(ObjectPart { first: 0, bytes }), ..Step::whole(writes, object) }
 }
 

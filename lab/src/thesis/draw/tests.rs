@@ -7,17 +7,17 @@ use crate::virtual_time::LinkModel;
 use std::time::Duration;
 
 /// The pace of the thesis's link, without time of the application.
-fn pace() -> Pace {
-    Pace { model: Options::standard().model(), operation: Duration::ZERO }
+fn timing() -> StoreTiming {
+    StoreTiming { model: Options::standard().model(), application_time: Duration::ZERO }
 }
 
 fn drawn(text: &str, seed: u64) -> Result<Job, ThesisError> {
-    Job::draw(&Workload::parse(text).unwrap(), &workloads::folders(), seed, &pace())
+    Job::draw(&Workload::parse(text).unwrap(), &workloads::folders(), seed, &timing())
 }
 
 fn job(letter: &str, seed: u64) -> Job {
     let workload = workloads::read(letter).unwrap().1;
-    Job::draw(&workload, &workloads::folders(), seed, &pace()).unwrap()
+    Job::draw(&workload, &workloads::folders(), seed, &timing()).unwrap()
 }
 
 /// A workload that prepares eight objects of 1 MB in each of two containers, and then does these works.
@@ -152,7 +152,7 @@ fn an_object_that_is_written_over_has_its_new_size_and_the_room_of_its_greatest(
 fn a_work_that_ends_by_seconds_takes_them_without_an_oram_though_it_writes_over() {
     let job = drawn(&after_preparing(OVERWRITES), 1).unwrap();
     let options = Options::standard();
-    let trial = runs::trial_of(&options, "mine", &job, &schemes::SCHEMES[0], None);
+    let trial = runs::workload_trial(&options, "mine", &job, &schemes::SCHEMES[0], None);
     let runtime = (schemes::SCHEMES[0].run)(&trial).unwrap().runtime.as_secs_f64();
     assert!((300.0..300.5).contains(&runtime), "{runtime} s");
 }
@@ -214,17 +214,17 @@ fn a_workload_without_an_end_in_reach_is_refused() {
     refused(&after_preparing(&reads(20_000, r#"totalOps="20000""#, "")), "at most 10000");
     let huge = after_preparing(&reads(1, r#"totalOps="1""#, "")).replace("c(1)MB", "c(2000000000)GB");
     refused(&huge, "more than 1 PiB");
-    // A store that takes no time never comes to an end of seconds.
+    // With a store that takes no time the seconds never pass.
     let workload = Workload::parse(&after_preparing(
         r#"<work name="deletes" workers="1" runtime="5">
 <operation type="delete" config="containers=c(1);objects=s(1,8)"/></work>"#,
     ));
     let at_once = LinkModel {
-        speed: ameles_store::LinkSpeed { round_trip: Duration::ZERO, ..pace().model.speed },
+        speed: ameles_store::LinkSpeed { round_trip: Duration::ZERO, ..timing().model.speed },
         server: Default::default(),
-        ..pace().model
+        ..timing().model
     };
-    let pace = Pace { model: at_once, ..pace() };
-    let error = Job::draw(&workload.unwrap(), &workloads::folders(), 1, &pace).unwrap_err().to_string();
+    let timing = StoreTiming { model: at_once, ..timing() };
+    let error = Job::draw(&workload.unwrap(), &workloads::folders(), 1, &timing).unwrap_err().to_string();
     assert!(error.contains("end its works earlier"), "{error}");
 }

@@ -20,12 +20,12 @@ pull-commit,GET,1,7,1,0+7
 
 #[test]
 fn the_bytes_of_each_step_are_those_of_the_head() {
-    for text in [SMALL, RECORDED] {
+    for text in [SMALL, RECORDING] {
         let trace = Trace::parse(text).unwrap();
-        assert_eq!(trace.sums, trace.stated);
-        assert!(trace.sums.iter().all(|sum| sum.requests > 0));
-        assert!(trace.job.ends.is_sorted());
-        assert_eq!(trace.job.ends.last(), Some(&trace.job.steps.len()));
+        assert_eq!(trace.traffic_by_step, trace.stated);
+        assert!(trace.traffic_by_step.iter().all(|traffic| traffic.requests > 0));
+        assert!(trace.job.timed_steps.is_sorted());
+        assert_eq!(trace.job.timed_steps.last(), Some(&trace.job.steps.len()));
     }
 }
 
@@ -88,14 +88,14 @@ fn requests_of_one_group_share_a_block_and_the_others_do_not() {
     let accesses = |name: &str, kib| {
         let scheme = SCHEMES.iter().find(|scheme| scheme.name == name).unwrap();
         let model = options.model();
-        let ran = ran(&options, &trace, scheme, Some(kib), model).unwrap();
-        assert!(ran.ends.is_sorted() && ran.ends[3] <= ran.runtime, "{name}");
-        ran.accesses
+        let result = run_scheme(&options, &trace, scheme, Some(kib), model).unwrap();
+        assert!(result.step_times.is_sorted() && result.step_times[3] <= result.runtime, "{name}");
+        result.accesses
     };
     // Blocks of 64 KiB: each object has one, and the three ranges share it.
     assert_eq!(accesses("path", 64), 4);
     // Blocks of 16 KiB: three for the first object; the ranges are in the first and in the last.
     assert_eq!(accesses("path", 16), 7);
-    // Without an ORAM each range is asked for by itself.
+    // Without an ORAM each range is a separate request.
     assert_eq!(accesses(BASELINE, 1), 8);
 }

@@ -1,42 +1,32 @@
 //! Clients of S3: of the server behind the link, and of the gateway.
 
-use super::server::{BUCKET, KEY, SECRET};
+use super::server::ACCESS;
 use crate::thesis::error::ThesisError;
 use ameles_core::tree::layout::Layout;
 use ameles_store::{Objects, OpenOptions};
 use bytes::Bytes;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::ObjectStoreExt;
+use object_store::aws::AmazonS3;
 use object_store::path::Path;
-use object_store::{ClientOptions, ObjectStoreExt, RetryConfig};
 
-/// A client of whole objects.
-pub(super) fn of_objects(endpoint: &str) -> Result<AmazonS3, ThesisError> {
-    ameles_store::encrypt_with_ring();
-    AmazonS3Builder::new()
-        .with_endpoint(endpoint)
-        .with_allow_http(true)
-        .with_bucket_name(BUCKET)
-        .with_region("us-east-1")
-        .with_access_key_id(KEY)
-        .with_secret_access_key(SECRET)
-        .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
-        .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
-        .build()
-        .map_err(ThesisError::live)
+/// A client of whole objects at the server behind the link.
+pub(super) fn object_client(endpoint: &str) -> Result<AmazonS3, ThesisError> {
+    ACCESS.client(endpoint).map_err(ThesisError::Live)
 }
 
 /// The store of a vault at the same server.
-pub(super) async fn of_vault(endpoint: &str, layout: Layout) -> Result<Objects, ThesisError> {
+pub(super) async fn vault_store(endpoint: &str, layout: Layout) -> Result<Objects, ThesisError> {
     let key = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let keys = [
         ("endpoint", endpoint),
         ("allow_http", "true"),
         ("region", "us-east-1"),
-        ("access_key_id", KEY),
-        ("secret_access_key", SECRET),
+        ("access_key_id", ACCESS.key),
+        ("secret_access_key", ACCESS.secret),
     ];
     let options = OpenOptions { keys: keys.map(key).into(), ..OpenOptions::default() };
-    let store = Objects::open(&format!("s3://{BUCKET}/vault"), &options).await.map_err(ThesisError::live)?;
+    let store =
+        Objects::open(&format!("s3://{}/vault", ACCESS.bucket), &options).await.map_err(ThesisError::live)?;
     Ok(store.with_layout(layout))
 }
 

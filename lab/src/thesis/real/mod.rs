@@ -1,10 +1,10 @@
-//! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of the
-//! thesis. Real bytes, sealed for real; beside it, the same job in virtual time.
+//! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of
+//! the thesis, with real sealed bytes. The same job in virtual time is shown for comparison.
 
-mod both;
 mod client;
-mod line;
-mod processor;
+mod cpu_time;
+mod emulated_link;
+mod real_and_virtual;
 mod run;
 mod server;
 mod table;
@@ -12,20 +12,19 @@ mod table;
 use super::error::ThesisError;
 use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
-use super::runs::job_of;
+use super::runs::workload_job;
 use super::trial::Trial;
-use super::{objects, plain, rings, schemes};
+use super::{object_layer, plain, ring_variants, schemes};
 use crate::bench::Progress;
 use crate::report::Section;
 use ameles_vault::SchemeParameters;
-use both::Both;
+use real_and_virtual::RealAndVirtual;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// The schemes that are run in real time.
 const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
-/// Bytes of a block, if none is named.
+/// The default bytes of a block.
 const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes of the least ORAM that is chosen.
 const MIN_ORAM: u64 = 64 << 20;
@@ -37,29 +36,29 @@ const ROOM: u64 = 6;
 pub(super) fn sections(
     options: &Options,
     progress: &dyn Progress,
-    found: &mut dyn FnMut(Section),
+    on_section: &mut dyn FnMut(Section),
 ) -> Result<(), ThesisError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ThesisError::live)?;
     let named = if options.workloads.is_empty() { vec!["A".to_owned()] } else { options.workloads.clone() };
     for letter in &named {
-        let (letter, mut job) = job_of(options, letter)?;
+        let (letter, mut job) = workload_job(options, letter)?;
         if options.oram_bytes.is_none() {
             job.truncate(QUICK_STEPS);
         }
         let job = without_unused(&job);
         let trial = trial(options, &job);
         check_room(trial.oram_bytes)?;
-        let schemes = chosen(options)?;
+        let schemes = selected_schemes(options)?;
         let mut all = Vec::new();
         for (done, scheme) in schemes.iter().enumerate() {
-            progress.at(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
-            all.push(both(&runtime, scheme, &trial, options)?);
-            let mut so_far = table::of(&letter, &trial, &all);
-            so_far.say(format!("Interrupted. Not run: {}.", schemes[all.len()..].join(", ")));
-            progress.so_far(&so_far.text());
+            progress.on_step(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
+            all.push(run_both(&runtime, scheme, &trial, options)?);
+            let mut so_far = table::workload_section(&letter, &trial, &all);
+            so_far.add_text(format!("Interrupted. Not run: {}.", schemes[all.len()..].join(", ")));
+            progress.on_partial_report(&so_far.text());
         }
-        found(table::of(&letter, &trial, &all));
+        on_section(table::workload_section(&letter, &trial, &all));
     }
     Ok(())
 }
@@ -85,23 +84,13 @@ fn check_room(oram_bytes: u64) -> Result<(), ThesisError> {
 fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
     let block_bytes = options.block_bytes.first().copied().unwrap_or(BLOCK_BYTES);
     let needed: u64 = job.sizes.iter().map(|size| size.next_multiple_of(block_bytes)).sum();
-    // A gateway keeps the object that is replaced until the new one is there.
+    // A gateway keeps a replaced object until the new one is complete.
     let oram_bytes = options.oram_bytes.unwrap_or((2 * needed).next_power_of_two().max(MIN_ORAM));
-    Trial {
-        job,
-        oram_bytes,
-        block_bytes,
-        model: options.model(),
-        operation: Duration::ZERO,
-        once: true,
-        seed: options.seed,
-        as_proxy: false,
-        objects: None,
-    }
+    Trial { oram_bytes, is_single_run: true, ..Trial::of(job, block_bytes, options) }
 }
 
-/// The schemes that were asked for, after the baseline.
-fn chosen(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
+/// The selected schemes, after the baseline.
+fn selected_schemes(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
     let find = |name: &String| {
         let unknown = || {
             let known = format!("{} in real time", SCHEMES.join(", "));
@@ -111,37 +100,39 @@ fn chosen(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
     };
     let named: Vec<&str> = options.schemes.iter().map(find).collect::<Result<_, _>>()?;
     let is_wanted = |scheme: &&str| named.is_empty() || *scheme == SCHEMES[0] || named.contains(scheme);
-    // The whole gateway needs a device, which whoever runs this gives.
+    // The whole gateway needs a device, which the caller provides.
     let can = |scheme: &&str| *scheme != "serve" || options.device.is_some();
     Ok(SCHEMES.into_iter().filter(is_wanted).filter(can).collect())
 }
 
 /// Runs a scheme in real time and in virtual time.
-fn both(
+fn run_both(
     runtime: &Runtime,
     scheme: &'static str,
     trial: &Trial<'_>,
     options: &Options,
-) -> Result<Both, ThesisError> {
-    let as_proxy = Trial { as_proxy: true, ..*trial };
-    let ring = || SchemeParameters::Ring(rings::for_the_bill(trial));
+) -> Result<RealAndVirtual, ThesisError> {
+    let proxy_trial = Trial { has_proxy_slots: true, ..*trial };
+    let ring = || SchemeParameters::Ring(ring_variants::parameters_for_bill(trial));
     let real = runtime.block_on(async {
         match (scheme, options.device) {
             ("none", _) => run::plain(trial, false).await,
-            ("blocks", _) => run::plain(&as_proxy, true).await,
-            ("path", _) => run::vault(trial, SchemeParameters::Path(schemes::quarter_path(trial)?)).await,
+            ("blocks", _) => run::plain(&proxy_trial, true).await,
+            ("path", _) => {
+                run::vault(trial, SchemeParameters::Path(schemes::quarter_path_parameters(trial)?)).await
+            }
             ("serve", Some(device)) => run::serve(trial, ring(), device).await,
             _ => run::vault(trial, ring()).await,
         }
     })?;
-    let computed = match scheme {
-        "none" => plain::objects(trial)?,
-        "blocks" => plain::blocks_one_by_one(&as_proxy)?,
-        "path" => schemes::path_planned(trial)?,
-        "serve" => objects::served(trial)?,
-        _ => rings::planned(trial)?,
+    let simulated = match scheme {
+        "none" => plain::whole_objects(trial)?,
+        "blocks" => plain::sequential_blocks(&proxy_trial)?,
+        "path" => schemes::planned_path(trial)?,
+        "serve" => object_layer::gateway_over_ring(trial)?,
+        _ => ring_variants::planned_ring(trial)?,
     };
-    Ok(Both { scheme, real, computed })
+    Ok(RealAndVirtual { scheme, real, simulated })
 }
 
 /// The same job without the objects that it does not touch, one step after the other.
@@ -153,9 +144,9 @@ fn without_unused(job: &Job) -> Job {
         if number == next {
             sizes.push(job.sizes[step.object]);
         }
-        (step.object, step.beside) = (number, false);
+        (step.object, step.is_concurrent) = (number, false);
     }
-    // Time is taken from the first step on.
+    // Time is measured from the first step on.
     Job { sizes, steps, ..Job::default() }
 }
 

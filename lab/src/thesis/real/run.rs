@@ -1,35 +1,32 @@
 //! A run in real time: a job by a subject, with its figures. What is read is compared with what was written.
 
 use super::client;
-use super::line::Line;
-use super::processor;
-use super::server::{BUCKET, KEY, SECRET, Server};
-use crate::thesis::drive::Mean;
+use super::cpu_time;
+use super::emulated_link::EmulatedLink;
+use super::server::{ACCESS, Server};
+use crate::bench::s3::RunningGateway;
+use crate::bench::service::TrustedFolder;
+use crate::thesis::drive::MeanTime;
 use crate::thesis::error::ThesisError;
 use crate::thesis::job::Step;
-use crate::thesis::live::home::{Home, fill, settle};
-use crate::thesis::ran::Ran;
+use crate::thesis::live::vault_folder::{fill, settle, vault_folder};
+use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
 use crate::virtual_time::LinkModel;
 use ameles_core::types::BlockId;
-use ameles_gateway::auth::identity::{AccessKey, User, Users};
-use ameles_gateway::catalogue::ContainerSettings;
-use ameles_gateway::http::loopback::Loopback;
-use ameles_gateway::http::server;
-use ameles_gateway::{AnyDevice, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use ameles_gateway::AnyDevice;
 use ameles_store::{Meter, MeterReader, Usage};
 use ameles_vault::{Call, SchemeParameters, Vault, VaultParameters};
 use object_store::aws::AmazonS3;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The figures of a run in real time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Measured {
-    pub(super) ran: Ran,
+pub(super) struct RealRun {
+    pub(super) result: RunResult,
     /// Processor time of the job, without the S3 server's.
     pub(super) processor: Duration,
-    /// Bytes of checkpoints that were shipped to the store meanwhile.
+    /// Bytes of checkpoints that were shipped to the store during the job.
     pub(super) shipped_bytes: u64,
 }
 
@@ -39,7 +36,7 @@ const FILLED: u8 = 0xff;
 const BATCH: usize = 16;
 
 fn server(model: LinkModel) -> Result<Server, ThesisError> {
-    Server::start(Line::new(model.speed, model.server))
+    Server::start(EmulatedLink::new(model.speed, model.server))
 }
 
 /// The contents of what a step writes.
@@ -51,8 +48,8 @@ fn byte(step: usize) -> u8 {
 async fn steps(
     trial: &Trial<'_>,
     mut work: impl AsyncFnMut(&Step, u8) -> Result<(), ThesisError>,
-) -> Result<Ran, ThesisError> {
-    let (mut reads, mut writes) = (Mean::default(), Mean::default());
+) -> Result<RunResult, ThesisError> {
+    let (mut reads, mut writes) = (MeanTime::default(), MeanTime::default());
     let mut last = vec![FILLED; trial.job.sizes.len()];
     let begun = Instant::now();
     for (number, step) in trial.job.steps.iter().enumerate() {
@@ -64,7 +61,12 @@ async fn steps(
         let mean = if step.writes { &mut writes } else { &mut reads };
         mean.add(asked.elapsed());
     }
-    Ok(Ran { runtime: begun.elapsed(), read: reads.mean(), write: writes.mean(), ..Ran::default() })
+    Ok(RunResult {
+        runtime: begun.elapsed(),
+        read: reads.mean(),
+        write: writes.mean(),
+        ..RunResult::default()
+    })
 }
 
 fn compare(found: &[u8], byte: u8, bytes: u64) -> Result<(), ThesisError> {
@@ -74,7 +76,7 @@ fn compare(found: &[u8], byte: u8, bytes: u64) -> Result<(), ThesisError> {
     Err(ThesisError::live("what was read is not what was written"))
 }
 
-/// Reads an object, which must have these bytes; or asks whether it is there, where no bytes are wanted.
+/// Reads an object, which must have these bytes; without bytes, asks whether it exists.
 async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), ThesisError> {
     match bytes {
         0 => client::head(s3, name).await,
@@ -82,17 +84,17 @@ async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), The
     }
 }
 
-/// Whole objects, or the blocks of each one after the other, straight to the S3 server.
-pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<Measured, ThesisError> {
+/// Moves whole objects, or the blocks of each in sequence, directly to the S3 server.
+pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<RealRun, ThesisError> {
     let server = server(trial.model)?;
-    let s3 = client::of_objects(&server.endpoint())?;
+    let s3 = client::object_client(&server.endpoint())?;
     let places = trial.places()?;
     let mut usage = Usage::default();
     // The connection is there before the job begins.
     client::put(&s3, "first", vec![0]).await?;
-    server.line.switch(true);
-    let processor = processor::own();
-    let ran = steps(trial, async |step, byte| {
+    server.link.set_enabled(true);
+    let processor = cpu_time::without_server();
+    let result = steps(trial, async |step, byte| {
         let (place, payload) = (&places[step.object], trial.payload().into());
         let pieces = if in_blocks { step.blocks(place, payload) } else { 0..1 };
         let bytes = if in_blocks { trial.block_bytes } else { step.bytes(&trial.job.sizes) };
@@ -109,36 +111,36 @@ pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<Measured
         Ok(())
     })
     .await?;
-    let processor = processor::own().saturating_sub(processor);
+    let processor = cpu_time::without_server().saturating_sub(processor);
     let local_bytes = if in_blocks { trial.block_bytes } else { 0 };
-    Ok(Measured {
-        ran: Ran { usage, accesses: usage.requests(), local_bytes, ..ran },
+    Ok(RealRun {
+        result: RunResult { usage, accesses: usage.requests(), local_bytes, ..result },
         processor,
         shipped_bytes: 0,
     })
 }
 
 /// A vault at the S3 server, filled and warm, with the link put in.
-struct Placed {
+struct PreparedVault {
     server: Server,
-    home: Home,
+    home: TrustedFolder,
     vault: Vault,
     meter: MeterReader,
 }
 
-async fn placed(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<Placed, ThesisError> {
+async fn prepare_vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<PreparedVault, ThesisError> {
     let server = server(trial.model)?;
     let period = period(&scheme);
-    let home = Home::new(VaultParameters::around(scheme))?;
+    let home = vault_folder(VaultParameters::with_defaults(scheme))?;
     let layout = home.parameters().layout();
-    home.create(client::of_vault(&server.endpoint(), layout.clone()).await?).await?;
-    let store = Meter::new(client::of_vault(&server.endpoint(), layout).await?);
+    home.create(client::vault_store(&server.endpoint(), layout.clone()).await?).await?;
+    let store = Meter::new(client::vault_store(&server.endpoint(), layout).await?);
     let meter = store.reader();
     let vault = home.open(store).await?;
     fill(&vault, FILLED).await?;
     warm_up(trial, &vault, period).await?;
-    server.line.switch(true);
-    Ok(Placed { server, home, vault, meter })
+    server.link.set_enabled(true);
+    Ok(PreparedVault { server, home, vault, meter })
 }
 
 /// Accesses after which every path was evicted once, and accesses between two evictions.
@@ -151,7 +153,7 @@ fn period(scheme: &SchemeParameters) -> (u64, u64) {
     }
 }
 
-/// Accesses blocks until every path was evicted, and the next eviction is as far off as in a new vault.
+/// Accesses blocks until every path was evicted, and the next eviction is as far away as in a new vault.
 async fn warm_up(trial: &Trial<'_>, vault: &Vault, (round, rate): (u64, u64)) -> Result<(), ThesisError> {
     let all = (trial.blocks() + round).next_multiple_of(rate);
     let mut block = 0;
@@ -167,13 +169,13 @@ async fn warm_up(trial: &Trial<'_>, vault: &Vault, (round, rate): (u64, u64)) ->
 }
 
 /// The job by a vault, as its library serves it.
-pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<Measured, ThesisError> {
+pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<RealRun, ThesisError> {
     let places = trial.places()?;
-    let placed = placed(trial, scheme).await?;
+    let prepared = prepare_vault(trial, scheme).await?;
     let mut accesses = 0;
-    let vault = &placed.vault;
+    let vault = &prepared.vault;
     let bytes = trial.payload();
-    measured(trial, &placed, async |step, byte| {
+    measure(trial, &prepared, async |step, byte| {
         let blocks: Vec<u64> = step.blocks(&places[step.object], bytes.into()).collect();
         accesses += blocks.len() as u64;
         for batch in blocks.chunks(BATCH) {
@@ -189,7 +191,7 @@ pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result
         Ok(())
     })
     .await
-    .map(|measured| Measured { ran: Ran { accesses, ..measured.ran }, ..measured })
+    .map(|measured| RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 
 /// The job by the whole gateway: a client of S3, the door over HTTP, the catalogue, and the vault beneath.
@@ -197,20 +199,13 @@ pub(super) async fn serve(
     trial: &Trial<'_>,
     scheme: SchemeParameters,
     device: fn(Vault) -> AnyDevice,
-) -> Result<Measured, ThesisError> {
-    let placed = placed(trial, scheme).await?;
-    let gateway = Gateway::open(device(placed.vault.clone()), Options::default()).await;
-    let gateway = gateway.map_err(ThesisError::live)?;
-    let made = gateway.account(FIRST_ACCOUNT).create_container(BUCKET, ContainerSettings::default()).await;
-    made.map_err(ThesisError::live)?;
-    let users = Users::new(vec![User::first(AccessKey::new(KEY, SECRET))]).map_err(ThesisError::live)?;
-    let (served, users) = (gateway.clone(), Arc::new(users));
-    let door =
-        Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
-    let door = door.await.map_err(ThesisError::live)?;
-    let s3: AmazonS3 = client::of_objects(&format!("http://{}", door.address()))?;
-    let before = placed.vault.status().accesses;
-    let measured = measured(trial, &placed, async |step, byte| {
+) -> Result<RealRun, ThesisError> {
+    let prepared = prepare_vault(trial, scheme).await?;
+    let gateway =
+        RunningGateway::start(device(prepared.vault.clone()), ACCESS).await.map_err(ThesisError::Live)?;
+    let s3 = gateway.client().map_err(ThesisError::Live)?;
+    let before = prepared.vault.status().accesses;
+    let measured = measure(trial, &prepared, async |step, byte| {
         let (name, bytes) = (step.object.to_string(), step.bytes(&trial.job.sizes));
         match step.writes {
             true => client::put(&s3, &name, vec![byte; bytes as usize]).await,
@@ -218,37 +213,36 @@ pub(super) async fn serve(
         }
     })
     .await?;
-    let accesses = placed.vault.status().accesses - before;
-    door.stop().await;
-    gateway.settle().await;
-    Ok(Measured { ran: Ran { accesses, ..measured.ran }, ..measured })
+    let accesses = prepared.vault.status().accesses - before;
+    gateway.stop().await;
+    Ok(RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 
-/// Does the job, and takes the figures of the vault's store; ends when no eviction is owed.
-async fn measured(
+/// Does the job, and takes the figures of the vault's store. The run ends when no eviction is pending.
+async fn measure(
     trial: &Trial<'_>,
-    placed: &Placed,
+    prepared: &PreparedVault,
     work: impl AsyncFnMut(&Step, u8) -> Result<(), ThesisError>,
-) -> Result<Measured, ThesisError> {
-    let Placed { server, home, vault, meter } = placed;
+) -> Result<RealRun, ThesisError> {
+    let PreparedVault { server, home, vault, meter } = prepared;
     let (usage, checkpoints, processor) =
-        (meter.usage(), vault.status().checkpoints.shipped, processor::own());
+        (meter.usage(), vault.status().checkpoints.shipped, cpu_time::without_server());
     let begun = Instant::now();
-    let ran = steps(trial, work).await?;
+    let result = steps(trial, work).await?;
     settle(vault).await?;
     let runtime = begun.elapsed();
-    let processor = processor::own().saturating_sub(processor);
+    let processor = cpu_time::without_server().saturating_sub(processor);
     let (usage, status) = (meter.usage().since(&usage), vault.status());
-    server.line.switch(false);
+    server.link.set_enabled(false);
     let parameters = home.parameters();
     let shipped = u64::from(status.checkpoints.shipped > checkpoints);
-    let ran = Ran {
+    let result = RunResult {
         usage,
         runtime,
         local_bytes: parameters.trusted_bytes(),
         period: period(&parameters.scheme).1,
         emergencies: status.emergencies,
-        ..ran
+        ..result
     };
-    Ok(Measured { ran, processor, shipped_bytes: shipped * parameters.shipped_bytes() })
+    Ok(RealRun { result, processor, shipped_bytes: shipped * parameters.shipped_bytes() })
 }

@@ -1,6 +1,7 @@
-//! A real S3 server on loopback: the file server of s3s, on threads of its own, behind the link.
+//! A real S3 server on loopback: the file server of s3s, on its own threads, behind the link.
 
-use super::line::Line;
+use super::emulated_link::EmulatedLink;
+use crate::bench::s3::BucketAccess;
 use crate::thesis::error::ThesisError;
 use hyper::body::{Body, Incoming};
 use hyper::header::CONTENT_LENGTH;
@@ -18,18 +19,16 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// The name of the server's threads, by which their processor time is told apart.
-pub(super) const THREADS: &str = "lab-s3";
-/// The bucket.
-pub(super) const BUCKET: &str = "lab";
-/// The credentials.
-pub(super) const KEY: &str = "ameles-lab";
-pub(super) const SECRET: &str = "ameles-lab-secret";
+/// The name of the server's threads, by which their processor time is recognized.
+pub(super) const THREAD_NAME: &str = "lab-s3";
+/// The bucket and its key.
+pub(super) const ACCESS: BucketAccess =
+    BucketAccess { bucket: "lab", key: "ameles-lab", secret: "ameles-lab-secret" };
 
-/// The server. Dropped, it ends.
+/// The server. It stops when it is dropped.
 pub(super) struct Server {
     address: SocketAddr,
-    pub(super) line: Arc<Line>,
+    pub(super) link: Arc<EmulatedLink>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: TempDir,
@@ -37,40 +36,40 @@ pub(super) struct Server {
 
 impl Server {
     /// Serves an empty bucket behind a link that is off.
-    pub(super) fn start(line: Line) -> Result<Self, ThesisError> {
+    pub(super) fn start(link: EmulatedLink) -> Result<Self, ThesisError> {
         let folder =
             tempfile::Builder::new().prefix("ameles-lab-s3-").tempdir().map_err(ThesisError::live)?;
-        std::fs::create_dir(folder.path().join(BUCKET)).map_err(ThesisError::live)?;
+        std::fs::create_dir(folder.path().join(ACCESS.bucket)).map_err(ThesisError::live)?;
         let files =
             FileSystem::new(folder.path()).map_err(|error| ThesisError::live(format!("{error:?}")))?;
         let mut service = S3ServiceBuilder::new(files);
-        service.set_auth(SimpleAuth::from_single(KEY, SECRET));
-        let (service, line) = (service.build(), Arc::new(line));
+        service.set_auth(SimpleAuth::from_single(ACCESS.key, ACCESS.secret));
+        let (service, link) = (service.build(), Arc::new(link));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(ThesisError::live)?;
         listener.set_nonblocking(true).map_err(ThesisError::live)?;
         let address = listener.local_addr().map_err(ThesisError::live)?;
         // Threads that have nothing to do stay: one that ended would take its processor time along.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .thread_name(THREADS)
+            .thread_name(THREAD_NAME)
             .thread_keep_alive(Duration::from_secs(3600))
             .enable_all()
             .build()
             .map_err(ThesisError::live)?;
         let (end, ended) = oneshot::channel();
-        let served = Arc::clone(&line);
+        let served = Arc::clone(&link);
         let serve = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = accept(listener, service, served) => {}
+                    () = accept_connections(listener, service, served) => {}
                     _ = ended => {}
                 }
             });
             runtime.shutdown_timeout(Duration::from_secs(5));
         };
-        let thread = std::thread::Builder::new().name(THREADS.to_owned()).spawn(serve);
+        let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(serve);
         let thread = Some(thread.map_err(ThesisError::live)?);
-        Ok(Server { address, line, end: Some(end), thread, _folder: folder })
+        Ok(Server { address, link, end: Some(end), thread, _folder: folder })
     }
 
     /// Its URL.
@@ -88,31 +87,32 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: std::net::TcpListener, service: S3Service, line: Arc<Line>) {
+async fn accept_connections(listener: std::net::TcpListener, service: S3Service, link: Arc<EmulatedLink>) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     while let Ok((socket, _)) = listener.accept().await {
         let _ = socket.set_nodelay(true);
-        let (service, line) = (service.clone(), Arc::clone(&line));
+        let (service, link) = (service.clone(), Arc::clone(&link));
         tokio::spawn(async move {
-            let answer = service_fn(move |request| answer(service.clone(), Arc::clone(&line), request));
+            let answer =
+                service_fn(move |request| answer_request(service.clone(), Arc::clone(&link), request));
             let connection = hyper::server::conn::http1::Builder::new();
-            // A client that hangs up is none of the server's errors.
+            // A client that closes its connection is no error of the server.
             let _ = connection.serve_connection(TokioIo::new(socket), answer).await;
         });
     }
 }
 
-async fn answer(
+async fn answer_request(
     service: S3Service,
-    line: Arc<Line>,
+    link: Arc<EmulatedLink>,
     request: Request<Incoming>,
 ) -> Result<hyper::Response<s3s::Body>, s3s::HttpError> {
     let (is_put, is_get) = (request.method() == Method::PUT, request.method() == Method::GET);
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let ready = line.there(if is_put { length.unwrap_or(0) } else { 0 }, is_put).await;
+    let ready = link.send_request(if is_put { length.unwrap_or(0) } else { 0 }, is_put).await;
     let begun = Instant::now();
     let response = Service::call(&service, request).await?;
     let down = if is_get { response.body().size_hint().lower() } else { 0 };
-    line.back(ready + begun.elapsed(), down).await;
+    link.send_answer(ready + begun.elapsed(), down).await;
     Ok(response)
 }

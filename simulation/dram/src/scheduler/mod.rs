@@ -9,11 +9,11 @@
 //!
 //! In each cycle, from cycle 0, a channel does four things in this order.
 //!
-//! 1. **Refreshes fall due.** In the cycles `k · batch · interval + rank · stagger`, for k = 1, 2, …, the rank owes
-//!    `batch` refreshes more. A rank that owes one is *closed*: nothing but step 4a touches it.
+//! 1. **Refreshes fall due.** In the cycles `k · batch · interval + rank · stagger`, for k = 1, 2, …, the rank gets
+//!    `batch` more pending refreshes. A rank with a pending one is *closed*: nothing but step 4a touches it.
 //! 2. **Requests enter the queues.** There is a queue of at most `read` reads and another of at most `write` writes.
 //!    Requests that have arrived (their cycle of submission is not later than this one) enter the queue of their
-//!    kind in the order of age while it has room; the rest wait outside, and their number is not bounded. A read is
+//!    kind in the order of age while it has room; the rest wait outside it, and their number is not bounded. A read is
 //!    compared with the writes of its channel that are older than it and not yet issued, in the queue and outside: if
 //!    any is of the same block, the read is *forwarded*. It takes no room, and is done in the next cycle.
 //! 3. **The active queue is chosen.** A drain ends if `low` or fewer writes are queued, and begins if `high` or more

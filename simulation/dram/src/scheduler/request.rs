@@ -37,7 +37,7 @@ pub struct Request {
 
 impl Request {
     /// Tells whether two requests of a channel are for one block.
-    pub(crate) fn is_of_the_same_block(&self, other: &Request) -> bool {
+    pub(crate) fn is_for_same_block(&self, other: &Request) -> bool {
         self.column == other.column
             && self.row == other.row
             && self.bank == other.bank
@@ -48,11 +48,11 @@ impl Request {
 /// Hears what a scheduler does.
 pub trait Listener {
     /// Hears of a command. Those of a channel come in the order of time.
-    fn command(&mut self, command: &Command);
+    fn on_command(&mut self, command: &Command);
 
     /// Hears of a request and the cycle in which it is done; breaks off the work after the current cycle if it has heard
     /// enough.
-    fn done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()>;
+    fn on_done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()>;
 }
 
 /// The scheduler of a channel.

@@ -29,7 +29,7 @@ pub struct Stepped {
 #[derive(Debug, Default)]
 struct Queue {
     queued: Vec<Request>,
-    outside: VecDeque<Request>,
+    waiting: VecDeque<Request>,
 }
 
 /// The last time of everything that happened in a rank.
@@ -41,7 +41,7 @@ struct Rank {
     refresh: Option<Cycle>,
     read_or_write: Option<Cycle>,
     write: Option<Cycle>,
-    owed: u32,
+    pending_refreshes: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ impl Scheduler for Stepped {
             refresh: None,
             read_or_write: None,
             write: None,
-            owed: 0,
+            pending_refreshes: 0,
         };
         Stepped {
             specification: specification.clone(),
@@ -84,17 +84,20 @@ impl Scheduler for Stepped {
     fn push(&mut self, request: Request) {
         debug_assert!(request.arrival >= self.now, "{request:?} comes from the past of {}", self.now);
         match request.direction {
-            Direction::Read => self.reads.outside.push_back(request),
-            Direction::Write => self.writes.outside.push_back(request),
+            Direction::Read => self.reads.waiting.push_back(request),
+            Direction::Write => self.writes.waiting.push_back(request),
         }
     }
 
     fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
         while self.now < limit {
-            self.let_refreshes_fall_due();
-            let entering = self.let_requests_in(listener);
-            let active = self.active();
-            let command = self.refreshing().or_else(|| self.hit(active)).or_else(|| self.miss(active));
+            self.add_due_refreshes();
+            let entering = self.admit_requests(listener);
+            let active_direction = self.active_direction();
+            let command = self
+                .refresh_command()
+                .or_else(|| self.row_hit_command(active_direction))
+                .or_else(|| self.row_miss_command(active_direction));
             let issuing = command.map_or(CONTINUE, |command| self.issue(command, listener));
             self.now += Cycle(1);
             if entering.is_break() || issuing.is_break() {
@@ -106,26 +109,26 @@ impl Scheduler for Stepped {
 
 // The steps 1 to 3.
 impl Stepped {
-    fn let_refreshes_fall_due(&mut self) {
+    fn add_due_refreshes(&mut self) {
         let refresh = &self.specification.refresh;
         let period = refresh.interval * u64::from(refresh.batch);
         for (nth, rank) in self.ranks.iter_mut().enumerate() {
             let lag = refresh.stagger * nth as u64;
             if self.now > lag && (self.now - lag).0.is_multiple_of(period.0) {
-                rank.owed += refresh.batch;
+                rank.pending_refreshes += refresh.batch;
             }
         }
     }
 
-    fn let_requests_in(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+    fn admit_requests(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
         let mut flow = CONTINUE;
         let room = |queue: &Queue, max: u32| queue.queued.len() < max as usize;
         let has_arrived = |request: &mut Request| request.arrival <= self.now;
         while room(&self.reads, self.specification.queues.read) {
-            let Some(read) = self.reads.outside.pop_front_if(has_arrived) else { break };
-            let mut writes = self.writes.queued.iter().chain(&self.writes.outside);
-            if writes.any(|write| write.id < read.id && write.is_of_the_same_block(&read)) {
-                if listener.done(&read, self.now + Cycle(1)).is_break() {
+            let Some(read) = self.reads.waiting.pop_front_if(has_arrived) else { break };
+            let mut writes = self.writes.queued.iter().chain(&self.writes.waiting);
+            if writes.any(|write| write.id < read.id && write.is_for_same_block(&read)) {
+                if listener.on_done(&read, self.now + Cycle(1)).is_break() {
                     flow = ControlFlow::Break(());
                 }
             } else {
@@ -133,13 +136,13 @@ impl Stepped {
             }
         }
         while room(&self.writes, self.specification.queues.write) {
-            let Some(write) = self.writes.outside.pop_front_if(has_arrived) else { break };
+            let Some(write) = self.writes.waiting.pop_front_if(has_arrived) else { break };
             self.writes.queued.push(write);
         }
         flow
     }
 
-    fn active(&mut self) -> Direction {
+    fn active_direction(&mut self) -> Direction {
         let queued = self.writes.queued.len();
         if queued <= self.specification.queues.low as usize {
             self.is_draining = false;
@@ -152,39 +155,41 @@ impl Stepped {
 
 // Step 4.
 impl Stepped {
-    fn refreshing(&self) -> Option<Command> {
-        self.ranks.iter().enumerate().filter(|(_, rank)| rank.owed > 0).find_map(|(nth, rank)| {
-            let command = |kind, bank: usize, row| Command {
-                cycle: self.now,
-                kind,
-                channel: self.channel,
-                rank: nth as u32,
-                bank: bank as u32,
-                row,
-                column: 0,
-            };
-            if rank.banks.iter().all(|bank| bank.row.is_none()) {
-                return self.may_refresh(rank).then(|| command(Kind::Refresh, 0, 0));
-            }
-            let closable = |(_, bank): &(usize, &Bank)| bank.row.is_some() && self.may_precharge(bank);
-            let (bank, state) = rank.banks.iter().enumerate().find(closable)?;
-            Some(command(Kind::Precharge, bank, state.row?))
-        })
+    fn refresh_command(&self) -> Option<Command> {
+        self.ranks.iter().enumerate().filter(|(_, rank)| rank.pending_refreshes > 0).find_map(
+            |(nth, rank)| {
+                let command = |kind, bank: usize, row| Command {
+                    cycle: self.now,
+                    kind,
+                    channel: self.channel,
+                    rank: nth as u32,
+                    bank: bank as u32,
+                    row,
+                    column: 0,
+                };
+                if rank.banks.iter().all(|bank| bank.row.is_none()) {
+                    return self.may_refresh(rank).then(|| command(Kind::Refresh, 0, 0));
+                }
+                let closable = |(_, bank): &(usize, &Bank)| bank.row.is_some() && self.may_precharge(bank);
+                let (bank, state) = rank.banks.iter().enumerate().find(closable)?;
+                Some(command(Kind::Precharge, bank, state.row?))
+            },
+        )
     }
 
-    fn hit(&self, active: Direction) -> Option<Command> {
+    fn row_hit_command(&self, active_direction: Direction) -> Option<Command> {
         let request = self
-            .requests(active)
-            .find(|request| self.bank(request).row == Some(request.row) && self.may_move(request))?;
-        let kind = match active {
+            .active_requests(active_direction)
+            .find(|request| self.bank(request).row == Some(request.row) && self.may_transfer(request))?;
+        let kind = match active_direction {
             Direction::Read => Kind::Read,
             Direction::Write => Kind::Write,
         };
         Some(Command { column: request.column, ..self.command(kind, request, request.row) })
     }
 
-    fn miss(&self, active: Direction) -> Option<Command> {
-        self.requests(active).find_map(|request| {
+    fn row_miss_command(&self, active_direction: Direction) -> Option<Command> {
+        self.active_requests(active_direction).find_map(|request| {
             let rank = &self.ranks[request.rank as usize];
             let bank = self.bank(request);
             let Some(row) = bank.row else {
@@ -194,7 +199,7 @@ impl Stepped {
             };
             let is_for_the_open_row =
                 |other: &Request| (other.rank, other.bank, other.row) == (request.rank, request.bank, row);
-            if self.requests(active).any(is_for_the_open_row) || !self.may_precharge(bank) {
+            if self.active_requests(active_direction).any(is_for_the_open_row) || !self.may_precharge(bank) {
                 return None;
             }
             Some(self.command(Kind::Precharge, request, row))
@@ -202,12 +207,12 @@ impl Stepped {
     }
 
     /// The requests of the active queue in ranks that are not closed, oldest first.
-    fn requests(&self, active: Direction) -> impl Iterator<Item = &Request> {
-        let queue = match active {
+    fn active_requests(&self, active_direction: Direction) -> impl Iterator<Item = &Request> {
+        let queue = match active_direction {
             Direction::Read => &self.reads,
             Direction::Write => &self.writes,
         };
-        queue.queued.iter().filter(|request| self.ranks[request.rank as usize].owed == 0)
+        queue.queued.iter().filter(|request| self.ranks[request.rank as usize].pending_refreshes == 0)
     }
 
     fn bank(&self, request: &Request) -> &Bank {
@@ -239,7 +244,7 @@ impl Stepped {
             && has_passed(bank.write, timing.t_cwd + timing.burst + timing.t_wr, self.now)
     }
 
-    fn may_move(&self, request: &Request) -> bool {
+    fn may_transfer(&self, request: &Request) -> bool {
         let timing = &self.specification.timing;
         let rank = &self.ranks[request.rank as usize];
         let (latency, has_turned) = match request.direction {
@@ -273,7 +278,7 @@ impl Stepped {
 // The record of what happened.
 impl Stepped {
     fn issue(&mut self, command: Command, listener: &mut impl Listener) -> ControlFlow<()> {
-        listener.command(&command);
+        listener.on_command(&command);
         let now = self.now;
         let rank = &mut self.ranks[command.rank as usize];
         let bank = &mut rank.banks[command.bank as usize];
@@ -303,7 +308,7 @@ impl Stepped {
             }
             Kind::Refresh => {
                 rank.refresh = Some(now);
-                rank.owed -= 1;
+                rank.pending_refreshes -= 1;
             }
         }
         CONTINUE
@@ -329,6 +334,6 @@ impl Stepped {
             .expect("a read or write is issued for a request");
         let end = self.now + latency + timing.burst;
         self.bus = Some((end, command.rank as u8, direction));
-        listener.done(&queue.queued.remove(nth), end)
+        listener.on_done(&queue.queued.remove(nth), end)
     }
 }

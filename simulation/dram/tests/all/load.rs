@@ -2,8 +2,8 @@
 
 use ameles_dram::scheduler::Scheduler;
 use ameles_dram::{
-    Block, Command, Counts, Cycle, Direction, Layout, Memory, Queues, Refresh, RequestId, Specification,
-    SubtreeLayout, Timing, Watch,
+    Block, Command, Counts, Cycle, Direction, Layout, Memory, Observer, Queues, Refresh, RequestId,
+    Specification, SubtreeLayout, Timing,
 };
 use proptest::prelude::*;
 
@@ -25,12 +25,12 @@ pub(crate) struct Record {
     pub done: Vec<(RequestId, Cycle)>,
 }
 
-impl Watch for Record {
-    fn command(&mut self, command: &Command) {
+impl Observer for Record {
+    fn on_command(&mut self, command: &Command) {
         self.commands.push(*command);
     }
 
-    fn done(&mut self, request: RequestId, cycle: Cycle) {
+    fn on_done(&mut self, request: RequestId, cycle: Cycle) {
         self.done.push((request, cycle));
     }
 }
@@ -49,7 +49,7 @@ pub(crate) type Outcome = (Vec<Cycle>, Record, Counts, Cycle);
 
 /// Runs a load to its end.
 pub(crate) fn run<S: Scheduler>(specification: &Specification, load: &[Step]) -> Outcome {
-    let mut memory = Memory::<S, Record>::watched(specification, Record::default()).unwrap();
+    let mut memory = Memory::<S, Record>::with_observer(specification, Record::default()).unwrap();
     let mut awaited = Vec::new();
     for step in load {
         memory.advance(memory.now() + Cycle(step.gap));
@@ -65,12 +65,12 @@ pub(crate) fn run<S: Scheduler>(specification: &Specification, load: &[Step]) ->
     }
     let end = memory.finish();
     let counts = memory.counts();
-    (awaited, memory.into_watch().sorted(), counts, end)
+    (awaited, memory.into_observer().sorted(), counts, end)
 }
 
 /// Runs a load as a controller does that looks at the memory every `every` cycles.
 pub(crate) fn run_looking<S: Scheduler>(specification: &Specification, load: &[Step], every: u64) -> Outcome {
-    let mut memory = Memory::<S, Record>::watched(specification, Record::default()).unwrap();
+    let mut memory = Memory::<S, Record>::with_observer(specification, Record::default()).unwrap();
     let mut awaited = Vec::new();
     for step in load {
         let next = memory.now() + Cycle(step.gap);
@@ -97,7 +97,7 @@ pub(crate) fn run_looking<S: Scheduler>(specification: &Specification, load: &[S
     }
     let end = memory.finish();
     let counts = memory.counts();
-    (awaited, memory.into_watch().sorted(), counts, end)
+    (awaited, memory.into_observer().sorted(), counts, end)
 }
 
 fn timing() -> impl Strategy<Value = Timing> {

@@ -101,12 +101,12 @@ fn a_senseless_description_makes_no_memory() {
 #[test]
 fn writes_wait_for_reads_until_the_high_mark_and_drain_to_the_low_mark() {
     let specification = Specification::usimm();
-    let mut memory = Memory::<Fast, Record>::watched(&specification, Record::default()).unwrap();
+    let mut memory = Memory::<Fast, Record>::with_observer(&specification, Record::default()).unwrap();
     // All in channel 0, one row a direction: 60 reads, then as many writes as the high mark.
     memory.post(Direction::Read, &blocks((0..60).map(|nth| nth << 6))).unwrap();
     memory.post(Direction::Write, &blocks((0..40).map(|nth| 4 | nth << 6))).unwrap();
     memory.finish();
-    let moves = memory.into_watch().commands.into_iter().map(|command| command.kind);
+    let moves = memory.into_observer().commands.into_iter().map(|command| command.kind);
     let moves: Vec<Kind> = moves.filter(|kind| matches!(kind, Kind::Read | Kind::Write)).collect();
     let runs: Vec<(Kind, usize)> = moves.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect();
     assert_eq!(runs, [(Kind::Write, 20), (Kind::Read, 60), (Kind::Write, 20)]);
@@ -116,10 +116,10 @@ fn writes_wait_for_reads_until_the_high_mark_and_drain_to_the_low_mark() {
 fn each_rank_is_refreshed_once_an_interval() {
     let mut specification = Specification::usimm();
     (specification.refresh.batch, specification.refresh.stagger) = (1, Cycle(3120));
-    let mut memory = Memory::<Fast, Record>::watched(&specification, Record::default()).unwrap();
+    let mut memory = Memory::<Fast, Record>::with_observer(&specification, Record::default()).unwrap();
     memory.advance(Cycle(6240 * 10 + 1));
     assert_eq!(memory.counts().refreshes, 4 * (10 + 9));
-    let commands = memory.into_watch().commands;
+    let commands = memory.into_observer().commands;
     let of_rank = |rank| commands.iter().filter(move |command| (command.channel, command.rank) == (1, rank));
     let expected = |lag: u64, times| (1..=times).map(|k| Cycle(6240 * k + lag)).collect::<Vec<_>>();
     assert_eq!(of_rank(0).map(|command| command.cycle).collect::<Vec<_>>(), expected(0, 10));

@@ -1,9 +1,10 @@
 //! Instructions without misses, a round at a time.
 //!
-//! Between two misses the same comes again and again. Once the buffer holds nothing else, a round of such instructions does what the round
-//! before it did, so many cycles later. A round has as many as make whole buffers and whole cycles. Two moments a round apart are
-//! compared: if they differ by a number of cycles and by nothing else, every further round takes that number, and is skipped. So a
-//! gap of any length takes the time of a few rounds, and ends in the cycle in which it would have ended step by step.
+//! Between two misses the same pattern repeats. Once the buffer holds nothing else, a round of such instructions does
+//! what the round before it did, a fixed number of cycles later. A round has as many as fill whole buffers and whole
+//! cycles. Two states a round apart are compared: if they differ only by a number of cycles, every further round
+//! takes that number, and is skipped. So a gap of any length takes the time of a few rounds, and ends in the cycle in
+//! which it would have ended step by step.
 
 use std::collections::VecDeque;
 
@@ -16,9 +17,9 @@ pub(super) enum Instruction {
     Waits(u64),
 }
 
-/// The instructions on their way, and the clocks of both ends.
+/// The instructions in flight, and the clocks of both ends.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flow {
+pub(super) struct PipelineState {
     /// The instructions that were fetched and have not retired, oldest first.
     pub(super) buffer: VecDeque<Instruction>,
     /// The turn of the last fetch: `width` turns are a cycle.
@@ -27,24 +28,24 @@ pub(super) struct Flow {
     pub(super) retired: u64,
 }
 
-impl Flow {
+impl PipelineState {
     /// The cycles by which it is later than it was before, if nothing else differs.
-    fn cycles_since(&self, before: &Flow, width: u64) -> Option<u64> {
+    fn cycles_since(&self, before: &PipelineState, width: u64) -> Option<u64> {
         let turns = self.fetched - before.fetched;
         let cycles = turns / width;
         let is_later = |(then, now): (&Instruction, &Instruction)| match (then, now) {
             (Instruction::Done(then), Instruction::Done(now)) => *now == then + cycles,
             _ => false,
         };
-        let is_alike = turns == cycles * width
+        let is_same_round = turns == cycles * width
             && self.retired - before.retired == turns
             && self.buffer.len() == before.buffer.len()
             && before.buffer.iter().zip(&self.buffer).all(is_later);
-        is_alike.then_some(cycles)
+        is_same_round.then_some(cycles)
     }
 
-    /// Goes on by whole rounds, which take so many cycles.
-    fn pass(&mut self, cycles: u64, width: u64) {
+    /// Continues by whole rounds of that many cycles.
+    fn advance(&mut self, cycles: u64, width: u64) {
         self.fetched += cycles * width;
         self.retired += cycles * width;
         for instruction in &mut self.buffer {
@@ -57,18 +58,18 @@ impl Flow {
 
 /// The rounds of a gap between two misses.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct RoundSkipper {
     width: u64,
     /// Instructions of a round.
     length: u64,
-    /// The last moment that can be compared, and the instructions that were left then.
-    seen: Option<(u64, Flow)>,
+    /// The last state that can be compared, and the instructions that were left then.
+    last_snapshot: Option<(u64, PipelineState)>,
 }
 
-impl Rounds {
-    /// The rounds of a processor of that width, with a buffer of so many instructions.
+impl RoundSkipper {
+    /// The rounds of a processor of that width, with a buffer of that many instructions.
     pub(super) fn new(width: u64, reorder_buffer: usize) -> Self {
-        Rounds { width, length: width.saturating_mul(reorder_buffer as u64), seen: None }
+        RoundSkipper { width, length: width.saturating_mul(reorder_buffer as u64), last_snapshot: None }
     }
 
     /// Instructions of a round.
@@ -79,23 +80,23 @@ impl Rounds {
 
     /// Skips whole rounds of the instructions that are left before a miss, and returns how many instructions those have. No fetch
     /// comes before the turn `room`, and the last one of a round that is skipped comes before the turn `limit`.
-    pub(super) fn skip(&mut self, flow: &mut Flow, left: u32, room: u64, limit: u64) -> u32 {
+    pub(super) fn skip(&mut self, state: &mut PipelineState, left: u32, room: u64, limit: u64) -> u32 {
         let left = u64::from(left);
         if left < self.length.saturating_mul(2) || !left.is_multiple_of(self.length) {
             return 0;
         }
-        let before = self.seen.replace((left, flow.clone()));
+        let before = self.last_snapshot.replace((left, state.clone()));
         // A fetch that had to wait for room within the round would not wait again.
         let before =
             before.filter(|(then, before)| *then == left + self.length && room <= before.fetched + 1);
-        let Some(cycles) = before.and_then(|(_, before)| flow.cycles_since(&before, self.width)) else {
+        let Some(cycles) = before.and_then(|(_, before)| state.cycles_since(&before, self.width)) else {
             return 0;
         };
-        let until_limit = limit.saturating_sub(flow.fetched + 1) / (cycles * self.width).max(1);
+        let until_limit = limit.saturating_sub(state.fetched + 1) / (cycles * self.width).max(1);
         let rounds = (left / self.length).min(until_limit);
         if rounds > 0 {
-            flow.pass(rounds * cycles, self.width);
-            self.seen = None;
+            state.advance(rounds * cycles, self.width);
+            self.last_snapshot = None;
         }
         // No more than there were.
         (rounds * self.length) as u32

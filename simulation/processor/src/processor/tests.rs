@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// Two instructions a cycle, a buffer of four, two requests posted.
 const SMALL: Shape =
-    Shape { width: 2, reorder_buffer: 4, pipeline: 3, cache: 5, posted: 2, gives_back: false };
+    Shape { width: 2, reorder_buffer: 4, pipeline: 3, cache: 5, posted: 2, evicts_clean_lines: false };
 
 fn miss(instructions: u32, kind: Kind, line: u64) -> Miss {
     Miss { instructions, kind, line: Line(line) }
@@ -15,14 +15,14 @@ fn processor(shape: Shape, trace: &[Miss]) -> Processor<impl Iterator<Item = Mis
     Processor::new(shape, Cache::new(512, 2).unwrap(), trace.iter().copied())
 }
 
-/// Runs to the end over a memory that answers each request so many cycles after it was made, one after the other.
-/// Returns the requests, and the cycle of the end.
-fn run(shape: Shape, trace: &[Miss], takes: u64) -> (Vec<Request>, u64) {
-    run_in_steps(shape, trace, takes, u64::MAX)
+/// Runs to the end over a memory that answers each request that many cycles after it was sent, one at a time. Returns
+/// the requests, and the last cycle.
+fn run(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<Request>, u64) {
+    run_in_steps(shape, trace, latency, u64::MAX)
 }
 
-/// The same, with a stop after every so many cycles.
-fn run_in_steps(shape: Shape, trace: &[Miss], takes: u64, step: u64) -> (Vec<Request>, u64) {
+/// The same, advanced `step` cycles at a time.
+fn run_in_steps(shape: Shape, trace: &[Miss], latency: u64, step: u64) -> (Vec<Request>, u64) {
     let mut processor = processor(shape, trace);
     let (mut requests, mut waiting, mut free) = (Vec::new(), VecDeque::new(), 0);
     let mut limit = Cycle(step);
@@ -35,7 +35,7 @@ fn run_in_steps(shape: Shape, trace: &[Miss], takes: u64, step: u64) -> (Vec<Req
             }
             Next::Waits => {
                 let request = waiting.pop_front().expect("it waits for a request");
-                free = free.max(request.at.0) + takes;
+                free = free.max(request.at.0) + latency;
                 processor.answer(&request, Cycle(free));
             }
             Next::Done(cycle) => return (requests, cycle.0),
@@ -82,13 +82,13 @@ fn answers_may_come_in_any_order() {
 }
 
 #[test]
-fn stores_hold_up_nothing_until_too_many_lines_are_owed() {
+fn stores_hold_up_nothing_until_too_many_lines_are_outstanding() {
     let stores: Vec<Miss> = (0..3).map(|line| miss(9, Kind::Store, line)).collect();
     let mut processor = processor(SMALL, &stores);
     let first = processor.advance();
     let Next::Request(first) = first else { panic!("{first:?}") };
     assert!(matches!(processor.advance(), Next::Request(request) if request.at < Cycle(20)));
-    assert_eq!(processor.advance(), Next::Waits, "two are owed");
+    assert_eq!(processor.advance(), Next::Waits, "two are outstanding");
     processor.answer(&first, Cycle(500));
     assert!(matches!(processor.advance(), Next::Request(request) if request.at == Cycle(500)));
 }
@@ -105,31 +105,31 @@ fn a_dirty_line_that_has_to_go_is_written_back_after_the_miss_that_takes_its_pla
 }
 
 /// The same rules, a cycle at a time.
-fn cycle_by_cycle(shape: Shape, trace: &[Miss], takes: u64) -> (Vec<(u64, Line, Reason)>, u64) {
+fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line, Reason)>, u64) {
     let mut cache = Cache::new(512, 2).unwrap();
     let mut program: VecDeque<Option<Miss>> = VecDeque::new();
     for one in trace {
         program.extend((0..one.instructions).map(|_| None));
         program.push_back(Some(*one));
     }
-    // Each instruction of the buffer is done at a cycle. Requests are answered one after the other.
+    // Each instruction of the buffer is done at a cycle. Requests are answered in sequence.
     let (mut buffer, mut asked) = (VecDeque::<u64>::new(), Vec::new());
-    let (mut free, mut owed) = (0, VecDeque::<u64>::new());
+    let (mut free, mut outstanding) = (0, VecDeque::<u64>::new());
     let mut cycle = 0;
-    let (mut leaving, mut last) = (VecDeque::new(), 0);
-    while !(program.is_empty() && buffer.is_empty() && leaving.is_empty()) {
+    let (mut evicted, mut last) = (VecDeque::new(), 0);
+    while !(program.is_empty() && buffer.is_empty() && evicted.is_empty()) {
         for _ in 0..shape.width {
             if buffer.front().is_some_and(|done| *done < cycle) {
                 buffer.pop_front();
                 last = cycle;
             }
         }
-        owed.retain(|answered| *answered > cycle);
-        let mut ask = |line, reason, owed: &mut VecDeque<u64>| {
-            free = u64::max(free, cycle) + takes;
+        outstanding.retain(|answered| *answered > cycle);
+        let mut ask = |line, reason, outstanding: &mut VecDeque<u64>| {
+            free = u64::max(free, cycle) + latency;
             asked.push((cycle, line, reason));
             if reason != Reason::Load {
-                owed.push_back(free);
+                outstanding.push_back(free);
             }
             free
         };
@@ -137,31 +137,32 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], takes: u64) -> (Vec<(u64, Line, 
         let turns = if cycle == 0 { shape.width - 1 } else { shape.width };
         let mut left = turns;
         loop {
-            while owed.len() < shape.posted
-                && let Some(Victim { line, is_dirty }) = leaving.pop_front()
+            while outstanding.len() < shape.posted
+                && let Some(Victim { line, is_dirty }) = evicted.pop_front()
             {
-                ask(line, if is_dirty { Reason::WriteBack } else { Reason::GiveBack }, &mut owed);
+                ask(line, if is_dirty { Reason::WriteBack } else { Reason::CleanEviction }, &mut outstanding);
             }
-            if left == 0 || !leaving.is_empty() || buffer.len() == shape.reorder_buffer {
+            if left == 0 || !evicted.is_empty() || buffer.len() == shape.reorder_buffer {
                 break;
             }
             match program.front() {
                 None => break,
                 Some(None) => buffer.push_back(cycle + shape.pipeline),
                 Some(Some(one)) => {
-                    if one.kind == Kind::Store && owed.len() == shape.posted {
+                    if one.kind == Kind::Store && outstanding.len() == shape.posted {
                         break;
                     }
                     let access = cache.access(one.line, one.kind == Kind::Store);
-                    leaving.extend(access.victim.filter(|victim| victim.is_dirty || shape.gives_back));
+                    evicted
+                        .extend(access.victim.filter(|victim| victim.is_dirty || shape.evicts_clean_lines));
                     let done = match (one.kind, access.is_hit) {
                         (Kind::Store, true) => cycle + shape.pipeline,
                         (Kind::Load, true) => cycle + shape.pipeline + shape.cache,
                         (Kind::Store, false) => {
-                            ask(one.line, Reason::Store, &mut owed);
+                            ask(one.line, Reason::Store, &mut outstanding);
                             cycle + shape.pipeline
                         }
-                        (Kind::Load, false) => ask(one.line, Reason::Load, &mut owed) + shape.pipeline,
+                        (Kind::Load, false) => ask(one.line, Reason::Load, &mut outstanding) + shape.pipeline,
                     };
                     buffer.push_back(done);
                 }
@@ -183,19 +184,19 @@ proptest! {
     #[test]
     fn it_does_what_the_rules_say_cycle_by_cycle(
         trace in prop::collection::vec((gaps(), any::<bool>(), 0u64..24), 1..60),
-        takes in 1u64..40,
+        latency in 1u64..40,
         (width, reorder_buffer, posted, pipeline) in (1u64..5, 1usize..20, 1usize..5, 0u64..9),
-        gives_back: bool,
+        evicts_clean_lines: bool,
         step in 1u64..50,
     ) {
         let kind = |stores| if stores { Kind::Store } else { Kind::Load };
         let trace: Vec<Miss> =
             trace.into_iter().map(|(between, stores, line)| miss(between, kind(stores), line)).collect();
-        let shape = Shape { width, reorder_buffer, posted, pipeline, gives_back, ..SMALL };
-        let (requests, end) = run(shape, &trace, takes);
-        prop_assert_eq!(&run_in_steps(shape, &trace, takes, step), &(requests.clone(), end));
+        let shape = Shape { width, reorder_buffer, posted, pipeline, evicts_clean_lines, ..SMALL };
+        let (requests, end) = run(shape, &trace, latency);
+        prop_assert_eq!(&run_in_steps(shape, &trace, latency, step), &(requests.clone(), end));
         let asked: Vec<_> = requests.iter().map(|one| (one.at.0, one.line, one.reason)).collect();
-        prop_assert_eq!((asked, end), cycle_by_cycle(shape, &trace, takes));
+        prop_assert_eq!((asked, end), cycle_by_cycle(shape, &trace, latency));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub enum TraceError {
     Version,
     /// A record of a packed trace is wrong.
     #[error(
-        "{} of the packed trace (byte {byte} when unpacked): {why}: copy the trace again, or record it anew",
+        "{} of the packed trace (byte {byte} when unpacked): {why}: copy the trace again, or record it again",
         place(*record)
     )]
     Packed {

@@ -1,4 +1,4 @@
-//! Files of traces: what a file holds is seen from its first bytes.
+//! Files of traces: the format is detected from the first bytes.
 
 use super::{Miss, TraceError, packed, text};
 use std::fs::File;
@@ -57,7 +57,8 @@ type Misses = Box<dyn Iterator<Item = Result<Miss, TraceError>> + Send>;
 /// [`FileError::Read`], if there is no such file or it begins as no trace does.
 pub fn open(path: impl AsRef<Path>) -> Result<Trace, FileError> {
     let path = path.as_ref().to_path_buf();
-    let opened = File::open(&path).map_err(TraceError::from).and_then(|file| recognise(BufReader::new(file)));
+    let opened =
+        File::open(&path).map_err(TraceError::from).and_then(|file| detect_format(BufReader::new(file)));
     match opened {
         Ok((format, warm_up, misses)) => Ok(Trace { path, format, warm_up, misses }),
         Err(why) => Err(FileError::Read { path, why }),
@@ -68,11 +69,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<Trace, FileError> {
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd")];
 
-/// Bytes that are looked at to see whether a file is a text.
-const LOOKED_AT: usize = 64;
+/// Bytes that are inspected to detect a text.
+const DETECTION_BYTES: usize = 64;
 
 /// Tells the format from the first bytes. A text has no bytes that are not printed.
-fn recognise(mut from: impl BufRead + Send + 'static) -> Result<(Format, u64, Misses), TraceError> {
+fn detect_format(mut from: impl BufRead + Send + 'static) -> Result<(Format, u64, Misses), TraceError> {
     let first = from.fill_buf()?;
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if first.is_empty() {
@@ -85,7 +86,7 @@ fn recognise(mut from: impl BufRead + Send + 'static) -> Result<(Format, u64, Mi
     if let Some((_, by)) = COMPRESSED.iter().find(|(bytes, _)| first.starts_with(bytes)) {
         return Err(TraceError::Compressed(by));
     }
-    match first.iter().take(LOOKED_AT).position(|byte| !is_text(byte)) {
+    match first.iter().take(DETECTION_BYTES).position(|byte| !is_text(byte)) {
         Some(byte) => Err(TraceError::Binary { byte }),
         None => Ok((Format::Text, 0, Box::new(text::read(from)))),
     }
@@ -102,7 +103,7 @@ impl Trace {
         self.warm_up
     }
 
-    fn named(&self, why: TraceError) -> FileError {
+    fn error_at(&self, why: TraceError) -> FileError {
         FileError::Read { path: self.path.clone(), why }
     }
 }
@@ -113,15 +114,15 @@ impl Iterator for Trace {
 
     fn next(&mut self) -> Option<Self::Item> {
         let miss = self.misses.next()?;
-        Some(miss.map_err(|why| self.named(why)))
+        Some(miss.map_err(|why| self.error_at(why)))
     }
 }
 
-/// Writes a trace in another format, or in its own anew, and returns the number of its misses. In a text, those that only warm the
-/// cache are misses like the others.
+/// Writes a trace in another format, or rewrites it in its own, and returns the number of its misses. In a text,
+/// those that only warm the cache are misses like the others.
 ///
 /// # Errors
-/// Those of reading and of writing. What was written up to a fault stays.
+/// Those of reading and of writing. What was written before a fault remains.
 pub fn convert(from: &Path, into: &Path, format: Format) -> Result<u64, FileError> {
     let trace = open(from)?;
     if into.canonicalize().is_ok_and(|into| from.canonicalize().is_ok_and(|from| from == into)) {
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn fuzz_file_of_a_trace() {
         bolero::check!().for_each(|bytes: &[u8]| {
-            if let Ok((_, _, misses)) = recognise(io::Cursor::new(bytes.to_vec())) {
+            if let Ok((_, _, misses)) = detect_format(io::Cursor::new(bytes.to_vec())) {
                 let _ = misses.collect::<Result<Vec<_>, _>>();
             }
         });

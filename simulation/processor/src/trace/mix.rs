@@ -1,13 +1,14 @@
-//! Several programs side by side on one memory: a mix.
+//! Several programs that share one memory: a mix.
 
 use super::pages::{Frames, Space};
 use super::{Miss, TraceError};
 
-/// Traces that are taken in turns, each in an address space of its own.
+/// Interleaved traces, each with its own address space.
 ///
-/// The programs go on equally fast, by instructions. The next miss is that of the program which has executed the fewest
-/// instructions up to and with its next miss; its instructions come with it. So no instruction is lost or added, and every program's
-/// misses stay in their order. A mix ends when the first of its programs does: all of them are there from beginning to end.
+/// The programs progress equally fast, by instructions. The next miss is that of the program which has executed the
+/// fewest instructions up to and with its next miss; its instructions come with it. So no instruction is lost or
+/// added, and every program's misses stay in their order. A mix ends when the first of its programs does: all of them
+/// run from beginning to end.
 pub struct Mix<T> {
     programs: Vec<Program<T>>,
     frames: Frames,
@@ -86,7 +87,7 @@ mod tests {
         Mix::new(traces, Frames::new(lines, Order::FirstTouch)).collect()
     }
 
-    /// A program whose every line tells, by its offset in the page, which program it is.
+    /// A program whose every line identifies it by the offset in the page.
     fn program(which: u64) -> impl Strategy<Value = Vec<Miss>> {
         prop::collection::vec((0..1000u32, 0..20u64), 1..60).prop_map(move |misses| {
             misses.into_iter().map(|(between, page)| miss(between, page * PAGE_LINES + which)).collect()

@@ -1,7 +1,7 @@
 //! Traces: the misses of a program's first-level data cache, in program order.
 //!
-//! A load that misses is a [`Kind::Load`]. A store that misses, and a dirty line that is evicted, are [`Kind::Store`]: so
-//! the traces of USIMM have it.
+//! A load that misses is a [`Kind::Load`]. A store that misses, and a dirty line that is evicted, are
+//! [`Kind::Store`], as in the traces of USIMM.
 
 mod error;
 mod file;
@@ -21,13 +21,13 @@ use crate::units::Line;
 pub struct Miss {
     /// The instructions between the miss before it and this one.
     pub instructions: u32,
-    /// The way in which the line is wanted.
+    /// The kind of access to the line.
     pub kind: Kind,
     /// The line.
     pub line: Line,
 }
 
-/// The way in which a line is wanted.
+/// A kind of access to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An instruction waits for it.

@@ -1,9 +1,9 @@
-//! The packed format of traces: some two bytes for each miss.
+//! The packed format of traces: about two bytes for each miss.
 //!
-//! A file begins with [`MAGIC`]. What follows is compressed by gzip, which checks its length and its sum. It is numbers in LEB128.
-//! The first one counts the records that only warm the last-level cache: no instruction lies before them. Then come
-//! the records, two numbers each: the instructions before the miss times two, plus one for a store; and the line less the line of the
-//! record before it, in zigzag.
+//! A file begins with [`MAGIC`]. What follows is compressed by gzip, which checks its length and its sum. It is
+//! numbers in LEB128. The first one counts the records that only warm the last-level cache: no instructions precede
+//! them. Then come the records, two numbers each: the instructions before the miss times two, plus one for a store;
+//! and the line less the line of the record before it, in zigzag.
 
 use super::{Kind, MAX_LINE, Miss, TraceError};
 use crate::units::Line;
@@ -66,7 +66,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace whose first records, so many, only warm the last-level cache.
+    /// Begins a trace with that many initial records that only warm the last-level cache.
     ///
     /// # Errors
     /// Those of the writer.
@@ -146,7 +146,7 @@ impl<R: BufRead> Packed<R> {
         }
     }
 
-    /// Reads a number; none at the end of the trace.
+    /// Reads a number; `None` at the end of the trace.
     fn number(&mut self) -> Result<Option<u64>, TraceError> {
         let mut number = 0u64;
         for nth in 0..MAX_DIGITS {

@@ -24,7 +24,7 @@ pub enum Order {
     },
 }
 
-/// A program's address space: programs that run side by side have one each.
+/// A program's address space: programs that run in parallel have one each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Space(pub u32);
 
@@ -33,18 +33,18 @@ pub struct Space(pub u32);
 pub struct Frames {
     frames: u64,
     lines: u64,
-    given: HashMap<(Space, u64), u64>,
+    assigned: HashMap<(Space, u64), u64>,
     random: Option<Shuffle>,
 }
 
 impl Frames {
-    /// A memory of so many lines, of which no frame is given. A last part that is no whole page is not used.
+    /// A memory of that many lines, of which no frame is allocated. An incomplete last page is not used.
     pub fn new(lines: u64, order: Order) -> Self {
         let random = match order {
             Order::FirstTouch => None,
             Order::Random { seed } => Some(Shuffle::new(seed)),
         };
-        Frames { frames: lines / PAGE_LINES, lines, given: HashMap::new(), random }
+        Frames { frames: lines / PAGE_LINES, lines, assigned: HashMap::new(), random }
     }
 
     /// The physical line of a program's line.
@@ -53,15 +53,15 @@ impl Frames {
     /// [`Full`], if all frames are given to other pages.
     pub fn place(&mut self, space: Space, line: Line) -> Result<Line, Full> {
         let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
-        let frame = match self.given.get(&(space, page)) {
+        let frame = match self.assigned.get(&(space, page)) {
             Some(frame) => *frame,
             None => {
-                let nth = self.given.len() as u64;
+                let nth = self.assigned.len() as u64;
                 if nth == self.frames {
                     return Err(Full { lines: self.lines });
                 }
                 let frame = self.random.as_mut().map_or(nth, |random| random.next(nth, self.frames));
-                self.given.insert((space, page), frame);
+                self.assigned.insert((space, page), frame);
                 frame
             }
         };
@@ -70,11 +70,11 @@ impl Frames {
 
     /// The pages that have a frame.
     pub fn pages(&self) -> usize {
-        self.given.len()
+        self.assigned.len()
     }
 }
 
-/// The first steps of a Fisher–Yates shuffle of the frames, of which only what has moved is kept.
+/// The first steps of a Fisher–Yates shuffle of the frames, of which only the moved ones are stored.
 #[derive(Clone, Debug)]
 struct Shuffle {
     random: ChaCha8Rng,
@@ -86,7 +86,7 @@ impl Shuffle {
         Shuffle { random: ChaCha8Rng::seed_from_u64(seed), moved: HashMap::new() }
     }
 
-    /// The `nth` frame of so many.
+    /// The `nth` frame of that many.
     fn next(&mut self, nth: u64, frames: u64) -> u64 {
         let left = u128::from(frames - nth);
         // Off from uniform by less than the number of frames in 2⁶⁴.
@@ -98,20 +98,20 @@ impl Shuffle {
 
 /// A trace whose lines have a place in a memory.
 #[derive(Clone, Debug)]
-pub struct Placed<T> {
+pub struct PlacedMisses<T> {
     trace: T,
     frames: Frames,
 }
 
-impl<T: Iterator<Item = Result<Miss, TraceError>>> Placed<T> {
-    /// Places a trace in a memory of so many lines.
+impl<T: Iterator<Item = Result<Miss, TraceError>>> PlacedMisses<T> {
+    /// Places a trace in a memory of that many lines.
     pub fn new(trace: T, lines: u64, order: Order) -> Self {
-        Placed { trace, frames: Frames::new(lines, order) }
+        PlacedMisses { trace, frames: Frames::new(lines, order) }
     }
 }
 
 /// The misses. A fault of the trace, or a memory that is too small, is an error.
-impl<T: Iterator<Item = Result<Miss, TraceError>>> Iterator for Placed<T> {
+impl<T: Iterator<Item = Result<Miss, TraceError>>> Iterator for PlacedMisses<T> {
     type Item = Result<Miss, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -162,8 +162,8 @@ mod tests {
             let lines = frames * PAGE_LINES + PAGE_LINES - 1;
             let mut memory = Frames::new(lines, order);
             let mut place = |page: u64| memory.place(Space(0), Line(page * PAGE_LINES));
-            let given: HashSet<u64> = (0..frames).map(|page| place(page * 3).unwrap().0 / PAGE_LINES).collect();
-            prop_assert_eq!(given, (0..frames).collect());
+            let assigned: HashSet<u64> = (0..frames).map(|page| place(page * 3).unwrap().0 / PAGE_LINES).collect();
+            prop_assert_eq!(assigned, (0..frames).collect());
             prop_assert_eq!(place(1), Err(Full { lines }));
             prop_assert!(place(0).is_ok(), "a page that has a frame keeps it");
         }
@@ -171,16 +171,16 @@ mod tests {
 
     #[test]
     fn frames_of_first_touch_follow_each_other_and_those_of_a_seed_are_its_own() {
-        let given = |order| {
+        let assigned = |order| {
             let mut frames = Frames::new(1 << 26, order);
             let place =
                 |page: u64| frames.place(Space(0), Line(page * 7 * PAGE_LINES)).unwrap().0 / PAGE_LINES;
             (0..100).map(place).collect::<Vec<_>>()
         };
-        assert_eq!(given(Order::FirstTouch), (0..100).collect::<Vec<_>>());
-        let random = given(Order::Random { seed: 1 });
-        assert_eq!(random, given(Order::Random { seed: 1 }));
-        assert_ne!(random, given(Order::Random { seed: 2 }));
+        assert_eq!(assigned(Order::FirstTouch), (0..100).collect::<Vec<_>>());
+        let random = assigned(Order::Random { seed: 1 });
+        assert_eq!(random, assigned(Order::Random { seed: 1 }));
+        assert_ne!(random, assigned(Order::Random { seed: 2 }));
         let mean = random.iter().sum::<u64>() / 100;
         assert!(((1 << 18)..(3 << 18)).contains(&mean), "{mean} of 2^20 frames");
     }
@@ -190,7 +190,8 @@ mod tests {
         let miss = |page: u64| {
             Ok(Miss { instructions: 1, kind: crate::trace::Kind::Load, line: Line(page * PAGE_LINES) })
         };
-        let mut placed = Placed::new([miss(5), miss(9), miss(5)].into_iter(), PAGE_LINES, Order::FirstTouch);
+        let mut placed =
+            PlacedMisses::new([miss(5), miss(9), miss(5)].into_iter(), PAGE_LINES, Order::FirstTouch);
         assert_eq!(placed.next().unwrap().unwrap().line, Line(0));
         let error = placed.next().unwrap().unwrap_err().to_string();
         assert!(error.contains("more than the 64 lines of the memory: give it more lines"), "{error}");

@@ -1,4 +1,4 @@
-//! Traces that no program made: `scan`, `random` and `zipf`.
+//! Generated traces: `scan`, `random` and `zipf`.
 
 use super::{Kind, Miss};
 use crate::units::Line;
@@ -13,7 +13,8 @@ pub enum Pattern {
     Scan,
     /// Each as likely as any other.
     Random,
-    /// The k-th most popular with a likelihood of k to the power of minus `exponent`. Popular ones lie apart.
+    /// The k-th most popular with a probability proportional to k to the power of minus `exponent`. Popular ones lie
+    /// apart.
     Zipf {
         /// The exponent, 0 or more: 0 is [`Pattern::Random`], 1 is Zipf's own law.
         exponent: f64,
@@ -27,7 +28,7 @@ pub struct Shape {
     pub pattern: Pattern,
     /// Lines, from 0 on.
     pub lines: u64,
-    /// The share of stores, between 0 and 1. Each miss is drawn by itself.
+    /// The share of stores, between 0 and 1. Each miss is drawn independently.
     pub stores: f64,
     /// Instructions before each miss.
     pub instructions: u32,
@@ -41,7 +42,7 @@ pub enum ShapeError {
     /// It has no lines, or more than there are addresses or exact numbers of floating point.
     #[error("a trace over {0} lines is none: choose 1 to 2^53")]
     Lines(u64),
-    /// The share of stores is none.
+    /// The share of stores is not between 0 and 1.
     #[error("a share of stores of {0} is none: choose between 0 and 1")]
     Stores(f64),
     /// There is no such law.
@@ -49,7 +50,7 @@ pub enum ShapeError {
     Exponent(f64),
 }
 
-/// A trace without an end.
+/// A trace without end.
 #[derive(Clone, Debug)]
 pub struct Synthetic {
     shape: Shape,
@@ -146,7 +147,7 @@ mod tests {
         Synthetic::new(shape).unwrap().take(count).collect()
     }
 
-    /// The lines of so many misses with their counts, the most frequent first.
+    /// The lines of that many misses with their counts, the most frequent first.
     fn frequencies(count: usize, pattern: Pattern) -> Vec<(u64, usize)> {
         let mut found: HashMap<u64, usize> = HashMap::new();
         for miss in first(count, Shape { pattern, ..SHAPE }) {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_that_no_trace_has_is_told() {
+    fn an_invalid_shape_is_an_error() {
         let why = |shape| Synthetic::new(shape).unwrap_err().to_string();
         assert!(why(Shape { lines: 0, ..SHAPE }).contains("over 0 lines"));
         assert!(why(Shape { lines: u64::MAX, ..SHAPE }).contains("choose 1 to 2^53"));

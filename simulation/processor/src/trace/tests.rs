@@ -40,7 +40,7 @@ proptest! {
         let whole = packed(&misses);
         let at = at.index(whole.len());
         prop_assert!(read(&whole[..at]).is_err());
-        // The last bytes of a gzip are the sum and the length of what is in it, and its first ones say how.
+        // The last bytes of a gzip are the sum and the length of its content, and its first ones identify it.
         let mut changed = whole.clone();
         changed[at] ^= 0x80;
         if let Ok(found) = read(&changed) {
@@ -114,7 +114,7 @@ fn a_fault_of_a_packed_trace_is_told_with_its_record_and_byte_and_what_to_do() {
     let head = packed::MAGIC.len();
     for (bytes, place, why) in [
         (&whole[..whole.len() / 2], "record ", "the file ends before it"),
-        // Before the sum at the end fails, a record makes no sense.
+        // Before the sum at the end fails, a record is invalid.
         (&changed, "record ", ""),
         (&sum, "record 20001 of", "cannot be unpacked (corrupt gzip stream"),
         (&whole[..head], "the head of", "the file ends before it"),
@@ -127,7 +127,7 @@ fn a_fault_of_a_packed_trace_is_told_with_its_record_and_byte_and_what_to_do() {
         let error = said(bytes);
         assert!(error.starts_with(place) && error.contains("the packed trace (byte "), "{error}");
         assert!(
-            error.contains(why) && error.ends_with(": copy the trace again, or record it anew"),
+            error.contains(why) && error.ends_with(": copy the trace again, or record it again"),
             "{error}"
         );
     }

@@ -9,13 +9,13 @@ use super::{Kind, Miss, TraceError};
 use crate::units::{LINE_BYTES, Line};
 use std::io::{self, BufRead, Write};
 
-/// The advice for a line that is none.
+/// The advice for an invalid line.
 const EXAMPLES: &str = "write such as \"12 R 0x7f00a1c0 0x401a2e\" or \"3 W 0x7f00b240\"";
 
 /// Letters of a wrong word or line that an error shows.
 const SHOWN: usize = 60;
 
-/// Reads a trace. The program counter may be missing, and is not kept.
+/// Reads a trace. The program counter is optional and ignored.
 ///
 /// # Errors
 /// [`TraceError::Text`] for the first line that is wrong; [`TraceError::Io`].

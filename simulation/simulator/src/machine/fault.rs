@@ -1,13 +1,13 @@
-//! Faults of a controller that tests give it on purpose, to see that they show. In what is not a test there are none.
+//! Faults of a controller that tests inject, to check that they are detected. Outside tests there are none.
 
-/// A controller that is broken in one way.
+/// A fault of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A request that the tree top answers lets a turn pass without a path.
     HitSkipsItsTurn,
     /// A path that brings a PosMap block begins later than others: a third kind of path.
     PosMapComesLater,
-    /// A set of the tree top's index that is full makes a path be read and written again.
+    /// A full set of the tree top's index causes a path to be read and written again.
     FullSetShows,
     /// Early write-backs do not wait for the turn of a dummy.
     EarlyWorkComesEarly,

@@ -10,10 +10,10 @@ use ameles_processor::processor::Counts as ProcessorCounts;
 use ameles_processor::units::Cycle;
 use std::convert::Infallible;
 
-/// The end of a run before its trace ended.
+/// Why a run ended before its trace.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The trace asks for a line that the ORAM does not have.
+    /// The trace reads a line that the ORAM does not have.
     #[error("line {line} of the trace lies beyond the {lines} lines of memory: map its pages first")]
     Line {
         /// The line.
@@ -31,7 +31,7 @@ pub enum RunError {
 
 /// A path as the watcher of the memory's bus sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownPath {
+pub struct VisiblePath {
     /// The cycle at which it begins.
     pub start: Cycle,
     /// The cycle at which it has been written.

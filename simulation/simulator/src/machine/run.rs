@@ -1,15 +1,15 @@
 //! A machine at work: which path comes next, and when.
 
 use super::fault::Fault;
-use super::outcome::{Outcome, RunError, ShownPath};
+use super::outcome::{Outcome, RunError, VisiblePath};
 use super::state::State;
 use crate::counts::PathKind;
 use crate::early_write_back::EarlyWriteBack;
-use crate::memory_side::{Ahead, Want};
-use crate::pace::Last;
-use crate::path_timer::Moved;
+use crate::main_oram::{AccessKind, RemapStep};
+use crate::pace::LastPath;
+use crate::path_timer::MovedBlocks;
 use crate::pattern::Tree;
-use crate::small_side::SmallSide;
+use crate::small_oram::SmallOram;
 use crate::tree::store::MovedSlots;
 use crate::tree_backend::Step;
 use crate::tree_scheme::TreeScheme;
@@ -32,30 +32,30 @@ enum Received {
 /// A machine at work.
 pub(super) struct Run<'a, T, W> {
     machine: &'a mut State,
-    /// The processor, whose clock stands at 0 when the run begins.
+    /// The processor, whose clock is 0 when the run begins.
     processor: Processor<T>,
     /// The cycle of the machine at which the run begins.
     begin: Cycle,
-    /// Requests that were made and not answered, in their order.
+    /// Requests that were sent and not answered, in their order.
     queue: VecDeque<Request>,
     early: Option<EarlyWriteBack>,
     /// Instructions that had been fetched when the last path began.
     fetched: u64,
-    watch: W,
+    observer: W,
 }
 
-impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
-    pub(super) fn new(machine: &'a mut State, processor: Processor<T>, watch: W) -> Self {
+impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
+    pub(super) fn new(machine: &'a mut State, processor: Processor<T>, observer: W) -> Self {
         let (configuration, begin) = (&machine.configuration, machine.last.end);
         let early = configuration.early_write_backs.then(|| {
             EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping, configuration.early_line)
         });
-        Run { machine, processor, begin, queue: VecDeque::new(), early, fetched: 0, watch }
+        Run { machine, processor, begin, queue: VecDeque::new(), early, fetched: 0, observer }
     }
 
-    pub(super) fn finish(mut self) -> Result<Outcome, RunError> {
+    pub(super) fn run_to_end(mut self) -> Result<Outcome, RunError> {
         let cycles = loop {
-            let tree = self.turn();
+            let tree = self.next_tree();
             let State { configuration, last, .. } = &*self.machine;
             let (start, mut dummy) = (configuration.pace.next(*last), configuration.pace.dummy(*last));
             if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
@@ -70,15 +70,15 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
                 break end;
             }
             match (self.queue.front(), dummy) {
-                // A request that is made later must not put the dummy off.
+                // A later request must not delay the dummy.
                 (Some(request), dummy) if dummy.is_none_or(|dummy| request.at <= dummy) => {
                     self.serve(start.max(request.at))?;
                 }
-                (_, Some(dummy)) => self.fill(dummy, tree)?,
+                (_, Some(dummy)) => self.fill_turn(dummy, tree)?,
                 (_, None) => match self.receive_next()? {
                     Received::Request => {}
                     Received::End(end) => break end,
-                    Received::Fetched(at) => self.fill(start.max(at), tree)?,
+                    Received::Fetched(at) => self.fill_turn(start.max(at), tree)?,
                 },
             }
         };
@@ -87,10 +87,10 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         Ok(Outcome { cycles, counts, processor: self.processor.counts(), work, energy })
     }
 
-    /// The tree of the next path, which the pattern says.
-    fn turn(&self) -> Tree {
+    /// The tree of the next path, by the pattern.
+    fn next_tree(&self) -> Tree {
         let State { memory, pattern, faults, .. } = &*self.machine;
-        if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallSide::has_room) {
+        if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallOram::has_room) {
             return self.queue.front().map_or(Tree::Small, |request| memory.tree_of(BlockId(request.line.0)));
         }
         pattern.tree()
@@ -104,15 +104,15 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     /// The line that a dummy at this cycle works for.
     fn early_line(&mut self, now: Cycle) -> Option<Line> {
         let State { memory, random, .. } = &mut *self.machine;
-        let is_at_hand = |line: Line| memory.main.oram.is_at_hand(BlockId(line.0));
-        self.early.as_mut()?.line(self.processor.cache(), now, random, is_at_hand)
+        let is_position_available = |line: Line| memory.main.oram.is_position_available(BlockId(line.0));
+        self.early.as_mut()?.line(self.processor.cache(), now, random, is_position_available)
     }
 
-    /// Takes the requests in that are made before a cycle. Returns the end of the program, if it has come.
+    /// Accepts the requests that are sent before a cycle. Returns the end of the program, if it has been reached.
     fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
         loop {
             match self.processor.advance_to(Cycle(limit.0 - self.begin.0)) {
-                Next::Request(request) => self.take_in(request)?,
+                Next::Request(request) => self.accept_request(request)?,
                 Next::Waits | Next::Reached => return Ok(None),
                 Next::Done(end) if self.queue.is_empty() => return Ok(Some(end)),
                 Next::Done(_) => return Ok(None),
@@ -120,13 +120,14 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         }
     }
 
-    /// Takes the next request in, unless the program ends before or so many instructions are fetched that a dummy is due.
+    /// Accepts the next request, unless the program ends before it or enough instructions are fetched that a dummy is
+    /// due.
     fn receive_next(&mut self) -> Result<Received, RunError> {
         let rest = self.machine.configuration.pace.instructions();
         let limit = rest.map_or(u64::MAX, |rest| self.fetched.saturating_add(rest));
         Ok(match self.processor.advance_to_fetch(limit) {
             Next::Request(request) => {
-                self.take_in(request)?;
+                self.accept_request(request)?;
                 Received::Request
             }
             Next::Reached => Received::Fetched(Cycle(self.begin.0 + self.processor.now().0)),
@@ -136,12 +137,12 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     }
 
     /// Takes a request in, and answers it at once if it needs no path.
-    fn take_in(&mut self, mut request: Request) -> Result<(), RunError> {
+    fn accept_request(&mut self, mut request: Request) -> Result<(), RunError> {
         request.at.0 += self.begin.0;
         self.machine.check(request.line)?;
         // Requests for a line are answered in their order.
         let waits = self.queue.iter().any(|other| other.line == request.line);
-        if !(waits && self.want(&request) == Want::PutIn) && self.is_answered(&request)? {
+        if !(waits && self.access_kind(&request) == AccessKind::PutIn) && self.is_answered(&request)? {
             self.answer_at_once(&request, request.at);
         } else {
             self.queue.push_back(request);
@@ -151,19 +152,19 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
 
     /// Serves a request without a path, if it needs none.
     fn is_answered(&mut self, request: &Request) -> Result<bool, RunError> {
-        let (block, want) = (BlockId(request.line.0), self.want(request));
+        let (block, access_kind) = (BlockId(request.line.0), self.access_kind(request));
         let (memory, cache) = (&mut self.machine.memory, self.processor.cache());
-        if want == Want::PutIn
+        if access_kind == AccessKind::PutIn
             && let Some(early) = &mut self.early
             && let Some(leaf) = early.leaf(cache, request.line)
         {
             let is_in = memory.main.put_in_at(block, leaf)?;
             if is_in {
-                early.forget(cache, request.line);
+                early.forget_remapped(cache, request.line);
             }
             return Ok(is_in);
         }
-        Ok(memory.answer(block, want)?)
+        Ok(memory.answer(block, access_kind)?)
     }
 
     /// Answers a request without a path.
@@ -175,58 +176,58 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         self.processor.answer(request, Cycle(at.0 - self.begin.0));
     }
 
-    fn want(&self, request: &Request) -> Want {
+    fn access_kind(&self, request: &Request) -> AccessKind {
         match (request.reason, self.machine.configuration.delayed_remapping) {
-            (_, false) => Want::Access,
-            (Reason::Load | Reason::Store, true) => Want::TakeOut,
-            (Reason::WriteBack | Reason::GiveBack, true) => Want::PutIn,
+            (_, false) => AccessKind::Access,
+            (Reason::Load | Reason::Store, true) => AccessKind::TakeOut,
+            (Reason::WriteBack | Reason::CleanEviction, true) => AccessKind::PutIn,
         }
     }
 
-    /// Does a step for the request that has waited longest of those which need a path of the tree whose turn it is, and fills
-    /// the turn if there is none.
+    /// Does a step for the oldest of the requests that need a path of the tree whose turn it is, and fills the turn
+    /// if there is no such request.
     fn serve(&mut self, start: Cycle) -> Result<(), RunError> {
-        let (tree, memory) = (self.turn(), &mut self.machine.memory);
+        let (tree, memory) = (self.next_tree(), &mut self.machine.memory);
         if memory.is_full_of_leaving()
-            && let Some(step) = memory.leave(tree)?
+            && let Some(step) = memory.step_leaving(tree)?
         {
             return self.path(start, tree, step, None);
         }
-        let needs_it = |request: &Request| memory.tree_of(BlockId(request.line.0)) == tree;
-        let first = self.queue.iter().position(|request| request.at <= start && needs_it(request));
+        let needs_tree = |request: &Request| memory.tree_of(BlockId(request.line.0)) == tree;
+        let first = self.queue.iter().position(|request| request.at <= start && needs_tree(request));
         let Some((nth, request)) = first.map(|nth| (nth, self.queue[nth])) else {
-            return self.fill(start, tree);
+            return self.fill_turn(start, tree);
         };
         if self.is_answered(&request)? {
-            return self.answered(start, nth);
+            return self.answer_from_queue(start, nth);
         }
-        let want = self.want(&request);
-        match self.machine.memory.step(BlockId(request.line.0), want)? {
-            Step::Answered => self.answered(start, nth),
+        let access_kind = self.access_kind(&request);
+        match self.machine.memory.step(BlockId(request.line.0), access_kind)? {
+            Step::Answered => self.answer_from_queue(start, nth),
             // An eviction comes first.
             Step::TooFull if self.machine.memory.must_evict(tree) => Ok(()),
-            Step::TooFull => self.fill(start, tree),
+            Step::TooFull => self.fill_turn(start, tree),
             step => self.path(start, tree, step, Some(nth)),
         }
     }
 
     /// Answers the `nth` request that waits without a path, in a turn that something else may use.
-    fn answered(&mut self, start: Cycle, nth: usize) -> Result<(), RunError> {
+    fn answer_from_queue(&mut self, start: Cycle, nth: usize) -> Result<(), RunError> {
         if let Some(request) = self.queue.remove(nth) {
             self.answer_at_once(&request, start);
         }
         if self.machine.faults.has(Fault::HitSkipsItsTurn) {
-            self.machine.last = Last { start, end: start };
+            self.machine.last = LastPath { start, end: start };
         }
         Ok(())
     }
 
     /// Fills the turn of a path that nothing waits for: with a step of an early write-back or for a block that leaves the small tree,
     /// or a dummy.
-    fn fill(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
+    fn fill_turn(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
         let step = match self.early_step(start)? {
             Some(step) => Some(step),
-            None => self.machine.memory.leave(tree)?,
+            None => self.machine.memory.step_leaving(tree)?,
         };
         let step = match step {
             Some(step) => step,
@@ -235,7 +236,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         self.path(start, tree, step, None)
     }
 
-    /// Does a step for the line that goes next from the cache; `None` if there is none, or it needed no path.
+    /// Does a step for the line that is evicted next from the cache; `None` if there is none, or it needed no path.
     fn early_step(&mut self, now: Cycle) -> Result<Option<Step>, RunError> {
         while let Some(line) = self.early_line(now) {
             let State { memory, configuration, .. } = &mut *self.machine;
@@ -246,18 +247,18 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
                     return Ok(None);
                 }
                 match memory.remap_ahead(BlockId(line.0))? {
-                    Ahead::Drawn(leaf) => {
-                        early.remapped(leaf);
+                    RemapStep::Drawn(leaf) => {
+                        early.finish_remap(leaf);
                         memory.counts.early_lines += 1;
                         continue;
                     }
-                    Ahead::NotYet(step) => step,
+                    RemapStep::Pending(step) => step,
                 }
             } else {
-                let step = memory.step(BlockId(line.0), Want::Access)?;
+                let step = memory.step(BlockId(line.0), AccessKind::Access)?;
                 if !matches!(step, Step::TooFull | Step::Path { kind: PathKind::PosMap(_), .. }) {
                     self.processor.cache_mut().clean(line);
-                    early.done();
+                    early.finish_write();
                     memory.counts.early_lines += 1;
                 }
                 step
@@ -284,15 +285,15 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         if !kind.is_eviction() {
             memory.write_back(tree)?;
         }
-        *last = Last { start, end: times.written };
+        *last = LastPath { start, end: times.written };
         pattern.pass();
         // In Path ORAM an eviction is a path like any other.
         let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
-        (self.watch)(ShownPath { start, end: times.written, tree, leaf, evicts, slots });
+        (self.observer)(VisiblePath { start, end: times.written, tree, leaf, evicts, slots });
         if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
-            let (start, end) = (last.end, timer.step(last.end, tree, Moved::Access(leaf))?.written);
-            *last = Last { start, end };
-            (self.watch)(ShownPath { start, end, tree, leaf, evicts: false, slots: None });
+            let (start, end) = (last.end, timer.step(last.end, tree, MovedBlocks::Access(leaf))?.written);
+            *last = LastPath { start, end };
+            (self.observer)(VisiblePath { start, end, tree, leaf, evicts: false, slots: None });
         }
         if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
             && let Some(request) = self.queue.remove(nth)
@@ -304,10 +305,10 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
 }
 
 /// The blocks that a step moves: those of a path, or of slots one by one.
-pub(super) fn moved(leaf: Leaf, evicts: bool, slots: Option<&MovedSlots>) -> Moved<'_> {
+pub(super) fn moved(leaf: Leaf, evicts: bool, slots: Option<&MovedSlots>) -> MovedBlocks<'_> {
     match slots {
-        Some(slots) => Moved::Slots(slots),
-        None if evicts => Moved::Eviction(leaf),
-        None => Moved::Access(leaf),
+        Some(slots) => MovedBlocks::Slots(slots),
+        None if evicts => MovedBlocks::Eviction(leaf),
+        None => MovedBlocks::Access(leaf),
     }
 }

@@ -5,7 +5,7 @@ use super::outcome::RunError;
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
 use crate::hierarchy::Hierarchy;
-use crate::pace::Last;
+use crate::pace::LastPath;
 use crate::path_timer::PathTimer;
 use crate::pattern::Pattern;
 use crate::tree::filled::FilledTree;
@@ -20,7 +20,7 @@ pub(super) struct State {
     pub(super) memory: Hierarchy,
     pub(super) timer: PathTimer,
     pub(super) random: ChaCha8Rng,
-    pub(super) last: Last,
+    pub(super) last: LastPath,
     pub(super) pattern: Pattern,
     pub(super) faults: Faults,
 }
@@ -39,12 +39,12 @@ impl State {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let memory = Hierarchy::over(&configuration, tree.into_parts(), &mut random)?;
         let timer = PathTimer::new(&configuration)?;
-        let (last, faults) = (Last::default(), Faults::default());
+        let (last, faults) = (LastPath::default(), Faults::default());
         let pattern = Pattern::new(configuration.small_tree.as_ref().map_or(0, |small| small.paths));
         Ok(State { configuration, memory, timer, random, last, pattern, faults })
     }
 
-    /// Checks that there is such a machine.
+    /// Checks that the configuration is valid.
     ///
     /// # Errors
     /// [`ConfigurationError`].

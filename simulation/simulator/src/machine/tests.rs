@@ -1,5 +1,5 @@
-//! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths show what
-//! the rate and the leaves say, and nothing else.
+//! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths
+//! show the rate and the leaves, and nothing else.
 
 mod mutants;
 mod schedule;
@@ -8,8 +8,8 @@ use super::*;
 use crate::configuration::Scheme;
 use crate::early_write_back::EarlyLine;
 use crate::hierarchy::Hierarchy;
-use crate::memory_side::TreeParts;
-use crate::pace::Last;
+use crate::main_oram::TreeParts;
+use crate::pace::LastPath;
 use crate::pace::Pace;
 use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
@@ -111,11 +111,11 @@ proptest! {
             .map(|(instructions, stores, line)| Miss { instructions, kind: kind(stores), line: Line(line) })
             .collect();
         let run = || {
-            let mut shown = Vec::new();
-            let run = machine(&configuration).run(trace.iter().copied(), warm_up, |path| shown.push(path));
-            (run.expect("the run comes to its end"), shown)
+            let mut observed = Vec::new();
+            let run = machine(&configuration).run(trace.iter().copied(), warm_up, |path| observed.push(path));
+            (run.expect("the run comes to its end"), observed)
         };
-        let (outcome, shown) = run();
+        let (outcome, observed) = run();
         let Counts { data, stash_hits, ref top_hits, put_in, early_lines, .. } = outcome.counts;
         let ameles_processor::processor::Counts { loads, stores, written_back, instructions } = outcome.processor;
         let asked: u64 = trace.iter().skip(warm_up as usize).map(|miss| u64::from(miss.instructions) + 1).sum();
@@ -128,20 +128,20 @@ proptest! {
             prop_assert!(served >= loads + stores + written_back);
             prop_assert!(served <= loads + stores + written_back + early_lines);
         }
-        prop_assert_eq!(outcome.counts.paths(), shown.len() as u64);
-        prop_assert!(trees_follow_the_pattern(&configuration, &shown));
+        prop_assert_eq!(outcome.counts.paths(), observed.len() as u64);
+        prop_assert!(trees_follow_the_pattern(&configuration, &observed));
         let Counts { evictions, reshuffles, .. } = outcome.counts;
-        prop_assert_eq!(evictions + reshuffles, shown.iter().filter(|path| path.evicts).count() as u64);
+        prop_assert_eq!(evictions + reshuffles, observed.iter().filter(|path| path.evicts).count() as u64);
         prop_assert_eq!(outcome.counts.fresh, 0, "every block is in the tree");
         let (again, shown_again) = run();
-        prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, shown));
+        prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, observed));
     }
 }
 
-/// Tells whether each path is of the tree that the pattern says.
-fn trees_follow_the_pattern(configuration: &Configuration, shown: &[ShownPath]) -> bool {
+/// Returns whether each path is of the tree that the pattern requires.
+fn trees_follow_the_pattern(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
     let small = configuration.small_tree.as_ref().map_or(0, |small| small.paths as usize);
-    shown.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
+    observed.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
 }
 
 #[test]
@@ -171,22 +171,23 @@ fn a_block_is_in_the_main_tree_or_in_the_small_one_and_never_in_both() {
 
 #[test]
 fn a_small_tree_that_makes_no_sense_is_one_clear_error() {
-    let said = |change: fn(&mut SmallTreeConfiguration)| {
+    let message = |change: fn(&mut SmallTreeConfiguration)| {
         let mut configuration = configuration(Scheme::Rho, Pace::FromStart(1500));
         change(configuration.small_tree.as_mut().expect("rho has one"));
         configuration.check().unwrap_err().to_string()
     };
-    assert!(said(|small| small.levels = 1).contains("impossible: 1 levels"));
-    assert!(said(|small| small.top_levels = 7).contains("with 7 of them"));
+    assert!(message(|small| small.levels = 1).contains("impossible: 1 levels"));
+    assert!(message(|small| small.top_levels = 7).contains("with 7 of them"));
     assert!(
-        said(|small| small.blocks_per_bucket = 0).contains("the small tree is impossible: blocks of a level")
+        message(|small| small.blocks_per_bucket = 0)
+            .contains("the small tree is impossible: blocks of a level")
     );
-    assert!(said(|small| small.leaving = 0).contains("too small for 30 tags"));
-    assert!(said(|small| small.paths = 0).contains("without paths of it"));
-    assert!(said(|small| small.stash = 20).contains("stash"));
-    assert!(said(|small| (small.sets, small.levels) = (2000, 20)).contains("too few for 20000 tags"));
+    assert!(message(|small| small.leaving = 0).contains("too small for 30 tags"));
+    assert!(message(|small| small.paths = 0).contains("without paths of it"));
+    assert!(message(|small| small.stash = 20).contains("stash"));
+    assert!(message(|small| (small.sets, small.levels) = (2000, 20)).contains("too few for 20000 tags"));
     assert!(
-        said(|small| (small.blocks_per_bucket, small.levels, small.stash) = (60, 20, 5000))
+        message(|small| (small.blocks_per_bucket, small.levels, small.stash) = (60, 20, 5000))
             .contains("too fast")
     );
     let mut both = configuration(Scheme::Rho, Pace::Free);
@@ -202,49 +203,49 @@ fn background_evictions_make_room_and_come_at_the_rate() {
     {
         let mut configuration = configuration(scheme, Pace::FromEnd(700));
         configuration.oram.stash = 58;
-        let shown = paths_at_their_rate(&configuration, Program::Random, 3000);
+        let observed = paths_at_their_rate(&configuration, Program::Random, 3000);
         let mut machine = machine(&configuration);
         let outcome = machine.run(program(Program::Random, 3000, 1), 0, |_| ()).unwrap();
         assert!(outcome.counts.background > 0, "{scheme:?}");
-        assert_eq!(outcome.counts.paths(), shown.len() as u64);
+        assert_eq!(outcome.counts.paths(), observed.len() as u64);
     }
 }
 
 /// Runs a program, and checks by a second account that every cycle of its paths follows from their leaves and the rate, and every
 /// tree from the pattern.
-fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misses: u64) -> Vec<ShownPath> {
-    let mut shown = Vec::new();
-    machine(configuration).run(program(program_of, misses, 1), 0, |path| shown.push(path)).unwrap();
-    assert!(!is_found_out(configuration, &shown), "{program_of:?}");
-    shown
+fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misses: u64) -> Vec<VisiblePath> {
+    let mut observed = Vec::new();
+    machine(configuration).run(program(program_of, misses, 1), 0, |path| observed.push(path)).unwrap();
+    assert!(!is_detected(configuration, &observed), "{program_of:?}");
+    observed
 }
 
 /// Tells whether the second account finds anything that does not follow from the leaves, the rate, the pattern and the schedule.
-fn is_found_out(configuration: &Configuration, shown: &[ShownPath]) -> bool {
-    let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), Last::default());
-    let cycles_follow = shown.iter().all(|path| {
+fn is_detected(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
+    let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), LastPath::default());
+    let cycles_follow = observed.iter().all(|path| {
         let start = configuration.pace.next(last);
         let moved = run::moved(path.leaf, path.evicts, path.slots.as_deref());
         let end = timer.step(start, path.tree, moved).unwrap().written;
-        last = Last { start, end };
+        last = LastPath { start, end };
         (path.start, path.end) == (start, end)
     });
-    let evictions_follow = schedule::is_followed(configuration, shown);
-    !(cycles_follow && evictions_follow && trees_follow_the_pattern(configuration, shown))
+    let evictions_follow = schedule::is_followed(configuration, observed);
+    !(cycles_follow && evictions_follow && trees_follow_the_pattern(configuration, observed))
 }
 
 /// The leaves of a tree's paths, as bits of which `width` count, from the root on.
-fn leaves_of(configuration: &Configuration, shown: &[ShownPath], tree: Tree, width: u32) -> Vec<u64> {
+fn leaves_of(configuration: &Configuration, observed: &[VisiblePath], tree: Tree, width: u32) -> Vec<u64> {
     let levels = match (tree, &configuration.small_tree) {
         (Tree::Small, Some(small)) => small.levels,
         _ => LEVELS,
     };
-    let of_tree = shown.iter().filter(|path| path.tree == tree && !path.evicts);
+    let of_tree = observed.iter().filter(|path| path.tree == tree && !path.evicts);
     of_tree.map(|path| path.leaf.0 >> (levels - 1 - width)).collect()
 }
 
-/// The bits that two paths one after the other have in common, from the root on, tell nothing: half of all pairs have none, and
-/// so on.
+/// The bits that two consecutive paths have in common, from the root on, carry no information: half of all pairs have
+/// none, and so on.
 fn common_beginnings(leaves: &[u64], apart: usize) -> Finding {
     let mut counts = vec![0u64; 16];
     for (one, other) in leaves.iter().zip(&leaves[apart..]) {
@@ -259,9 +260,9 @@ fn uniform_leaves(leaves: &[u64]) -> Finding {
     uniform("leaves".into(), &counts)
 }
 
-fn alarms(configuration: &Configuration, shown: &[ShownPath]) -> Vec<Finding> {
+fn alarms(configuration: &Configuration, observed: &[VisiblePath]) -> Vec<Finding> {
     let of_tree = |tree| {
-        let [short, long] = [4, 5].map(|width| leaves_of(configuration, shown, tree, width));
+        let [short, long] = [4, 5].map(|width| leaves_of(configuration, observed, tree, width));
         let apart = 1..=8.min(short.len().saturating_sub(1));
         let pairs = apart.map(move |apart| common_beginnings(&short, apart));
         pairs.chain([uniform_leaves(&long)]).collect::<Vec<_>>()
@@ -277,21 +278,22 @@ fn under_a_fixed_rate_every_cycle_and_tree_follow_from_the_leaves_whatever_the_p
             let mut configuration = configuration(scheme, pace);
             configuration.oram.hits = TrustedHits::ReadThePath;
             for program in [Program::Few, Program::Sweep, Program::Random] {
-                let shown = paths_at_their_rate(&configuration, program, 500);
-                let alarms = alarms(&configuration, &shown);
+                let observed = paths_at_their_rate(&configuration, program, 500);
+                let alarms = alarms(&configuration, &observed);
                 assert!(alarms.is_empty(), "{scheme:?}, {pace:?}, {program:?}: {alarms:?}");
             }
         }
     }
 }
 
-/// IR-ORAM's tree top, and that of its Baseline: the cycles are as the rate says, and the leaves tell all the same.
+/// IR-ORAM's tree top, and that of its Baseline: the cycles follow the rate, and the leaves carry the same
+/// information.
 #[test]
 fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soon() {
     for scheme in [Scheme::Baseline, Scheme::IrStash] {
         let configuration = configuration(scheme, Pace::FromEnd(700));
-        let shown = paths_at_their_rate(&configuration, Program::Few, 12_000);
-        let alarms = alarms(&configuration, &shown);
+        let observed = paths_at_their_rate(&configuration, Program::Few, 12_000);
+        let alarms = alarms(&configuration, &observed);
         assert!(!alarms.is_empty(), "{scheme:?}");
     }
 }
@@ -315,12 +317,12 @@ fn a_rate_of_instructions_has_a_dummy_for_so_many_that_are_fetched() {
 #[test]
 fn the_line_that_was_written_last_is_written_back_in_the_place_of_a_dummy() {
     let mut configuration = configuration(Scheme::IrDwb, Pace::FromEnd(500));
-    configuration.early_line = EarlyLine::WrittenLast;
+    configuration.early_line = EarlyLine::LastWritten;
     let counts = machine(&configuration).run(program(Program::Writes, 50, 1), 0, |_| ()).unwrap().counts;
     // Each store has its line written long before the next comes, by one path.
     assert!((45..=50).contains(&counts.early_lines), "{counts:?}");
     assert!(counts.early <= counts.early_lines, "a path that wrote no line: {counts:?}");
-    // A load after each store leaves no position at hand but its own.
+    // A load after each store leaves no position on chip but its own.
     configuration.oram.look_aside = 1;
     let miss = |nth: u64| {
         let (instructions, kind, first) =
@@ -334,14 +336,14 @@ fn the_line_that_was_written_last_is_written_back_in_the_place_of_a_dummy() {
 #[test]
 fn the_account_finds_a_turn_that_was_skipped_or_came_early() {
     let configuration = configuration(Scheme::Baseline, Pace::FromEnd(700));
-    let shown = paths_at_their_rate(&configuration, Program::Random, 500);
-    assert!(!is_found_out(&configuration, &shown));
-    let mut skipped = shown.clone();
+    let observed = paths_at_their_rate(&configuration, Program::Random, 500);
+    assert!(!is_detected(&configuration, &observed));
+    let mut skipped = observed.clone();
     skipped.remove(100);
-    assert!(is_found_out(&configuration, &skipped));
-    let mut early = shown;
+    assert!(is_detected(&configuration, &skipped));
+    let mut early = observed;
     early[100].start.0 -= 4;
-    assert!(is_found_out(&configuration, &early));
+    assert!(is_detected(&configuration, &early));
 }
 
 /// RAW ORAM's headers on the trusted side: an access writes nothing, and moves a sixth less.
@@ -360,7 +362,7 @@ fn an_access_of_raw_oram_writes_the_headers_that_are_in_memory_and_nothing_else(
     }
 }
 
-/// Neighbours share a block: the second of two lines is in the cache when it is wanted.
+/// Neighbours share a block: the second of two lines is in the cache when it is used.
 #[test]
 fn blocks_of_several_lines_bring_the_neighbours_and_move_as_many_lines_a_bucket() {
     for scheme in [Scheme::Baseline, Scheme::IrOram, Scheme::Raw, Scheme::LlcD] {
@@ -392,12 +394,13 @@ fn an_access_of_ring_oram_reads_a_slot_of_each_bucket() {
 /// Metadata take a block more of each bucket that is read or written.
 fn slots_are_moved(configuration: &Configuration, metadata: u64) {
     let levels = u64::from(LEVELS - configuration.oram.top_levels);
-    let mut shown = Vec::new();
-    let outcome = machine(configuration).run(program(Program::Random, 2000, 1), 0, |path| shown.push(path));
+    let mut observed = Vec::new();
+    let outcome =
+        machine(configuration).run(program(Program::Random, 2000, 1), 0, |path| observed.push(path));
     let Outcome { counts, work, .. } = outcome.unwrap();
     let accesses = counts.paths() - counts.evictions - counts.reshuffles;
     assert_eq!((counts.evictions, counts.background), (accesses / 8, 0));
-    let moved = || shown.iter().flat_map(|path| &path.slots);
+    let moved = || observed.iter().flat_map(|path| &path.slots);
     let written: u64 = moved().map(|moved| moved.written.len() as u64).sum();
     assert_eq!(work.writes, (12 + metadata) * written + metadata * levels * accesses);
     assert!(moved().all(|moved| match moved.written.len() as u64 {
@@ -419,5 +422,5 @@ fn a_tree_of_another_scheme_refuses_what_is_path_oram_s() {
     };
     refused(|bad| bad.oram.sizes = vec![(6, 7, 2)]);
     refused(|bad| bad.oram.hits = TrustedHits::AnswerAtOnce);
-    refused(|bad| bad.small_tree = Some(SmallTreeConfiguration::beside(LEVELS)));
+    refused(|bad| bad.small_tree = Some(SmallTreeConfiguration::for_main_tree(LEVELS)));
 }

@@ -3,17 +3,17 @@
 use super::filled_ring;
 use super::settle::settle;
 use super::slots::Slots;
-use super::steady_state::{self, History, Sinking, SteadyState};
+use super::steady_state::{self, EvictionModel, History, SteadyState};
 use crate::configuration_error::ConfigurationError;
-use crate::memory_side::{MemorySide, TreeParts};
+use crate::main_oram::{MainOram, TreeParts};
 use crate::oram_configuration::OramConfiguration;
 use ameles_core::schemes::freecursive::BackendParameters;
 use ameles_core::types::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Paths of random accesses after a state was drawn, at the most: `cargo run --release -p ameles-simulator --example settling` shows
-/// that the share of background evictions stays as it is then.
+/// Maximum of paths of random accesses after a state was drawn. The example `settling` shows that the share of
+/// background evictions no longer changes then.
 const MAX_SETTLING_PATHS: u64 = 1 << 18;
 
 /// The state of a tree before the first access.
@@ -30,8 +30,9 @@ pub enum Contents {
 pub struct FilledTree(TreeParts);
 
 impl FilledTree {
-    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree. Blocks of a
-    /// Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random accesses.
+    /// Draws a tree for an ORAM, and lets what exceeds the trusted side sink. The same seed gives the same tree.
+    /// Blocks of a Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random
+    /// accesses.
     ///
     /// # Errors
     /// [`ConfigurationError`].
@@ -49,11 +50,10 @@ impl FilledTree {
                 SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
             }
             Contents::Steady(history) => {
-                steady_state::fill(&mut slots, &space, (history, Sinking::of(oram.scheme)), &mut random)
+                steady_state::fill(&mut slots, &space, (history, EvictionModel::of(oram.scheme)), &mut random)
             }
         };
-        let memory =
-            MemorySide::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
+        let memory = MainOram::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
         let parts = memory.into_parts();
         Ok(FilledTree(match contents {
             Contents::Steady(History::Random) => {

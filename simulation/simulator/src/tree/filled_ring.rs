@@ -1,7 +1,7 @@
 //! The first contents of a Ring ORAM.
 
 use super::slots::Slots;
-use crate::memory_side::TreeParts;
+use crate::main_oram::TreeParts;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::types::{BlockId, Leaf, Level};
 use rand_chacha::ChaCha8Rng;
@@ -46,7 +46,7 @@ fn since_eviction(level: Level, index: u64) -> f64 {
     1.0 - turn as f64 / libm::exp2(level.0.into())
 }
 
-/// A number of events of which so many are expected.
+/// A number of events with that mean.
 fn poisson(mean: f64, random: &mut impl RngCore) -> u32 {
     let (mut events, mut product) = (0, 1.0);
     let min = libm::exp(-mean);

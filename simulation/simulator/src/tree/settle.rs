@@ -1,28 +1,29 @@
-//! The way from a state that is drawn to the one in which random accesses end.
+//! From a drawn state to the steady state of random accesses.
 //!
-//! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real one that found no room
-//! sinks only when a path comes by. With buckets of four that makes no difference; with IR-Alloc's it does: the levels on
-//! top fill up, and background evictions come, whose share does not grow further after a few hundred thousand paths. The deep levels,
-//! which so few paths do not change, stay as they were drawn.
+//! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real one that found
+//! no room sinks only when a path passes by. With buckets of four that makes no difference; with IR-Alloc's it does:
+//! the levels on top fill up, and background evictions follow, whose share no longer increases after a few hundred
+//! thousand paths. The deep levels, which so few paths do not change, stay as they were drawn.
 
 use crate::configuration_error::ConfigurationError;
-use crate::memory_side::TreeParts;
+use crate::main_oram::TreeParts;
 use crate::oram_configuration::OramConfiguration;
 use crate::tree::store::TreeStore;
-use crate::tree_backend::{AnyTree, Failure, HandedTree, TreeBackend, now};
+use crate::tree_backend::{AnyTree, ExternalTree, Failure, TreeBackend, expect_ready};
 use ameles_core::oram::OramError;
 use ameles_core::position_map::external::PositionUpdate;
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::types::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
 /// A tree without a front end.
-struct Bare {
-    tree: HandedTree,
+struct SettlingTree {
+    tree: ExternalTree,
     store: TreeStore,
 }
 
-impl TreeBackend for Bare {
+impl TreeBackend for SettlingTree {
     fn tree(&self) -> AnyTree<'_> {
         AnyTree::Main(&self.tree)
     }
@@ -32,19 +33,19 @@ impl TreeBackend for Bare {
     }
 }
 
-impl Bare {
+impl SettlingTree {
     /// Accesses a block, after the evictions that come first.
-    fn access(&self, block: BlockId, handed: PositionUpdate) -> Result<(), Failure> {
+    fn access(&self, block: BlockId, positions: PositionUpdate) -> Result<(), Failure> {
         self.make_room()?;
         if self.must_evict() {
             return Err(OramError::Backlogged);
         }
-        now(self.tree.access_at(block, handed, |_| ()))?;
+        expect_ready(self.tree.access_at(block, positions, |_| ()))?;
         self.write_back()
     }
 }
 
-/// Accesses random blocks, each after those that keep its position, until so many paths were accessed.
+/// Accesses random blocks, each after those that hold its position, until that many paths were accessed.
 ///
 /// # Errors
 /// [`ConfigurationError::Contents`], if background evictions do not make room for them.
@@ -58,9 +59,9 @@ pub(crate) fn settle(
     let space = parameters.address_space();
     let TreeParts { slots, mut positions, trusted, ring } = parts;
     let (store, for_tree) = (TreeStore::of(oram.scheme, slots), ChaCha8Rng::from_rng(random));
-    let tree = HandedTree::new(&parameters.tree, Bucket(0), store.clone(), for_tree)?;
-    let bare = Bare { tree, store };
-    bare.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
+    let tree = ExternalTree::new(&parameters.tree, Bucket(0), store.clone(), for_tree)?;
+    let settling = SettlingTree { tree, store };
+    settling.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
     let leaves = 1u64 << (oram.levels - 1);
     let levels = (0..=space.maps()).rev().cycle();
     for level in levels.take(paths as usize) {
@@ -70,11 +71,11 @@ pub(crate) fn settle(
         let old = position.checked_sub(1).map(|leaf| Leaf(leaf.into()));
         let new = Leaf(random.next_u64() % leaves);
         *position = new.0 as u32 + 1;
-        bare.access(block, PositionUpdate { old, new }).map_err(|_| ConfigurationError::Contents)?;
+        settling.access(block, PositionUpdate { old, new }).map_err(|_| ConfigurationError::Contents)?;
     }
-    let Bare { tree, store } = bare;
+    let SettlingTree { tree, store } = settling;
     let trusted = tree.trusted_blocks();
-    // The slots are copied while a tree looks at them.
+    // The slots are copied while a tree reads them.
     drop(tree);
     Ok(TreeParts { slots: store.into_slots(), positions, trusted, ring })
 }

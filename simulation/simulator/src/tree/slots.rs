@@ -96,10 +96,10 @@ impl Slots {
 
     /// Takes a block out of its path; `false` if it is not there.
     pub(crate) fn take(&mut self, block: BlockId, leaf: Leaf) -> bool {
-        let wanted = word(block, leaf);
+        let searched_block = word(block, leaf);
         for level in (self.top..=self.leaf_level().0).rev() {
             let range = self.range(level, leaf.0 >> (self.leaf_level().0 - level));
-            if let Some(slot) = self.words[range].iter_mut().find(|word| **word == wanted) {
+            if let Some(slot) = self.words[range].iter_mut().find(|word| **word == searched_block) {
                 *slot = 0;
                 return true;
             }

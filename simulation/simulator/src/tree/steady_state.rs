@@ -1,12 +1,12 @@
-//! The state that a tree comes to after many accesses, drawn directly: a tree of gigabytes would take longer to fill by
-//! accesses than all runs together.
+//! The state of a tree after many accesses, drawn directly: a tree of gigabytes would take longer to fill by accesses
+//! than all runs together.
 //!
-//! A block goes into its path when it is accessed, and sinks whenever a path is written back that shares more levels with
-//! its own than it has sunk. After `a` paths it could be as deep as the longest beginning that `a` random paths share with
-//! its own, if there was room. So the blocks are placed by their age, the oldest first, each as deep as its age allows and
-//! room is left. What finds no room below the trusted levels is returned.
+//! A block is put into its path when it is accessed, and sinks whenever a path is written back that shares more
+//! levels with its own than it has sunk. After `a` paths it could be as deep as the longest prefix that `a` random
+//! paths share with its own, if there was room. So the blocks are placed by their age, the oldest first, each as deep
+//! as its age and the free slots allow. What finds no room below the trusted levels is returned.
 //!
-//! It is an approximation: a block that found no room once sinks later only when a path comes by. Tests compare the
+//! It is an approximation: a block that found no room once sinks later only when a path passes by. Tests compare the
 //! utilisation of each level with that of a tree which was filled by accesses.
 
 use super::slots::Slots;
@@ -27,10 +27,11 @@ pub enum History {
 
 /// The paths by which blocks sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sinking {
+pub enum EvictionModel {
     /// Each path that is accessed.
     ByEachPath,
-    /// Evictions in reverse lexicographic order, one after so many accesses. A bucket has one in 2^l of them.
+    /// Evictions in reverse lexicographic order, one after a fixed number of accesses. A bucket has one in 2^l of
+    /// them.
     ByEvictions {
         /// A.
         rate: u32,
@@ -50,7 +51,7 @@ pub struct SteadyState {
 pub fn fill(
     slots: &mut Slots,
     space: &AddressSpace,
-    (history, sinking): (History, Sinking),
+    (history, eviction_model): (History, EvictionModel),
     random: &mut impl RngCore,
 ) -> SteadyState {
     let mut state = SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() };
@@ -60,7 +61,7 @@ pub fn fill(
         for (level, shares) in (0..).zip(&mut shares) {
             streams.push(shares.stream(subtree, space, level, history));
         }
-        fill_subtree(slots, (subtree as u64, sinking), &mut streams, &mut state, random);
+        fill_subtree(slots, (subtree as u64, eviction_model), &mut streams, &mut state, random);
     }
     state
 }
@@ -70,7 +71,7 @@ struct Shares {
     permutation: Permutation,
     /// Blocks of each subtree, and those dealt so far.
     sizes: Vec<u32>,
-    dealt: u64,
+    assigned: u64,
 }
 
 /// Deals the blocks of each level: every block to a random subtree.
@@ -82,17 +83,18 @@ fn shares(slots: &Slots, space: &AddressSpace, random: &mut impl RngCore) -> Vec
         for _ in blocks.clone() {
             sizes[random.next_u32() as usize & (subtrees - 1)] += 1;
         }
-        Shares { permutation: Permutation::of(blocks), sizes, dealt: 0 }
+        Shares { permutation: Permutation::of(blocks), sizes, assigned: 0 }
     };
     (0..=space.maps()).map(of_level).collect()
 }
 
 impl Shares {
-    /// The blocks of the next subtree. An access to a block of the user makes a path for it, and one for each PosMap block.
+    /// The blocks of the next subtree. An access to a block of the user accesses a path for it, and one for each
+    /// PosMap block.
     fn stream(&mut self, subtree: usize, space: &AddressSpace, level: u32, history: History) -> Stream {
         let blocks = u64::from(self.sizes[subtree]);
-        let first = self.dealt;
-        self.dealt += blocks;
+        let first = self.assigned;
+        self.assigned += blocks;
         let mean = f64::from(space.maps() + 1) * (self.permutation.blocks() as f64);
         // A PosMap block is accessed again before every user's block was.
         let history = if level == 0 { history } else { History::Random };
@@ -161,7 +163,7 @@ impl Permutation {
 /// Places the blocks of a subtree.
 fn fill_subtree(
     slots: &mut Slots,
-    (subtree, sinking): (u64, Sinking),
+    (subtree, eviction_model): (u64, EvictionModel),
     streams: &mut [Stream],
     state: &mut SteadyState,
     random: &mut impl RngCore,
@@ -179,7 +181,7 @@ fn fill_subtree(
         let draw = random.next_u64();
         let leaf = Leaf(subtree << below | draw & ((1 << below) - 1));
         state.positions[block.0 as usize] = leaf.0 as u32 + 1;
-        let depth = sinking.deepest(age, (draw >> 32) as u32).min(leaf_level);
+        let depth = eviction_model.deepest(age, (draw >> 32) as u32).min(leaf_level);
         let is_placed = (top..=depth).rev().any(|level| slots.put(level, block, leaf));
         if !is_placed {
             state.trusted.push((block, leaf));
@@ -187,13 +189,13 @@ fn fill_subtree(
     }
 }
 
-impl Sinking {
+impl EvictionModel {
     /// The paths by which the blocks of a scheme's tree sink.
     pub(crate) fn of(scheme: TreeScheme) -> Self {
         match scheme {
-            TreeScheme::Path => Sinking::ByEachPath,
+            TreeScheme::Path => EvictionModel::ByEachPath,
             TreeScheme::Raw { eviction_rate: rate, .. } | TreeScheme::Ring { eviction_rate: rate, .. } => {
-                Sinking::ByEvictions { rate }
+                EvictionModel::ByEvictions { rate }
             }
         }
     }
@@ -203,8 +205,8 @@ impl Sinking {
     fn deepest(self, age: f64, draw: u32) -> u32 {
         let uniform = (f64::from(draw) + 0.5) / 4_294_967_296.0;
         let shared = match self {
-            Sinking::ByEachPath => -libm::expm1(libm::log(uniform) / age.max(0.5)),
-            Sinking::ByEvictions { rate } => uniform * f64::from(rate) / age.max(0.5),
+            EvictionModel::ByEachPath => -libm::expm1(libm::log(uniform) / age.max(0.5)),
+            EvictionModel::ByEvictions { rate } => uniform * f64::from(rate) / age.max(0.5),
         };
         (-libm::log2(shared)).clamp(0.0, 64.0) as u32
     }
@@ -219,14 +221,18 @@ mod tests {
 
     #[test]
     fn every_block_is_on_the_path_to_its_position_or_on_the_trusted_side_once() {
-        let evictions = Sinking::ByEvictions { rate: 3 };
-        for (capacity, top, sinking) in
-            [(300, 3, Sinking::ByEachPath), (511, 0, evictions), (1, 4, Sinking::ByEachPath)]
+        let evictions = EvictionModel::ByEvictions { rate: 3 };
+        for (capacity, top, eviction_model) in
+            [(300, 3, EvictionModel::ByEachPath), (511, 0, evictions), (1, 4, EvictionModel::ByEachPath)]
         {
             let space = AddressSpace::new(capacity, 4, 20);
             let mut slots = Slots::new(Level(top), &vec![3; 8 - top as usize]);
-            let state =
-                fill(&mut slots, &space, (History::Random, sinking), &mut ChaCha8Rng::seed_from_u64(1));
+            let state = fill(
+                &mut slots,
+                &space,
+                (History::Random, eviction_model),
+                &mut ChaCha8Rng::seed_from_u64(1),
+            );
             let mut seen = vec![0; space.blocks() as usize];
             let mut see = |block: BlockId, leaf: Leaf| {
                 assert_eq!(state.positions[block.0 as usize], leaf.0 as u32 + 1);
@@ -246,18 +252,18 @@ mod tests {
 
     #[test]
     fn a_block_of_great_age_is_deep_and_a_young_one_is_not() {
-        let mean = |sinking: Sinking, age: f64| {
-            let draws = (0..1000).map(|nth| f64::from(sinking.deepest(age, nth * 4_294_967)));
+        let mean = |eviction_model: EvictionModel, age: f64| {
+            let draws = (0..1000).map(|nth| f64::from(eviction_model.deepest(age, nth * 4_294_967)));
             draws.sum::<f64>() / 1000.0
         };
         // The longest of `age` shared beginnings, each one level longer with half the probability.
         for (age, expected) in [(1.0, 1.0), (2.0, 1.67), (1024.0, 10.33)] {
-            let found = mean(Sinking::ByEachPath, age);
+            let found = mean(EvictionModel::ByEachPath, age);
             assert!((found - expected).abs() < 0.1, "{age}: {found}");
         }
         // After 2^l evictions each bucket of level l had one, half of those below it, and so on.
         for (age, expected) in [(3.0, 1.0), (6.0, 2.0), (3072.0, 11.0)] {
-            let found = mean(Sinking::ByEvictions { rate: 3 }, age);
+            let found = mean(EvictionModel::ByEvictions { rate: 3 }, age);
             assert!((found - expected).abs() < 0.1, "{age}: {found}");
         }
     }

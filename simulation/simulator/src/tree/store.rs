@@ -1,4 +1,4 @@
-//! The store of a tree whose blocks have no payload. It notes which paths it was asked for.
+//! The store of a tree whose blocks have no payload. It records the paths that were accessed.
 
 use super::slots::Slots;
 use crate::tree_scheme::TreeScheme;
@@ -11,26 +11,26 @@ use std::rc::Rc;
 
 /// A store over [`Slots`], for a tree without payloads.
 #[derive(Clone, Debug)]
-pub struct TreeStore(Rc<Inner>);
+pub struct TreeStore(Rc<StoreState>);
 
 #[derive(Debug)]
-struct Inner {
+struct StoreState {
     slots: RefCell<Slots>,
-    numbers: Numbers,
+    numbers: BucketNumbers,
     /// The slots that a Ring ORAM moved since they were last taken.
     moved: RefCell<MovedSlots>,
-    shown: Cell<Shown>,
-    wanted: Cell<Option<BlockId>>,
+    observed: Cell<Observed>,
+    searched_block: Cell<Option<BlockId>>,
 }
 
 /// The operations since they were last taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct Observed {
     /// The path that was read last.
     pub path: Option<Leaf>,
     /// Paths that were read.
     pub read: u32,
-    /// The level on which the block was found that was looked for.
+    /// The level on which the requested block was found.
     pub found: Option<Level>,
 }
 
@@ -63,29 +63,35 @@ impl TreeStore {
         }
     }
 
-    /// A store for Path ORAM with buckets numbered from 0, level by level, from the root's on. Its levels above those of the slots
-    /// are never asked for.
+    /// A store for Path ORAM with buckets numbered from 0, level by level, from the root on. The levels above those
+    /// of the slots are never accessed.
     pub fn of_path(slots: Slots) -> Self {
-        Self::new(slots, Numbers { above: 0, end: u64::MAX, by_slot: false })
+        Self::new(slots, BucketNumbers { above: 0, end: u64::MAX, by_slot: false })
     }
 
-    /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. Behind them come the bodies, of
-    /// which nothing is kept.
+    /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. After them come
+    /// the bodies, which are not stored.
     fn of_raw(slots: Slots) -> Self {
         let above = (1 << slots.top().0) - 1;
         let end = (2 << slots.leaf_level().0) - 1 - above;
-        Self::new(slots, Numbers { above, end, by_slot: false })
+        Self::new(slots, BucketNumbers { above, end, by_slot: false })
     }
 
     /// A store for Ring ORAM, whose buckets are numbered from 0, from the first level of the slots on. Slots are read one by one.
     fn of_ring(slots: Slots) -> Self {
         let above = (1 << slots.top().0) - 1;
-        Self::new(slots, Numbers { above, end: u64::MAX, by_slot: true })
+        Self::new(slots, BucketNumbers { above, end: u64::MAX, by_slot: true })
     }
 
-    fn new(slots: Slots, numbers: Numbers) -> Self {
-        let (shown, wanted, moved) = (Cell::default(), Cell::new(None), RefCell::default());
-        TreeStore(Rc::new(Inner { slots: RefCell::new(slots), numbers, moved, shown, wanted }))
+    fn new(slots: Slots, numbers: BucketNumbers) -> Self {
+        let (observed, searched_block, moved) = (Cell::default(), Cell::new(None), RefCell::default());
+        TreeStore(Rc::new(StoreState {
+            slots: RefCell::new(slots),
+            numbers,
+            moved,
+            observed,
+            searched_block,
+        }))
     }
 
     /// Gives the slots away.
@@ -97,8 +103,8 @@ impl TreeStore {
     }
 
     /// Takes what was shown since the last time.
-    pub fn take_shown(&self) -> Shown {
-        self.0.shown.take()
+    pub fn take_observed(&self) -> Observed {
+        self.0.observed.take()
     }
 
     /// Takes the slots that a Ring ORAM moved since the last time; `None` for another scheme.
@@ -106,25 +112,25 @@ impl TreeStore {
         self.0.numbers.by_slot.then(|| self.0.moved.take())
     }
 
-    /// Returns what was shown since it was last taken.
-    pub fn shown(&self) -> Shown {
-        self.0.shown.get()
+    /// Returns what was visible since it was last taken.
+    pub fn observed(&self) -> Observed {
+        self.0.observed.get()
     }
 
     /// Looks for a block in what is read from now on.
-    pub fn look_for(&self, block: Option<BlockId>) {
-        self.0.wanted.set(block);
+    pub fn search_for(&self, block: Option<BlockId>) {
+        self.0.searched_block.set(block);
     }
 
-    /// Lets the caller look at the slots.
-    pub fn look<T>(&self, look: impl FnOnce(&Slots) -> T) -> T {
-        look(&self.0.slots.borrow())
+    /// Passes the slots to the caller.
+    pub fn with_slots<T>(&self, with_slots: impl FnOnce(&Slots) -> T) -> T {
+        with_slots(&self.0.slots.borrow())
     }
 }
 
 /// The numbers of the buckets that have blocks.
 #[derive(Clone, Copy, Debug)]
-struct Numbers {
+struct BucketNumbers {
     /// Buckets of the tree above the one with number 0.
     above: u64,
     /// The first number that has none.
@@ -133,7 +139,7 @@ struct Numbers {
     by_slot: bool,
 }
 
-impl Numbers {
+impl BucketNumbers {
     /// The level of a bucket, and its place on it, from the left; `None` for one without blocks.
     fn place(self, bucket: Bucket) -> Option<(u32, u64)> {
         let nth = bucket.0 + self.above + 1;
@@ -142,29 +148,29 @@ impl Numbers {
     }
 }
 
-impl Inner {
+impl StoreState {
     /// Reads slots one by one.
     fn read_slots(&self, slots: &[Slot], into: &mut [u8]) {
         let tree = self.slots.borrow();
-        let (mut shown, mut moved) = (self.shown.get(), self.moved.borrow_mut());
+        let (mut observed, mut moved) = (self.observed.get(), self.moved.borrow_mut());
         for (slot, entry) in slots.iter().zip(into.chunks_exact_mut(HEADER_BYTES)) {
             entry.fill(0);
             let Some((level, index)) = self.numbers.place(slot.bucket) else { continue };
             if let Some((block, leaf)) = tree.bucket(level, index).nth(slot.index as usize).flatten() {
                 block_header::write(entry, block, leaf);
-                if self.wanted.get() == Some(block) {
-                    shown.found = Some(Level(level));
+                if self.searched_block.get() == Some(block) {
+                    observed.found = Some(Level(level));
                 }
             }
-            shown.path = Some(Leaf(index << (tree.leaf_level().0 - level)));
+            observed.path = Some(Leaf(index << (tree.leaf_level().0 - level)));
             moved.read.push((Level(level), index, slot.index));
         }
-        shown.read += u32::from(!slots.is_empty());
-        self.shown.set(shown);
+        observed.read += u32::from(!slots.is_empty());
+        self.observed.set(observed);
     }
 
     /// Notes which buckets are written.
-    fn note_written(&self, buckets: &[Bucket]) {
+    fn record_written(&self, buckets: &[Bucket]) {
         let mut moved = self.moved.borrow_mut();
         let places = buckets.iter().filter_map(|bucket| self.numbers.place(*bucket));
         moved.written.extend(places.map(|(level, index)| (Level(level), index)));
@@ -180,9 +186,9 @@ impl Store for TreeStore {
             return Ok(());
         }
         let tree = self.0.slots.borrow();
-        let mut shown = self.0.shown.get();
-        let wanted = self.0.wanted.get();
-        // The buckets of a path lie far apart: asked for all at once, they come from memory side by side.
+        let mut observed = self.0.observed.get();
+        let searched_block = self.0.searched_block.get();
+        // The buckets of a path are far apart: requested all at once, they come from memory in parallel.
         let places = || slots.iter().filter_map(|slot| self.0.numbers.place(slot.bucket));
         std::hint::black_box(places().fold(0, |sum, (level, index)| sum ^ tree.first_word(level, index)));
         let mut entries = into.chunks_exact_mut(HEADER_BYTES);
@@ -191,22 +197,22 @@ impl Store for TreeStore {
                 entry.fill(0);
                 if let Some((block, leaf)) = content {
                     block_header::write(entry, block, leaf);
-                    if wanted == Some(block) {
-                        shown.found = Some(Level(level));
+                    if searched_block == Some(block) {
+                        observed.found = Some(Level(level));
                     }
                 }
             }
             if level == tree.leaf_level().0 {
-                (shown.path, shown.read) = (Some(Leaf(index)), shown.read + 1);
+                (observed.path, observed.read) = (Some(Leaf(index)), observed.read + 1);
             }
         }
-        self.0.shown.set(shown);
+        self.0.observed.set(observed);
         Ok(())
     }
 
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
         if self.0.numbers.by_slot {
-            self.0.note_written(buckets);
+            self.0.record_written(buckets);
         }
         let mut tree = self.0.slots.borrow_mut();
         let mut rest = from;

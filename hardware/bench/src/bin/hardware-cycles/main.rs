@@ -1,4 +1,4 @@
-//! Prints what the controller takes in simulation, beside the paper's figures and the floors of its bus. `cargo xtask hardware
+//! Prints the cycles of the controller in simulation, with the paper's figures and the lower bounds of its bus. `cargo xtask hardware
 //! report` runs it.
 //!
 //! ```text
@@ -17,11 +17,11 @@ mod slots;
 mod stash;
 mod whole;
 
-use ameles_hardware_bench::Workshop;
+use ameles_hardware_bench::DesignBuilder;
 use std::error::Error;
 
 /// A part of the report.
-type Part = fn(&Workshop) -> Result<(), Box<dyn Error>>;
+type Part = fn(&DesignBuilder) -> Result<(), Box<dyn Error>>;
 
 /// The part that runs only when it is named.
 const LONG: &str = "pairs";
@@ -45,11 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let known = PARTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         return Err(format!("there is no part {unknown}: choose of {known}").into());
     }
-    let workshop = Workshop::new()?;
+    let builder = DesignBuilder::new()?;
     for (name, print) in PARTS {
         let runs_unnamed = wanted.is_empty() && *name != LONG;
         if runs_unnamed || wanted.iter().any(|wanted| wanted == name) {
-            print(&workshop)?;
+            print(&builder)?;
             println!();
         }
     }

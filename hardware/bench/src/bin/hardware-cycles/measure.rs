@@ -1,9 +1,9 @@
-//! Runs of which means are taken: back to back, each request as soon as the controller takes it, or alone, each after the answer
-//! of the one before.
+//! Runs whose means are reported: back to back, each request as soon as the controller accepts it, or alone, each
+//! after the answer of the previous one.
 
 use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
-    Bench, Configuration, Design, Dram, Faults, Golden, Operation, Pace, Run, Scheme, Session, Workshop,
+    Bench, Configuration, Design, DesignBuilder, Dram, Faults, Golden, Operation, Pace, Run, Scheme, Session,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -12,7 +12,7 @@ use std::error::Error;
 /// The key of all runs of a backend.
 pub(crate) const KEY: [u8; 16] = *b"a key of reports";
 
-/// Accesses of which means are taken, and those before them.
+/// Accesses whose means are reported, and those before them.
 #[derive(Clone, Copy)]
 pub(crate) struct Length {
     pub(crate) before: usize,
@@ -44,15 +44,15 @@ pub(crate) fn random_reads(configuration: &Configuration, length: Length) -> Ses
 
 /// Runs a session over the paper's ideal memory, or over DRAM, and compares all that it shows.
 pub(crate) fn run(
-    workshop: &Workshop,
+    builder: &DesignBuilder,
     configuration: &Configuration,
     session: &Session,
     dram: Option<Dram>,
 ) -> Result<(Run, Bench), Box<dyn Error>> {
-    let design = workshop.design(configuration, None)?;
+    let design = builder.design(configuration, None)?;
     let mut bench = Bench::new(&design, *configuration, Pace::IDEAL, Faults::default(), 1)?;
     if let Some(dram) = dram {
-        bench.put_behind(dram)?;
+        bench.attach_dram(dram)?;
     }
     bench.load_key(&KEY);
     let run = bench.run(session)?;
@@ -65,21 +65,21 @@ pub(crate) fn means(run: &Run, length: Length) -> Means {
     let (begin, end) = (run.answers[before], run.answers[last]);
     let passed = |cycles: &[u64]| cycles.iter().filter(|cycle| (begin..end).contains(cycle)).count();
     let beats = passed(&run.traffic.read_beats) + passed(&run.traffic.write_beats);
-    let of_access = |total: f64| total / length.measured as f64;
+    let per_access = |total: f64| total / length.measured as f64;
     Means {
-        cycles: of_access((end - begin) as f64),
-        beats: of_access(beats as f64),
-        chunks: of_access(f64::from(run.aes_chunks[last] - run.aes_chunks[before])),
+        cycles: per_access((end - begin) as f64),
+        beats: per_access(beats as f64),
+        chunks: per_access(f64::from(run.aes_chunks[last] - run.aes_chunks[before])),
     }
 }
 
-/// The same session with a user who asks only when it has the answer of the request before.
-pub(crate) fn alone(session: &Session) -> Session {
+/// The same session with a user who sends a request only after the answer of the previous one.
+pub(crate) fn one_at_a_time(session: &Session) -> Session {
     Session { wait: 1, ..session.clone() }
 }
 
 /// The mean of the cycles from taking a request to its answer.
-pub(crate) fn to_answer(run: &Run, length: Length) -> f64 {
+pub(crate) fn mean_latency(run: &Run, length: Length) -> f64 {
     let measured = length.before..length.before + length.measured;
     measured.map(|nth| run.answers[nth] - run.requests[nth]).sum::<u64>() as f64 / length.measured as f64
 }
@@ -96,7 +96,7 @@ pub(crate) fn drive(
         bench.load_key(b"a key of tags...");
     }
     let run = bench.drive(session)?;
-    if run.answered != session.answers {
+    if run.answer_contents != session.answers {
         return Err("an answer is wrong".into());
     }
     Ok(run)

@@ -1,9 +1,10 @@
-//! Figure 7: the cycles of an access of the whole controller, for traces of programs, beside the recursion without a PLB.
+//! Figure 7: the cycles of an access of the whole controller, for traces of programs, compared with the recursion
+//! without a PLB.
 
-use super::measure::{KEY, Length, drive, means, paths, run, to_answer};
+use super::measure::{KEY, Length, drive, mean_latency, means, paths, run};
 use ameles_hardware_bench::{
-    Configuration, Design, ProgramAccess, Recursion, Scheme, Workshop, accesses_of, programs, rand, scan,
-    session_of,
+    Configuration, Design, DesignBuilder, ProgramAccess, Recursion, Scheme, program_accesses, programs, rand,
+    scan, session_of,
 };
 use std::error::Error;
 
@@ -14,7 +15,7 @@ const RUN: Length = Length { before: 2000, measured: 6000 };
 const RECURSION: Length = Length { before: 300, measured: 1500 };
 
 /// Prints them.
-pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
+pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     let configuration = Configuration::paper(Scheme::Raw).with_front_end();
     let lines = configuration.blocks;
     println!(
@@ -25,13 +26,13 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
         RUN.measured, RUN.before
     );
     println!("{:<16} {:>6} {:>7} {:>7} {:>9}", "", "writes", "paths", "cycles", "to answer");
-    // All runs are of one library: it pays to make a fast one.
-    let mut thorough = Workshop::new()?;
+    // All runs use one library, so a fast one pays off.
+    let mut thorough = DesignBuilder::new()?;
     thorough.for_long_runs = true;
     let design = thorough.design(&configuration, None)?;
     let max = RUN.before + RUN.measured;
     let synthetic = [("scan", scan(max)), ("rand", rand(lines, max))].map(|(name, trace)| (name, Ok(trace)));
-    let real = programs().filter_map(|name| Some((name, accesses_of(name, lines.into(), max)?)));
+    let real = programs().filter_map(|name| Some((name, program_accesses(name, lines.into(), max)?)));
     for (name, accesses) in real.chain(synthetic) {
         let accesses = accesses?;
         if accesses.len() < max {
@@ -41,7 +42,7 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
         print_row(name, &design, configuration, &accesses)?;
     }
     println!("The paper: libq 490, sjeng 950\n");
-    print_recursion(workshop, lines)
+    print_recursion(builder, lines)
 }
 
 fn print_row(
@@ -55,17 +56,17 @@ fn print_row(
     let measured = &accesses[RUN.before..];
     let writes = 100.0 * measured.iter().filter(|access| access.writes).count() as f64 / RUN.measured as f64;
     let paths = paths(&configuration, &run, RUN);
-    let answered = to_answer(&run, RUN);
+    let answered = mean_latency(&run, RUN);
     println!("{name:<16} {writes:>5.1}% {paths:>7.2} {:>7.1} {answered:>9.1}", means(&run, RUN).cycles);
     Ok(())
 }
 
-fn print_recursion(workshop: &Workshop, lines: u32) -> Result<(), Box<dyn Error>> {
+fn print_recursion(builder: &DesignBuilder, lines: u32) -> Result<(), Box<dyn Error>> {
     let configuration = Configuration::paper(Scheme::Path).with_front_end();
     let Length { before, measured } = RECURSION;
     let Recursion { configuration, session } =
         Recursion::new(&configuration, &rand(lines, before + measured), &KEY);
-    let (run, _) = run(workshop, &configuration, &session, None)?;
+    let (run, _) = run(builder, &configuration, &session, None)?;
     // Every access has an answer for each path of its chain.
     let of_paths = Length { before: before * session.chain, measured: measured * session.chain };
     let cycles = means(&run, of_paths).cycles * session.chain as f64;

@@ -1,12 +1,12 @@
 //! The cycles of an access over the paper's ideal memory: back to back, and alone, where the time to the answer (latency) and that to the next
 //! answer (period) are two.
 
-use super::measure::{LONG, Means, alone, means, random_reads, run, to_answer};
-use ameles_hardware_bench::{Configuration, Scheme, Workshop};
+use super::measure::{LONG, Means, mean_latency, means, one_at_a_time, random_reads, run};
+use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme};
 use std::error::Error;
 
-/// Prints them beside the paper's figures and the floor of the bus.
-pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
+/// Prints them with the paper's figures and the lower bound of the bus.
+pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "Ideal memory: 512 bits a cycle, 30 cycles to the first beat. L = 20, blocks of 64 bytes, without tags"
     );
@@ -14,8 +14,8 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
         "Back to back: the next request waits for nothing. Alone: for the answer before. The paper gives a latency"
     );
     println!(
-        "{:<44} {:>12} {:>8} {:>8} {:>8} {:>8} {:>12}",
-        "", "back to back", "floor", "latency", "paper", "period", "AES blocks"
+        "{:<44} {:>12} {:>12} {:>8} {:>8} {:>8} {:>12}",
+        "", "back to back", "lower bound", "latency", "paper", "period", "AES blocks"
     );
     // Lanes of AES, of the scan, and levels on chip.
     for (name, scheme, (aes_lanes, scan_lanes, top_levels), paper) in [
@@ -31,13 +31,13 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
         let configuration =
             Configuration { aes_lanes, aes_double, scan_lanes, top_levels, ..Configuration::paper(scheme) };
         let session = random_reads(&configuration, LONG);
-        let (together, _) = run(workshop, &configuration, &session, None)?;
-        let (single, _) = run(workshop, &configuration, &alone(&session), None)?;
+        let (together, _) = run(builder, &configuration, &session, None)?;
+        let (single, _) = run(builder, &configuration, &one_at_a_time(&session), None)?;
         let Means { cycles, chunks, .. } = means(&together, LONG);
-        let (latency, period) = (to_answer(&single, LONG), means(&single, LONG).cycles);
-        let floor = configuration.beats_of_access();
+        let (latency, period) = (mean_latency(&single, LONG), means(&single, LONG).cycles);
+        let lower_bound = configuration.beats_of_access();
         println!(
-            "{name:<44} {cycles:>12.1} {floor:>8.1} {latency:>8.1} {paper:>8} {period:>8.1} {chunks:>12.1}"
+            "{name:<44} {cycles:>12.1} {lower_bound:>12.1} {latency:>8.1} {paper:>8} {period:>8.1} {chunks:>12.1}"
         );
     }
     Ok(())

@@ -2,11 +2,11 @@
 //! known, and are spent on no block; long ones wait.
 
 use crate::whole::{TAG_BITS, print_head, print_traces};
-use ameles_hardware_bench::{Configuration, Scheme, Workshop};
+use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme};
 use std::error::Error;
 
 /// Prints a row for each length of a slot.
-pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
+pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!("Front end, tags of {TAG_BITS} bits and pacer, as in `whole`");
     print_head();
     for (name, scheme, lengths) in [
@@ -16,7 +16,7 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
         for slots in lengths {
             let configuration =
                 Configuration::paper(scheme).with_front_end().with_tags(TAG_BITS).with_slots(slots);
-            print_traces(workshop, &format!("{name}, slots of {slots}"), configuration)?;
+            print_traces(builder, &format!("{name}, slots of {slots}"), configuration)?;
         }
     }
     Ok(())

@@ -1,13 +1,14 @@
 //! The bound of the stash of each shipped configuration, by the tail tool of the core.
 
-use ameles_hardware_bench::{Configuration, Scheme, StashBound, Workshop};
+use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme, StashBound};
 use std::error::Error;
 
 /// Parameters that a bound depends on: scheme, Z, A and blocks a leaf.
 type Shape = (Scheme, u32, u32, u32);
 
-/// Prints C beside the blocks beyond which more wait with a probability below 2^-80, for trees that are fuller than those shipped.
-pub(crate) fn print(_: &Workshop) -> Result<(), Box<dyn Error>> {
+/// Prints C and the number of blocks beyond which more wait with a probability below 2^-80, for trees that are fuller
+/// than those shipped.
+pub(crate) fn print(_: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!(
         "Blocks that wait but for a probability of 2^-80, by the core's tail tool (a million accesses, 2^8 leaves, a scan)"
     );
@@ -26,12 +27,12 @@ pub(crate) fn print(_: &Workshop) -> Result<(), Box<dyn Error>> {
                 known.push((shape, bound));
                 bound
             });
-            let said = match bound {
+            let message = match bound {
                 None => "no tail was counted".to_owned(),
                 Some(bound) if bound.is_below(stash_blocks) => format!("{}, C is enough", bound.blocks),
                 Some(bound) => format!("{}, C IS TOO SMALL", bound.blocks),
             };
-            format!("{load} a leaf: {said}")
+            format!("{load} a leaf: {message}")
         });
         println!("{name:<38} {stash_blocks:>4} {load:>14.2}   {}", bounds.join("; "));
     }

@@ -3,7 +3,7 @@
 use super::CONFIGURATION;
 use ameles_core::types::{BlockId, Leaf};
 use ameles_hardware_bench::{
-    Bench, Configuration, Faults, FrontEnd, GoldenFrontEnd, Pace, Run, Session, Workshop,
+    Bench, Configuration, DesignBuilder, Faults, FrontEnd, GoldenFrontEnd, Pace, Run, Session,
 };
 use std::error::Error;
 
@@ -15,25 +15,26 @@ const ON_CHIP: FrontEnd =
     FrontEnd { labels: 4, label_bits: 8, trusted: 64, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
 
 /// Prints the cycles from a request to its answer, and from slot to slot.
-pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
+pub(crate) fn print(builder: &DesignBuilder) -> Result<(), Box<dyn Error>> {
     println!("The whole controller with all counters on chip: a request when all is quiet");
     for (tag_bits, slot_cycles) in [(0, 0), (96, 0), (0, 300), (96, 300)] {
         let front_end = FrontEnd { tag_bits, slot_cycles, ..ON_CHIP };
-        let run = last(workshop, Configuration { front_end: Some(front_end), ..CONFIGURATION })?;
+        let run = last(builder, Configuration { front_end: Some(front_end), ..CONFIGURATION })?;
         let (asked, answered) = (run.requests[0], run.answers[0]);
-        let slots: Vec<String> = run.slots.iter().map(|(cycle, is_dummy)| slot(*cycle, *is_dummy)).collect();
+        let slots: Vec<String> =
+            run.slots.iter().map(|(cycle, is_dummy)| slot_text(*cycle, *is_dummy)).collect();
         println!("  tags of {tag_bits} bits, slots of {slot_cycles}: answered after {}", answered - asked);
         println!("    slots: {}", slots.join(" "));
     }
     Ok(())
 }
 
-fn slot(cycle: u64, is_dummy: bool) -> String {
+fn slot_text(cycle: u64, is_dummy: bool) -> String {
     format!("{cycle}{}", if is_dummy { " (for no block)" } else { "" })
 }
 
-/// A request after all blocks were asked for; cycles count from the one in which it passes.
-fn last(workshop: &Workshop, configuration: Configuration) -> Result<Run, Box<dyn Error>> {
+/// A request after all blocks were accessed; cycles count from the one in which it passes.
+fn last(builder: &DesignBuilder, configuration: Configuration) -> Result<Run, Box<dyn Error>> {
     let mut golden = GoldenFrontEnd::new(configuration, 1);
     for nth in 0..=BEFORE as u64 {
         golden.run(BlockId(nth * 7 % u64::from(configuration.blocks)), None);
@@ -47,7 +48,7 @@ fn last(workshop: &Workshop, configuration: Configuration) -> Result<Run, Box<dy
         spare: words.clone(),
         ..Session::default()
     };
-    let design = workshop.design(&configuration, None)?;
+    let design = builder.design(&configuration, None)?;
     let mut bench = Bench::new(&design, configuration, Pace::IDEAL, Faults::default(), 1)?;
     golden.keys().iter().for_each(|key| bench.load_key(key));
     bench.drive(&part(0, BEFORE))?;

@@ -1,11 +1,11 @@
-//! The lanes of a picture: spans of cycles in which something goes on.
+//! The lanes of a picture: spans of cycles with the same activity.
 
-use ameles_hardware_bench::{Configuration, Moment, Watch, states};
+use ameles_hardware_bench::{BackendSample, Configuration, PortSample, enumeration_names};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 
-/// A stretch of cycles in which the same goes on.
+/// A span of cycles with the same activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: usize,
@@ -59,8 +59,8 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn read() -> io::Result<Self> {
-        let streams = states("ameles_mask_engine.sv", "stream_e")?;
-        Ok(Names { states: states("ameles_stash.sv", "state_e")?, streams })
+        let streams = enumeration_names("ameles_mask_engine.sv", "stream_e")?;
+        Ok(Names { states: enumeration_names("ameles_stash.sv", "state_e")?, streams })
     }
 
     fn shade(&self, stream: usize) -> Shade {
@@ -74,10 +74,11 @@ impl Names {
 }
 
 /// The lanes of a backend, in the order in which data pass.
-pub(crate) fn of(moments: &[Moment], configuration: &Configuration, names: &Names) -> Vec<Lane> {
-    let watches: Vec<Watch> = moments.iter().map(Watch::of).collect();
-    let bus = Bus { moments, configuration };
-    let of_watch = |what: &dyn Fn(&Watch) -> Option<(String, Shade)>| spans(watches.iter().map(what));
+pub(crate) fn lanes_of(samples: &[PortSample], configuration: &Configuration, names: &Names) -> Vec<Lane> {
+    let backend_samples: Vec<BackendSample> = samples.iter().map(BackendSample::of).collect();
+    let bus = Bus { samples, configuration };
+    let backend_spans =
+        |what: &dyn Fn(&BackendSample) -> Option<(String, Shade)>| spans(backend_samples.iter().map(what));
     let mark = |is: bool, shade: Shade| is.then_some((String::new(), shade));
     let low = |name, spans| Lane { name, spans, is_high: false };
     vec![
@@ -87,25 +88,25 @@ pub(crate) fn of(moments: &[Moment], configuration: &Configuration, names: &Name
         ),
         low("AR", bus.addresses(|m| Some(read_burst(m)?.0))),
         low("R", bus.beats(read_burst, |m| m.inputs.r_valid & m.outputs.r_ready == 1)),
-        low("AES begins", of_watch(&|w| w.stream.map(|stream| (String::new(), names.shade(stream))))),
-        low("header taken", of_watch(&|w| w.header.then(|| (w.level.to_string(), Shade::Header)))),
+        low("AES begins", backend_spans(&|w| w.stream.map(|stream| (String::new(), names.shade(stream))))),
+        low("header taken", backend_spans(&|w| w.header.then(|| (w.level.to_string(), Shade::Header)))),
         low(
             "beat taken",
-            of_watch(&|w| mark(w.body, if w.interest { Shade::Interest } else { Shade::Body })),
+            backend_spans(&|w| mark(w.body, if w.interest { Shade::Interest } else { Shade::Body })),
         ),
         Lane {
             name: "stash",
-            spans: of_watch(&|w| {
+            spans: backend_spans(&|w| {
                 let name = &names.states[w.state];
                 (name != "Idle").then(|| (name.clone(), Shade::Plain))
             }),
             is_high: true,
         },
-        low("list scanned", of_watch(&|w| mark(w.scanning, Shade::Plain))),
-        low("PushToLeaf in", of_watch(&|w| mark(w.push, Shade::Body))),
+        low("list scanned", backend_spans(&|w| mark(w.scanning, Shade::Plain))),
+        low("PushToLeaf in", backend_spans(&|w| mark(w.push, Shade::Body))),
         Lane {
             name: "out: level",
-            spans: of_watch(&|w| {
+            spans: backend_spans(&|w| {
                 let level = w.out?;
                 let label = level.map_or("stuck".to_owned(), |level| level.to_string());
                 Some((label, if level.is_some() { Shade::Write } else { Shade::Plain }))
@@ -119,57 +120,57 @@ pub(crate) fn of(moments: &[Moment], configuration: &Configuration, names: &Name
     ]
 }
 
-fn read_burst(moment: &Moment) -> Option<([u32; 2], u32)> {
-    let Moment { inputs, outputs } = moment;
+fn read_burst(sample: &PortSample) -> Option<([u32; 2], u32)> {
+    let PortSample { inputs, outputs } = sample;
     (outputs.ar_valid & inputs.ar_ready == 1).then_some((outputs.ar_address, outputs.ar_length))
 }
 
-fn written_burst(moment: &Moment) -> Option<([u32; 2], u32)> {
-    let Moment { inputs, outputs } = moment;
+fn written_burst(sample: &PortSample) -> Option<([u32; 2], u32)> {
+    let PortSample { inputs, outputs } = sample;
     (outputs.aw_valid & inputs.aw_ready == 1).then_some((outputs.aw_address, outputs.aw_length))
 }
 
 struct Bus<'a> {
-    moments: &'a [Moment],
+    samples: &'a [PortSample],
     configuration: &'a Configuration,
 }
 
 impl Bus<'_> {
-    fn spans(&self, what: impl Fn(&Moment) -> Option<(String, Shade)>) -> Vec<Span> {
-        spans(self.moments.iter().map(what))
+    fn spans(&self, what: impl Fn(&PortSample) -> Option<(String, Shade)>) -> Vec<Span> {
+        spans(self.samples.iter().map(what))
     }
 
     /// Addresses, as levels of their buckets; the rest of a bucket that crosses 4096 bytes has the same level.
-    fn addresses(&self, passes: impl Fn(&Moment) -> Option<[u32; 2]>) -> Vec<Span> {
+    fn addresses(&self, passes: impl Fn(&PortSample) -> Option<[u32; 2]>) -> Vec<Span> {
         let bytes = (self.configuration.max_bucket_beats() * self.configuration.beat_bytes()) as u32;
-        self.spans(|moment| {
-            let level = (passes(moment)?[0] / bytes + 1).ilog2();
+        self.spans(|sample| {
+            let level = (passes(sample)?[0] / bytes + 1).ilog2();
             Some((level.to_string(), Shade::Plain))
         })
     }
 
-    /// Beats that pass, as headers and bodies: each burst's address says of which.
+    /// Beats that pass, as headers and bodies, identified by each burst's address.
     fn beats(
         &self,
-        burst: impl Fn(&Moment) -> Option<([u32; 2], u32)>,
-        passes: impl Fn(&Moment) -> bool,
+        burst: impl Fn(&PortSample) -> Option<([u32; 2], u32)>,
+        passes: impl Fn(&PortSample) -> bool,
     ) -> Vec<Span> {
         let (beat, bucket) =
             (self.configuration.beat_bytes() as u32, self.configuration.max_bucket_beats() as u32);
         let headers = self.configuration.header_beats() as u32;
         let mut coming = VecDeque::new();
-        let of_moment = |moment: &Moment| {
-            if let Some((address, length)) = burst(moment) {
+        let of_moment = |sample: &PortSample| {
+            if let Some((address, length)) = burst(sample) {
                 coming.extend((0..=length).map(|nth| (address[0] / beat + nth) % bucket));
             }
-            let nth = if passes(moment) { coming.pop_front() } else { None };
+            let nth = if passes(sample) { coming.pop_front() } else { None };
             nth.map(|nth: u32| (String::new(), if nth < headers { Shade::Header } else { Shade::Body }))
         };
-        spans(self.moments.iter().map(of_moment))
+        spans(self.samples.iter().map(of_moment))
     }
 }
 
-/// Joins cycles in which the same goes on. What has a label of a level stays apart.
+/// Joins cycles with the same activity. Spans with a label of a level stay apart.
 fn spans(cycles: impl Iterator<Item = Option<(String, Shade)>>) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     for (cycle, what) in cycles.enumerate() {

@@ -11,7 +11,7 @@ mod svg;
 
 use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
-    Bench, Configuration, Faults, Golden, Moment, Operation, Pace, Scheme, Watch, Workshop,
+    BackendSample, Bench, Configuration, DesignBuilder, Faults, Golden, Operation, Pace, PortSample, Scheme,
 };
 use lanes::Names;
 use rand_chacha::ChaCha8Rng;
@@ -22,26 +22,26 @@ use std::path::PathBuf;
 /// Accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
 const WARM: usize = 200;
 
-/// Five levels, so that a picture holds a path; all else is the paper's.
+/// Five levels, so that a path fits into a picture; the rest is the paper's.
 const CONFIGURATION: Configuration =
     Configuration { leaf_level: 4, blocks: 20, stash_blocks: 20, ..Configuration::paper(Scheme::Raw) };
 
-/// The lanes of a long path that tell what its scan is hidden behind.
+/// The lanes of a long path that show what its scan is hidden behind.
 const LONG_LANES: [&str; 4] = ["R", "stash", "list scanned", "W"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
-    let mut workshop = Workshop::new()?;
-    workshop.watches = true;
+    let mut builder = DesignBuilder::new()?;
+    builder.samples_backend = true;
     let names = Names::read()?;
-    let waves = Waves { workshop: &workshop, configuration: CONFIGURATION };
+    let waves = Waves { builder: &builder, configuration: CONFIGURATION };
     let last = CONFIGURATION.eviction_rate as usize;
     for (name, title, nth, pixels) in [
         ("hardware-access", "An access of RAW ORAM", 1, 7.0),
         ("hardware-eviction", "The last access before an eviction, and the eviction", last, 6.0),
     ] {
-        let moments = waves.after(nth)?;
-        let lanes = lanes::of(&moments, &CONFIGURATION, &names);
+        let samples = waves.after(nth)?;
+        let lanes = lanes::lanes_of(&samples, &CONFIGURATION, &names);
         println!("{title}: cycles from its request on");
         lanes.iter().for_each(|lane| println!("{lane}"));
         if let Some(folder) = &folder {
@@ -53,30 +53,30 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{}", path.display());
         }
     }
-    print_long(&workshop, &names)?;
-    front_end::print(&workshop)
+    print_long(&builder, &names)?;
+    front_end::print(&builder)
 }
 
-/// Prints when the list is scanned in the paper's tree: no picture holds its path.
-fn print_long(workshop: &Workshop, names: &Names) -> Result<(), Box<dyn Error>> {
+/// Prints when the list is scanned in the paper's tree: its path fits into no picture.
+fn print_long(builder: &DesignBuilder, names: &Names) -> Result<(), Box<dyn Error>> {
     let configuration = Configuration::paper(Scheme::Raw);
-    let moments = Waves { workshop, configuration }.after(configuration.eviction_rate as usize)?;
+    let samples = Waves { builder, configuration }.after(configuration.eviction_rate as usize)?;
     println!("At L = {}: the last access before an eviction, and the eviction", configuration.leaf_level);
-    let lanes = lanes::of(&moments, &configuration, names);
+    let lanes = lanes::lanes_of(&samples, &configuration, names);
     lanes.iter().filter(|lane| LONG_LANES.contains(&lane.name)).for_each(|lane| println!("{lane}"));
     Ok(())
 }
 
-/// A warm tree, and accesses that come to it one after the other, each when all is quiet.
+/// A warm tree, and accesses in sequence, each when the controller is idle.
 struct Waves<'a> {
-    workshop: &'a Workshop,
+    builder: &'a DesignBuilder,
     configuration: Configuration,
 }
 
 impl Waves<'_> {
     /// The cycles of the nth access to the warm tree, and of all that it brings about.
-    fn after(&self, nth: usize) -> Result<Vec<Moment>, Box<dyn Error>> {
-        let design = self.workshop.design(&self.configuration, None)?;
+    fn after(&self, nth: usize) -> Result<Vec<PortSample>, Box<dyn Error>> {
+        let design = self.builder.design(&self.configuration, None)?;
         let mut bench = Bench::new(&design, self.configuration, Pace::IDEAL, Faults::default(), 1)?;
         bench.load_key(KEY);
         let mut golden = Golden::new(self.configuration, KEY, 1);
@@ -88,13 +88,13 @@ impl Waves<'_> {
             }
             golden.take_session()
         };
-        // What is drawn is what the core does, too.
+        // Checks that the core does what is drawn, too.
         bench.run(&reads(WARM + nth - 1))?;
         bench.record();
         bench.run(&reads(1))?;
-        let moments = bench.record();
-        let still = moments.iter().rposition(|moment| !is_quiet(moment)).unwrap_or_default();
-        Ok(moments[..(still + 2).min(moments.len())].to_vec())
+        let samples = bench.record();
+        let still = samples.iter().rposition(|sample| !is_quiet(sample)).unwrap_or_default();
+        Ok(samples[..(still + 2).min(samples.len())].to_vec())
     }
 }
 
@@ -102,7 +102,7 @@ impl Waves<'_> {
 const KEY: &[u8; 16] = b"a key of reports";
 
 /// True if nothing moves: neither on the bus nor inside.
-fn is_quiet(moment: &Moment) -> bool {
-    let watch = Watch::of(moment);
-    watch.stream.is_none() && watch.state == 1 && moment.inputs.b_valid == 0 && moment.outputs.w_valid == 0
+fn is_quiet(sample: &PortSample) -> bool {
+    let watch = BackendSample::of(sample);
+    watch.stream.is_none() && watch.state == 1 && sample.inputs.b_valid == 0 && sample.outputs.w_valid == 0
 }

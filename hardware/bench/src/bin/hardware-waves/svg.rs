@@ -1,4 +1,4 @@
-//! The picture of lanes, in the colours of the book's other figures, which suit a light page and a dark one.
+//! The picture of lanes, in the colours of the documentation's other figures, which suit a light page and a dark one.
 
 use super::lanes::{Lane, Shade, Span};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ const HIGH: f64 = 62.0;
 /// Cycles from line to line.
 const GRID: usize = 10;
 
-/// Draws lanes, each cycle so many pixels wide.
+/// Draws lanes, each cycle that many pixels wide.
 pub(crate) fn draw(title: &str, lanes: &[Lane], pixels: f64) -> String {
     let cycles = lanes.iter().flat_map(|lane| &lane.spans).map(|span| span.to).max().unwrap_or_default();
     let (width, height) =
@@ -66,7 +66,7 @@ fn bar_height(lane: &Lane) -> f64 {
     full(lane) - 6.0
 }
 
-/// A span with its name, if that fits; one that is short has it upright, if it is far enough from the upright name before.
+/// A span with its name, if that fits; a short one has it upright, if it is far enough from the upright name before.
 fn bar(svg: &mut String, span: &Span, y: f64, height: f64, pixels: f64, upright: &mut f64) {
     let (x, width) = (LEFT + span.from as f64 * pixels, (span.to - span.from) as f64 * pixels);
     let (class, label) = (class(span.shade), &span.label);

@@ -50,10 +50,10 @@ pub(super) struct Bank {
     pub(super) column: u64,
 }
 
-/// A rank: likewise.
+/// A rank: the same.
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// The ends of the windows of the last four activates; `oldest` says where the first of them stands.
+    /// The ends of the windows of the last four activates; `oldest` is the index of the first of them.
     windows: [u64; 4],
     oldest: usize,
     refresh: u64,
@@ -177,22 +177,22 @@ impl Banks {
 
     /// The time from a read or write to the cycle after its burst.
     #[inline]
-    pub(super) fn move_time(&self, direction: Direction) -> u64 {
+    pub(super) fn transfer_time(&self, direction: Direction) -> u64 {
         match direction {
             Direction::Read => self.gaps.read_time,
             Direction::Write => self.gaps.write_time,
         }
     }
 
-    /// Tells whether a read or write puts off those of other ranks at least as long as those of its own.
-    pub(super) fn is_own_rank_first(&self) -> bool {
+    /// Returns whether a read or write delays those of other ranks at least as long as those of its own.
+    pub(super) fn favours_own_rank(&self) -> bool {
         self.ranks.len() == 1 || self.gaps.ccd <= self.gaps.burst + self.gaps.rtrs
     }
 
     /// Takes note of a read or write, and of those of the same row in the last cycles before it, if any.
     #[inline]
-    pub(super) fn column(&mut self, bank: usize, direction: Direction, now: u64) {
-        let end = now + self.move_time(direction);
+    pub(super) fn column_command(&mut self, bank: usize, direction: Direction, now: u64) {
+        let end = now + self.transfer_time(direction);
         let (gaps, bank) = (&self.gaps, &mut self.banks[bank % BANKS]);
         let moved = &mut self.ranks[bank.rank as usize];
         moved.write = now + gaps.ccd;

@@ -19,12 +19,12 @@ pub struct Fast {
     banks: Banks,
     reads: Queue,
     writes: Queue,
-    blocks: Filter,
-    marks: Queues,
+    write_filter: Filter,
+    thresholds: Queues,
     is_draining: bool,
     refresh: Refresh,
-    /// Tells whether a row is gone on with as long as possible.
-    has_runs: bool,
+    /// Returns whether a row is continued as long as possible.
+    allows_row_runs: bool,
 }
 
 /// The refreshes that are due.
@@ -32,9 +32,9 @@ pub struct Fast {
 struct Refresh {
     batch: u32,
     period: u64,
-    /// Of each rank, the cycle in which more fall due, and the number that it owes.
+    /// Of each rank, the cycle in which more refreshes fall due, and the number that are pending.
     ranks: Vec<(u64, u32)>,
-    /// A bit for each bank whose rank owes none.
+    /// A bit for each bank whose rank has none pending.
     open: u64,
 }
 
@@ -61,12 +61,12 @@ impl Scheduler for Fast {
             channel,
             now: 0,
             event: 0,
-            has_runs: banks.is_own_rank_first(),
+            allows_row_runs: banks.favours_own_rank(),
             banks,
             reads: Queue::new(Kind::Read, queues.read),
             writes: Queue::new(Kind::Write, queues.write),
-            blocks: Filter([0; 512]),
-            marks: queues.clone(),
+            write_filter: Filter([0; 512]),
+            thresholds: queues.clone(),
             is_draining: false,
             refresh: Refresh {
                 batch: refresh.batch,
@@ -86,7 +86,7 @@ impl Scheduler for Fast {
         match request.direction {
             Direction::Read => self.reads.push(request),
             Direction::Write => {
-                *self.blocks.count(&request) += 1;
+                *self.write_filter.count(&request) += 1;
                 self.writes.push(request);
             }
         }
@@ -96,8 +96,8 @@ impl Scheduler for Fast {
         let mut limit = limit.0;
         while self.now < limit {
             if self.now >= self.event {
-                self.let_refreshes_fall_due();
-                if self.let_requests_in(listener).is_break() {
+                self.add_due_refreshes();
+                if self.admit_requests(listener).is_break() {
                     limit = self.now + 1;
                 }
                 self.event = self.next_event();
@@ -116,12 +116,12 @@ impl Scheduler for Fast {
 }
 
 impl Fast {
-    fn let_refreshes_fall_due(&mut self) {
+    fn add_due_refreshes(&mut self) {
         for rank in 0..self.refresh.ranks.len() {
-            let (due, owed) = &mut self.refresh.ranks[rank];
+            let (due, pending_refreshes) = &mut self.refresh.ranks[rank];
             if *due == self.now {
                 *due += self.refresh.period;
-                *owed += self.refresh.batch;
+                *pending_refreshes += self.refresh.batch;
                 for bank in self.banks.of_rank(rank) {
                     self.refresh.open &= !(1 << bank);
                 }
@@ -129,7 +129,7 @@ impl Fast {
         }
     }
 
-    fn let_requests_in(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+    fn admit_requests(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         // Writes first: a read then finds most of them in the list of its bank.
         while let Some(write) = self.writes.next_arrived(self.now) {
@@ -138,8 +138,8 @@ impl Fast {
         }
         while let Some(read) = self.reads.next_arrived(self.now) {
             let bank = self.banks.nth(read.rank) + usize::from(read.bank);
-            if *self.blocks.count(read) > 0 && self.writes.has_older(read, bank) {
-                if listener.done(read, Cycle(self.now + 1)).is_break() {
+            if *self.write_filter.count(read) > 0 && self.writes.has_older(read, bank) {
+                if listener.on_done(read, Cycle(self.now + 1)).is_break() {
                     flow = ControlFlow::Break(());
                 }
                 self.reads.drop_first();
@@ -156,26 +156,26 @@ impl Fast {
     }
 
     #[inline]
-    fn active(&mut self) -> Direction {
-        if self.writes.queued <= self.marks.low as usize {
+    fn active_direction(&mut self) -> Direction {
+        if self.writes.queued <= self.thresholds.low as usize {
             self.is_draining = false;
-        } else if self.writes.queued >= self.marks.high as usize {
+        } else if self.writes.queued >= self.thresholds.high as usize {
             self.is_draining = true;
         }
         if self.is_draining || self.reads.queued == 0 { Direction::Write } else { Direction::Read }
     }
 
-    /// Tells whether the write queue, from which a request was taken, is no longer active although it has more.
+    /// Returns whether the write queue, from which a request was taken, is no longer active although it has more.
     #[inline]
     fn has_drained(&self) -> bool {
-        self.reads.queued > 0 && self.writes.queued <= self.marks.low as usize
+        self.reads.queued > 0 && self.writes.queued <= self.thresholds.low as usize
     }
 
     /// The next command, if nothing enters before it.
     #[inline]
     fn choose(&mut self) -> Option<Choice> {
-        let active = self.active();
-        let queue = self.queue(active);
+        let active_direction = self.active_direction();
+        let queue = self.queue(active_direction);
         let (mut min, mut chosen) = (u128::MAX, 0);
         let mut busy = queue.busy & self.refresh.open;
         while busy != 0 {
@@ -190,9 +190,10 @@ impl Fast {
         }
         let cycle = (min >> 64) as u64;
         if self.refresh.open != u64::MAX
-            && let Some(refreshing) = self.refreshing().filter(|refreshing| refreshing.cycle <= cycle)
+            && let Some(refresh_command) =
+                self.refresh_command().filter(|refresh_command| refresh_command.cycle <= cycle)
         {
-            return Some(refreshing);
+            return Some(refresh_command);
         }
         if cycle == u64::MAX {
             return None;
@@ -201,7 +202,7 @@ impl Fast {
     }
 
     /// The oldest request for an open row, and the first cycle in which a row is opened or closed, of all other banks.
-    fn others(&self, queue: &Queue, kind: Kind, bank: usize) -> (u64, u64) {
+    fn other_banks(&self, queue: &Queue, kind: Kind, bank: usize) -> (u64, u64) {
         let (mut oldest, mut row_cycle) = (u64::MAX, u64::MAX);
         let mut busy = queue.busy & !(1 << bank);
         while busy != 0 {
@@ -224,9 +225,9 @@ impl Fast {
         }
     }
 
-    /// The next command of the ranks that owe a refresh.
+    /// The next command of the ranks with pending refreshes.
     #[cold]
-    fn refreshing(&self) -> Option<Choice> {
+    fn refresh_command(&self) -> Option<Choice> {
         let closed = (0..self.refresh.ranks.len()).filter(|rank| self.refresh.ranks[*rank].1 > 0);
         let choices = closed.flat_map(|rank| {
             let banks = self.banks.of_rank(rank);
@@ -253,11 +254,11 @@ impl Fast {
     fn issue(&mut self, choice: Choice, end: u64, listener: &mut impl Listener) -> ControlFlow<()> {
         let Choice { cycle, bank, kind, .. } = choice;
         let row = match kind {
-            Kind::Read => return self.move_blocks::<false>(bank, cycle, end, listener),
-            Kind::Write => return self.move_blocks::<true>(bank, cycle, end, listener),
+            Kind::Read => return self.transfer_blocks::<false>(bank, cycle, end, listener),
+            Kind::Write => return self.transfer_blocks::<true>(bank, cycle, end, listener),
             Kind::Activate => {
-                let active = self.active();
-                let row = self.queue(active).head_row(bank);
+                let active_direction = self.active_direction();
+                let row = self.queue(active_direction).head_row(bank);
                 self.banks.activate(bank, row, cycle);
                 row
             }
@@ -275,7 +276,7 @@ impl Fast {
             self.reads.open_or_close(bank, self.banks.get(bank));
             self.writes.open_or_close(bank, self.banks.get(bank));
         }
-        listener.command(&self.command(kind, bank, cycle, row, 0));
+        listener.on_command(&self.command(kind, bank, cycle, row, 0));
         self.now = cycle + 1;
         ControlFlow::Continue(())
     }
@@ -294,13 +295,14 @@ impl Fast {
         }
     }
 
-    /// Reads or writes the oldest hit of a bank, and goes on with that row for as long as no other bank comes before it.
+    /// Reads or writes the oldest hit of a bank, and continues with that row as long as no other bank comes before
+    /// it.
     ///
-    /// A read or write puts off those of all other banks at least as long as those of its own bank, and rows are
-    /// opened and closed as if it had not been. So other banks are looked at once, and not at each block of a row.
+    /// A read or write delays those of all other banks at least as long as those of its own bank, and rows are opened
+    /// and closed as if it had not happened. So other banks are considered once, and not at each block of a row.
     // Apart from `run`, each has enough registers.
     #[inline(never)]
-    fn move_blocks<const IS_WRITE: bool>(
+    fn transfer_blocks<const IS_WRITE: bool>(
         &mut self,
         bank: usize,
         mut cycle: u64,
@@ -312,49 +314,49 @@ impl Fast {
         } else {
             (&self.reads, Direction::Read, Kind::Read)
         };
-        let (step, time) = (self.banks.step(), self.banks.move_time(direction));
+        let (step, time) = (self.banks.step(), self.banks.transfer_time(direction));
         // There is room again: nothing is certain beyond the next cycle.
-        let is_crowded = queue.has_outside();
-        if is_crowded {
+        let has_waiting_requests = queue.has_waiting();
+        if has_waiting_requests {
             self.event = 0;
         }
-        let can_go_on = self.has_runs && self.refresh.open == u64::MAX && !is_crowded;
-        let mut others = None;
+        let may_continue = self.allows_row_runs && self.refresh.open == u64::MAX && !has_waiting_requests;
+        let mut other_banks = None;
         let flow = loop {
             let queue = if IS_WRITE { &mut self.writes } else { &mut self.reads };
             let (request, age) = queue.take_hit(bank);
             if IS_WRITE {
-                *self.blocks.count(&request) -= 1;
+                *self.write_filter.count(&request) -= 1;
             }
-            listener.command(&self.command(kind, bank, cycle, request.row, request.column));
-            let flow = listener.done(&request, Cycle(cycle + time));
+            listener.on_command(&self.command(kind, bank, cycle, request.row, request.column));
+            let flow = listener.on_done(&request, Cycle(cycle + time));
             let next = cycle + step;
             // The age of no request is greater than that of any.
-            if flow.is_break() || !can_go_on || age == u64::MAX || next >= end {
+            if flow.is_break() || !may_continue || age == u64::MAX || next >= end {
                 break flow;
             }
             let (oldest, row_cycle) =
-                *others.get_or_insert_with(|| self.others(self.queue(direction), kind, bank));
+                *other_banks.get_or_insert_with(|| self.other_banks(self.queue(direction), kind, bank));
             if age > oldest || next > row_cycle || (IS_WRITE && self.has_drained()) {
                 break flow;
             }
             cycle = next;
         };
-        self.banks.column(bank, direction, cycle);
+        self.banks.column_command(bank, direction, cycle);
         let state = self.banks.get(bank);
         let (queue, other) =
             if IS_WRITE { (&mut self.writes, &mut self.reads) } else { (&mut self.reads, &mut self.writes) };
         queue.update(bank, state);
-        other.put_off_precharge(bank, state);
+        other.delay_precharge(bank, state);
         self.now = cycle + 1;
         flow
     }
 
     fn refresh(&mut self, rank: usize, now: u64) {
         self.banks.refresh(rank, now);
-        let owed = &mut self.refresh.ranks[rank].1;
-        *owed -= 1;
-        if *owed == 0 {
+        let pending_refreshes = &mut self.refresh.ranks[rank].1;
+        *pending_refreshes -= 1;
+        if *pending_refreshes == 0 {
             for bank in self.banks.of_rank(rank) {
                 self.refresh.open |= 1 << bank;
             }
@@ -363,7 +365,7 @@ impl Fast {
 }
 
 impl Filter {
-    /// The count that stands for a block, among others.
+    /// The count of a block and those that share it.
     #[inline]
     fn count(&mut self, request: &Request) -> &mut u32 {
         let bank = u64::from(request.bank) << 6 | u64::from(request.rank);

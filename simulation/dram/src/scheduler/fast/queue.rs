@@ -56,7 +56,7 @@ pub(super) struct Queue {
     pub(super) busy: u64,
     pub(super) queued: usize,
     /// The first and the last request outside.
-    outside: (u32, u32),
+    waiting: (u32, u32),
 }
 
 impl Queue {
@@ -70,7 +70,7 @@ impl Queue {
             next: [Next { cycle: 0, order: 0, gate: 0, kind }; BANKS],
             busy: 0,
             queued: 0,
-            outside: (NIL, NIL),
+            waiting: (NIL, NIL),
         }
     }
 
@@ -93,22 +93,22 @@ impl Queue {
             self.slots.push(slot);
             (self.slots.len() - 1) as u32
         };
-        match self.slots.get_mut(self.outside.1 as usize) {
+        match self.slots.get_mut(self.waiting.1 as usize) {
             Some(last) => last.next = nth,
-            None => self.outside.0 = nth,
+            None => self.waiting.0 = nth,
         }
-        self.outside.1 = nth;
+        self.waiting.1 = nth;
     }
 
     #[inline]
-    pub(super) fn has_outside(&self) -> bool {
-        self.outside.0 != NIL
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting.0 != NIL
     }
 
     /// The cycle in which the next request enters, unless others leave before.
     #[inline]
     pub(super) fn next_arrival(&self) -> u64 {
-        match self.slots.get(self.outside.0 as usize) {
+        match self.slots.get(self.waiting.0 as usize) {
             Some(slot) if self.queued < self.max => slot.request.arrival.0,
             _ => u64::MAX,
         }
@@ -117,22 +117,22 @@ impl Queue {
     /// The next request that has arrived, if there is room for it.
     #[inline]
     pub(super) fn next_arrived(&self, now: u64) -> Option<&Request> {
-        if self.next_arrival() > now { None } else { Some(&self.slots[self.outside.0 as usize].request) }
+        if self.next_arrival() > now { None } else { Some(&self.slots[self.waiting.0 as usize].request) }
     }
 
     /// Drops the first request outside.
     pub(super) fn drop_first(&mut self) {
-        let nth = self.leave_outside();
+        let nth = self.pop_waiting();
         self.free(nth);
     }
 
     /// Takes the first request out of those outside, and leaves its slot in no list.
     #[inline]
-    fn leave_outside(&mut self) -> u32 {
-        let nth = self.outside.0;
-        self.outside.0 = self.slots[nth as usize].next;
-        if self.outside.0 == NIL {
-            self.outside.1 = NIL;
+    fn pop_waiting(&mut self) -> u32 {
+        let nth = self.waiting.0;
+        self.waiting.0 = self.slots[nth as usize].next;
+        if self.waiting.0 == NIL {
+            self.waiting.1 = NIL;
         }
         nth
     }
@@ -146,7 +146,7 @@ impl Queue {
     /// Puts the first request outside into the queue, the youngest of its bank.
     #[inline]
     pub(super) fn enter(&mut self, nth_bank: usize, bank: &Bank) {
-        let nth = self.leave_outside();
+        let nth = self.pop_waiting();
         let list = &mut self.lists[nth_bank % BANKS];
         let previous = list.tail;
         let slot = &mut self.slots[nth as usize];
@@ -195,7 +195,7 @@ impl Queue {
         (request, self.slots.get(hit as usize).map_or(u64::MAX, |slot| slot.request.id.0))
     }
 
-    /// The row that the oldest request of a bank wants.
+    /// The row of the oldest request of a bank.
     pub(super) fn head_row(&self, bank: usize) -> u32 {
         self.slots[self.lists[bank].head as usize].request.row
     }
@@ -213,7 +213,7 @@ impl Queue {
 
     /// Takes note that a bank takes a precharge later than before.
     #[inline]
-    pub(super) fn put_off_precharge(&mut self, nth: usize, bank: &Bank) {
+    pub(super) fn delay_precharge(&mut self, nth: usize, bank: &Bank) {
         let next = &mut self.next[nth % BANKS];
         if next.kind == Kind::Precharge {
             next.cycle = bank.precharge;
@@ -238,9 +238,9 @@ impl Queue {
 
     /// Tells whether a request for the same block and older than `young` is in the queue or outside.
     pub(super) fn has_older(&self, young: &Request, bank: usize) -> bool {
-        [self.lists[bank].head, self.outside.0].into_iter().any(|mut nth| {
+        [self.lists[bank].head, self.waiting.0].into_iter().any(|mut nth| {
             while let Some(Slot { request, next, .. }) = self.slots.get(nth as usize) {
-                if request.id < young.id && request.is_of_the_same_block(young) {
+                if request.id < young.id && request.is_for_same_block(young) {
                     return true;
                 }
                 nth = *next;

@@ -1,43 +1,44 @@
-//! Machines that are broken on purpose: each is found by its paths and their cycles, and the sound machine is not, by the same
-//! test.
+//! Machines with injected faults: each is detected by its paths and their cycles, and the correct machine is not, by
+//! the same test.
 
 use super::super::fault::Fault;
 use super::*;
 
 /// The paths that a program shows on a machine with a fault, or without.
-fn shown_by(configuration: &Configuration, fault: Option<Fault>, program_of: Program) -> Vec<ShownPath> {
-    let mut shown = Vec::new();
+fn shown_by(configuration: &Configuration, fault: Option<Fault>, program_of: Program) -> Vec<VisiblePath> {
+    let mut observed = Vec::new();
     let mut machine = machine(configuration);
     machine.state.faults.only = fault;
-    machine.run(program(program_of, 250, 1), 0, |path| shown.push(path)).unwrap();
-    shown
+    machine.run(program(program_of, 250, 1), 0, |path| observed.push(path)).unwrap();
+    observed
 }
 
-/// The programs that the second account finds out. It knows the configuration, the leaves and nothing of the program.
-fn found_out(configuration: &Configuration, fault: Option<Fault>) -> Vec<Program> {
+/// The programs for which the second account detects the fault. It knows the configuration, the leaves and nothing of
+/// the program.
+fn detecting_programs(configuration: &Configuration, fault: Option<Fault>) -> Vec<Program> {
     let programs = [Program::Few, Program::Sweep, Program::Random, Program::Writes];
     programs
         .into_iter()
-        .filter(|program| is_found_out(configuration, &shown_by(configuration, fault, *program)))
+        .filter(|program| is_detected(configuration, &shown_by(configuration, fault, *program)))
         .collect()
 }
 
-fn is_found(configuration: &Configuration, fault: Fault) {
-    assert!(found_out(configuration, None).is_empty(), "the sound machine passes");
-    let found = found_out(configuration, Some(fault));
+fn assert_fault_found(configuration: &Configuration, fault: Fault) {
+    assert!(detecting_programs(configuration, None).is_empty(), "the sound machine passes");
+    let found = detecting_programs(configuration, Some(fault));
     assert!(!found.is_empty(), "{fault:?}");
 }
 
 #[test]
 fn a_hit_of_the_tree_top_that_skips_its_turn_is_found() {
-    is_found(&configuration(Scheme::IrStash, Pace::FromEnd(700)), Fault::HitSkipsItsTurn);
-    is_found(&configuration(Scheme::Baseline, Pace::FromStart(1500)), Fault::HitSkipsItsTurn);
+    assert_fault_found(&configuration(Scheme::IrStash, Pace::FromEnd(700)), Fault::HitSkipsItsTurn);
+    assert_fault_found(&configuration(Scheme::Baseline, Pace::FromStart(1500)), Fault::HitSkipsItsTurn);
 }
 
 #[test]
 fn a_path_for_a_posmap_block_that_differs_from_others_is_found() {
     for scheme in [Scheme::Baseline, Scheme::LlcD, Scheme::Rho] {
-        is_found(&configuration(scheme, Pace::FromEnd(700)), Fault::PosMapComesLater);
+        assert_fault_found(&configuration(scheme, Pace::FromEnd(700)), Fault::PosMapComesLater);
     }
 }
 
@@ -45,13 +46,13 @@ fn a_path_for_a_posmap_block_that_differs_from_others_is_found() {
 fn a_full_set_of_the_tree_top_s_index_that_shows_is_found() {
     let mut configuration = configuration(Scheme::IrStash, Pace::FromEnd(700));
     configuration.oram.top_ways = 1;
-    is_found(&configuration, Fault::FullSetShows);
+    assert_fault_found(&configuration, Fault::FullSetShows);
 }
 
 #[test]
 fn early_work_that_does_not_wait_for_the_turn_of_a_dummy_is_found() {
     for scheme in [Scheme::IrDwb, Scheme::LlcDDwb] {
-        is_found(&configuration(scheme, Pace::FromEnd(700)), Fault::EarlyWorkComesEarly);
+        assert_fault_found(&configuration(scheme, Pace::FromEnd(700)), Fault::EarlyWorkComesEarly);
     }
 }
 
@@ -69,14 +70,14 @@ fn a_small_tree_without_the_pattern_is_found() {
     }
 }
 
-/// A watcher without the account sees the time between two paths: always the same, whatever the program does. On a broken machine
-/// its mean depends on the program.
+/// An observer without the account sees the time between two paths: always the same, whatever the program does. On a
+/// faulty machine its mean depends on the program.
 #[test]
 fn two_programs_keep_one_distance_between_paths_and_a_broken_machine_does_not() {
     let configuration = configuration(Scheme::IrDwb, Pace::FromEnd(700));
     let distances = |fault, program| -> Vec<u64> {
-        let shown = shown_by(&configuration, fault, program);
-        shown.windows(2).map(|pair| pair[1].start.0 - pair[0].end.0).collect()
+        let observed = shown_by(&configuration, fault, program);
+        observed.windows(2).map(|pair| pair[1].start.0 - pair[0].end.0).collect()
     };
     let mean = |distances: &[u64]| distances.iter().sum::<u64>() as f64 / distances.len() as f64;
     for program in [Program::Few, Program::Writes] {

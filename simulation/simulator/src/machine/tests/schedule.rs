@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Tells whether evictions come after every A paths, in reverse lexicographic order, and not at all in Path ORAM; and whether just
 /// the buckets are reshuffled that were read S times. Nothing is outside of the schedule.
-pub(super) fn is_followed(configuration: &Configuration, shown: &[ShownPath]) -> bool {
+pub(super) fn is_followed(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
     match configuration.oram.scheme {
-        TreeScheme::Path => shown.iter().all(|path| !path.evicts && path.slots.is_none()),
+        TreeScheme::Path => observed.iter().all(|path| !path.evicts && path.slots.is_none()),
         TreeScheme::Raw { eviction_rate, .. } => {
             let mut evictions = Evictions { rate: eviction_rate, accesses: 0, evictions: 0 };
-            shown.iter().all(|path| path.slots.is_none() && evictions.follow(path))
+            observed.iter().all(|path| path.slots.is_none() && evictions.follow(path))
         }
         TreeScheme::Ring { eviction_rate, reads, .. } => {
             let top = configuration.oram.top_levels;
@@ -24,7 +24,7 @@ pub(super) fn is_followed(configuration: &Configuration, shown: &[ShownPath]) ->
                 worn: BTreeSet::new(),
                 written: BTreeSet::new(),
             };
-            shown.iter().all(|path| ring.follow(path))
+            observed.iter().all(|path| ring.follow(path))
         }
     }
 }
@@ -38,7 +38,7 @@ struct Evictions {
 }
 
 impl Evictions {
-    fn follow(&mut self, path: &ShownPath) -> bool {
+    fn follow(&mut self, path: &VisiblePath) -> bool {
         if !path.evicts {
             self.accesses += 1;
             return self.accesses <= self.rate;
@@ -58,12 +58,12 @@ struct Ring {
     read: BTreeMap<(u32, u64), BTreeSet<u32>>,
     /// Buckets that were read S times.
     worn: BTreeSet<(u32, u64)>,
-    /// Buckets that were written. Of the others it is not known how often they were read before the run.
+    /// Buckets that were written. For the others it is unknown how often they were read before the run.
     written: BTreeSet<(u32, u64)>,
 }
 
 impl Ring {
-    fn follow(&mut self, path: &ShownPath) -> bool {
+    fn follow(&mut self, path: &VisiblePath) -> bool {
         let Some(moved) = &path.slots else { return false };
         let written: Vec<_> = moved.written.iter().map(|(level, index)| (level.0, *index)).collect();
         match written[..] {
@@ -83,7 +83,7 @@ impl Ring {
     }
 
     /// A slot of each bucket of the path, which was not read since the bucket was written.
-    fn access(&mut self, path: &ShownPath, moved: &MovedSlots) -> bool {
+    fn access(&mut self, path: &VisiblePath, moved: &MovedSlots) -> bool {
         let buckets: Vec<_> = moved.read.iter().map(|(level, index, _)| (level.0, *index)).collect();
         let is_fresh = moved.read.iter().all(|(level, index, slot)| {
             let read = self.read.entry((level.0, *index)).or_default();
@@ -107,15 +107,16 @@ impl Ring {
 fn the_account_finds_an_eviction_that_comes_late_or_by_another_path() {
     for scheme in [Scheme::Raw, Scheme::Ring] {
         let configuration = configuration(scheme, Pace::FromEnd(700));
-        let shown = paths_at_their_rate(&configuration, Program::Random, 500);
-        assert!(is_followed(&configuration, &shown));
-        let is_eviction =
-            |path: &ShownPath| path.evicts && path.slots.as_ref().is_none_or(|moved| moved.written.len() > 1);
-        let nth = shown.iter().position(is_eviction).expect("evictions come");
-        let mut late = shown.clone();
+        let observed = paths_at_their_rate(&configuration, Program::Random, 500);
+        assert!(is_followed(&configuration, &observed));
+        let is_eviction = |path: &VisiblePath| {
+            path.evicts && path.slots.as_ref().is_none_or(|moved| moved.written.len() > 1)
+        };
+        let nth = observed.iter().position(is_eviction).expect("evictions come");
+        let mut late = observed.clone();
         late.swap(nth, nth + 1);
         assert!(!is_followed(&configuration, &late));
-        let mut elsewhere = shown;
+        let mut elsewhere = observed;
         elsewhere[nth].leaf.0 ^= 1;
         assert!(!is_followed(&configuration, &elsewhere));
     }
@@ -125,11 +126,12 @@ fn the_account_finds_an_eviction_that_comes_late_or_by_another_path() {
 #[test]
 fn ring_oram_begins_as_worn_as_it_stays() {
     let configuration = configuration(Scheme::Ring, Pace::Free);
-    let mut shown = Vec::new();
-    machine(&configuration).run(program(Program::Random, 12_000, 1), 0, |path| shown.push(path)).unwrap();
-    let is_reshuffle = |path: &&ShownPath| path.slots.as_ref().is_some_and(|moved| moved.written.len() == 1);
-    let reshuffles = |part: &[ShownPath]| part.iter().filter(is_reshuffle).count() as f64;
-    let (first, last) = (reshuffles(&shown[..4000]), reshuffles(&shown[shown.len() - 4000..]));
+    let mut observed = Vec::new();
+    machine(&configuration).run(program(Program::Random, 12_000, 1), 0, |path| observed.push(path)).unwrap();
+    let is_reshuffle =
+        |path: &&VisiblePath| path.slots.as_ref().is_some_and(|moved| moved.written.len() == 1);
+    let reshuffles = |part: &[VisiblePath]| part.iter().filter(is_reshuffle).count() as f64;
+    let (first, last) = (reshuffles(&observed[..4000]), reshuffles(&observed[observed.len() - 4000..]));
     assert!(last > 150.0 && (0.75..1.33).contains(&(first / last)), "{first} reshuffles, then {last}");
 }
 
@@ -149,21 +151,21 @@ fn the_account_finds_a_slot_that_is_read_twice_and_a_reshuffle_that_is_left_out(
     let mut configuration = configuration(Scheme::Ring, Pace::FromEnd(700));
     configuration.oram.scheme =
         TreeScheme::Ring { eviction_rate: 8, reads: 9, slots: 12, metadata: Headers::InMemory };
-    let shown = paths_at_their_rate(&configuration, Program::Random, 2000);
-    assert!(is_followed(&configuration, &shown));
-    let is_reshuffle = |path: &ShownPath| path.slots.as_ref().is_some_and(|moved| moved.written.len() == 1);
-    let buckets = |path: &ShownPath| path.slots.as_ref().map_or(vec![], |moved| moved.written.clone());
+    let observed = paths_at_their_rate(&configuration, Program::Random, 2000);
+    assert!(is_followed(&configuration, &observed));
+    let is_reshuffle = |path: &VisiblePath| path.slots.as_ref().is_some_and(|moved| moved.written.len() == 1);
+    let buckets = |path: &VisiblePath| path.slots.as_ref().map_or(vec![], |moved| moved.written.clone());
     let was_written =
-        |nth: usize| shown[..nth].iter().any(|path| buckets(path).contains(&buckets(&shown[nth])[0]));
-    let nth = (0..shown.len()).find(|nth| is_reshuffle(&shown[*nth]) && was_written(*nth));
+        |nth: usize| observed[..nth].iter().any(|path| buckets(path).contains(&buckets(&observed[nth])[0]));
+    let nth = (0..observed.len()).find(|nth| is_reshuffle(&observed[*nth]) && was_written(*nth));
     let nth = nth.expect("buckets are read too often");
-    let mut without = shown.clone();
+    let mut without = observed.clone();
     without.remove(nth);
     assert!(!is_followed(&configuration, &without));
-    let mut twice = shown;
+    let mut twice = observed;
     // The bucket on the first level in memory, by the next path through it.
     let (first, second) = {
-        let of_top = |path: &ShownPath| path.slots.as_ref().map(|moved| (moved.read[0].0, moved.read[0].1));
+        let of_top = |path: &VisiblePath| path.slots.as_ref().map(|moved| (moved.read[0].0, moved.read[0].1));
         let first = of_top(&twice[0]);
         (0, 1 + twice[1..].iter().position(|path| of_top(path) == first).expect("it comes again"))
     };

@@ -1,0 +1,100 @@
+//! The reference counts of these benches, from docs/reference/figures.md. A run that is a twentieth above one of them
+//! fails. They do not depend on the machine: a change that moves one is a change of the vault, and changes the page too.
+
+/// A line of the table of sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct ReferenceFigure {
+    /// Its name in the table that the bench prints.
+    pub figure: &'static str,
+    /// Its name in the documentation.
+    pub in_docs: &'static str,
+    /// The figures of 2^12, 2^14 and 2^17 blocks, in the documentation's unit.
+    pub expected: [f64; 3],
+    /// The bench's units in one of the documentation's.
+    pub unit: f64,
+}
+
+/// The counts of `bench files`.
+pub(super) const FILES: &[(&str, f64)] = &[
+    ("bytes moved, all", 15.7),
+    ("store", 13.9),
+    ("trusted disk, written", 1.69),
+    ("trusted disk, read", 0.113),
+    ("requests, all", 4.81),
+    ("syncs of the trusted disk", 2.07),
+    ("stash and tree top, peak", 0.126),
+    ("stored, peak", 5.6),
+];
+
+/// The counts of `bench files-on-disk`.
+pub(super) const FILES_ON_DISK: &[(&str, f64)] = &[
+    ("bytes moved, all", 13.8),
+    ("store", 7.32),
+    ("trusted disk, written", 1.85),
+    ("trusted disk, read", 4.68),
+    ("requests, all", 1.79),
+    ("syncs of the trusted disk", 2.14),
+    ("stash and tree top, peak", 0.035),
+    ("stored, peak", 3.09),
+];
+
+/// The sizes of the table, in blocks.
+pub(super) const SIZES: [u64; 3] = [1 << 12, 1 << 14, 1 << 17];
+
+/// The processor's time of an opening of the largest after a kill, over that of reading and opening the same bytes: the most of
+/// three runs, for it depends on what else the machine does.
+pub(super) const OPENING: f64 = 3.73;
+
+/// KiB in a MiB.
+const MIB: f64 = 1024.0;
+
+const fn line(figure: &'static str, in_docs: &'static str, expected: [f64; 3], unit: f64) -> ReferenceFigure {
+    ReferenceFigure { figure, in_docs, expected, unit }
+}
+
+/// The counts of `bench grow`.
+pub(super) const GROW: &[ReferenceFigure] = &[
+    line("local, bytes/access", "**local bytes an access, written and read**", [8207.0, 8848.0, 9340.0], 1.0),
+    line("journal's records", "journal's records", [2225.0, 2196.0, 2181.0], 1.0),
+    line("payloads to their places", "payloads to their places", [2951.0, 3725.0, 3886.0], 1.0),
+    line(
+        "the database's own",
+        "the database's own: pages filled up, its tree",
+        [2608.0, 2168.0, 2176.0],
+        1.0,
+    ),
+    line("read, by shipments", "read, for shipped checkpoints", [177.0, 480.0, 801.0], 1.0),
+    line("read: the journal's records, KiB", "read: journal's records", [512.0, 499.0, 506.0], 1.0),
+    line("read: the database, all, KiB", "read: all of the database", [1.6, 2.4, 10.9], MIB),
+    line("read: the places, KiB", "read: the places of the stash, once", [1.0, 5.6, 52.8], MIB),
+    line("trusted disk, KiB", "trusted disk", [4.2, 10.0, 72.8], MIB),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/reference/figures.md");
+
+    /// The numbers that begin the cells of the line of this name, in the page of figures.
+    fn cells(name: &str) -> Vec<f64> {
+        let begins = format!("| {name} |");
+        let line = PAGE.lines().find_map(|line| line.strip_prefix(&begins));
+        let line = line.unwrap_or_else(|| panic!("the page of figures has no line `{name}`"));
+        let number = |cell: &str| cell.split_whitespace().next()?.replace(',', "").parse().ok();
+        line.split('|').map_while(number).collect()
+    }
+
+    #[test]
+    fn what_the_benches_hold_is_what_the_page_of_figures_says() {
+        for ((figure, of_files), (same, on_disk)) in FILES.iter().zip(FILES_ON_DISK) {
+            assert_eq!(figure, same);
+            assert_eq!(cells(figure), [*of_files, *on_disk], "{figure}");
+        }
+        let opening = cells("the processor's time of it, over that of reading and opening the same bytes");
+        assert_eq!(opening[2], OPENING);
+        for ReferenceFigure { in_docs, expected, .. } in GROW {
+            assert_eq!(cells(in_docs)[..3], *expected, "{in_docs}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The main ORAM of a controller: the front end over the tree, and what is visible of each step.
+
+use crate::configuration_error::ConfigurationError;
+use crate::counts::{Counts, PathKind};
+use crate::oram_configuration::OramConfiguration;
+use crate::tree::slots::Slots;
+use crate::tree::store::TreeStore;
+use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, expect_ready};
+use ameles_core::position_map::flat::Positions;
+use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath};
+use ameles_core::schemes::path::TrustedPlace;
+use ameles_core::schemes::ring::FilledRing;
+use ameles_core::types::{BlockId, Bucket, Leaf};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// The front end, and the store that it runs over.
+pub(crate) struct MainOram {
+    pub(crate) oram: FreecursiveOram<TreeStore, ChaCha8Rng>,
+    pub(crate) store: TreeStore,
+    pub(crate) counts: Counts,
+}
+
+/// The parts of a tree with contents.
+#[derive(Clone)]
+pub(crate) struct TreeParts {
+    pub(crate) slots: Slots,
+    /// A word for each block: its leaf + 1.
+    pub(crate) positions: Vec<u32>,
+    /// The blocks on the trusted side, with their leaves.
+    pub(crate) trusted: Vec<(BlockId, Leaf)>,
+    /// The metadata of a Ring ORAM, in place of positions.
+    pub(crate) ring: Option<FilledRing>,
+}
+
+/// The kind of access to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    /// It stays in the tree, with a new leaf.
+    Access,
+    /// It leaves the tree.
+    TakeOut,
+    /// It comes into the tree again.
+    PutIn,
+}
+
+/// A step towards the remapping of a block that is out of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RemapStep {
+    /// Its position was drawn.
+    Drawn(Leaf),
+    /// Its position is not on chip yet.
+    Pending(Step),
+}
+
+impl TreeBackend for MainOram {
+    fn tree(&self) -> AnyTree<'_> {
+        AnyTree::Main(self.oram.tree())
+    }
+
+    fn store(&self) -> &TreeStore {
+        &self.store
+    }
+}
+
+impl MainOram {
+    /// An ORAM over a tree with contents. What has no room on the trusted side sinks by background evictions.
+    pub(crate) fn over(
+        oram: &OramConfiguration,
+        tree: TreeParts,
+        random: &mut ChaCha8Rng,
+    ) -> Result<Self, ConfigurationError> {
+        let TreeParts { slots, positions, trusted, ring } = tree;
+        let (store, for_oram) = (TreeStore::of(oram.scheme, slots), ChaCha8Rng::from_rng(random));
+        let parameters = oram.parameters()?;
+        let oram = match ring {
+            Some(filled) => FreecursiveOram::over_filled_ring(parameters, filled, store.clone(), for_oram)?,
+            None => {
+                let (positions, store) = (Positions::from_words(positions), store.clone());
+                FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store, for_oram)?
+            }
+        };
+        let memory = MainOram { oram, store, counts: Counts::default() };
+        memory.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
+        Ok(memory)
+    }
+
+    /// Returns the tree in its present state; not that of a Ring ORAM, whose metadata stay.
+    pub(crate) fn into_parts(self) -> TreeParts {
+        let trusted = self.oram.tree().trusted_blocks();
+        let positions = self.oram.into_positions();
+        TreeParts { slots: self.store.into_slots(), positions, trusted, ring: None }
+    }
+
+    /// Serves a block without a path, if it is on the trusted side. A block that comes into the tree is not.
+    pub(crate) fn answer(&mut self, block: BlockId, access_kind: AccessKind) -> Result<bool, Failure> {
+        let place = match access_kind {
+            AccessKind::Access => self.oram.answer(block, |_| ())?,
+            AccessKind::TakeOut => {
+                let place = self.oram.trusted_place(block);
+                self.oram.take_trusted_block_out(block, |_| ())?.then_some(place).flatten()
+            }
+            AccessKind::PutIn => None,
+        };
+        match place {
+            Some(TrustedPlace::Stash) => self.counts.stash_hits += 1,
+            Some(TrustedPlace::TreeTop(level)) => self.counts.add_top_hit(level),
+            None => {}
+        }
+        Ok(place.is_some())
+    }
+
+    /// Does the next step towards a block: one path at most.
+    pub(crate) fn step(&mut self, block: BlockId, access_kind: AccessKind) -> Result<Step, Failure> {
+        if let Some(step) = self.bring_position(block)? {
+            return Ok(step);
+        }
+        // The position may now be on chip.
+        if self.answer(block, access_kind)? {
+            return Ok(Step::Answered);
+        }
+        if access_kind == AccessKind::PutIn {
+            self.oram.put_block_in(block, &[])?;
+            self.counts.put_in += 1;
+            return Ok(Step::Answered);
+        }
+        let place = self.oram.trusted_place(block);
+        self.store.search_for(Some(block));
+        match access_kind {
+            AccessKind::TakeOut => expect_ready(self.oram.take_block_out(block, |_| ()))?,
+            AccessKind::Access | AccessKind::PutIn => expect_ready(self.oram.access_block(block, |_| ()))?,
+        }
+        self.store.search_for(None);
+        match (place, self.store.observed().found) {
+            (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_found(level),
+            (Some(TrustedPlace::Stash), _) => self.counts.found_in_stash += 1,
+            (None, None) => self.counts.fresh += 1,
+        }
+        Ok(self.path(PathKind::Data))
+    }
+
+    /// Does a step towards the remapping of a block that is out of the tree: one path at most.
+    pub(crate) fn remap_ahead(&mut self, block: BlockId) -> Result<RemapStep, Failure> {
+        Ok(match self.bring_position(block)? {
+            Some(step) => RemapStep::Pending(step),
+            None => RemapStep::Drawn(self.oram.remap_ahead(block)?),
+        })
+    }
+
+    /// Puts a block in that was remapped ahead, if the stash has room.
+    pub(crate) fn put_in_at(&mut self, block: BlockId, leaf: Leaf) -> Result<bool, Failure> {
+        let has_room = !self.must_evict();
+        if has_room {
+            self.oram.put_block_in_remapped(block, leaf, &[])?;
+            self.counts.put_in += 1;
+        }
+        Ok(has_room)
+    }
+
+    /// Brings a PosMap block that is lacking for a block: the step that this took, or `None` if nothing is lacking.
+    pub(crate) fn bring_position(&mut self, block: BlockId) -> Result<Option<Step>, Failure> {
+        let next = self.oram.next(block)?;
+        if self.must_evict() {
+            return Ok(Some(Step::TooFull));
+        }
+        let NextPath::PosMap(lacking) = next else { return Ok(None) };
+        expect_ready(self.oram.fetch(lacking))?;
+        let level = self.oram.address_space().level(lacking);
+        Ok(Some(self.path(PathKind::PosMap(level))))
+    }
+}

@@ -1,0 +1,115 @@
+//! A scheme over its memory, created for the page.
+
+use crate::area::Area;
+use crate::code::Code;
+use crate::memory::Memory;
+use crate::stepped_scheme::{BLOCK_BYTES, SteppedScheme};
+use ameles_core::tree::block_header::HEADER_BYTES;
+use ameles_core::tree::layout::Layout;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+
+/// The size of a scheme, and its randomness.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Blocks.
+    pub capacity: u64,
+    /// The seed of all that is drawn.
+    pub seed: u64,
+    /// The most accesses of a batch; in the parallel RAM its processors, of which each has one.
+    pub batch: u32,
+    /// The place of the position map.
+    pub map: PositionMapKind,
+}
+
+/// The place of the position map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PositionMapKind {
+    /// All of it on the trusted side.
+    #[default]
+    Trusted,
+    /// In smaller and smaller ORAMs, the last of which the trusted side has the map of.
+    Recursive,
+}
+
+impl Setting {
+    /// A stream of randomness.
+    pub(crate) fn random(self, stream: u64) -> ChaCha8Rng {
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        random.set_stream(stream);
+        random
+    }
+}
+
+/// The processors of a scheme that has many.
+#[derive(Clone, Copy, Debug)]
+pub struct Processors {
+    /// The number of them.
+    pub count: u32,
+    /// The leaves of each one's subtree.
+    pub leaves: u64,
+}
+
+/// An ORAM of a recursive position map.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MapShape {
+    /// Its PosMap blocks.
+    pub blocks: u64,
+    /// X, the leaves in each of them.
+    pub leaves: u32,
+    /// Blocks of the scheme behind each of them.
+    pub covers: u64,
+}
+
+/// A scheme over its memory.
+pub struct Instance {
+    /// The scheme.
+    pub scheme: Box<dyn SteppedScheme>,
+    /// Its memory.
+    pub memory: Rc<Memory>,
+    /// The parts of that memory.
+    pub areas: Vec<Area>,
+    /// True if each block in memory has a header before it.
+    pub has_headers: bool,
+    /// Its pseudocode.
+    pub code: Code,
+    /// Its processors, if it has many.
+    pub processors: Option<Processors>,
+    /// The ORAMs of its position map, the largest first, if that is recursive.
+    pub maps: Vec<MapShape>,
+}
+
+impl Instance {
+    /// A scheme whose blocks have headers.
+    pub(crate) fn with_headers(
+        layout: &Layout,
+        areas: Vec<Area>,
+        code: Code,
+        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn SteppedScheme>, String>,
+    ) -> Result<Self, String> {
+        let memory = Rc::new(Memory::new(layout));
+        let scheme = build(Rc::clone(&memory))?;
+        Ok(Instance { scheme, memory, areas, has_headers: true, code, processors: None, maps: Vec::new() })
+    }
+
+    /// A scheme whose slots hold a block and nothing else.
+    pub(crate) fn without_headers(
+        layout: &Layout,
+        areas: Vec<Area>,
+        code: Code,
+        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn SteppedScheme>, String>,
+    ) -> Result<Self, String> {
+        Ok(Instance { has_headers: false, ..Instance::with_headers(layout, areas, code, build)? })
+    }
+
+    /// The bytes of a block in a part of memory, with its header if it has one.
+    pub fn entry_bytes(&self, area: &Area) -> usize {
+        let map = area.map.and_then(|map| self.maps.get(map as usize - 1));
+        let block_bytes = map.map_or(BLOCK_BYTES, |map| map.leaves * BLOCK_BYTES);
+        block_bytes as usize + if self.has_headers { HEADER_BYTES } else { 0 }
+    }
+}
