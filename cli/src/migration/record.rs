@@ -203,7 +203,7 @@ impl MigrationRecord {
         created.add_folder(&successor.trusted());
         created.add_file(&file);
         let folder = successor.trusted();
-        successor.make_trusted().with_context(|| format!("creating {}", folder.display()))?;
+        successor.create_trusted().with_context(|| format!("creating {}", folder.display()))?;
         write(&file, self)?;
         sync_parent(&folder)?;
         remove(&Self::cancelled_file(data))

@@ -118,7 +118,7 @@ impl Client {
 
     fn random_object(&mut self) -> Option<(u64, Content)> {
         let index = self.rng.next() as usize % self.objects.len().max(1);
-        self.objects.iter().index(index).map(|(key, content)| (*key, *content))
+        self.objects.iter().nth(index).map(|(key, content)| (*key, *content))
     }
 
     async fn put(&mut self) -> &'static str {

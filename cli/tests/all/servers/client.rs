@@ -182,7 +182,7 @@ async fn exchange(
     let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or(ConnectionLost)?;
     let body = answer.split_off(end + 4);
     let head = String::from_utf8(answer).expect("text");
-    let status = head.split(' ').index(1).and_then(|status| status.parse().ok()).expect("a status");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
     let answer = Answer { status, head, body };
     let length = answer.header("content-length").map(|length| length.parse::<usize>().expect("a number"));
     match length {
