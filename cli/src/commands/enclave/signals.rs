@@ -34,8 +34,7 @@ impl RunSignals {
     /// The system refuses signal handlers or a thread.
     pub(super) fn listen() -> Result<Self> {
         let run_signals = RunSignals { machine: Arc::default() };
-        let runtime =
-            Builder::new_current_thread().enable_io().build().context("instrumentation for signals")?;
+        let runtime = Builder::new_current_thread().enable_io().build().context("listening for signals")?;
         let guard = runtime.enter();
         for kind in END_SIGNALS
             .into_iter()
@@ -43,7 +42,7 @@ impl RunSignals {
             .filter(|kind| !is_ignored(*kind))
         {
             let (mut signals, run_signals) =
-                (signal(kind).context("instrumentation for signals")?, run_signals.clone());
+                (signal(kind).context("listening for signals")?, run_signals.clone());
             runtime.spawn(async move {
                 while signals.recv().await.is_some() {
                     match kind.as_raw_value() {

@@ -64,7 +64,7 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
         at_store.writes.iter().sum::<u64>() > 0,
         "reads without writes are distinguishable from writes: {at_store:?}"
     );
-    let requests = |page_figures: &Value, of: &str| page_figures[of]["requests"].as_u64().expect("a number");
+    let requests = |figures: &Value, of: &str| figures[of]["requests"].as_u64().expect("a number");
     assert_eq!(requests(&after, "baseline"), 20 * 16);
     assert!(requests(&after, "figures") > 20 * 16);
 
@@ -159,7 +159,7 @@ async fn a_demonstration_reads_by_itself_and_leaves_nothing_behind() {
     let server = TestServer::spawn(&folder, command(&folder, "--demonstration"));
     assert_eq!(leftovers(&folder).len(), 1);
     let first = server.page_figures();
-    let sum = |page_figures: &Value| Cells::of(page_figures, "/requests/names").reads.iter().sum::<u64>();
+    let sum = |figures: &Value| Cells::of(figures, "/requests/names").reads.iter().sum::<u64>();
     while sum(&server.page_figures()) < sum(&first) + 5 {}
     assert_eq!(server.stop(), 0);
     assert!(leftovers(&folder).is_empty(), "{:?}", leftovers(&folder));

@@ -129,7 +129,7 @@ impl Drop for TestServer {
 }
 
 impl Cells {
-    /// Returns the cells of a row such as `/seen/whole`.
+    /// Returns the cells of a row such as `/store/whole`.
     pub(crate) fn of(figures: &Value, row: &str) -> Self {
         let row = figures.pointer(row).expect("a row");
         let cells = |name: &str| serde_json::from_value(row[name].clone()).expect("numbers");

@@ -129,24 +129,24 @@ fn public_shape(trace: &[TimedEvent]) -> Vec<(Duration, Shape)> {
 /// A read omits buckets that are in flight, and is omitted if its whole path is in flight. [`leaves`] counts the leaves
 /// for the statistical test. The check for a newer claim depends only on time, and the mixes take different times.
 fn batches_and_requests(trace: &[TimedEvent]) -> (Vec<u64>, Vec<Request>) {
-    let (mut begun, mut requests) = (Vec::new(), Vec::new());
-    for (_, moment) in trace {
-        match moment {
-            TraceEvent::Begun(accesses) => begun.push(*accesses),
+    let (mut batches, mut requests) = (Vec::new(), Vec::new());
+    for (_, event) in trace {
+        match event {
+            TraceEvent::Begun(accesses) => batches.push(*accesses),
             TraceEvent::Asks { request: Request::Read(_), .. } => {}
             TraceEvent::Asks { request, .. } if request.is_lease_check() => {}
             TraceEvent::Asks { request, .. } => requests.push(request.clone()),
             _ => {}
         }
     }
-    (begun, requests)
+    (batches, requests)
 }
 
 /// Counts the reads of each leaf bucket.
 fn leaves(trace: &[TimedEvent]) -> Vec<u64> {
     let tree = ring_parameters().geometry();
     let first = (1 << ring_parameters().leaf_level.0) - 1;
-    let places = trace.iter().filter_map(|(_, moment)| match moment {
+    let places = trace.iter().filter_map(|(_, event)| match event {
         TraceEvent::Asks { request: Request::Read(places), .. } => Some(places),
         _ => None,
     });
@@ -165,12 +165,12 @@ fn first_difference<T: PartialEq + std::fmt::Debug>(one: &[T], other: &[T]) -> O
 fn mixes_of_equal_volume_look_the_same_to_the_store() {
     let traces = Mix::ALL.map(|mix| (mix, trace(mix, false, mix as u64)));
     let (first, hot) = &traces[0];
-    let reads = hot.iter().filter(|(_, moment)| matches!(moment, TraceEvent::Asks { .. })).count();
+    let reads = hot.iter().filter(|(_, event)| matches!(event, TraceEvent::Asks { .. })).count();
     assert!(reads > 2 * REQUESTS, "{reads} requests of the store are too few to mean anything");
     for (mix, trace) in &traces[1..] {
-        let ((hot_begun, hot_requests), (begun, requests)) =
+        let ((hot_batches, hot_requests), (batches, requests)) =
             (batches_and_requests(hot), batches_and_requests(trace));
-        assert_eq!(first_difference(&hot_begun, &begun), None, "{first:?} and {mix:?}");
+        assert_eq!(first_difference(&hot_batches, &batches), None, "{first:?} and {mix:?}");
         assert_eq!(first_difference(&hot_requests, &requests), None, "{first:?} and {mix:?}");
         let finding = homogeneous(format!("leaves of {first:?} and {mix:?}"), &leaves(hot), &leaves(trace));
         assert!(finding.log2_p > ALARM_LOG2, "{finding:?}");
