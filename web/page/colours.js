@@ -12,7 +12,7 @@ function blockColour(block, isDark) {
 
 const isDark = (colour) => colour.match(/[\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) < 382;
 
-/** The colours of the theme that an element is shown in, or of the one that is named: “light” or “dark”. */
+/** The colours of an element's theme, or of a theme given by name: “light” or “dark”. */
 export function coloursOf(element, theme = "") {
   const probe = document.createElement("span");
   probe.style.colorScheme = theme;

@@ -5,12 +5,12 @@ import { columnsOf, drawNetwork } from "./network.js";
 import { leavesOf } from "./words.js";
 
 const MARGIN = 10;
-/** Text that is smaller, in pixels, is omitted. */
+/** The minimum height of text in pixels; smaller text is omitted. */
 const LEAST_FONT = 7;
-/** The least width of a processor's column for the words in it. */
+/** The minimum width of a processor's column for the words in it. */
 const WORDS_WIDTH = 76;
 
-/** The least width of a column for the whole name of a map's stash. */
+/** The minimum width of a column for the whole name of a map's stash. */
 const NAME_WIDTH = 118;
 
 /** Returns whether an access of this step is to a block, or to one that a PosMap block covers. */
@@ -19,12 +19,12 @@ function wantedIn(run) {
   return (block, covers) => wanted.some((one) => Math.floor(one / covers) === block);
 }
 
-/** The blocks that stand behind one of a part of memory: many behind a PosMap block. */
+/** The blocks that one block of a part of memory covers: many for a PosMap block. */
 const coversOf = (run, { map }) => run.maps[map - 1]?.covers ?? 1;
 
 /**
- * Draws a run upon a surface. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }; `state` is what
- * the owner knows, or null. Returns the cells, for a pointer to find.
+ * Draws a run on a surface. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }; `state` is what
+ * the owner knows, or null. Returns the cells, which a pointer can find.
  */
 export function drawMemory(surface, run, state, view) {
   const width = surface.width - 2 * MARGIN;
@@ -149,7 +149,7 @@ function drawPart(brush, { title, asks, isNarrow, x = 0, y, cells, items, name }
   }
 }
 
-/** Writes into a cell: the block or its number, and a place below it where there is room. */
+/** Writes into a cell: the block or its number, and its place below where there is room. */
 function label({ context, colours, view }, { x, y, width, height }, block, number, below) {
   if (view.label === "nothing") return;
   const text = String(view.label === "number" && number !== undefined ? number : block);
@@ -213,7 +213,7 @@ function drawCells(brush, { cells, boxes }) {
     const isWritten = written ? written.has(cell.slot) : run.touches.writes[cell.slot] > 0;
     const level = cell.area.level ?? null;
     const isEmpty = level !== null && state && !state.levels[level] && !asked.has(cell.slot);
-    // What a level that holds nothing was written with is worth nothing.
+    // The contents written to a level that holds nothing are irrelevant.
     context.globalAlpha = isEmpty ? 0.3 : 1;
     context.fillStyle = isWritten ? colours.sealed : colours.cold;
     context.fillRect(x, y, width, height);
@@ -250,7 +250,7 @@ function cross({ context, colours }, { x, y, width, height }) {
   context.stroke();
 }
 
-/** The fuller the more often a place was touched, on a logarithmic scale. */
+/** Fills a cell, darker the more often its place was touched, on a logarithmic scale. */
 function heat({ context, colours }, cell, { reads, writes }, hottest) {
   const touched = reads[cell.slot] + writes[cell.slot];
   if (touched === 0) return;

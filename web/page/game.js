@@ -14,7 +14,7 @@ import { prepare } from "./surface.js";
 export const CANDIDATES = 4;
 const CAPACITY = 16;
 
-/** A round: what the provider saw of each candidate, and of the one that is to be guessed. */
+/** A round: what the provider saw of each candidate, and of the one to guess. */
 export function playRound(engine, entry, seed) {
   const random = randomFrom(seed);
   const made = engine.ask({ do: "make", scheme: entry.name, capacity: CAPACITY, seed, batch: Math.min(2, usualBatch(entry.name)) });
@@ -48,14 +48,14 @@ const places = ({ writes, slots, messages = [] }) => [
 ];
 const touched = (operations) => new Set(operations.flatMap(places));
 
-/** The likeness of two sights: places that both touched, of those that either did. */
+/** The similarity of two views: places that both touched, as a share of those that either did. */
 function likeness(one, other) {
   const [here, there] = [touched(one), touched(other)];
   const both = [...here].filter((place) => there.has(place)).length;
   return both / Math.max(1, here.size + there.size - both);
 }
 
-/** The guess of a machine: the candidate whose sight is most alike, and among equals any. */
+/** The guess of a machine: the candidate with the most similar view, and among equals any. */
 export function guess(round, random) {
   const alike = round.shown.map((shown) => likeness(shown, round.seen));
   const best = alike.flatMap((value, nth) => (value === Math.max(...alike) ? [nth] : []));
@@ -84,7 +84,7 @@ export function drawSight(canvas, { areas, processors }, operations) {
   }
 }
 
-/** Draws an arc for each two processors that have spoken, as thick as the longest message. */
+/** Draws an arc for each pair of processors that exchanged messages, as thick as the longest message. */
 function drawMessages(brush, network, operations) {
   const sent = operations.flatMap(({ messages = [] }) => messages);
   const links = new Map();

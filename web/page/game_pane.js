@@ -1,4 +1,4 @@
-// The pane of the game: four sights to compare with, one to guess, and the score.
+// The pane of the game: four views to compare with, one to guess, and the score.
 
 import { CANDIDATES, drawSight, guess, playRound } from "./game.js";
 import { randomFrom } from "./random.js";
@@ -33,7 +33,7 @@ export class GamePane {
     return this.#schemes.find(({ name }) => name === element("game-scheme").value);
   }
 
-  /** Chooses the scheme that is guessed against, and the seed of its rounds. */
+  /** Sets the scheme of the game, and the seed of its rounds. */
   choose(scheme, seed) {
     element("game-scheme").value = scheme;
     this.#seed = (seed * 7919) % 2 ** 31;

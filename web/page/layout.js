@@ -3,14 +3,14 @@
 import { columnsOf, layNetwork } from "./network.js";
 
 const SIZES = [30, 26, 22, 18, 15, 13, 11, 9, 7, 5, 4, 3];
-/** The greatest height of a bucket of a tree, and of a part that is drawn in rows. */
+/** The maximum height of a bucket of a tree, and of a part that is drawn in rows. */
 const BUCKET_HEIGHT = 96;
 const ROWS_HEIGHT = 230;
 const LABEL_HEIGHT = 20;
-/** A partition: its least width, the space to the next one, the room for the names of its levels, its greatest height. */
+/** A partition: its minimum width, the space to the next one, the room for the names of its levels, its maximum height. */
 const PARTITION = { width: 150, gap: 18, names: 44, height: 250 };
 
-/** A tree of a position map: the width of a leaf, the least width, the space to the next one. */
+/** A tree of a position map: the width of a leaf, the minimum width, the space to the next one. */
 const MAP = { leaf: 40, least: 110, gap: 24 };
 
 /** The height of a level of the tree that is not in memory. */
@@ -37,7 +37,7 @@ export function layOut(areas, width, top, processors = 0) {
 
 const isNumber = (value) => typeof value === "number";
 
-/** The areas that have a number of a kind, those of the same number together. */
+/** The areas that have a number of a kind, grouped by that number. */
 const groupsBy = (kind, areas) => Object.values(Object.groupBy(areas.filter((area) => isNumber(area[kind])), (area) => area[kind]));
 
 function layAreas(drawing, areas, column) {
@@ -174,10 +174,10 @@ function layTree(drawing, area, { left, width }, above) {
   return level;
 }
 
-/** The fewest columns that need no more rows. */
+/** The minimum number of columns that needs no more rows. */
 const evenly = (entries, most) => Math.ceil(entries / Math.ceil(entries / most));
 
-/** Buckets one after the other, in as many rows as they need. */
+/** Consecutive buckets, in as many rows as they need. */
 function layRows(drawing, area, width) {
   const entries = area.slots * area.entries;
   const gap = entries > 1 ? 4 : 0;
@@ -204,7 +204,7 @@ function put(drawing, area, bucket, entry, place) {
   drawing.cells[area.firstEntry + bucket * area.slots * area.entries + entry] = { ...place, slot, area, bucket };
 }
 
-/** Cells in rows from a height on, for what is on the trusted side. Returns them and the height behind them. */
+/** Cells in rows from a height on, for the trusted side. Returns them and the height below them. */
 export function layStrip(count, width, top, sizes = [30, 26, 22, 18, 13, 9]) {
   const rowsOf = (size) => Math.ceil(count / Math.max(1, Math.floor(width / size)));
   const size = sizes.find((size) => rowsOf(size) * size <= 64) ?? sizes.at(-1);

@@ -12,15 +12,15 @@ import { describe, describeAnswer, describeCell, describeMaps, describeTrusted, 
 import { workloads } from "./workloads.js";
 
 const element = (id) => document.getElementById(id);
-/** Steps a second, by the place of the slider. */
+/** Steps per second, by the position of the slider. */
 const SPEEDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024];
-/** The watcher that a scheme stands against. */
+/** The adversary that a scheme protects against. */
 const AGAINST = {
   full: "It stands against a watcher of every read and write.",
   snapshot: "It stands against a watcher of changes, who sees no reads.",
   unopposed: "A watcher of reads and writes learns too much.",
 };
-/** Faster than this, steps are not read out. */
+/** The speed above which steps are not read out. */
 const SPOKEN = 2;
 
 let engine;
@@ -40,7 +40,7 @@ function complain(error) {
   element("problem").hidden = false;
 }
 
-/** Does what may go wrong, and says what did. */
+/** Runs an action that may fail, and shows its error. */
 function attempt(work) {
   try {
     element("problem").hidden = true;
@@ -51,7 +51,7 @@ function attempt(work) {
   }
 }
 
-/** Begins a run of what is chosen. */
+/** Begins a run of the chosen setting. */
 function begin() {
   pause();
   run?.end();
@@ -80,7 +80,7 @@ function copiesInWords({ least, shares }, batch) {
   return `${batch} copies of it, or as many as there is room for, ${least ? "each over blocks of its own" : "over the same blocks"}.`;
 }
 
-/** Shows a recorded trace in the place of a run. */
+/** Shows a recorded trace instead of a run. */
 async function record(file) {
   const text = await file.text();
   attempt(() => {
@@ -102,7 +102,7 @@ function showRecording() {
 }
 
 function lines(id, texts) {
-  // What stands far to the right in the source comes near.
+  // Text far to the right in the source moves closer.
   const near = (text) => text.replaceAll(/([^\d\s]) {6,}/g, "$1    ");
   const line = (text) => Object.assign(document.createElement("li"), { textContent: near(text) });
   element(id).replaceChildren(...texts.map(line));
@@ -137,7 +137,7 @@ function show() {
   if (!playing && !isRecorded) tell(hashOf(view));
 }
 
-/** Tells the browser the address, once for all that one script shows: it takes as long over it as the page over a step. */
+/** Sets the browser's address once per script: that takes as long as a step of the page. */
 function tell(hash) {
   if (address === null) {
     queueMicrotask(() => {
@@ -204,7 +204,7 @@ function act(name) {
   show();
 }
 
-/** Shows the page's other side: watching, or the game. */
+/** Switches the page between watching and the game. */
 function open(tab) {
   pause();
   view.tab = tab;
@@ -254,13 +254,13 @@ function turnTheme() {
   redraw();
 }
 
-/** Gives the memory the whole width, for a wall. */
+/** Lets the memory fill the whole width, for a projector. */
 function enlarge() {
   press("large", document.body.classList.toggle("large"));
   show();
 }
 
-/** Gives the memory as it is drawn now as a picture. */
+/** Saves the memory as it is drawn now as a picture. */
 function save() {
   const surface = asPicture(element("memory"), element("memory").getBoundingClientRect().width);
   drawMemory(surface, run, state, view);
@@ -339,7 +339,7 @@ function byHand(event) {
     const wrong = blocks.find((block) => block >= view.capacity);
     if (wrong !== undefined) throw new Error(`There is no block ${wrong}: choose from 0 to ${view.capacity - 1}`);
     if (blocks.length > view.batch) throw new Error(`${blocks.length} blocks: choose at most ${view.batch}, as many as go at a time`);
-    // What is under way comes to its end first.
+    // The current work is completed first.
     if (!run.stop.rests) run.finish();
     run.askByHand(kind === "idle" ? { idle: true } : { accesses });
     run.step();

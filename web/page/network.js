@@ -1,6 +1,6 @@
 // The network between processors: one node each, and an arc for each message.
 
-/** The height of a band without arcs, and what an arc rises for each column that it goes over, at most. */
+/** The height of a band without arcs, and how much an arc rises for each column that it crosses, at most. */
 const BAND = { height: 66, rise: 26, most: 40, node: 24, gap: 18 };
 
 /** The columns of the processors, from left to right. */
@@ -11,7 +11,7 @@ export function columnsOf(processors, width, gap = BAND.gap) {
 
 const riseOf = (columns) => Math.min(BAND.most, BAND.rise * Math.sqrt(columns));
 
-/** The nodes from a height on, and the height behind them. */
+/** The nodes from a height on, and the height below them. */
 export function layNetwork(processors, width, top) {
   const rise = riseOf(processors - 1);
   const y = top + rise + BAND.height / 2;

@@ -4,12 +4,12 @@ import { NAMES, coloursOf } from "./colours.js";
 
 const BLOCK = "block-";
 
-/** The colours of both themes by their names. A picture has them where a canvas has the colours themselves. */
+/** The colours of both themes by name. A picture has the names where a canvas has the colours themselves. */
 export class Palette {
   #shown;
   #other;
 
-  /** The theme that an element is shown in is the picture's own. */
+  /** The picture's theme is that of the element. */
   constructor(element) {
     this.#shown = coloursOf(element);
     this.#other = coloursOf(element, this.#shown.theme === "dark" ? "light" : "dark");
@@ -20,7 +20,7 @@ export class Palette {
   /** The colour of a name. */
   shown = (name) => colourIn(this.#shown, name);
 
-  /** The style that gives names their other colours where a reader wants the other theme. `uses` are pairs of property and name. */
+  /** The style that gives names their other colours if a reader prefers the other theme. `uses` are pairs of property and name. */
   style(uses) {
     const rule = ([property, name]) => `.${classOf(property, name)}{${property}:${colourIn(this.#other, name)}}`;
     return `<style>@media (prefers-color-scheme: ${this.#other.theme}){${uses.map(rule).join("")}}</style>`;
@@ -34,17 +34,17 @@ const hex = (colour) => "#" + colour.match(/\d+/g).slice(0, 3).map((part) => Num
 const round = (number) => String(Math.round(number * 10) / 10);
 const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
-/** The calls of a canvas that the page makes, written down as SVG. */
+/** The canvas calls of the page, recorded as SVG. */
 export class Picture {
   #size;
   #palette;
   #parts = [];
-  /** What was painted in which colour: the keys are pairs of property and name. */
+  /** The colours in use: the keys are pairs of property and name. */
   #uses = new Map();
   #at = [0, 0];
   #path = "";
   #dash = "";
-  /** Rectangles of one paint, one after the other, are one path. */
+  /** Consecutive rectangles of one paint are one path. */
   #open = null;
   fillStyle = "";
   strokeStyle = "";
@@ -111,7 +111,7 @@ export class Picture {
     this.#parts.push(`<text x="${left}" y="${top}" font-size="${round(Number(size))}"${bold}${anchor} ${paint}>${escape(text)}</text>`);
   }
 
-  /** The text of the picture, with a title for those who do not see it. */
+  /** The text of the picture, with a title for screen readers. */
   text(title) {
     this.#close();
     const [width, height] = this.#size.split(" ");

@@ -10,10 +10,10 @@ export const slotsOf = (areas) => areas.reduce((slots, area) => slots + area.buc
 export class Player {
   #engine;
   #simulation = null;
-  /** A copy of the program for each access of a batch, and what each has found. */
+  /** A copy of the program for each access of a batch, and the result of each. */
   #programs = [];
   #found = [];
-  /** Rounds that were asked for by hand and wait for their turn. */
+  /** Rounds that were requested by hand and wait. */
   #byHand = [];
 
   /** `setting` is { scheme, capacity, seed, workload, batch, lazy, map, stash }. */
@@ -21,7 +21,7 @@ export class Player {
     this.#engine = engine;
     this.setting = setting;
     this.stash = setting.stash;
-    /** All rounds that were ever asked for, those that were gone back from as well. */
+    /** All rounds ever requested, including those that were stepped back over. */
     this.asked = [];
     this.#begin();
   }
@@ -39,7 +39,7 @@ export class Player {
     this.#programs = copiesOf(workload, capacity, seed, batch);
     this.#found = [];
     this.stop = { step: 0, rests: true, lines: [] };
-    /** The round under way or done last: { accesses, byProgram }, where one may be null, or { idle }. */
+    /** The current or last round: { accesses, byProgram }, where an access may be null, or { idle }. */
     this.round = null;
     this.rounds = 0;
     this.finished = false;
@@ -48,7 +48,7 @@ export class Player {
     this.array = new Map();
   }
 
-  /** Gives the simulation up. */
+  /** Drops the simulation. */
   end() {
     if (this.#simulation !== null) this.#engine.ask({ do: "drop", simulation: this.#simulation });
     this.#simulation = null;
@@ -135,12 +135,12 @@ export class Player {
     const steps = this.#programs.map((program, nth) => program.next(this.#found[nth]));
     if (steps.every(({ done }) => done)) return null;
     const accesses = steps.map(({ value, done }) => (done ? null : value));
-    // Who has no program of its own asks for nothing.
+    // A processor without a program requests nothing.
     while (accesses.length < this.setting.batch) accesses.push(null);
     return { accesses, byProgram: true };
   }
 
-  /** Asks for the next round: one that was asked for before, by hand, or by the program. */
+  /** Requests the next round: an earlier one again, one by hand, or one of the program. */
   #askNext() {
     const again = this.asked[this.rounds];
     const byHand = again ? null : this.#byHand.shift();

@@ -1,4 +1,4 @@
-// Randomness that a seed gives again. It hides nothing: it chooses what a workload asks for.
+// Reproducible randomness from a seed. It hides nothing: it chooses the requests of a workload.
 
 /** A function that gives the next number below a bound (Mulberry32). */
 export function randomFrom(seed) {

@@ -6,7 +6,7 @@ import { Touches } from "./touches.js";
 const MOST_SLOTS = 65_536;
 const HEADING = "fault,slot";
 
-/** Reads the lines `fault,slot`. What is wrong is an error that names the line. */
+/** Reads the lines `fault,slot`. A wrong line is an error with its number. */
 export function parse(text) {
   const [heading, ...rows] = text.split(/\r?\n/);
   if (heading.trim() !== HEADING) {

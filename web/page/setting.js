@@ -1,9 +1,9 @@
-// What runs and how it is drawn, as the address says it: a link opens the same picture.
+// The run and its drawing, as stated in the address: a link opens the same picture.
 
 export const CAPACITIES = [8, 16, 32, 64, 128, 256, 512, 1024];
-/** Accesses at a time; in the parallel RAM its processors. */
+/** Accesses per batch; in the parallel RAM its processors. */
 export const BATCHES = [1, 2, 4, 8];
-/** The accesses at a time that a scheme begins with. */
+/** The initial accesses per batch of a scheme. */
 export const usualBatch = (scheme) => (scheme === "parallel" ? 4 : 1);
 
 const START = {
@@ -12,8 +12,8 @@ const START = {
 };
 
 /**
- * The setting in an address, and the start's where it has none or one that makes no sense; `refuse` gets the name and the
- * value of each that makes none.
+ * The setting in an address, with defaults for missing and invalid values; `refuse` gets the name and the
+ * value of each invalid one.
  */
 export function settingOf(hash, schemes, workloads, refuse) {
   const said = new URLSearchParams(hash.replace(/^#/, ""));

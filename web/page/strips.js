@@ -1,10 +1,10 @@
-// Time from left to right: what the program asked for, and what the provider saw.
+// Time from left to right: the requests of the program, and what the provider saw.
 
 import { coloursOf } from "./colours.js";
 import { prepare } from "./surface.js";
 
 const HEIGHT = 150;
-/** The most columns: accesses on the one side, operations of the store on the other. */
+/** The maximum of columns: accesses on the one side, operations of the store on the other. */
 const MOST = 240;
 
 /** The blocks of the last accesses, the first block at the top. */
@@ -33,7 +33,7 @@ function draw(context, canvas, columns, places) {
   for (const [nth, touched] of columns.entries()) {
     for (let first = 0, behind = 1; first < touched.length; first = behind++) {
       const { place, colour } = touched[first];
-      // Where many are touched, those one after the other are one rectangle.
+      // Consecutive touched slots are one rectangle.
       const goesOn = () => touched[behind]?.place === place + behind - first && touched[behind].colour === colour;
       while (goesOn()) behind += 1;
       const height = Math.max(1.2, (behind - first) * down - 0.3);

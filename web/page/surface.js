@@ -1,4 +1,4 @@
-// What is drawn upon: a canvas, or the text of an SVG picture. Both take the same calls.
+// Surfaces to draw on: a canvas, or the text of an SVG picture. Both take the same calls.
 
 import { coloursOf } from "./colours.js";
 import { Palette, Picture } from "./picture.js";
@@ -22,7 +22,7 @@ export const onCanvas = (canvas) => ({
   begin: (height) => prepare(canvas, height),
 });
 
-/** A surface that becomes a picture of a width: it has the colours of an element's theme, and the other theme's as well. */
+/** A surface that becomes a picture of a given width: it has the colours of an element's theme, and the other theme's as well. */
 export function asPicture(element, width) {
   const palette = new Palette(element);
   const surface = { width, colours: palette.names, begin: (height) => (surface.picture = new Picture(width, height, palette)) };

@@ -1,4 +1,4 @@
-// What the provider has seen: operations in their order, and how often each place was touched.
+// The provider's view: operations in their order, and how often each place was touched.
 
 /** The operations of a run. */
 export class Touches {
@@ -10,7 +10,7 @@ export class Touches {
     this.links = new Map();
   }
 
-  /** Notes an operation: { writes, slots, messages }, with what else is known of it. */
+  /** Records an operation: { writes, slots, messages }, with what else is known of it. */
   note(operation) {
     this.operations.push(operation);
     const count = operation.writes ? this.writes : this.reads;
@@ -21,7 +21,7 @@ export class Touches {
     }
   }
 
-  /** The most touches of any place; at least 1. */
+  /** The maximum of touches of any place; at least 1. */
   hottest() {
     return this.reads.reduce((most, reads, slot) => Math.max(most, reads + this.writes[slot]), 1);
   }

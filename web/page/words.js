@@ -1,8 +1,8 @@
-// What a step did, in words: for those who do not see the picture, and next to it.
+// A step in words: for screen readers, and as a caption of the picture.
 
 import { lengthsOf } from "./network.js";
 
-/** The part of a round that messages belong to. */
+/** The parts of a round, by message. */
 const PHASES = {
   sort: "Processors sort their requests by block",
   neighbours: "Neighbours compare their blocks",
@@ -113,7 +113,7 @@ function contentsOf(run, { blocks, numbers, maps: { leaves } }, entry, { map }) 
 /** The leaves in a PosMap block. */
 export const leavesOf = (leaves) => leaves.map((leaf) => leaf ?? "–").join(" ");
 
-/** The trees of a recursive position map in words; nothing if there are none. */
+/** The trees of a recursive position map in words; empty if there are none. */
 export function describeMaps(maps) {
   if (maps.length === 0) return "";
   const sizes = new Intl.ListFormat("en-GB").format(maps.map(({ blocks }) => String(blocks)));

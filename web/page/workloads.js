@@ -1,8 +1,8 @@
 // The programs that use the memory. Each is a generator: it yields an access and gets the number that was read.
 //
-// An access is { block, write, line, note }: a read without `write`; `line` is the line of the program that makes it.
+// An access is { block, write, line, note }: a read without `write`; `line` is its line in the program.
 // With more than one access at a time, each comes from a copy of the program. Copies share the memory where no copy
-// depends on what another one writes; else each has a part of its own, of the `least` blocks that it needs or more.
+// depends on another's writes; otherwise each has its own part, of at least the `least` blocks that it needs.
 
 import { randomFrom } from "./random.js";
 
@@ -108,7 +108,7 @@ function* inOrder(capacity, _, nth, count) {
   for (let at = nth; ; at += count) yield { block: at % capacity, line: 2, note: `block ${at % capacity}` };
 }
 
-/** Moves a program to blocks that begin elsewhere. */
+/** Moves a program to blocks that begin at an offset. */
 function* moved(program, by) {
   let found;
   for (;;) {
@@ -124,7 +124,7 @@ export function copiesOf(workload, capacity, seed, most) {
   const count = least ? Math.min(most, Math.floor(capacity / least)) : most;
   const part = least ? Math.floor(capacity / count) : capacity;
   const copy = (_, nth) => {
-    // All that ask for the same block draw the same.
+    // All that access the same block draw the same.
     const random = randomFrom(shares === "block" ? seed : (seed + nth) % 2 ** 31);
     return moved(program(part, random, nth, most), least ? nth * part : 0);
   };

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutant_is_told_by_its_number() {
+    fn a_mutant_is_identified_by_its_number() {
         let numbers: Vec<u32> = Mutant::ALL.concat().iter().map(Mutant::number).collect();
         assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
     }

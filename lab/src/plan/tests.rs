@@ -86,7 +86,7 @@ fn the_memory_of_oblivistore_has_the_buffers_of_its_rebuilds() {
 }
 
 #[test]
-fn the_impossible_is_told_what_is_nearest() {
+fn impossible_goals_are_refused_with_the_nearest_possible() {
     let plan = plan(&Work { trusted: 1 << 16, ..work() }, Order::Bill);
     assert!(plan.smallest_too_large_vault().unwrap().1.memory > 1 << 16);
     assert!(plan.best_vault().is_none(), "{:?}", plan.best_vault());
