@@ -1,4 +1,4 @@
-//! The parts of the commands of `ameles`: configuration, vaults and their users, figures, and how they run and speak.
+//! The commands of `ameles` and their parts: configuration, vaults, users, reports, and the runtime of a command.
 
 pub mod commands;
 pub mod config;

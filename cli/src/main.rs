@@ -1,4 +1,4 @@
-//! The command line.
+//! The program `ameles`.
 
 use ameles::commands::{Cli, run};
 use ameles::runtime::exit::Exit;
@@ -6,22 +6,23 @@ use ameles::runtime::output;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// An error and its causes on one line. Some texts hold those of their causes already: nothing is said twice.
+/// Returns an error and its causes on one line. A cause that an outer message already contains is left out.
 fn sentence(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match &*said {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match &*text {
         "" => cause,
-        said if said.contains(&cause) => said.to_owned(),
-        said => format!("{said}: {cause}"),
+        text if text.contains(&cause) => text.to_owned(),
+        text => format!("{text}: {cause}"),
     })
 }
 
 fn main() -> ExitCode {
-    ameles::runtime::allocator::bound();
+    ameles::runtime::allocator::set_limits();
     match run(Cli::parse()) {
-        Ok(Exit::Success) => match output::lost() {
+        Ok(Exit::Success) => match output::failure() {
             None => Exit::Success.into(),
             Some(error) => {
-                let why = "what was to be printed is lost, and all else was done: standard output cannot be written";
+                let why =
+                    "standard output cannot be written, so the output is lost; the command itself is done";
                 output::write_error(format_args!("error: {why}: {error}"));
                 Exit::Failure.into()
             }
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_nothing_twice() {
+    fn an_error_repeats_no_cause() {
         let deep = anyhow::anyhow!("no room").context("writing failed: no room").context("--data");
         assert_eq!(sentence(&deep), "--data: writing failed: no room");
     }

@@ -1,6 +1,6 @@
-// The controller behind the names of AXI4 that memory controllers use, with the constants that it leaves out: to copy, and to change.
+// The controller with the AXI4 port names of memory controllers, and with the constant signals that it omits: a template.
 //
-// Choices are those of a board with 1 GiB behind a port of 512 bits at half the clock of AES.
+// The parameters are for a board with 1 GiB behind a port of 512 bits at half the clock of AES.
 module ameles_axi
   import ameles_pkg::*;
 #(
@@ -42,7 +42,7 @@ module ameles_axi
   input  logic                   key_valid_i,
   output logic                   key_ready_o,
   input  logic [127:0]           key_i,
-  // Requests, the beats of what is written, and those of answers.
+  // Requests, the beats of writes, and the beats of answers.
   input  logic                   request_valid_i,
   output logic                   request_ready_o,
   input  logic                   request_write_i,
@@ -61,13 +61,13 @@ module ameles_axi
   output logic                   spare_ready_o,
   input  logic                   spare_valid_i,
   input  logic [31:0]            spare_i,
-  // State: a count of evictions for lack of room, and errors, of which any stops the controller until its reset.
+  // State: a count of evictions for lack of room, and errors. Each error stops the controller until its reset.
   output logic [31:0]            emergencies_o,
   output logic                   key_reused_o,
   output logic                   memory_error_o,
   output logic                   tag_error_o,
   output logic                   overflow_o,
-  // Memory owes something and has not moved for `stall_cycles` cycles. It stops nothing.
+  // Memory has work to do and has not moved for `stall_cycles` cycles. This stops nothing.
   output logic                   memory_stalled_o,
   // AXI4.
   output logic [0:0]             m_axi_arid,
@@ -126,7 +126,7 @@ module ameles_axi
   assign {m_axi_awsize, m_axi_awburst, m_axi_awcache} = {Size, Incrementing, NoBufferAnswers};
   assign m_axi_wstrb = '1;
 
-  // One ID, and lengths that the controller counts itself.
+  // One ID, and the controller counts lengths itself.
   logic unused;
   assign unused = ^{m_axi_rid, m_axi_rlast, m_axi_bid};
 

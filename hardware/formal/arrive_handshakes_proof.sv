@@ -1,5 +1,5 @@
-// What memory brings goes on and stays until it is taken: headers, beats of bodies, and requests for masks, none of which
-// depends on what stands in them. If memory's answers stay.
+// Headers, beats of bodies, and requests for masks go on and stay until they are taken, independent of their content, if
+// memory's answers stay.
 module arrive_handshakes_proof #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 2,
@@ -55,7 +55,7 @@ module arrive_handshakes_proof #(
     if (rst_n) begin
       assert (!(header_passes && body_passes) && (passes || !(header_passes || body_passes)));
       assert (!passes || header_passes || body_passes || !u_arrive.ends_header);
-      // By induction: no request is put upon another one.
+      // For the induction: no request overwrites another one.
       assert (32'(u_arrive.u_requests.count_q) <= Requests && 32'(u_arrive.u_requests.out_q) < Requests);
       assert (32'(u_arrive.u_requests.in_q)
           == (32'(u_arrive.u_requests.out_q) + 32'(u_arrive.u_requests.count_q)) % Requests);

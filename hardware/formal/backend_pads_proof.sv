@@ -1,11 +1,11 @@
-// No mask of the whole backend is used up twice for what goes to memory, whatever memory answers and whatever is asked. AES is
-// not there: a mask says whether it was made of the pad that is watched, which is any one.
+// The whole backend never uses a mask twice for data that go to memory, for any answers of memory and any requests. AES
+// is replaced: a mask says whether it was made of the watched pad, which is arbitrary.
 module backend_pads_proof
   import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 0,
-  parameter bit Wrong = 1'b0  // for a proof that must fail: what comes in counts as well
+  parameter bit Wrong = 1'b0  // for a proof that must fail: data that come in count too
 ) (
   input logic         clk_i,
   input logic         request_valid_i,

@@ -1,5 +1,5 @@
-// Each bucket of a path has a place in memory of its own: no two overlap, neither in the order of a heap nor in subtrees. The
-// place follows from the bucket alone, whatever the path, and those of any two buckets are compared.
+// No two buckets overlap in memory, neither in the order of a heap nor in subtrees. The place depends only on the bucket
+// and not on the path, and the places of any two buckets are compared.
 module bucket_offset_proof #(
   parameter int unsigned LeafLevel = 5,
   parameter int unsigned FirstLevel = 0,
@@ -35,7 +35,7 @@ module bucket_offset_proof #(
     else walks_q <= start_i || (walks_q && !(next_i && last));
   end
 
-  // Where a bucket has to be. With subtrees: layer by layer from the root's, all of as many levels but the first, without gaps.
+  // The right place of a bucket. With subtrees: layer by layer from the root, all with as many levels except the first, without gaps.
   localparam int unsigned Height = SubtreeLevels > 1 ? SubtreeLevels : 1;
   localparam int unsigned FirstHeight = (LeafLevel - FirstLevel) % Height + 1;
   function automatic logic [Wide-1:0] place(logic [LeafLevel:0] number);
@@ -67,7 +67,7 @@ module bucket_offset_proof #(
       assert (offset == mine);
       assert (other_i == bucket || 32'(other_i) < (1 << FirstLevel) - 1 || other_i == '1
           || mine + Wide'(Bytes) <= others || others + Wide'(Bytes) <= mine);
-      // By induction.
+      // For the induction.
       assert (32'(u_walk.level_q) <= LeafLevel && 32'(u_walk.level_q) >= FirstLevel);
       assert ((33'(bucket) + 33'd1) >> u_walk.level_q == 33'd1);
     end

@@ -1,5 +1,5 @@
-// A stretch of memory passes in bursts that stay until they are taken, cross no boundary of 4096 bytes, and cover the stretch:
-// each begins where the one before ended, and the last ends where the stretch does. If the stretch stays until it is taken.
+// A stretch of memory passes in bursts that stay until they are taken, cross no boundary of 4096 bytes, and cover the stretch,
+// if the stretch stays until it is taken: each begins where the one before ended, and the last one ends with the stretch.
 module burst_proof #(
   parameter int unsigned BusBits = 512,
   parameter int unsigned MostBeats = 100,
@@ -46,7 +46,7 @@ module burst_proof #(
       assert (32'(offset[11:0]) + (32'(length) + 32'd1) * BeatBytes <= 32'd4096);
       assert (last == (32'(passed_q) + 32'(length) + 32'd1 == 32'(beats_i)));
       assert (32'(passed_q) + 32'(length) < 32'(beats_i));
-      // By induction.
+      // For the induction.
       assert (u_burst.begun_q || passed_q == '0);
       assert (!u_burst.begun_q || (32'(u_burst.left_q) + 32'(passed_q) == 32'(beats_i) && u_burst.left_q != '0));
     end

@@ -1,7 +1,7 @@
-// No mask of RAW ORAM's bodies is asked for twice, for what goes back: from bucket and IV of such a pad follow G and the level,
-// and G only rises. Within a path buckets and chunks rise. Until G goes round, after 2^64.
+// No mask of RAW ORAM's bodies is requested twice for bodies that go back, until G wraps around after 2^64: bucket and IV
+// of such a pad determine G and the level, and G only rises. Within a path buckets and chunks rise.
 //
-// For what comes in, the pads are those that go back under one less: of the eviction that wrote the bucket last.
+// For bodies that come in, the pads are those of bodies that go back under one less: of the last eviction to the bucket.
 module eviction_masks_proof
   import ameles_pkg::*;
 #(
@@ -10,7 +10,7 @@ module eviction_masks_proof
   parameter int unsigned BlockBytes = 64,
   parameter int unsigned BusBits = 512,
   parameter int unsigned TopLevels = 0,
-  parameter bit Wrong = 1'b0,  // for a proof that must fail: evictions are told to go back twice
+  parameter bit Wrong = 1'b0,  // for a proof that must fail: evictions go back twice
   localparam config_t Cfg = '{
     scheme: RawOram, leaf_level: LeafLevel, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
     stash_blocks: 8, blocks: 1 << LeafLevel, block_bytes: BlockBytes, bus_bits: BusBits, aes_lanes: 1, mask_beats: 4,
@@ -29,7 +29,7 @@ module eviction_masks_proof
     .clk_i, .rst_ni(rst_n), .valid_o(valid), .ready_i, .pad_o(pad)
   );
 
-  // The count of evictions, and whether the masks are those of what goes back, by counting requests alone.
+  // The count of evictions, and whether the masks are those of bodies that go back, from the count of requests.
   localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * body_beats(Cfg, 0);
   logic [63:0] evictions_q;
   logic [$clog2(Turn)-1:0] request_q;
@@ -49,20 +49,20 @@ module eviction_masks_proof
   always_ff @(posedge clk_i) if (passes) pad_q <= pad;
 
   // G and level from bucket and IV: the bucket is the 2^level - 1 + reversed (G mod 2^level)th, and the IV 1 + G >> level.
-  logic [63:0] iv, told;
+  logic [63:0] iv, decoded;
   logic [LeafLevel:0] level, reversed;
   logic [LeafLevel+1:0] number;
   always_comb begin
     iv = pad.iv - 64'(back_q) - 64'(Wrong && back_q);
     number = (LeafLevel + 2)'(pad.bucket) + 1'b1;
     level = '0;
-    told = iv;
+    decoded = iv;
     reversed = '0;
     for (int unsigned nth = 0; nth <= LeafLevel; nth++) begin
       if (number >> nth == (LeafLevel + 2)'(1)) begin
         level = (LeafLevel + 1)'(nth);
         for (int unsigned bit_number = 0; bit_number < nth; bit_number++) reversed[bit_number] = number[nth-1-bit_number];
-        told = (iv << nth) | 64'(reversed);
+        decoded = (iv << nth) | 64'(reversed);
       end
     end
   end
@@ -70,11 +70,11 @@ module eviction_masks_proof
   always_comb begin
     if (rst_n && valid) begin
       assert (pad.mask && pad.body);
-      assert (told == evictions_q);
+      assert (decoded == evictions_q);
       assert (!any_q || (u_eviction_masks.beat_q == '0 ? pad.bucket > pad_q.bucket
           : pad.bucket == pad_q.bucket && 32'(pad.chunk) == 32'(pad_q.chunk) + beat_chunks(Cfg)));
     end
-    // By induction: where the walk is.
+    // For the induction: the place of the walk.
     if (rst_n) begin
       assert (u_eviction_masks.evictions_q == evictions_q && u_eviction_masks.writing_q == back_q);
       assert (any_q == (request_q != '0));

@@ -1,5 +1,6 @@
-// The masks of RAW ORAM's bodies, which are one stream, are taken in turn: all of a path that comes in, and then all of that path
-// as it goes back. So nothing goes back under a mask that was made for what comes in. For any jobs, headers and moments.
+// The masks of RAW ORAM's bodies, which are one stream, are taken in turn: all masks of a path that comes in, then all of
+// the path as it goes back. So no body goes back under a mask for one that comes in. This holds for any jobs, headers and
+// times.
 module eviction_turns_proof #(
   parameter int unsigned LeafLevel = 1,
   parameter int unsigned BlocksPerBucket = 1,
@@ -17,7 +18,7 @@ module eviction_turns_proof #(
       proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 
   logic rst_n, comes_in, goes_back;
-  stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
+  stash_and_write_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
   assign comes_in = u_pair.body_in_ready;
   assign goes_back = u_pair.body_back_ready;
 
@@ -33,10 +34,10 @@ module eviction_turns_proof #(
       assert (!(comes_in && goes_back));
       assert (!comes_in || 32'(taken_q) < Turn);
       assert (!goes_back || 32'(taken_q) >= Turn);
-      // Masks of what goes back are left as long as something goes back, and no longer.
+      // Masks of bodies that go back remain as long as a body goes back, and no longer.
       assert (!u_pair.back_busy || 32'(taken_q) >= Turn);
       assert (32'(taken_q) <= Turn || u_pair.back_busy);
-      // What is taken is used: it covers the beat that passes to memory.
+      // A mask that is taken is used: it covers the beat that passes to memory.
       assert (!goes_back || (u_pair.u_write_back.w_valid_o && u_pair.w_ready && !u_pair.u_write_back.second_header_q));
     end
   end

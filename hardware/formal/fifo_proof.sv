@@ -1,5 +1,5 @@
-// A queue neither loses nor doubles a word, nor changes their order: the nth word that went in is the nth that comes out,
-// for any n. Counts go modulo a power of two beyond what the queue holds. What is offered stays until it is taken.
+// A queue neither loses nor doubles nor reorders words: the nth word that went in is the nth that comes out, for any n.
+// Counts are modulo a power of two above the capacity of the queue. A word that is offered stays until it is taken.
 module fifo_proof #(
   parameter bit Deep = 1'b0,  // ameles_deep_fifo
   parameter int unsigned Width = 2,
@@ -17,8 +17,8 @@ module fifo_proof #(
 
   logic rst_n, ready, valid;
   logic [Width-1:0] data;
-  // What ties the registers of the queue to the counts, for the induction: the words, and where the oldest but those that
-  // have left the RAM stands.
+  // For the induction, the relation of the queue's registers to the counts: the words, and the place of the oldest one that
+  // has not left the RAM.
   logic [Width-1:0] words [Depth];
   logic [NthBits-1:0] in, out, count, left_ram;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
@@ -73,7 +73,7 @@ module fifo_proof #(
           || words[place] == word_q);
       assert (!valid || puts_q != takes_q);
       assert (!(valid && takes_q == nth_q) || data == word_q);
-      // Words are not kept back, nor refused while there is room.
+      // Words are neither held back, nor refused while there is room.
       assert (Deep || valid == (puts_q != takes_q));
       assert (ready || NthBits'(puts_q - takes_q) >= NthBits'(Depth));
       assert (NthBits'(puts_q - takes_q) <= NthBits'(Depth + 32'(Deep)));

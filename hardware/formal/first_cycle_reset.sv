@@ -1,5 +1,5 @@
-// The reset of all proofs: low in the first cycle, and high from then on. Registers that no reset clears begin with anything,
-// so that this stands for a reset at any time as well.
+// The reset of all proofs: low in the first cycle, and high from then on. Registers without reset begin with arbitrary
+// values, so that this also covers a reset at any time.
 module first_cycle_reset (
   input  logic clk_i,
   output logic rst_no

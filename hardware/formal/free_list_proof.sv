@@ -1,5 +1,5 @@
-// A slot of the stash that is taken is not given out again until it is given back, and every slot is either taken or will be
-// given out: none is lost. As long as only taken slots are given back.
+// If only taken slots are given back, a taken slot of the stash is not given out again before it is given back, and no slot
+// is lost: every slot is either taken or will be given out.
 module free_list_proof #(
   parameter int unsigned Slots = 5,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: a slot is given back while it is still free
@@ -38,7 +38,7 @@ module free_list_proof #(
     end
   end
 
-  // By induction: each slot that is not taken stands once in the queue, or was never used.
+  // For the induction: each free slot is once in the queue, or was never used.
   localparam int unsigned Wide = SlotBits + 2;
   logic [Wide-1:0] out, count;
   assign out = Wide'(u_free_list.gen_shallow.u_back.out_q);
@@ -57,15 +57,15 @@ module free_list_proof #(
     end
   end
   for (genvar nth = 0; nth < Slots; nth++) begin : gen_slot
-    logic [Slots:0] stands;
-    assign stands[Slots] = Wide'(nth) >= Wide'(u_free_list.fresh_q);
+    logic [Slots:0] queued_at;
+    assign queued_at[Slots] = Wide'(nth) >= Wide'(u_free_list.fresh_q);
     for (genvar place = 0; place < Slots; place++) begin : gen_place
-      assign stands[place] = u_free_list.gen_shallow.u_back.words[place] == SlotBits'(nth) && queued[place];
+      assign queued_at[place] = u_free_list.gen_shallow.u_back.words[place] == SlotBits'(nth) && queued[place];
     end
     always_comb begin
       if (rst_n) begin
-        assert ((stands & (stands - 1'b1)) == '0);
-        assert (taken_q[nth] == (stands == '0));
+        assert ((queued_at & (queued_at - 1'b1)) == '0);
+        assert (taken_q[nth] == (queued_at == '0));
       end
     end
   end

@@ -1,6 +1,6 @@
-// The engine keeps the order of requests, and puts each mask together of its own chunks, though leaves come between them: what
-// goes into a queue of masks are all chunks of the oldest request that has none yet, the first lowest. So it brings what it
-// was asked for, once, and there is room. AES is not there: a chunk is its pad. If requests stay until they are taken.
+// If requests stay until they are taken, the engine keeps their order and makes each mask of its own chunks, although leaves
+// come between them. A queue of masks gets all chunks of the oldest request without a mask, the first chunk lowest. So each
+// request gets its mask once, and there is room for it. AES is replaced: a chunk is its pad.
 module mask_engine_proof
   import ameles_pkg::*;
 #(
@@ -8,7 +8,7 @@ module mask_engine_proof
   parameter int unsigned Lanes = 1,
   parameter int unsigned BlocksPerBucket = 5,  // 300 bits of a row are 3 chunks
   parameter int unsigned BusBits = 256,
-  parameter bit Paced = 1'b1,                  // leaves have turns of their own, within a mask as well
+  parameter bit Paced = 1'b1,                  // leaves have their own turns, also within a mask
   parameter bit Wrong = 1'b0,                  // for a proof that must fail: requests need not stay
   localparam config_t Cfg = '{
     scheme: Raw ? RawOram : PathOram, leaf_level: 29, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
@@ -70,7 +70,7 @@ module mask_engine_proof
     end
   end
 
-  // A group of chunks on its way, and of which request it is. Those of leaves are passed over.
+  // A group of chunks in the pipeline, and its request. Those of leaves are ignored.
   typedef struct packed {
     logic       valid;
     logic [7:0] group;
@@ -84,7 +84,7 @@ module mask_engine_proof
     pad.chunk = pad.chunk + 30'(nth);
     return pad;
   endfunction
-  // What has to come after it of the same request, or after `one` if it is of a leaf or nothing.
+  // The group that must follow for the same request, or follow `one` if this is a leaf or nothing.
   function automatic group_t next(group_t one, group_t old);
     group_t after = one;
     after.valid = !is_last(one);
@@ -92,7 +92,7 @@ module mask_engine_proof
     return one.valid ? after : old;
   endfunction
 
-  // What begins, by the ports alone.
+  // The group that begins, from the ports only.
   group_t begins, first_q, second_q, due_q, due_first, due_begins;
   logic [1:0] port;
   assign port = 2'(u_engine.stream - 3'd1);
@@ -126,7 +126,7 @@ module mask_engine_proof
     if (rst_n) begin
       assert (puts == (second_q.valid && is_last(second_q) ? 4'd1 << second_q.request.port : 4'd0));
       assert (puts == '0 || whole(second_q.request, mask));
-      // By induction: groups come one after the other, and what the engine keeps is of them.
+      // For the induction: groups follow each other, and the state of the engine is that of the groups.
       assert (follows(second_q, due_q) && follows(first_q, due_first));
       assert (u_engine.busy_q == due_begins.valid);
       assert (!due_begins.valid || (32'(u_engine.group_q) == 32'(due_begins.group)
@@ -138,7 +138,7 @@ module mask_engine_proof
       assert (!second_q.valid || is_tag(u_engine.tags_q[1], second_q));
     end
   end
-  // Whether a group is of those that its request has; and the next of the request that is due, or the first if none is.
+  // Whether a group belongs to its request, and the next group of the request that is due, or the first one if none is.
   function automatic logic in_range(group_t one);
     return 32'(one.group) < (one.request.row ? RowGroups : BeatGroups) && (!one.request.row || one.request.pad.chunk == '0)
         && (one.request.pad.chunk & 30'(beat_chunks(Cfg) - 1)) == '0
@@ -180,8 +180,8 @@ module mask_engine_proof
     end
   end
 
-  // Of each purpose as many masks are owed as wait or are on their way. So none comes that is not owed, and each finds room.
-  logic [4:0][7:0] owed, kept, coming;
+  // For each purpose, as many masks are pending as wait or are in the pipeline. So only pending masks come, and each has room.
+  logic [4:0][7:0] pending, kept, coming;
   logic [4:0] room;
   logic begun_last;
   assign begun_last = u_engine.gen_single.gen_lane[0].u_aes.valid_q && u_engine.tags_q[0].last;
@@ -190,36 +190,36 @@ module mask_engine_proof
       coming[nth] = 8'(begun_last && is_of(u_engine.tags_q[0].stream, nth))
           + 8'(u_engine.out_valid[0] && is_of(u_engine.tags_q[1].stream, nth) && u_engine.tags_q[1].last)
           + 8'(u_engine.busy_q && is_of(u_engine.stream_q, nth));
-      if (rst_n) assert (owed[nth] == 8'(coming[nth] + kept[nth]) && (!u_engine.returns[nth] || room[nth]));
+      if (rst_n) assert (pending[nth] == 8'(coming[nth] + kept[nth]) && (!u_engine.returns[nth] || room[nth]));
     end
   end
   function automatic logic is_of(logic [2:0] stream, int unsigned nth);
     return 32'(stream) == nth;
   endfunction
-  assign {owed[0], kept[0], room[0]} = {
-    8'(u_engine.u_leaf.owed_q), 8'(u_engine.u_leaf.gen_shallow.u_masks.count_q), u_engine.u_leaf.unused_ready
+  assign {pending[0], kept[0], room[0]} = {
+    8'(u_engine.u_leaf.pending_q), 8'(u_engine.u_leaf.gen_shallow.u_masks.count_q), u_engine.u_leaf.unused_ready
   };
-  assign {owed[1], kept[1], room[1]} = {
-    8'(u_engine.u_read.owed_q), 8'(u_engine.u_read.gen_shallow.u_masks.count_q), u_engine.u_read.unused_ready
+  assign {pending[1], kept[1], room[1]} = {
+    8'(u_engine.u_read.pending_q), 8'(u_engine.u_read.gen_shallow.u_masks.count_q), u_engine.u_read.unused_ready
   };
-  assign {owed[3], kept[3], room[3]} = {
-    8'(u_engine.u_write.owed_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
+  assign {pending[3], kept[3], room[3]} = {
+    8'(u_engine.u_write.pending_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
   };
   if (Raw) begin : gen_owed
-    assign {owed[2], kept[2], room[2]} = {
-      8'(u_engine.gen_raw.u_interest.owed_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
+    assign {pending[2], kept[2], room[2]} = {
+      8'(u_engine.gen_raw.u_interest.pending_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
       u_engine.gen_raw.u_interest.unused_ready
     };
-    assign {owed[4], kept[4], room[4]} = {
-      8'(u_engine.gen_raw.u_ahead.owed_q),
+    assign {pending[4], kept[4], room[4]} = {
+      8'(u_engine.gen_raw.u_ahead.pending_q),
       8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.valid_q),
       u_engine.gen_raw.u_ahead.unused_ready
     };
   end else begin : gen_not_owed
-    assign {owed[2], kept[2], room[2], owed[4], kept[4], room[4]} = '0;
+    assign {pending[2], kept[2], room[2], pending[4], kept[4], room[4]} = '0;
   end
   always_comb begin
-    if (rst_n) assert (owed[0] <= 8'd4 && owed[1] <= 8'd32 && owed[2] <= 8'd4 && owed[3] <= 8'd32 && owed[4] <= 8'd4);
+    if (rst_n) assert (pending[0] <= 8'd4 && pending[1] <= 8'd32 && pending[2] <= 8'd4 && pending[3] <= 8'd32 && pending[4] <= 8'd4);
   end
 
 endmodule

@@ -1,9 +1,9 @@
-// No mask is lost: each that was asked for finds room when the engine brings it. As long as the engine asks only where there is
-// room, and brings only what was asked for: `mask_engine_proof` says that it does.
+// No mask is lost: there is room for each requested mask when the engine brings it, if requests are made only with room, and
+// if the engine brings only requested masks, which `mask_engine_proof` proves.
 module mask_stream_proof #(
   parameter bit Deep = 1'b0,
   parameter int unsigned Depth = 4,
-  parameter bit Wrong = 1'b0  // for a proof that must fail: it is asked without room
+  parameter bit Wrong = 1'b0  // for a proof that must fail: requests without room
 ) (
   input logic       clk_i,
   input logic       first_i,
@@ -36,8 +36,8 @@ module mask_stream_proof #(
   always_comb begin
     if (rst_n) begin
       assert (!put_i || u_stream.unused_ready);
-      // By induction.
-      assert (Bits'(u_stream.owed_q) == coming_q + kept && 32'(u_stream.owed_q) <= Depth);
+      // For the induction.
+      assert (Bits'(u_stream.pending_q) == coming_q + kept && 32'(u_stream.pending_q) <= Depth);
       assert (32'(coming_q) <= Depth && 32'(kept) <= Depth);
       assert (Deep || valid == (kept != '0));
     end

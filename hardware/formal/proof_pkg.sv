@@ -1,4 +1,4 @@
-// The small controllers whose cells are proven: the narrowest bus, and as few blocks and buckets as a proof names.
+// The small controllers whose cells are proven: the narrowest bus, and as few blocks and buckets as a proof needs.
 package proof_pkg;
 
   import ameles_pkg::*;

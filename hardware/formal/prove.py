@@ -1,7 +1,7 @@
-"""Proves properties of cells, each in a file of its own. Ends with 0 only if all of them hold.
+"""Proves properties of cells, each in its own file. Exits with 0 only if all of them hold.
 
-A proof whose property or cell is broken on purpose must fail, and is tried first: a solver that proves everything proves
-nothing. See `solver.py` for what a proof is worth. With `long` as argument it makes proofs that take minutes instead.
+A variant of each proof, with its property or cell broken on purpose, must fail and runs first: it shows that the solver
+can refute. See `solver.py` for the meaning of a proof. With the argument `long` it makes the proofs that take minutes.
 """
 
 import os
@@ -9,6 +9,7 @@ import sys
 
 from solver import HERE, by_induction, by_reachability, fails, within
 
+REPLACED_AES = f"{HERE}/replaced_aes_pkg.sv"
 STASH = [
     *("stash", "unload", "plan", "free_list", "resident_list", "push_to_leaf", "shared_levels", "deepest_room"),
     *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "deep_fifo", "ram"),
@@ -18,9 +19,9 @@ READS = [
     f"{HERE}/read_issue_among_writes.sv",
     *("read_issue", "path_walk", "bucket_offset", "burst", "shared_levels"),
 ]
-PAIR = [*STASH, f"{HERE}/stash_and_way_back.sv"]
+PAIR = [*STASH, f"{HERE}/stash_and_write_back.sv"]
 BACKEND = [
-    f"{HERE}/watching_aes.sv",
+    REPLACED_AES, f"{HERE}/watching_aes.sv",
     *("backend", "check", "read_room", "stall_watch", "beat_queue"),
     *("schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
     *("deep_fifo", "arrive", *STASH),
@@ -33,8 +34,8 @@ TWO_LANES = {"ScanLanes": 2}
 DEEP = {"Deep": "1'b1"}
 LEVELS = [{"LeafLevel": level} for level in range(21)]
 
-# What a proof says, its file, the cells that it needs, what proves it, and the configurations in which it does. Then how many
-# cycles its broken twin needs to be found out, and in which configuration.
+# The statement of a proof, its file, the cells that it needs, the method, and the configurations. Then the number of cycles in
+# which the broken variant must fail, and its configuration.
 PROOFS = [
     ("PushBack is the deepest level of both paths that has room", "push_back_proof",
      ["shared_levels", "deepest_room"], by_induction, LEVELS, 1, {"LeafLevel": 5}),
@@ -48,27 +49,27 @@ PROOFS = [
     ("a slot that is taken is not given out", "free_list_proof", ["free_list", "fifo"], by_induction,
      [{"Slots": 4}, {"Slots": 5}, {"Slots": 6}], 8, {}),
     ("no IV is given twice", "schedule_masks_proof", ["schedule"], by_induction, [RAW, PATH], 8, RAW),
-    ("no mask of a path that goes back is asked for twice", "write_masks_proof",
+    ("no mask of a path that goes back is requested twice", "write_masks_proof",
      ["write_masks", "bucket_masks", "path_walk"], by_induction,
      [RAW, PATH, PATH | {"LeafLevel": 0}, PATH | {"BusBits": 128}, RAW | {"BusBits": 128, "LeafLevel": 5},
       PATH | TOP, RAW | {"TopLevels": 4}], 40, RAW | {"LeafLevel": 1}),
-    ("no mask of an eviction that goes back is asked for twice", "eviction_masks_proof", ["eviction_masks", "path_walk"],
+    ("no mask of an eviction that goes back is requested twice", "eviction_masks_proof", ["eviction_masks", "path_walk"],
      by_induction, [{"LeafLevel": 0}, {"LeafLevel": 5}, {"LeafLevel": 20, "BlocksPerBucket": 1},
       {"LeafLevel": 5, "TopLevels": 2}], 60,
      {"LeafLevel": 1, "BlocksPerBucket": 1}),
     ("no mask is lost", "mask_stream_proof", ["mask_stream", "fifo", "deep_fifo", "ram"], by_induction,
      [{}, DEEP], 20, {}),
     ("each mask is made of its own request, in order", "mask_engine_proof",
-     [f"{HERE}/copying_aes.sv", "mask_engine", "mask_stream", "fifo", "deep_fifo", "ram"], by_induction,
+     [REPLACED_AES, f"{HERE}/copying_aes.sv", "mask_engine", "mask_stream", "fifo", "deep_fifo", "ram"], by_induction,
      [RAW, PATH, PATH | {"Paced": "1'b0", "Lanes": 2}], 10, PATH),
     ("bursts stay, cross no page and cover their stretch", "burst_proof", ["burst"], by_induction,
      [{}, {"BusBits": 128, "MostBeats": 40}], 10, {}),
     ("no two buckets overlap in memory", "bucket_offset_proof", ["bucket_offset", "subtree_offset", "path_walk"], by_induction,
      [{"LeafLevel": 0}, {"LeafLevel": 20}, {"LeafLevel": 5, "FirstLevel": 2}, {"LeafLevel": 5, "SubtreeLevels": 3},
       {"LeafLevel": 5, "SubtreeLevels": 2, "FirstLevel": 1}], 10, {"LeafLevel": 3}),
-    ("what memory brings stays until it is taken", "arrive_handshakes_proof", ["arrive", "path_walk", "fifo", "bucket_masks"],
+    ("answers of memory stay until they are taken", "arrive_handshakes_proof", ["arrive", "path_walk", "fifo", "bucket_masks"],
      by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
-    ("room for what memory brings is never overdrawn", "read_room_proof",
+    ("the room for answers of memory is never exceeded", "read_room_proof",
      ["read_room", "arrive", "path_walk", "bucket_masks", "beat_queue", "fifo", "deep_fifo", "ram"], by_induction,
      [RAW, PATH, PATH | {"LeafLevel": 0}, RAW | {"LeafLevel": 5}, PATH | {"LeafLevel": 2, "BlockBeats": 4}], 16,
      RAW | {"LeafLevel": 0, "BlocksPerBucket": 1}),
@@ -90,7 +91,7 @@ PROOFS = [
 
 LONG = [
     ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [TOP, TAGS], 20, {}),
-    ("no mask is used up twice", "backend_pads_proof", BACKEND, within(40), [RAW, PATH], 30, RAW),
+    ("no mask is used twice", "backend_pads_proof", BACKEND, within(40), [RAW, PATH], 30, RAW),
     ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
      [config | {"BlockBeats": 1} for config in (RAW, PATH | TOP, PATH | TAGS)], 20, RAW),
     ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(26),
@@ -99,7 +100,7 @@ LONG = [
 
 
 def seconds():
-    """Seconds of the processor that this program and those it started have taken."""
+    """Returns the processor time of this program and those that it started, in seconds."""
     return sum(os.times()[:4])
 
 

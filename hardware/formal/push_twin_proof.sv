@@ -31,7 +31,7 @@ module push_twin_proof #(
     .twin_valid_o(), .twin_stuck_o(), .twin_level_o(), .twin_place_o(), .twin_data_o(), .occupied_o()
   );
 
-  // What is taken once the block has its place, and where the twin goes then.
+  // The places that are taken after the block has its place, and the place of the twin then.
   logic [Levels-1:0][CountBits-1:0] occupied, most;
   logic [Levels-1:0] full, chosen;
   logic is_block, is_twin;
@@ -58,7 +58,7 @@ module push_twin_proof #(
         assert (!is_twin || !chosen[nth] || (32'(u_push.twin_level) == nth && u_push.twin_place == occupied[nth]));
         assert (!u_push.second_valid_q || !u_push.chosen[nth]
             || (32'(u_push.level) == nth && u_push.place == u_push.occupied_q[nth] && u_push.place < most[nth]));
-        // By induction.
+        // For the induction.
         assert (u_push.occupied_q[nth] <= most[nth]);
       end
     end

@@ -1,16 +1,16 @@
-// The reads of paths among writes that are counted as ameles_write_back counts them: level by level, of paths that were read and
-// whose writing has begun, in order, and never back. Counts go modulo a power of two beyond what the cell counts.
+// The reads of paths among writes that are counted as by ameles_write_back: level by level, for paths that were read and
+// whose write has begun, in order, and never backwards. Counts are modulo a power of two above those of the cell.
 module read_issue_among_writes
   import ameles_pkg::*;
 #(
   parameter config_t Cfg = '0,
   parameter bit Forgets = 1'b0,  // for a proof that must fail: levels may be forgotten
-  parameter bit Early = 1'b0,    // for another one: levels are told before they are written
+  parameter bit Early = 1'b0,    // for another one: levels are reported before they are written
   localparam int unsigned Levels = levels(Cfg),
   localparam int unsigned LevelBits = $clog2(levels(Cfg) + 1)
 ) (
   input  logic                 clk_i,
-  input  logic [319:0]         any_i,   // whatever the surroundings do in this cycle
+  input  logic [319:0]         any_i,   // any behaviour of the environment in this cycle
   output logic                 rst_no,
   output job_t                 job_o,
   output logic                 begins_o,  // a path does
@@ -43,7 +43,7 @@ module read_issue_among_writes
     .masks_ready_i(masks_ready), .begun_job_o(), .begun_on_chip_o(on_chip_o)
   );
 
-  // A path goes back after it was read: as one walks, it is still to come. It is written after that.
+  // A path goes back after it was read: during its walk the write is still to come.
   assign open_o = paths_q - written_q;
   assign written_o = levels_q;
   always_comb begin
@@ -63,7 +63,7 @@ module read_issue_among_writes
   end
   always_ff @(posedge clk_i) if (!rst_no) base_q <= base;
 
-  // By induction.
+  // For the induction.
   always_comb begin
     if (rst_no) begin
       assert (open_o <= 8'd3 && open_o >= 8'(u_read_issue.walking_q));

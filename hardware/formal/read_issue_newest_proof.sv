@@ -1,12 +1,12 @@
-// No bucket is asked for while its newest contents are neither written nor on chip: of any path before, however long ago, that
-// shares the bucket, memory has this level; or it replaces headers only, and the row of this level is told to be on chip.
+// No bucket is requested while its newest contents are neither written nor on chip. For any earlier path that shares the
+// bucket, memory has this level; or the path only replaces headers, and the row of this level is reported to be on chip.
 module read_issue_newest_proof
   import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 2,
   parameter int unsigned TopLevels = 0,
-  parameter bit Wrong = 1'b0,  // for a proof that must fail: levels are told before they are written
+  parameter bit Wrong = 1'b0,  // for a proof that must fail: levels are reported before they are written
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, 2, 4, 1, TopLevels),
   localparam int unsigned Levels = levels(Cfg),
   localparam int unsigned LeafBits = leaf_bits(Cfg)
@@ -26,7 +26,7 @@ module read_issue_newest_proof
     .ar_valid_o(ar_valid), .ar_ready_o(), .ar_o(), .open_o(open), .written_o(written_levels)
   );
 
-  // The path that is read, and any one that is watched: `age_q` is how many paths ago it began, 3 for more as well.
+  // The path that is read, and an arbitrary watched path: `age_q` is the number of paths since it began, 3 for more.
   logic any_q, watched_q, watched_whole_q;
   logic [1:0] age_q;
   logic [LeafBits-1:0] watched_path_q, path_q;
@@ -72,7 +72,7 @@ module read_issue_newest_proof
     end
   end
 
-  // By induction: what the cell keeps of the two paths before.
+  // For the induction: the state of the cell about the two paths before.
   assign with_before = common(path_q, u_reads.u_read_issue.earlier_q);
   always_comb begin
     if (rst_n) begin

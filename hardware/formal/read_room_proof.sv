@@ -1,5 +1,5 @@
-// Room for what memory brings is never overdrawn: each beat that was asked for finds its place in the cycle in which it comes, however
-// late the stash and the masks are; and a burst that is offered stays until memory takes it.
+// The room for memory's answers is never exceeded: there is a place for each requested beat in the cycle in which it comes,
+// however late the stash and the masks are. A burst that is offered stays until memory takes it.
 module read_room_proof #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 1,
@@ -58,7 +58,7 @@ module read_room_proof #(
     .clk_i, .rst_ni(rst_n), .valid_i(ar_valid), .ready_i(ar_ready_i), .payload_i(length_i)
   );
 
-  // The beats that were asked for and have not come, and the headers among them. Memory brings nothing else.
+  // The requested beats that have not come, and the headers among them. Memory brings nothing else.
   logic [15:0] coming_q, headers_q, kept, requests;
   assign asked = ar_valid && ar_ready_i;
   assign arrives = r_valid_i && r_ready;
@@ -85,7 +85,7 @@ module read_room_proof #(
     if (rst_n) begin
       assert (!(r_valid_i && u_arrive.walking_q) || r_ready);
       assert (32'(u_room.beats_q) <= Beats && 32'(u_room.headers_q) <= Headers && 32'(u_room.requests_q) <= Headers);
-      // By induction.
+      // For the induction.
       assert (16'(u_room.beats_q) == coming_q + kept && 32'(coming_q) + 32'(kept) <= Beats);
       assert (Wrong || 16'(u_room.headers_q) == headers_q + 16'(u_headers.count_q));
       assert (16'(u_room.requests_q) == headers_q + requests);

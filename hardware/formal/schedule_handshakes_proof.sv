@@ -1,8 +1,8 @@
-// A job that is offered stays until it is taken. If requests and random words stay, no error stops the controller meanwhile,
-// and a job leaves at most a block more in the stash than there were: memory that lies can break that.
+// A job that is offered stays until it is taken, if requests and random words stay, no error stops the controller meanwhile,
+// and a job adds at most one block to the stash. A wrong answer of memory can break the last condition.
 module schedule_handshakes_proof #(
   parameter bit Raw = 1'b1,
-  parameter bit Wrong = 1'b0  // for a proof that must fail: a job may leave more blocks
+  parameter bit Wrong = 1'b0  // for a proof that must fail: a job may add more blocks
 ) (
   input logic            clk_i,
   input logic            stop_i,
@@ -44,7 +44,7 @@ module schedule_handshakes_proof #(
     assume (!(waits_q && stop_i));
     assume (!done_i || (u_schedule.ahead_q != '0
         && (Wrong || 32'(waiting_i) <= 32'(u_schedule.waiting_q) + 32'd1)));
-    // Random words are there.
+    // There is always a random word.
     assume (random_valid_i);
   end
 

@@ -1,5 +1,5 @@
-// No IV is given twice: the paths that the schedule gives out have the IVs 0, 1, 2 and so on, and the evictions among them G
-// of 0, 1, 2 and so on, whatever the requests and the stash are. Until a count goes round, after 2^64.
+// No IV is given twice until a count wraps around after 2^64: the paths of the schedule have the IVs 0, 1, 2 and so on, and
+// its evictions the G 0, 1, 2 and so on, for any requests and any stash.
 module schedule_masks_proof
   import ameles_pkg::*;
 #(
@@ -50,7 +50,7 @@ module schedule_masks_proof
 
   always_comb begin
     if (rst_n) assert (!passes || (job.iv == paths_q && (!Raw || job.evictions == evictions_q)));
-    // By induction.
+    // For the induction.
     if (rst_n) assert (u_schedule.iv_q == paths_q && (!Raw || u_schedule.evictions_q == evictions_q));
     // An eviction of RAW ORAM takes the path of G.
     if (rst_n) assert (!(passes && Raw && job.evict) || job.path == eviction_path(Cfg, evictions_q));

@@ -1,8 +1,8 @@
-"""Proofs and refutations of what a cell asserts, by Yosys and its companion ABC.
+"""Proves and refutes the assertions of cells, by Yosys and its companion ABC.
 
-A design begins in reset, and all that no reset clears begins with anything. Three ways to prove that no assertion fails:
-for all time by induction over one cycle, for all time by a search for an invariant (property directed reachability), and
-for a number of cycles after the reset. A refutation is a run from the reset, never a proof that did not succeed.
+A design begins in reset, and registers without reset begin with arbitrary values. There are three ways to prove that no
+assertion fails: for all time by induction over one cycle, for all time by a search for an invariant (property directed
+reachability), and for a number of cycles after the reset. A refutation is a run from the reset, and not a failed proof.
 """
 
 import os
@@ -18,7 +18,7 @@ ABC = os.path.join(os.path.dirname(pyosys.__file__), "yosys-abc")
 
 
 def read(top, cells, configuration):
-    """A design that holds a proof and its cells, flat, with one clock and plain registers."""
+    """Returns a flat design of a proof and its cells, with one clock and plain registers."""
     design = ys.Design()
     given = " ".join(f"-G {name}={value}" for name, value in configuration.items())
     cells = [cell if "/" in cell else f"{RTL}/ameles_{cell}.sv" for cell in cells]
@@ -30,7 +30,7 @@ def read(top, cells, configuration):
 
 
 def abc(design, commands):
-    """What ABC says to commands about a design, all of whose assertions are one output."""
+    """Returns the output of ABC for commands about a design, whose assertions are combined into one output."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "proof.aig")
         ys.run_pass("formalff -clk2ff -ff2anyinit; setundef -undriven -anyseq; opt -full -keepdc", design)
@@ -41,9 +41,9 @@ def abc(design, commands):
 
 
 def by_induction(top, cells, configuration):
-    """Proves for all time: in the first cycle, and in each from the one before."""
+    """Proves for all time: for the first cycle, and for each cycle from the one before."""
     design = read(top, cells, configuration)
-    # Yosys ends the program if this fails.
+    # Yosys exits if this fails.
     ys.run_pass(f"sat -verify -tempinduct -prove-asserts -set-assumes -seq 1 -maxsteps 1 {top}", design)
 
 
@@ -55,7 +55,7 @@ def by_reachability(top, cells, configuration):
 
 
 def within(cycles):
-    """A way to prove for a number of cycles after the reset, the reset's among them."""
+    """Returns a method that proves for a number of cycles, including that of the reset."""
 
     def bounded(top, cells, configuration):
         said = abc(read(top, cells, configuration), f"bmc3 -F {cycles}")
@@ -67,7 +67,7 @@ def within(cycles):
 
 
 def fails(top, cells, configuration, cycles):
-    """Finds that a proof which is broken on purpose fails, within cycles of the reset."""
+    """Checks that a proof which is broken on purpose fails within this number of cycles."""
     said = abc(read(top, cells, {"Wrong": "1'b1"} | configuration), f"bmc3 -F {cycles}")
     if "was asserted in frame" not in said:
         raise SystemExit(f"{top} is broken on purpose and does not fail:\n{said}")

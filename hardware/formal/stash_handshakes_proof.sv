@@ -1,5 +1,5 @@
-// What the stash offers stays until it is taken: answers, requests for masks, and paths that go back. If masks and the user's
-// data do. Of the payloads the lowest bits of each field are looked at.
+// The outputs of the stash stay until they are taken: answers, requests for masks, and paths that go back, if masks and the
+// user's data stay. The proof covers the lowest bits of each field of the payloads.
 module stash_handshakes_proof #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 1,
@@ -19,7 +19,7 @@ module stash_handshakes_proof #(
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 
   logic rst_n;
-  stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
+  stash_and_write_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
 
   stays_until_ready #(.Assumed(1'b1)) u_data (
     .clk_i, .rst_ni(rst_n), .valid_i(u_pair.data_valid && !Wrong), .ready_i(u_pair.data_ready), .payload_i(1'b0)
@@ -29,16 +29,16 @@ module stash_handshakes_proof #(
     .valid_i(u_pair.interest_mask_valid), .ready_i(u_pair.interest_mask_ready), .payload_i(1'b0)
   );
 
-  // There is a mask of the block of interest for each request that was taken.
-  logic [2:0] owed_q;
+  // There is a mask of the block of interest for each taken request.
+  logic [2:0] pending_q;
   always_ff @(posedge clk_i or negedge rst_n) begin
-    if (!rst_n) owed_q <= '0;
+    if (!rst_n) pending_q <= '0;
     else begin
-      owed_q <= owed_q + 3'(u_pair.interest_valid && u_pair.interest_ready)
+      pending_q <= pending_q + 3'(u_pair.interest_valid && u_pair.interest_ready)
           - 3'(u_pair.interest_mask_valid && u_pair.interest_mask_ready);
     end
   end
-  always_comb assume (!u_pair.interest_mask_valid || owed_q != '0);
+  always_comb assume (!u_pair.interest_mask_valid || pending_q != '0);
 
   // An answer is a word of the RAM: nothing else is read while it waits.
   logic waits_q;

@@ -1,5 +1,5 @@
-// No write goes to a slot of the stash that holds a block, but to that of the block of interest; and only a slot that holds a
-// block is given back, once. For the stash and the way back together, whatever jobs, headers and moments there are.
+// No write goes to a slot of the stash that holds a block, except the slot of the block of interest. Only a slot that holds
+// a block is given back, and only once. This holds for the stash and the write-back together, for any jobs, headers and times.
 module stash_slots_proof
   import ameles_pkg::*;
 #(
@@ -22,9 +22,9 @@ module stash_slots_proof
   localparam int unsigned SlotBits = slot_bits(Cfg);
 
   logic rst_n;
-  stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
+  stash_and_write_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
 
-  // Which slots hold a block: from its last beat, or from being served in the spare slot, until they are given back.
+  // The slots that hold a block: from its last beat, or from its service in the spare slot, until they are given back.
   localparam int unsigned Slots = slots(Cfg);
   logic [Slots-1:0] holds_q, holds_d;
   logic gives;

@@ -1,5 +1,5 @@
-// What is offered stays until it is taken: `valid` high, and the payload the same, until `ready`. Asserted, or of what comes
-// from outside of the proof assumed.
+// An offer stays until it is taken: `valid` is high, and the payload the same, until `ready`. This is asserted, or assumed
+// for inputs of the proof.
 module stays_until_ready #(
   parameter int unsigned Width = 1,
   parameter bit Assumed = 1'b0

@@ -1,17 +1,5 @@
-// In the place of AES for a proof about pads: a mask says whether it was made of the pad that is watched, two cycles later.
-// That pad is any one, from the reset on. The first key is taken, at once.
-package ameles_aes_pkg;
-
-  function automatic int unsigned ameles_aes_latency(int unsigned stages);
-    return stages == 0 ? 1 : 2;
-  endfunction
-
-  function automatic int unsigned ameles_aes_double_latency();
-    return 2;
-  endfunction
-
-endpackage
-
+// A replacement of AES for a proof about pads: a mask says whether it was made of the watched pad, two cycles later. That
+// pad is arbitrary, and constant from the reset. The first key is taken at once.
 module ameles_aes #(
   parameter int unsigned StagesPerRound = 1,
   parameter int unsigned RomRounds = 0

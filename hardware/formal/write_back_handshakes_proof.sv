@@ -1,5 +1,5 @@
-// Addresses and beats of writes stay until memory takes them. If masks stay, and the stash reads nothing else while a path goes
-// back.
+// Addresses and beats of writes stay until memory takes them, if masks stay, and if the stash reads nothing else while a path
+// goes back.
 module write_back_handshakes_proof #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 1,
@@ -68,7 +68,7 @@ module write_back_handshakes_proof #(
     .clk_i, .rst_ni(rst_n), .valid_i(w_valid), .ready_i(w_ready_i), .payload_i({w_last, w_data})
   );
 
-  // By induction.
+  // For the induction.
   always_comb begin
     if (rst_n) begin
       assert (u_write_back.whole_q || !u_write_back.beats_q || u_write_back.is_header);

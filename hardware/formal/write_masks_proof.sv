@@ -1,5 +1,5 @@
-// No mask of a path that goes back is asked for twice: the pads rise, in the order of IV, bucket, header before body,
-// and chunk, and a pad begins beyond the last chunk of the one before. For paths whose IVs rise.
+// No mask of a path that goes back is requested twice, if the IVs of paths rise: the pads rise in the order of IV, bucket,
+// header before body, and chunk, and a pad begins after the last chunk of the one before.
 module write_masks_proof
   import ameles_pkg::*;
 #(
@@ -47,7 +47,7 @@ module write_masks_proof
   end
   always_comb assume (!(valid_i && any_job_q) || job_i.iv > iv_q || Wrong);
 
-  // The first chunk beyond those of a pad.
+  // The first chunk after those of a pad.
   logic [30:0] end_chunk;
   assign end_chunk = 31'(pad_q.chunk) + (pad_q.body ? 31'(beat_chunks(Cfg)) : 31'(row_chunks(Cfg)));
   logic [97:0] place, place_q;
@@ -64,7 +64,7 @@ module write_masks_proof
     .clk_i, .rst_ni(rst_n), .valid_i(valid), .ready_i, .payload_i({row, pad})
   );
 
-  // By induction: where the walk is, and what was asked for last.
+  // For the induction: the place of the walk, and the last request.
   logic [LeafLevel:0] first;
   assign first = ((LeafLevel + 1)'(1) << u_write_masks.u_walk.level_q) - 1'b1;
   always_comb begin

@@ -1,16 +1,17 @@
-// The pipeline of AES-128 encryption: a block enters and a ciphertext leaves in every cycle.
+// The pipeline of AES-128 encryption: it takes a block and gives a ciphertext in every cycle.
 //
-// Interface: `valid_i` marks a cycle whose `block_i` is a block, `valid_o` a cycle whose `block_o` is a ciphertext.
-// There is no back pressure: who sends a block takes its ciphertext when it comes. `round_keys_i` are the eleven round
-// keys of `ameles_aes_key`, which must not change while blocks are on their way. Bytes lie as `ameles_aes_pkg` says.
+// Interface: `valid_i` marks a cycle in which `block_i` is a block, and `valid_o` one in which `block_o` is a
+// ciphertext. There is no back pressure: the sender of a block must take its ciphertext when it comes. `round_keys_i`
+// are the eleven round keys of `ameles_aes_key`, which must not change while blocks are in the pipeline.
+// `ameles_aes_pkg` defines the order of bytes.
 //
-// Timing: a ciphertext is out `ameles_aes_pkg::ameles_aes_latency(StagesPerRound)` cycles after its block was in, which
-// is 11, 21 or 30. `StagesPerRound` 2 has a register between SubBytes and MixColumns, and 3 another within MixColumns, for a
-// faster clock. On a 7-series FPGA 2 is smaller than 1, too, by yosys 0.70: with no register between them, the mapper opens the
-// S-boxes to make the whole round less deep. `hardware/README.md` has figures. `RomRounds` puts the S-boxes of so many rounds
-// into block RAM, eight RAMB18 a round.
+// Timing: a ciphertext comes `ameles_aes_pkg::ameles_aes_latency(StagesPerRound)` cycles after its block, which is 11,
+// 21 or 30. With `StagesPerRound` 2 there is a register between SubBytes and MixColumns, and with 3 another one within
+// MixColumns, for a faster clock. On a 7-series FPGA 2 is also smaller than 1, by yosys 0.70: without a register in
+// between, the mapper restructures the S-boxes to shorten the whole round. `hardware/README.md` has figures.
+// `RomRounds` puts the S-boxes of so many rounds into block RAM, with eight RAMB18 per round.
 //
-// Keeps: the blocks on their way. Reset clears their valid bits alone; the data behind them is never looked at.
+// Keeps: the blocks in the pipeline. Reset clears only their valid bits; without these the data are never used.
 module ameles_aes
   import ameles_aes_pkg::*;
 #(
@@ -29,7 +30,7 @@ module ameles_aes
 
   localparam int unsigned Latency = ameles_aes_latency(StagesPerRound);
 
-  // State 0 is that after the first key addition, state r that after round r.
+  // State 0 is the one after the first key addition, and state r the one after round r.
   block_t [Rounds:0] states;
   block_t first_q;
   logic [Latency-1:0] valid_q;

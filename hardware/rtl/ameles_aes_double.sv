@@ -1,15 +1,17 @@
-// Two lanes of AES in one pipeline, by a clock that is twice as fast.
+// Two lanes of AES in one pipeline, with a clock of twice the frequency.
 //
-// Interface: that of two cells `ameles_aes` in the domain of `clk_i`, which get their blocks and give their ciphertexts
-// together: `valid_i` marks a cycle of `clk_i` whose two `block_i` are blocks, `valid_o` one whose two `block_o` are
-// ciphertexts. `clk2_i` has exactly twice the frequency of `clk_i` and is in phase with it: each rising edge of `clk_i` is
-// one of `clk2_i`, too. Whoever constrains timing must know both as related clocks; there is no synchroniser, and needs none.
+// Interface: that of two cells `ameles_aes` in the domain of `clk_i`, which take their blocks and give their
+// ciphertexts together. `valid_i` marks a cycle of `clk_i` in which both `block_i` are blocks, and `valid_o` one in
+// which both `block_o` are ciphertexts. `clk2_i` has exactly twice the frequency of `clk_i` and is in phase with it:
+// each rising edge of `clk_i` is also one of `clk2_i`. Timing constraints must declare both as related clocks. There is
+// no synchroniser, and none is needed.
 //
-// Timing: ciphertexts are out `ameles_aes_pkg::ameles_aes_double_latency()` cycles of `clk_i` after their blocks were in. There are registers on
-// both sides of each border between the clocks, and one look-up table at most between them. A path over the border has a period
-// of `clk2_i`.
+// Timing: ciphertexts come `ameles_aes_pkg::ameles_aes_double_latency()` cycles of `clk_i` after their blocks. Both
+// sides of each border between the clocks have registers, with at most one look-up table between them. A path over the
+// border has a period of `clk2_i`.
 //
-// Keeps: the blocks on their way. The faster clock never stops, and has no valid bits: those go along in `clk_i`.
+// Keeps: the blocks in the pipeline. The faster clock never stops and has no valid bits; these are in the domain of
+// `clk_i`.
 module ameles_aes_double
   import ameles_aes_pkg::*;
 #(
@@ -34,7 +36,7 @@ module ameles_aes_double
 
   always_ff @(posedge clk_i) in_q <= block_i;
 
-  // In the first half of a cycle of `clk_i` the faster clock has not seen its turn yet.
+  // In the first half of a cycle of `clk_i` the faster clock has not yet sampled the new turn.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) turn_q <= 1'b0;
     else turn_q <= !turn_q;

@@ -1,23 +1,23 @@
-// The key schedule of AES-128: takes one key after each reset, expands it, and holds its eleven round keys.
+// The key schedule of AES-128: it takes one key after each reset, expands it, and holds its eleven round keys.
 //
-// Interface: a key is taken in a cycle in which `key_valid_i` and `key_ready_o` are both high. If it is the key taken
-// last, it is refused: `reused_o` rises in the next cycle. If it is another key, `valid_o` rises when `round_keys_o` are
-// all there. Either stays until reset, and no second key is taken before: what is meant for tags never takes a refused key's place.
-// Bytes lie as `ameles_aes_pkg` says.
+// Interface: a key is taken in a cycle in which `key_valid_i` and `key_ready_o` are both high. If it equals the key
+// taken last, it is refused: `reused_o` rises in the next cycle. For any other key `valid_o` rises when all
+// `round_keys_o` are ready. Both stay until reset, and no second key is taken before. So a key for tags never replaces
+// a refused key. `ameles_aes_pkg` defines the order of bytes.
 //
 // Timing: `key_ready_o` is low in reset and in the first cycle after it, so that no key is taken and then refused. Four
-// S-boxes make one round key a cycle. `valid_o` rises eleven cycles after the cycle in which the key was taken.
+// S-boxes make one round key per cycle. `valid_o` rises eleven cycles after the cycle in which the key was taken.
 //
-// Keeps: the key and its round keys, none of which a reset clears. Counters begin anew at a reset, and a counter that
-// meets its key a second time gives the same pad twice; so a reset demands a new key.
+// Keeps: the key and its round keys. A reset clears none of them. A reset restarts the counters, and a counter that
+// meets its key a second time repeats a pad; so a reset requires a new key.
 //
-// Finds out: the key taken last, however often reset was pulled since then, even if reset broke off its expansion.
-// It knows no older key: a second key between two uses of a first hides the first. It forgets when power is lost or an
-// FPGA is configured again, and cannot know what other controllers were given.
+// Finds out: the key taken last, after any number of resets, even if a reset interrupted its expansion. It does not
+// know older keys: a second key between two uses of a first one hides the first. It forgets the key when power is lost
+// or an FPGA is configured again, and it does not know the keys of other controllers.
 //
-// `taken_q` says whether a key was ever taken. It begins low by its initial value, which simulators and FPGAs obey.
-// Where there are no initial values it may begin high, beside a key register that holds anything. A first key that
-// equals that content is then refused, but no used key is let through.
+// `taken_q` says whether a key was ever taken. Its initial value is low, which simulators and FPGAs obey. Without
+// initial values it may start high, with a key register of any content. Then a first key that equals that content is
+// refused, but no used key is accepted.
 module ameles_aes_key
   import ameles_aes_pkg::*;
 #(
@@ -50,7 +50,7 @@ module ameles_aes_key
   logic [7:0] constant_d, constant_q;
   block_t key_q;
   block_t [Rounds:1] expanded_q;
-  // An initial value and no reset, since a reset must not clear it.
+  // An initial value and no reset, because a reset must not clear it.
   // verilator lint_off PROCASSINIT
   logic taken_q = 1'b0;
   // verilator lint_on PROCASSINIT
@@ -105,7 +105,7 @@ module ameles_aes_key
     end
   end
 
-  // No reset here: the key must outlast it to be known again.
+  // No reset here: the key must survive a reset to be recognized.
   always_ff @(posedge clk_i) begin
     if (take) begin
       key_q <= key_i;

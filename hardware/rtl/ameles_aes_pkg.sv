@@ -1,7 +1,7 @@
-// The constants and types of the AES-128 cells, for whoever instantiates them.
+// The constants and types of the AES-128 cells, for their users.
 //
 // The order of bytes is the same in every cell. Byte k of a block or key is bits [8*k +: 8], so that the first byte of
-// a published test vector is lowest. Row r and column c of the standard's state are byte r + 4*c.
+// a published test vector is the lowest. Row r and column c of the standard's state are byte r + 4*c.
 package ameles_aes_pkg;
 
   localparam int unsigned Rounds = 10;
@@ -10,7 +10,7 @@ package ameles_aes_pkg;
   typedef logic [Rounds:0][127:0] round_keys_t;
 
   // Returns the cycles from a block at the input of `ameles_aes` to its ciphertext at the output.
-  // One goes to the first key addition, and every round takes `stages_per_round`, of which the last has two at most.
+  // The first key addition takes one, and every round takes `stages_per_round`, but the last one at most two.
   function automatic int unsigned ameles_aes_latency(int unsigned stages_per_round);
     return 1 + Rounds * stages_per_round - (stages_per_round > 2 ? 1 : 0);
   endfunction
@@ -28,8 +28,8 @@ package ameles_aes_pkg;
 
   typedef logic [3:0][7:0] column_t;
 
-  // Returns a row of MixColumns: 2a + 3b + c + d, where each bit is the sum of at most five. Only the bits to which a
-  // carry comes take the sum of all four rows and that carry; the others are as short without.
+  // Returns a row of MixColumns: 2a + 3b + c + d, where each bit is the sum of at most five. Only the bits with a carry use
+  // the sum of all four rows and that carry; for the other bits the direct sum is as short.
   function automatic logic [7:0] mixed_row(column_t column, logic [1:0] row, logic carry, logic [7:0] sum);
     /* verilator no_inline_task */
     logic [7:0] a, b, rest;

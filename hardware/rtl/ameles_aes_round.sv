@@ -1,15 +1,16 @@
 // A round of AES encryption: SubBytes, ShiftRows, MixColumns and AddRoundKey.
 //
-// Interface: `block_i` is the state before the round, `block_o` the state after it, `round_key_i` the key of the round.
-// `Last` leaves MixColumns out, as the last round of AES does. Bytes lie as `ameles_aes_pkg` says.
+// Interface: `block_i` is the state before the round, `block_o` the state after it, and `round_key_i` the key of the
+// round. `Last` omits MixColumns, as the last round of AES does. `ameles_aes_pkg` defines the order of bytes.
 //
-// Timing: the output is registered. `Stages` 1 has that register alone, so a result is one cycle after its input.
-// `Stages` 2 has another between SubBytes and MixColumns, so a result is two cycles after. `Stages` 3 has a third within
-// MixColumns, unless the round has none: no path has more than one look-up table of six inputs then, but for the
-// multiplexers in the S-box. A round begins every cycle. `Rom` puts the S-boxes into block RAM, two in each.
-// The round key is used in the last stage, and must be stable while blocks are on their way.
+// Timing: the output is registered. With `Stages` 1 there is only this register, so a result comes one cycle after its
+// input. With `Stages` 2 there is another one between SubBytes and MixColumns, so a result comes two cycles after its
+// input. With `Stages` 3 there is a third one within MixColumns, unless the round has none. Then no path has more than
+// one look-up table of six inputs, except for the multiplexers in the S-box. A round begins in every cycle. `Rom` puts
+// the S-boxes into block RAM, two in each. The last stage uses the round key, which must be stable while blocks are in
+// the pipeline.
 //
-// Keeps: the states of the blocks on their way. These registers have no reset, since nothing reads them too early.
+// Keeps: the states of the blocks in the pipeline. These registers have no reset, because nothing reads them too early.
 module ameles_aes_round
   import ameles_aes_pkg::*;
 #(
@@ -68,7 +69,7 @@ module ameles_aes_round
     logic [7:0] sums, sum;
     for (genvar r = 0; r < 4; r++) begin : g_row
       assign shifted[r] = middle[8*(r+4*((c+r)%4))+:8];
-      // Whether twice the sum of two bytes is too long for a byte.
+      // Whether twice the sum of two bytes exceeds a byte.
       assign carries[r] = shifted[r][7] ^ shifted[(r+1)%4][7];
     end
     assign sums = shifted[0] ^ shifted[1] ^ shifted[2] ^ shifted[3];

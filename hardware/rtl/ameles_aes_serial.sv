@@ -1,9 +1,10 @@
-// AES-128 encryption, a round a cycle: small, for blocks that depend on each other.
+// AES-128 encryption with one round per cycle: small, for blocks that depend on each other.
 //
-// Interface: a block begins in a cycle in which `valid_i` and `ready_o` are high; `key_i` must be stable until it has ended.
-// `block_o` is the ciphertext when `done_o` is high, and stays until the next block begins. Bytes lie as `ameles_aes_pkg` says.
+// Interface: a block begins in a cycle in which `valid_i` and `ready_o` are high. `key_i` must be stable until it is
+// finished. `block_o` is the ciphertext when `done_o` is high, and stays until the next block begins. `ameles_aes_pkg`
+// defines the order of bytes.
 //
-// Timing: a ciphertext is there eleven cycles after its block, and the next block may begin in that cycle.
+// Timing: a ciphertext comes eleven cycles after its block, and the next block may begin in that cycle.
 //
 // Keeps: the state and the key of the round.
 module ameles_aes_serial
@@ -32,7 +33,7 @@ module ameles_aes_serial
   assign begins = valid_i && ready_o;
   assign last = left_q == 4'd1;
 
-  // The key of the next round: beside the first key addition that of the first.
+  // The key of the next round: that of the first round during the first key addition.
   assign constant = begins ? FirstConstant : constant_q;
   ameles_aes_next_key #(
     .CompositeSbox(CompositeSbox)

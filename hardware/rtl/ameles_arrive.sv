@@ -1,13 +1,15 @@
-// The answers of memory, taken apart: each header goes one way, with a request for its masks, and each beat of a body the
-// other.
+// The split of memory's answers: headers go one way, with requests for their masks, and the beats of bodies the other.
 //
-// Interface: a path passes in at `valid_i`, and then the beats of its buckets at `r`, in the order in which they were asked for. A
-// header goes out whole, without its IV, and a beat of a body as it is. Masks are asked for under the IV that came.
+// Interface: a path passes in at `valid_i`, then the beats of its buckets at `r`, in the order of their requests. A
+// header goes out whole and without its IV, and a beat of a body unchanged. Masks are requested under the IV that
+// arrived.
 //
-// Timing: each goes out in the cycle in which its last beat comes. There is room for all that was asked for (see ameles_read_room).
-// It counts beats only, so that what is in them shows nowhere. Between two paths is a cycle without a beat.
+// Timing: each goes out in the cycle in which its last beat comes. There is room for all requested data (see
+// ameles_read_room). The cell only counts beats, so that its timing does not depend on their content. Between two paths
+// is a cycle without a beat.
 //
-// Keeps: the walk down the path, the beat within the bucket, beats of a header before its last, and requests for masks.
+// Keeps: the walk down the path, the beat within the bucket, the beats of a header before its last one, and requests
+// for masks.
 module ameles_arrive
   import ameles_pkg::*;
 #(
@@ -28,7 +30,7 @@ module ameles_arrive
   output logic                    header_valid_o,
   input  logic                    header_ready_i,
   output logic [CipherBits-1:0]   header_o,
-  output logic                    header_beat_o,  // passes, the last of a header or one before
+  output logic                    header_beat_o,  // passes, the last beat of a header or an earlier one
   output logic                    body_valid_o,
   input  logic                    body_ready_i,
   output logic [Cfg.bus_bits-1:0] body_o,
@@ -37,7 +39,7 @@ module ameles_arrive
   input  logic                    mask_ready_i,
   output logic                    mask_row_o,
   output pad_t                    mask_pad_o,
-  output logic                    masks_asked_o   // all those of a bucket
+  output logic                    masks_asked_o   // all requests of a bucket
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);

@@ -1,17 +1,19 @@
-// The backend: a tree in untrusted memory, with Path ORAM or RAW ORAM. Whoever drives it knows the leaf of each block.
+// The backend: a tree in untrusted memory, with Path ORAM or RAW ORAM. Its user knows the leaf of each block.
 //
-// Interface: requests, data and answers each have `valid` and `ready`. A request names the block, the path that is read and the
-// leaf of the block from then on; for a put only block and leaf, for a dummy only the path. Writes and puts
-// need the beats of a block at `data`; every request but puts and dummies gets the beats of one at `answer`: what the block was, or
-// zeros. The memory is a slave of AXI4. After a reset it needs a key that was never used.
+// Interface: requests, data and answers each have `valid` and `ready`. A request gives the block, the path to read, and
+// the new leaf of the block; a put gives only block and leaf, and a dummy only the path. Writes and puts need the beats
+// of a block at `data`. Every request except puts and dummies gets the beats of a block at `answer`: the old content of
+// the block, or zeros. The memory is a slave of AXI4. After a reset the cell needs a key that was never used.
 //
-// With tags (`tag_bits`), every path is answered, a dummy's with zeros, together with the tag of its block. Then each path needs
-// the tag that its block has from then on, and each put or skip that of its block (see ameles_pmmac). `stop_i` stops the controller.
+// With tags (`tag_bits`), every path is answered, a dummy's with zeros, together with the tag of its block. Then each
+// path needs the new tag of its block, and each put or skip that of its block (see ameles_pmmac). `stop_i` stops the
+// controller.
 //
-// Timing: requests go ahead of the path before. An answer comes at a fixed time after its path has arrived, whatever was asked,
-// and wherever the block was. For the same paths at the same moments, every cycle of the memory bus is the same.
+// Timing: requests run ahead of the path before. An answer comes a fixed time after its path has arrived, for every
+// kind of request and every place of the block. For the same paths at the same times, every cycle of the memory bus is
+// the same.
 //
-// Keeps: queues between its cells, and whether memory answered with an error: that stops it until it is reset.
+// Keeps: queues between its cells, and whether memory has answered with an error, which stops the cell until a reset.
 module ameles_backend
   import ameles_pkg::*;
 #(
@@ -27,8 +29,8 @@ module ameles_backend
   // The key.
   input  logic                      key_valid_i,
   output logic                      key_ready_o,
-  output logic                      keyed_o,  // a key was taken, and its round keys are there
-  output logic                      key_known_o,  // what is at `key_i` is that key
+  output logic                      keyed_o,  // a key was taken, and its round keys are ready
+  output logic                      key_known_o,  // `key_i` is that key
   input  logic [127:0]              key_i,
   // The first byte of the tree in memory: its lowest 12 bits count as zeros.
   input  logic [AddressBits-1:0]    base_i,
@@ -144,7 +146,7 @@ module ameles_backend
     .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o, .overflow_o(schedule_overflow)
   );
 
-  // The way back, which the reads make room for.
+  // The write-back, which the reads leave room for.
   logic back_valid, back_ready;
   job_t back_job;
 
@@ -167,7 +169,7 @@ module ameles_backend
     .begun_job_o(begun_job), .begun_on_chip_o(begun_on_chip)
   );
 
-  // Reads go out as far as there is room for the answers.
+  // Reads go out only if there is room for their answers.
   logic header_beat, header_taken, body_taken, masks_asked;
   ameles_read_room #(.Cfg(Cfg)) u_read_room (
     .clk_i, .rst_ni,
@@ -176,7 +178,7 @@ module ameles_backend
     .header_beat_i(header_beat), .body_beat_i(body_taken), .header_i(header_taken), .request_i(masks_asked)
   );
 
-  // The path on its way to the stash, to what arrives, and to the masks.
+  // The path goes to the stash, to the arrival, and to the masks.
   logic stash_valid, stash_ready, arriving_valid, arriving_taken, write_masks_valid, write_masks_taken;
   job_t stash_job, arriving_job, write_masks_job;
   logic [Levels-1:0] stash_on_chip;
@@ -233,7 +235,7 @@ module ameles_backend
   logic header_put, header_room, header_valid, header_ready, body_put, body_room, body_valid, body_ready;
   logic [CipherBits-1:0] header_in, header;
   logic [Cfg.bus_bits-1:0] body_in, body;
-  // Bursts come to their end after an error, so that memory is free for others.
+  // Bursts are completed after an error, so that others can use the memory.
   logic arrive_ready;
   assign r_ready_o = arrive_ready || stop;
   ameles_arrive #(.Cfg(Cfg)) u_arrive (
@@ -258,7 +260,7 @@ module ameles_backend
   assign header_taken = header_valid && header_ready;
   assign body_taken = body_valid && body_ready;
 
-  // The stash, and the way back. Masks of bodies come with those of rows (Path ORAM), or ahead of time (RAW ORAM).
+  // The stash, and the write-back. Masks of bodies come with those of rows (Path ORAM), or ahead of time (RAW ORAM).
   logic row_in_ready, body_in_ready, row_back_ready, body_back_ready;
   logic back_bank, back_busy, plan_bank, load, give;
   logic [Levels-1:0][$clog2(Z+1)-1:0] occupied;
@@ -320,7 +322,7 @@ module ameles_backend
     .written_paths_o(written_paths), .written_levels_o(written_levels)
   );
 
-  // An answer to a write is due from when its burst is offered on.
+  // An answer to a write is due from the offer of its burst.
   ameles_stall_watch #(.Cfg(Cfg)) u_stall_watch (
     .clk_i, .rst_ni,
     .asked_i(ar_valid_o && ar_ready_i), .length_i(ar_length_o), .beat_i(r_valid_i && r_ready_o),

@@ -1,10 +1,10 @@
-// A queue for the beats of whole blocks: in distributed RAM while it is short, else in block RAM.
+// A queue for the beats of whole blocks: in distributed RAM if it is short, else in block RAM.
 //
 // Interface: `valid` and `ready` of a side are both high in the cycle in which a beat passes.
 //
-// Timing: what was put in can be taken a cycle later, or two if there are more than 32 beats.
+// Timing: a beat can be taken one cycle after it was put in, or two cycles if there are more than 32 beats.
 //
-// Keeps: `Beats` beats; in block RAM one more.
+// Keeps: `Beats` beats, and one more in block RAM.
 module ameles_beat_queue #(
   parameter int unsigned Width = 512,
   parameter int unsigned Beats = 1

@@ -1,9 +1,10 @@
-// The requests for the masks of a bucket: its row, and then, where the whole bucket has one IV (Path ORAM), each beat
-// of its body.
+// The requests for the masks of a bucket: its row, and then each beat of its body if the whole bucket has one IV (Path
+// ORAM).
 //
-// Interface: a bucket and its IV pass in when its last request passes out. `row_o` tells a row from a beat.
+// Interface: a bucket and its IV pass in when its last request passes out. `row_o` separates rows from beats.
 //
-// Timing: a request a cycle, from the cycle on in which the bucket is offered. Keeps: how many of its requests are out.
+// Timing: a request per cycle, from the cycle in which the bucket is offered. Keeps: the number of its requests that
+// are out.
 module ameles_bucket_masks
   import ameles_pkg::*;
 #(

@@ -1,10 +1,11 @@
-// The place of each bucket of a path in memory, in bytes from the first: buckets lie in the order of their numbers, from
-// the first level that memory holds. With subtrees of several levels it is `ameles_subtree_offset` that counts.
+// The place of each bucket of a path in memory, in bytes from the first bucket: buckets are in the order of their
+// numbers, from the first level in memory. With subtrees of several levels `ameles_subtree_offset` replaces this cell.
 //
-// Interface: `start_i` goes to that first level, `next_i` a level down, where `right_i` says. A level down is twice as far, and as many
-// buckets on as the first level has, or one more; only the place in the first level is a product.
+// Interface: `start_i` goes to that first level, and `next_i` one level down, to the side of `right_i`. One level down,
+// the place is twice as far, and as many buckets on as the first level has, or one more. Only the place in the first
+// level is a product.
 //
-// Timing: the place is there from the next cycle on. Keeps: the place.
+// Timing: the place is ready from the next cycle. Keeps: the place.
 module ameles_bucket_offset #(
   parameter int unsigned BucketBytes = 384,
   parameter int unsigned OffsetBits = 40,

@@ -1,9 +1,9 @@
-// The tags of a bucket on their way into the stash: they come behind the blocks, whose slots are kept here until then.
+// The tags of a bucket on their way into the stash: they follow the blocks, whose slots are kept here until then.
 //
-// Interface: `place_i` says that a place has come, with or without a block in a slot. Then come the beats of tags: a beat passes
-// when `busy_o` is low, and the places of the next bucket may come meanwhile.
+// Interface: `place_i` says that a place has come, with or without a block in a slot. Then come the beats of tags: a
+// beat passes when `busy_o` is low, and the places of the next bucket may come meanwhile.
 //
-// Timing: from the next cycle on each tag of the beat takes a cycle, in which it is stored for a place with a block.
+// Timing: from the next cycle, each tag of the beat takes a cycle, in which it is stored if its place has a block.
 //
 // Keeps: the slots of two buckets, and the beat whose tags are being stored.
 module ameles_bucket_tags

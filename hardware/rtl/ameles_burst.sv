@@ -1,9 +1,10 @@
 // Bursts of AXI for a stretch of memory: none crosses a boundary of 4096 bytes.
 //
-// Interface: a stretch passes in when its last burst passes out. Addresses are offsets in bytes, aligned to a beat; the base is
-// aligned to 4096 bytes.
+// Interface: a stretch passes in when its last burst passes out. Addresses are offsets in bytes, aligned to a beat. The
+// base is aligned to 4096 bytes.
 //
-// Timing: a burst a cycle, from the cycle on in which the stretch is offered. Keeps: the rest of a stretch that has begun.
+// Timing: a burst per cycle, from the cycle in which the stretch is offered. Keeps: the rest of a stretch that has
+// begun.
 module ameles_burst #(
   parameter int unsigned OffsetBits = 40,
   parameter int unsigned BusBits = 512,

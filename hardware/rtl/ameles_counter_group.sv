@@ -1,12 +1,13 @@
-// A PosMap block of counters (Freecursive ORAM, ASPLOS 2015, section 5): a group counter GC of 64 bits, and for each block of
-// the group an individual counter IC with, above it, the lowest bit of the group counter that it counts under.
+// A PosMap block of counters (Freecursive ORAM, ASPLOS 2015, section 5): a group counter GC of 64 bits, and for each
+// block of the group an individual counter IC. Above IC is the lowest bit of the group counter under which the block
+// counts.
 //
-// The counter of a block is GC · 2^(β-1) + IC, or with GC - 1 for a straggler, which counts under the group counter before;
-// 0 where IC is 0, for a block that was never mapped.
+// The counter of a block is GC · 2^(β-1) + IC. A straggler counts under the previous group counter, so it has GC - 1
+// instead. The counter is 0 if IC is 0, for a block that was never mapped.
 //
-// Interface: `advanced_o` is the group with the next counter of one entry: a
-// straggler comes to IC = 1 under GC, as does any block when its IC is used up, which makes the others stragglers. There must
-// be none then: there is none where each access moves one (see `ameles_front_end`).
+// Interface: `advanced_o` is the group with the next counter of one entry. A straggler gets IC = 1 under GC. So does
+// any block whose IC is used up, which makes the others stragglers. At that time there must be no straggler, which
+// holds if each access moves one (see `ameles_front_end`).
 //
 // Timing: combinational. Keeps: nothing.
 module ameles_counter_group #(
@@ -61,7 +62,7 @@ module ameles_counter_group #(
     end
   end
 
-  // A counter that goes on under GC adds one; any other begins at 1. GC and IC stand side by side: nothing is added up.
+  // A counter that continues under GC adds one; any other begins at 1. GC and IC are concatenated, without an addition.
   assign next_gc = gc + 64'(is_used_up);
   assign next_ic = goes_on ? label.ic + 1'b1 : IcBits'(1);
   assign counter_o = was_mapped ? {label_gc, label.ic} : '0;

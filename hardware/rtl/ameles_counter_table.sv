@@ -2,7 +2,8 @@
 //
 // Interface: an entry is read or written, at one address for both.
 //
-// Timing: what is read appears a cycle later. After a reset it clears itself, an entry a cycle, and is `ready_o` then.
+// Timing: a read entry appears one cycle later. After a reset the table clears itself, one entry per cycle, and then
+// `ready_o` rises.
 //
 // Keeps: the counters, in block RAM.
 module ameles_counter_table #(

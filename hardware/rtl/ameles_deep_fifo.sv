@@ -2,7 +2,7 @@
 //
 // Interface: a word passes when `valid` and `ready` of a side are both high.
 //
-// Timing: what was put in can be taken two cycles later. A word goes in and another out in every cycle.
+// Timing: a word can be taken two cycles after it was put in. In every cycle one word may go in and another out.
 //
 // Keeps: `Depth` words, and one more in a register at its end.
 module ameles_deep_fifo #(

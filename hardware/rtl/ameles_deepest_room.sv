@@ -1,6 +1,7 @@
 // The deepest of some levels that has room: PushBack of Tiny ORAM (FCCM 2015), Algorithm 1, lines 16 to 20.
 //
-// Interface: bit i stands for level i. Of the result at most one bit is set, and none for a block that is stuck in the stash.
+// Interface: bit i stands for level i. At most one bit of the result is set, and none for a block that is stuck in the
+// stash.
 //
 // Timing: combinational. Keeps: nothing.
 module ameles_deepest_room #(

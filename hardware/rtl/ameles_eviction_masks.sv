@@ -1,10 +1,10 @@
-// The requests for the masks of RAW ORAM's coming evictions (Tiny ORAM, section IV-D). The paths of evictions, and how
-// often each bucket was evicted to, follow from G alone, so these masks are made before the path is read.
+// The requests for the masks of RAW ORAM's next evictions (Tiny ORAM, section IV-D). The paths of evictions, and the
+// number of evictions to each bucket, depend only on G, so these masks are made before the path is read.
 //
-// Interface: for each eviction it asks for the masks of all bodies that the path brings, under g, and then for those of all
-// bodies that the path takes back, under g + 1: in the order in which they are used, without an end.
+// Interface: for each eviction the cell requests the masks of all bodies that the path brings, under g, and then those
+// of all bodies that go back, under g + 1. This is the order of their use, without an end.
 //
-// Timing: a request a cycle as long as they are taken, and a cycle without one between two paths.
+// Timing: a request per cycle as long as requests are taken, and a cycle without one between two paths.
 //
 // Keeps: G of the next eviction and the walk down its path.
 module ameles_eviction_masks

@@ -2,7 +2,8 @@
 //
 // Interface: `valid` and `ready` of a side are both high in the cycle in which a word passes.
 //
-// Timing: what was put in can be taken a cycle later. A word goes in and another out in every cycle, but none into a full queue.
+// Timing: a word can be taken one cycle after it was put in. In every cycle one word may go in and another out, but
+// none into a full queue.
 //
 // Keeps: `Depth` words.
 module ameles_fifo #(

@@ -1,11 +1,12 @@
-// The slots of the stash that hold nothing. Slots that were never used come first, in order; then those that were given
-// back, the longest free first.
+// The free slots of the stash. Slots that were never used come first, in order, then those that were given back, the
+// longest free slot first.
 //
 // Interface: `take_i` is for a cycle in which `valid_o` is high; `give_i` gives a slot back.
 //
-// Timing: a slot that is given back can be taken a cycle later, or, where there are many and they are in block RAM, three cycles later.
+// Timing: a slot can be taken one cycle after it was given back, or three cycles if there are many and they are in
+// block RAM.
 //
-// Keeps: how many slots were never used, and a queue of those that were given back.
+// Keeps: the number of slots that were never used, and a queue of those that were given back.
 module ameles_free_list #(
   parameter int unsigned Slots = 16,
   localparam int unsigned SlotBits = $clog2(Slots)

@@ -1,11 +1,12 @@
-// Data on its way from the front end to the backend, in the order of its slots: blocks of the user that are written, and PosMap blocks that
-// leave the PLB.
+// Data on their way from the front end to the backend, in the order of their slots: blocks that the user writes, and
+// PosMap blocks that leave the PLB.
 //
-// Interface: beats of the user come whenever there is room, before or after their request; `whole_o` says that all of the next block are
-// there. A slot that needs data says so with `order_valid_i`, when `order_ready_o` is high: a PosMap block with its contents, a block of the
-// user, or a block of the user that goes nowhere. Beats pass to the backend as it takes them.
+// Interface: beats of the user come whenever there is room, before or after their request. `whole_o` says that all
+// beats of the next block are here. A slot that needs data is ordered with `order_valid_i` when `order_ready_o` is
+// high: a PosMap block with its contents, a block of the user, or a block of the user that is dropped. Beats pass to
+// the backend as it takes them.
 //
-// Timing: a beat of the user can pass a cycle after it came, or two where blocks are long.
+// Timing: a beat of the user can pass one cycle after it came, or two if blocks are long.
 //
 // Keeps: blocks of the user, one PosMap block, and the order of four slots.
 module ameles_front_data
@@ -38,7 +39,7 @@ module ameles_front_data
   localparam int unsigned Blocks = waiting_blocks(Cfg);
   localparam int unsigned BlocksBits = $clog2(Blocks + 1);
 
-  // Beats of the user, and how many whole blocks of them no slot has yet.
+  // Beats of the user, and the number of whole blocks that no slot has taken.
   logic user_valid, user_taken, came, last_came, ordered, given, grouped;
   logic [Data-1:0] user_data;
   logic [BeatBits-1:0] came_q;
@@ -65,7 +66,7 @@ module ameles_front_data
   );
   assign order_ready_o = orders_ready && (order_i != FromLookAside || !grouped_q);
 
-  // Beats: those of a PosMap block are zeros behind its counters.
+  // Beats: those of a PosMap block are zeros after its counters.
   logic [BeatBits-1:0] beat_q;
   logic [Group-1:0] group_q;
   assign last = beat_q == BeatBits'(Beats - 1);

@@ -1,19 +1,21 @@
-// The front end of Freecursive ORAM (ASPLOS 2015): a PosMap in the same tree as the blocks, with a PLB, and counters from
-// which leaves are computed.
+// The front end of Freecursive ORAM (ASPLOS 2015): a PosMap in the same tree as the blocks, with a PLB, and counters
+// from which leaves are computed.
 //
-// A request looks for the lowest PosMap block of its chain that is in the PLB, fetches those below it one after the other, and
-// then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
-// its own. A leaf is AES of block and counter; the path of a block that was never mapped is drawn at random.
+// A request looks for the lowest PosMap block of its chain that is in the PLB. It fetches those below it in turn, and
+// then accesses its block, with one path for each. Before each of them one straggler of the group moves, if there is
+// one, with its own path. A leaf is AES of block and counter. The path of a block that was never mapped is drawn at
+// random.
 //
-// Interface: requests of the user, the beats of what is written, and those of answers, each with `valid` and `ready`; an
-// answer to a write is what the block was before. A write waits until all its beats are there. It asks the backend for slots:
-// a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers wait for the user here, so that
-// whether they are taken does not show.
+// Interface: requests of the user, the beats of writes, and the beats of answers, each with `valid` and `ready`. The
+// answer to a write is the old content of the block. A write waits for all of its beats. The cell requests slots from
+// the backend: a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers wait here for the
+// user, so that the time at which the user takes them is not visible.
 //
-// Timing: PLB and table answer a cycle later, and both leaves together take 23 cycles of AES, with a pacer more. How many paths a request
-// takes shows, if no pacer hides it. The next request begins when the last path of this one was asked for.
+// Timing: PLB and table answer one cycle later, and both leaves together take 23 cycles of AES, or more with a pacer.
+// The number of paths of a request is visible unless a pacer hides it. The next request begins when the last path of
+// this one was requested.
 //
-// Keeps: PLB, table, and the request under way.
+// Keeps: the PLB, the table, and the current request.
 module ameles_front_end
   import ameles_pkg::*;
 #(
@@ -41,12 +43,12 @@ module ameles_front_end
   output logic            random_ready_o,
   input  logic            random_valid_i,
   input  logic [31:0]     random_i,
-  // Slots, and what their tags are made of.
+  // Slots, and the inputs of their tags.
   output logic            valid_o,
   input  logic            ready_i,
   output slot_t           slot_o,
   output slot_tags_t      tags_o,
-  // Data on its way to the backend, and blocks from there.
+  // Data to the backend, and blocks from the backend.
   output logic            data_valid_o,
   input  logic            data_ready_i,
   output logic [Data-1:0] data_o,
@@ -85,9 +87,9 @@ module ameles_front_end
     Leaves,
     Straggler,   // is the straggler in the PLB?
     StragglerIs,
-    Victim,      // what leaves the PLB
+    Victim,      // the block that leaves the PLB
     VictimIs,
-    Send,        // the slot is asked for
+    Send,        // the slot is requested
     Fetched      // the PosMap block comes
   } state_e;
 
@@ -154,7 +156,7 @@ module ameles_front_end
   logic [63:0] group_counter, group_next;
   logic [Group-1:0] advanced;
   logic [31:0] renewed_q, renewed;
-  // A turn for one straggler comes before each path of the chain.
+  // Before each path of the chain there is a turn for one straggler.
   assign is_turn = !by_table && straggler_valid && !turn_done_q;
   assign entry = is_turn ? straggler : own_number[EntryBits-1:0];
   ameles_counter_group #(.Labels(Cfg.labels), .Bits(Cfg.label_bits), .GroupBits(Group)) u_group (
@@ -190,7 +192,7 @@ module ameles_front_end
   assign block_ready_o = answer_known
       && (answer_kind == Discard || (answer_kind == ToLookAside ? state_q == Fetched : user_room));
 
-  // The user's answers. Those that a pacer hides have their room here from the request on.
+  // The user's answers. With a pacer, room for an answer is reserved here from its request.
   assign user_valid = block_valid_i && answer_known && (answer_kind == ToUser || answer_kind == Beyond);
   assign user_data = answer_kind == Beyond ? '0 : block_i;
   logic answer_passes, answer_ends;
@@ -204,16 +206,16 @@ module ameles_front_end
   end
   if (Cfg.slot_cycles != 0) begin : gen_kept
     localparam int unsigned Waiting = waiting_blocks(Cfg);
-    logic [$clog2(Waiting+1)-1:0] owed_q;
+    logic [$clog2(Waiting+1)-1:0] pending_q;
     ameles_beat_queue #(.Width(Data), .Beats(Waiting * Beats)) u_kept (
       .clk_i, .rst_ni,
       .valid_i(user_valid), .ready_o(user_room), .data_i(user_data),
       .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)
     );
-    assign user_free = owed_q != $bits(owed_q)'(Waiting);
+    assign user_free = pending_q != $bits(pending_q)'(Waiting);
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) owed_q <= '0;
-      else owed_q <= owed_q + $bits(owed_q)'(request_valid_i && request_ready_o) - $bits(owed_q)'(answer_ends);
+      if (!rst_ni) pending_q <= '0;
+      else pending_q <= pending_q + $bits(pending_q)'(request_valid_i && request_ready_o) - $bits(pending_q)'(answer_ends);
     end
   end else begin : gen_passed
     assign user_free = 1'b1;
@@ -222,7 +224,7 @@ module ameles_front_end
     assign answer_o = user_data;
   end
 
-  // Data on its way to the backend. A write that is beyond the user's blocks has beats, too.
+  // Data to the backend. A write beyond the user's blocks has beats too.
   logic has_data, source_ready, whole, is_fetch, is_last, is_write, puts, sent;
   source_e source;
   ameles_front_data #(.Cfg(Cfg)) u_data (
@@ -267,7 +269,7 @@ module ameles_front_end
   assign answer_put = sent;
   assign answer_in = is_straggler_q ? Discard : is_fetch ? ToLookAside : beyond_q ? Beyond : ToUser;
 
-  // The line of the PLB that is read: of the chain, of a straggler, or the one that the fetched block will take.
+  // The line of the PLB that is read: that of the chain, that of a straggler, or that for the fetched block.
   assign look_read = state_q == Probe || (state_q == Keeper && !by_table) || state_q == Straggler || state_q == Victim;
   always_comb begin
     unique case (state_q)
@@ -279,7 +281,7 @@ module ameles_front_end
   assign look_hit = look_valid && found_block == (
       state_q == Probed ? BlockBits'(first(probe_q) + number(block_q, probe_q)) : BlockBits'(renewed_q));
 
-  // A group that has counted goes back; a straggler in the PLB has a new leaf; a block that was fetched takes its line.
+  // An advanced group is written back, a straggler in the PLB gets a new leaf, and a fetched block takes its line.
   logic fetching, fetched;
   logic [Group-1:0] collected;
   if (GroupBeats > 1) begin : gen_collected
@@ -345,7 +347,7 @@ module ameles_front_end
   end
   always_ff @(posedge clk_i) begin
     if (state_q == Idle) begin
-      // A block that is none of the user's is read as zeros, with the path of another one.
+      // A block beyond the user's blocks is read as zeros, with the path of another block.
       beyond_q <= is_beyond;
       write_q <= request_write_i;
       block_q <= is_beyond ? '0 : request_block_i;

@@ -1,10 +1,11 @@
-// The PLB: PosMap blocks on chip, each of which is nowhere else, with their leaves and counters. Direct-mapped by the lowest bits of the
-// block.
+// The PLB: PosMap blocks on chip, which are nowhere else, with their leaves and counters. It is direct-mapped by the
+// lowest bits of the block.
 //
-// Interface: a line is read by a block's number, and `valid_o` says that it holds a block, not that it is this one. Tag and data are
-// written apart.
+// Interface: a line is read by the number of a block. `valid_o` says that the line has a block, but not that it is this
+// one. Tag and data are written separately.
 //
-// Timing: what is read appears a cycle later. After a reset it clears its lines, a line a cycle, and is `ready_o` then.
+// Timing: a read line appears one cycle later. After a reset the PLB clears its lines, one per cycle, and then
+// `ready_o` rises.
 //
 // Keeps: the lines, in block RAM.
 module ameles_look_aside #(

@@ -4,17 +4,19 @@
 //   read      masks of what a path brings, when its headers have come
 //   interest  masks of the block of interest (RAW ORAM)
 //   write     masks of what a path takes back
-//   ahead     masks of the bodies of coming evictions (RAW ORAM)
+//   ahead     masks of the bodies of the next evictions (RAW ORAM)
 //
-// Interface: a request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from it. It
-// stays at its port until its last chunks have begun. Masks come out in the order of requests, each purpose for itself.
+// Interface: a request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from
+// it. It stays at its port until its last chunks have begun. Masks come out in the order of requests, separately for
+// each purpose.
 //
-// Timing: a cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. A mask is there 22
-// cycles after its last chunks have begun, of `ahead` 23. Order and time of the masks depend on the times of the requests
-// alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16 is theirs then, whether they are asked
-// for or not. With `aes_double` a pipeline at `clk2_i` stands for two lanes.
+// Timing: in each cycle as many chunks begin as there are lanes. A request that has begun is not interrupted. A mask is
+// ready 22 cycles after its last chunks have begun, and one of `ahead` after 23. The order and the times of the masks
+// depend only on the times of the requests. With a pacer, the times at which the front end requests leaves are secret.
+// Then one cycle in 16 is reserved for leaves, whether or not they are requested. With `aes_double` a pipeline at
+// `clk2_i` replaces two lanes.
 //
-// Keeps: the chunks under way, and masks that wait.
+// Keeps: the chunks in the pipeline, and masks that wait.
 module ameles_mask_engine
   import ameles_pkg::*;
 #(
@@ -75,7 +77,7 @@ module ameles_mask_engine
   localparam int unsigned LaneStages = 2;
   localparam int unsigned Latency =
       Cfg.aes_double ? ameles_aes_pkg::ameles_aes_double_latency() : ameles_aes_pkg::ameles_aes_latency(LaneStages);
-  // Masks in a stream that is used at once: those that AES has under way, and some more.
+  // Masks in a stream that is used at once: those in the pipeline of AES, and a few more.
   localparam int unsigned NearDepth = 32;
 
   typedef enum logic [2:0] {Leaf, Read, Interest, Write, Ahead} stream_e;
@@ -152,7 +154,7 @@ module ameles_mask_engine
     end
   end
 
-  // The lanes, and beside them what each group is for.
+  // The lanes, and the purpose of each group.
   logic [Lanes-1:0][127:0] chunks;
   logic [Lanes-1:0] out_valid;
   tag_t tag_in, tag_out;
@@ -194,7 +196,7 @@ module ameles_mask_engine
     assign returns[nth] = out_valid[0] && tag_out.last && tag_out.stream == stream_e'(nth);
   end
 
-  // A mask is whole with its last group; those before it wait here. Groups of two masks never mix, but a leaf may come between.
+  // A mask is complete with its last group; earlier groups wait here. Groups of two masks never mix, but a leaf may come between.
   logic [Groups-1:0][Lanes*128-1:0] parts_q, beat, mixed;
   for (genvar nth = 0; nth < Groups; nth++) begin : gen_parts
     always_ff @(posedge clk_i) begin

@@ -1,11 +1,11 @@
-// The masks of one purpose, in the order in which they were asked for, ahead of their use.
+// The masks of one purpose, in the order of their requests, ahead of their use.
 //
-// Interface: a request goes on to the engine only when `has_room_o` says that there is room for its mask, so that the engine never
-// waits. `first_i` says that a request passes on in this cycle, and `put_i` that its mask has come.
+// Interface: a request goes on to the engine only when `has_room_o` says that there is room for its mask, so that the
+// engine never waits. `first_i` says that a request passes on in this cycle, and `put_i` that its mask has come.
 //
-// Timing: a mask can be taken a cycle after it has come, two cycles if it waits in block RAM.
+// Timing: a mask can be taken one cycle after it has come, or two cycles if it waits in block RAM.
 //
-// Keeps: `Depth` masks, and how many were asked for and are not taken.
+// Keeps: `Depth` masks, and the number of requested masks that were not taken yet.
 module ameles_mask_stream #(
   parameter int unsigned Width = 512,  // bits of a mask
   parameter int unsigned Depth = 16,   // masks that wait
@@ -24,16 +24,16 @@ module ameles_mask_stream #(
 
   localparam int unsigned CountBits = $clog2(Depth + 1);
 
-  // Masks that were asked for and are not taken yet.
-  logic [CountBits-1:0] owed_q;
+  // Requested masks that were not taken yet.
+  logic [CountBits-1:0] pending_q;
   logic taken, unused_ready;
 
-  assign has_room_o = owed_q != CountBits'(Depth);
+  assign has_room_o = pending_q != CountBits'(Depth);
   assign taken = valid_o && ready_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) owed_q <= '0;
-    else owed_q <= owed_q + CountBits'(first_i) - CountBits'(taken);
+    if (!rst_ni) pending_q <= '0;
+    else pending_q <= pending_q + CountBits'(first_i) - CountBits'(taken);
   end
 
   if (Deep) begin : gen_deep

@@ -1,16 +1,16 @@
 // An ORAM controller: the front end of Freecursive ORAM over a tree with Path ORAM or RAW ORAM.
 //
-// Interface: a request is a block, and for a write its beats come at `data`, before or after it; each is answered with the beats of what the
-// block was before. The memory is a slave of
-// AXI4. After a reset it needs a key that was never used; with tags, then a second one, for these. A key that is refused
-// (`key_reused_o`) stops it until the next reset. `random` gives the paths of blocks
-// that were never mapped, `spare` those for no block and of Path ORAM's emergencies: words of 32 bits that nobody else knows. With
-// a pacer `spare` must have a word at any time. `tag_error_o` says that memory gave a block that is not what was written last.
+// Interface: a request gives a block. For a write the block's beats come at `data`, before or after the request. Each
+// request is answered with the beats of the old content. The memory is a slave of AXI4. After a reset the controller
+// needs a key that was never used, and with tags a second one, for these. A refused key (`key_reused_o`) stops it until
+// the next reset. `random` gives the paths of blocks that were never mapped, and `spare` those for no block and of Path
+// ORAM's emergencies: words of 32 bits that must be secret. With a pacer `spare` must have a word at any time.
+// `tag_error_o` says that memory returned another block than was written last.
 //
-// Timing: a request takes as many paths as the PLB lacks PosMap blocks, one for each straggler that moves, and one for the block.
-// With a pacer paths begin at times that say nothing of requests (see ameles_pacer).
+// Timing: a request takes as many paths as the PLB lacks PosMap blocks, one for each straggler that moves, and one for
+// the block. With a pacer, the times at which paths begin are independent of the requests (see ameles_pacer).
 //
-// Keeps: nothing but what its parts keep.
+// Keeps: only the state of its parts.
 module ameles_oram
   import ameles_pkg::*;
 #(
@@ -93,7 +93,7 @@ module ameles_oram
   slot_t slot;
   slot_tags_t slot_tags;
 
-  // A controller that has stopped takes nothing and answers nothing: what failed may be among the answers.
+  // A stopped controller takes no request and gives no answer, because an answer may be wrong.
   logic stopped, front_ready, front_answers;
   assign stopped = key_reused_o || memory_error_o || tag_error_o || overflow_o;
   assign request_ready_o = front_ready && !stopped;
@@ -143,11 +143,11 @@ module ameles_oram
       .answer_valid_o(block_valid), .answer_ready_i(block_ready), .answer_o(block_data),
       .tag_valid_o(tag_valid), .tag_ready_i(tag_ready), .tag_o(tag)
     );
-    // The second key comes when the backend has taken the first, and no path before the second.
+    // The second key is taken when the backend has taken the first, and no path begins before the second.
     assign tags_ready = slots_ready && keyed;
     assign backend_key_valid = key_valid_i && !backend_keyed;
     assign key_ready_o = backend_keyed ? key_ready && !tag_key_refused_q : backend_key_ready;
-    // The key of tags is not that of masks.
+    // The key of tags must differ from that of masks.
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) tag_key_refused_q <= 1'b0;
       else if (key_valid_i && key_ready_o && backend_keyed && key_known) tag_key_refused_q <= 1'b1;

@@ -1,13 +1,15 @@
-// The moments of paths: each slot is an access and a put, at most one in `slot_cycles`, for a block or for none.
+// The times of paths: each slot is an access and a put, at most one in `slot_cycles`, for a block or for none.
 //
-// Interface: when a slot is due, whatever the front end asks for then is done; if it asks for nothing, a path that `random_i` draws is read for
-// no block, and no block is put in. What comes later waits for the next slot. So the backend is asked for the same
-// at the same moments whatever the front end does, and how many paths a request takes does not show.
+// Interface: when a slot is due, the pending request of the front end is served. If there is none, a path from
+// `random_i` is read for no block, and no block is put in. A later request waits for the next slot. So the backend gets
+// the same requests at the same times for any behaviour of the front end, and the number of paths of a request is
+// hidden.
 //
-// Timing: a slot is due `slot_cycles` after the one before was taken; when that is, follows from the paths. It begins in the first
-// cycle in which `random_i` has a word, whether it needs it or not. Without slots (0), requests pass as they come.
+// Timing: a slot is due `slot_cycles` after the slot before was taken, at a time that depends only on the paths. It
+// begins in the first cycle in which `random_i` has a word, whether or not it needs the word. Without slots (0),
+// requests pass as they come.
 //
-// Keeps: the choice for the slot under way, and the cycles to the next.
+// Keeps: the choice for the current slot, and the cycles until the next one.
 module ameles_pacer
   import ameles_pkg::*;
 #(
@@ -19,11 +21,11 @@ module ameles_pacer
   input  logic        slot_valid_i,
   output logic        slot_ready_o,
   input  slot_t       slot_i,
-  // A path for no block: a word that nobody else knows.
+  // A path for no block: a secret random word.
   output logic        random_ready_o,
   input  logic        random_valid_i,
   input  logic [31:0] random_i,
-  // The slot is for no block: for whoever makes its tags, when its access passes.
+  // The slot is for no block: for the cell that makes its tags, when its access passes.
   output logic        taken_o,
   output logic        dummy_o,
   input  logic        tags_ready_i,
@@ -43,12 +45,12 @@ module ameles_pacer
   logic putting_q, put_q, is_open, is_real, passes, begins;
   logic [31:0] put_block_q, put_leaf_q;
 
-  // Whether the slot that is due is for a block is decided in its first cycle.
+  // The first cycle of a due slot decides whether it is for a block.
   if (Paced) begin : gen_paced
     logic [CycleBits-1:0] left_q;
     logic open_q, real_q, is_due;
     assign is_due = left_q == '0;
-    // It needs a word in any case, so that a lack of words shows nothing either.
+    // It needs a word in any case, so that a lack of words leaks nothing.
     assign is_open = is_due && !putting_q && random_valid_i;
     assign is_real = open_q ? real_q : slot_valid_i;
     always_ff @(posedge clk_i or negedge rst_ni) begin

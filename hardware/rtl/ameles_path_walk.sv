@@ -1,10 +1,11 @@
-// A walk down a path: the bucket of each level, and how often RAW ORAM has evicted to it.
+// A walk down a path: the bucket of each level, and the number of RAW ORAM's evictions to it.
 //
-// Interface: `start_i` goes to the root, or to the first level that is wanted, `next_i` a level down. Buckets are numbered level by
-// level, the root is 0. The count follows from G, because evictions come in reverse lexicographic order: g(i+1) = (g(i) + not l_i) >> 1
-// (Tiny ORAM, section IV-D); down several levels that is (g + the ways to the left, the highest's as the lowest bit) shifted.
+// Interface: `start_i` goes to the root, or to the first wanted level, and `next_i` one level down. Buckets are
+// numbered level by level, and the root is 0. The count follows from G, because evictions come in reverse lexicographic
+// order: g(i+1) = (g(i) + not l_i) >> 1 (Tiny ORAM, section IV-D). Down several levels this is g plus the number of
+// ways to the left, with the highest level as the lowest bit, shifted.
 //
-// Timing: each level is there from the next cycle on. Keeps: the rest of the leaf, the bucket, the level and the count.
+// Timing: each level is ready from the next cycle. Keeps: the rest of the leaf, the bucket, the level and the count.
 module ameles_path_walk #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned FirstLevel = 0,
@@ -19,7 +20,7 @@ module ameles_path_walk #(
   output logic [LevelBits-1:0] level_o,
   output logic                 last_o,
   output logic [LeafLevel:0]   bucket_o,
-  output logic                 right_o,  // the way from this level down
+  output logic                 right_o,  // the direction from this level
   output logic [63:0]          count_o
 );
 

@@ -1,4 +1,4 @@
-// The shape of a controller: what its user chooses, and what follows from the choice.
+// The shape of a controller: the choices of its user, and the values that follow from them.
 package ameles_pkg;
 
   // The scheme of the backend. Path ORAM reads and writes a path for each access. RAW ORAM reads a path and writes
@@ -23,38 +23,38 @@ package ameles_pkg;
     int unsigned aes_rom_rounds;     // rounds of AES whose S-boxes are in block RAM
     int unsigned mask_beats;         // masks of RAW ORAM's evictions that are made ahead of time
     int unsigned top_levels;         // levels on chip, from the root's: memory holds the others only
-    logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, which is the most
-    int unsigned subtree_levels;     // levels whose buckets lie together in memory; 0 or 1 for the order of a heap
+    logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, the maximum
+    int unsigned subtree_levels;     // levels whose buckets are together in memory; 0 or 1 for the order of a heap
     int unsigned scan_lanes;         // blocks of the stash and of the tree top that a cycle scans: 1 or 2
     // Of the front end; a backend alone has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
     int unsigned labels;             // X', counters in a PosMap block: a power of two
     int unsigned label_bits;         // β, bits of a counter in a PosMap block
-    int unsigned trusted;            // the most counters in the table on chip
+    int unsigned trusted;            // the maximum of counters in the table on chip
     int unsigned look_aside;         // lines of the PLB: a power of two
     int unsigned tag_bits;           // bits of a block's tag (PMMAC), at most 128; 0 for none
-    int unsigned slot_cycles;        // the least cycles from path to path, with paths for no block in between; 0 for no pacer
+    int unsigned slot_cycles;        // the minimum of cycles from path to path, with paths for no block in between; 0 for no pacer
     int unsigned stall_cycles;       // cycles without a move of memory after which `memory_stalled_o` rises; 0 for never
   } config_t;
 
   // The operations of a backend. A put has no path, a dummy no block, and a skip neither: it takes a put's time.
   typedef enum logic [2:0] {
-    OpRead  = 3'd0,  // answers with the block, which stays
-    OpWrite = 3'd1,  // replaces the block, and answers with what it was
+    OpRead  = 3'd0,  // answers with the block, which stays in the tree
+    OpWrite = 3'd1,  // replaces the block, and answers with its old content
     OpTake  = 3'd2,  // answers with the block, which leaves the tree
     OpPut   = 3'd3,  // puts a block in that is not in the tree
     OpDummy = 3'd4,  // reads a path for no block
     OpSkip  = 3'd5   // puts no block in
   } op_e;
 
-  // The block of a slot: one of the user, or one of the user that goes nowhere, or one that leaves the PLB.
+  // The block of a slot: one of the user, or one of the user that is dropped, or one that leaves the PLB.
   typedef enum logic [1:0] {
     FromUser,
     Dropped,
     FromLookAside
   } source_e;
 
-  // What the front end asks of the backend at once: an access, and for the PosMap block that comes the put of the one that leaves.
+  // A combined request of the front end to the backend: an access, and for a fetched PosMap block the put of the evicted one.
   typedef struct packed {
     op_e         op;
     logic [31:0] block;
@@ -65,7 +65,7 @@ package ameles_pkg;
     logic [31:0] put_leaf;
   } slot_t;
 
-  // What the tags of a slot are made of: the counters of its block, before and after, and that of the block which is put.
+  // The inputs of a slot's tags: the old and the new counter of its block, and the counter of the block that is put.
   typedef struct packed {
     logic        dummy;
     logic        write;
@@ -79,7 +79,7 @@ package ameles_pkg;
 
   // The work on one path, as it goes from cell to cell. Fields are as wide as any configuration needs.
   typedef struct packed {
-    logic        evict;      // no access: the path is read and filled anew
+    logic        evict;      // no access: the path is read and rewritten
     op_e         op;
     logic        more;       // a put follows that belongs to it
     logic [31:0] block;
@@ -102,7 +102,7 @@ package ameles_pkg;
   localparam int unsigned IvBits = 64;
   localparam int unsigned ChunkBits = 128;
 
-  // Each of these looks at some of the choices only.
+  // Each of these uses only some of the choices.
   /* verilator lint_off UNUSEDSIGNAL */
 
   // Whether an operation reads a path.
@@ -130,17 +130,17 @@ package ameles_pkg;
     return at_least_one($clog2(c.blocks));
   endfunction
 
-  // Bits of an entry of a header: whether there is a block, which, and its leaf.
+  // Bits of an entry of a header: whether there is a block, its number, and its leaf.
   function automatic int unsigned entry_bits(config_t c);
     return 1 + block_bits(c) + leaf_bits(c);
   endfunction
 
-  // Bits of all entries. A header of Path ORAM says as well which of the two buckets below were ever written.
+  // Bits of all entries. A header of Path ORAM also says which of the two buckets below were ever written.
   function automatic int unsigned row_bits(config_t c);
     return c.blocks_per_bucket * entry_bits(c) + (c.scheme == PathOram ? 2 : 0);
   endfunction
 
-  // Blocks of AES that hide a row.
+  // Blocks of AES for the mask of a row.
   function automatic int unsigned row_chunks(config_t c);
     return (row_bits(c) + ChunkBits - 1) / ChunkBits;
   endfunction
@@ -154,7 +154,7 @@ package ameles_pkg;
     return c.block_bytes * 8 / c.bus_bits;
   endfunction
 
-  // Beats of the counters of a PosMap block, from its first on. Those behind them are zeros.
+  // Beats of the counters of a PosMap block, from its first beat. The other beats are zeros.
   function automatic int unsigned group_beats(config_t c);
     return (64 + c.labels * c.label_bits + c.bus_bits - 1) / c.bus_bits;
   endfunction
@@ -170,7 +170,7 @@ package ameles_pkg;
     return blocks == '0 ? c.blocks_per_bucket : 32'(blocks);
   endfunction
 
-  // Tags stand behind the blocks of a bucket, each within a beat, in as many beats in each level.
+  // Tags follow the blocks of a bucket, each within a beat, in the same number of beats in each level.
   function automatic int unsigned tags_per_beat(config_t c);
     return c.tag_bits == 0 ? 1 : c.bus_bits / c.tag_bits;
   endfunction
@@ -187,7 +187,7 @@ package ameles_pkg;
     return header_beats(c) + body_beats(c, level);
   endfunction
 
-  // Beats of the largest bucket: each has room for as many in memory.
+  // Beats of the largest bucket: each bucket has this room in memory.
   function automatic int unsigned most_body_beats(config_t c);
     return c.blocks_per_bucket * block_beats(c) + tag_beats(c);
   endfunction
@@ -209,7 +209,7 @@ package ameles_pkg;
     return 2 * path_beats(c) < 512 ? 2 * path_beats(c) : 512;
   endfunction
 
-  // Headers of them.
+  // The headers among them.
   function automatic int unsigned arrival_headers(config_t c);
     int unsigned both = 2 * (levels(c) - c.top_levels);
     return both < 32 ? both : 32;
@@ -219,7 +219,7 @@ package ameles_pkg;
     return c.bus_bits / ChunkBits;
   endfunction
 
-  // Chunks of the largest mask that is asked for at once: a row's or a beat's.
+  // Chunks of the largest mask of a request: that of a row or of a beat.
   function automatic int unsigned mask_chunks(config_t c);
     return row_chunks(c) > beat_chunks(c) ? row_chunks(c) : beat_chunks(c);
   endfunction
@@ -238,7 +238,7 @@ package ameles_pkg;
     return all;
   endfunction
 
-  // Slots of the stash: what waits, a path from memory on its way through, the tree top, and a spare one.
+  // Slots of the stash: for waiting blocks, a path from memory that passes through, the tree top, and a spare one.
   function automatic int unsigned slots(config_t c);
     return c.stash_blocks + path_places(c) + top_places(c) + 2;
   endfunction
@@ -280,7 +280,7 @@ package ameles_pkg;
     return first_block(c, maps(c) + 1);
   endfunction
 
-  // Blocks that a tree is allowed: of RAW ORAM four fifths of what its leaves have places for, of Path ORAM three quarters of all places.
+  // The maximum of blocks in a tree: for RAW ORAM four fifths of the places in its leaves, for Path ORAM three quarters of all places.
   // With more of them, the stash of a usual C overflows (hardware/README.md).
   function automatic longint unsigned most_blocks(config_t c);
     longint unsigned all = 0;
@@ -288,13 +288,13 @@ package ameles_pkg;
     return c.scheme == RawOram ? 64'(at_least_one(4 * places(c, c.leaf_level) / 5)) << c.leaf_level : all - all / 4;
   endfunction
 
-  // Bytes of the tree in memory, in whatever order its buckets lie.
+  // Bytes of the tree in memory, for any order of its buckets.
   function automatic longint unsigned tree_bytes(config_t c);
     longint unsigned bucket = 64'(most_bucket_beats(c)) * 64'(c.bus_bits / 8);
     return bucket * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
   endfunction
 
-  // The choices that are not possible: `ameles_check` has a sentence for each.
+  // The impossible choices: `ameles_check` has a sentence for each.
   typedef enum int unsigned {
     NoProblem,
     LeafLevelOver,
@@ -337,7 +337,7 @@ package ameles_pkg;
     return value != 0 && (value & (value - 1)) == 0;
   endfunction
 
-  // The first problem of a tree. What is asked first keeps later questions from making no sense.
+  // The first problem of a tree. Later checks rely on earlier ones.
   function automatic problem_e tree_problem(config_t c);
     if (c.leaf_level > 31) return LeafLevelOver;
     if (c.blocks_per_bucket == 0 || c.blocks_per_bucket > 64) return BlocksPerBucketRange;
@@ -381,14 +381,14 @@ package ameles_pkg;
     if (64 + 64'(c.labels) * 64'(c.label_bits) > 64'(c.block_bytes) * 8) return GroupOver;
     if (c.trusted == 0) return TrustedNone;
     if (!is_power_of_two(c.look_aside)) return LookAsidePower;
-    // Else a group counts on while a straggler is two of its rounds behind, and nobody knows its counter.
+    // Else a group could advance while a straggler is two rounds behind, whose counter would be lost.
     if (maps(c) > 0 && (64'd1 << (c.label_bits - 1)) < 64'(c.labels)) return LabelBitsUnder;
     if (c.slot_cycles[31]) return SlotCyclesOver;
     whole.blocks = space_blocks(c);
     return tree_problem(whole);
   endfunction
 
-  // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
+  // The choices of the paper. They replace refused ones, so that a tool prints only the sentence about these.
   localparam config_t Paper = '{
     scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
     block_bytes: 64, bus_bits: 512, aes_lanes: 2, aes_double: 1'b0, aes_rom_rounds: 0, mask_beats: 256,
@@ -396,12 +396,12 @@ package ameles_pkg;
     capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128, tag_bits: 0, slot_cycles: 0, stall_cycles: 0
   };
 
-  // The choices of a tree, or what stands in for them.
+  // The choices of a tree, or their replacement.
   function automatic config_t tree_choices(config_t c);
     return tree_problem(c) == NoProblem ? c : Paper;
   endfunction
 
-  // The choices of a front end with its tree, which has the PosMap blocks, too, or what stands in for them.
+  // The choices of a front end with its tree, which also has the PosMap blocks, or their replacement.
   function automatic config_t choices(config_t c);
     config_t whole = problem(c) == NoProblem ? c : Paper;
     whole.blocks = space_blocks(whole);

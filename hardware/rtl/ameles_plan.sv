@@ -1,10 +1,12 @@
-// What a path takes back: for each level a row of Z places, each with a block, its leaf and its slot of the stash. There are
-// two banks, so that a path can be planned while the one before it is still being written.
+// The plan of a path that goes back: for each level a row of Z places, each with a block, its leaf and its slot of the
+// stash. There are two banks, so that one path can be planned while the path before it is still being written.
 //
-// Interface: a row is written whole (a header of RAW ORAM, less the block of interest) or place by place (PushToLeaf), and read at
-// once, at two ports. Beside each row stands which of the two buckets below it will have been written (Path ORAM).
+// Interface: a row is written whole (a header of RAW ORAM, without the block of interest) or place by place
+// (PushToLeaf), and read whole, at two ports. Each row also says which of the two buckets below it will have been
+// written (Path ORAM).
 //
-// Timing: what is written can be read from the next cycle on, in the cycle of its address. Keeps: both banks, in distributed RAM.
+// Timing: written data can be read from the next cycle, in the cycle of their address. Keeps: both banks, in
+// distributed RAM.
 module ameles_plan
   import ameles_pkg::*;
 #(
@@ -25,12 +27,12 @@ module ameles_plan
   input  logic                        below_bank_i,
   input  logic [LevelBits-1:0]        below_level_i,
   input  logic [1:0]                  below_i,
-  // The row that stands in for a header.
+  // The row that replaces a header.
   input  logic                        header_bank_i,
   input  logic [LevelBits-1:0]        header_level_i,
   output logic [Z-1:0][EntryBits-1:0] header_entries_o,
   output logic [Z-1:0][SlotBits-1:0]  header_slots_o,
-  // What goes back.
+  // The row that goes back.
   input  logic                        back_bank_i,
   input  logic [LevelBits-1:0]        back_level_i,
   output logic [Z-1:0][EntryBits-1:0] back_entries_o,

@@ -1,11 +1,12 @@
-// Blocks that PushToLeaf has found places for beside another one, on their way into the plan, a queue for each place of a row.
+// Blocks for which PushToLeaf has found places together with another block, on their way into the plan. There is a
+// queue for each place of a row.
 //
-// Interface: a block goes in with its place. The other one goes into the plan at once; a block from here goes in when no other goes
-// to the same place of a row.
+// Interface: a block goes in with its place. The other block goes into the plan at once. A block from here goes in when
+// no other block goes to the same place of a row.
 //
 // Timing: each queue is empty as many cycles after the last pair as a path has levels.
 //
-// Keeps: the queues. On a path no place of a bucket is given twice, so none has more than a block of each level.
+// Keeps: the queues. On a path no place of a bucket is given twice, so none has more than one block of each level.
 module ameles_plan_queue #(
   parameter int unsigned Places = 4,
   parameter int unsigned Levels = 21,
@@ -17,7 +18,7 @@ module ameles_plan_queue #(
   input  logic                            valid_i,
   input  logic [CountBits-1:0]            place_i,
   input  logic [DataBits-1:0]             data_i,
-  input  logic [Places-1:0]               busy_i,   // another one goes there
+  input  logic [Places-1:0]               busy_i,   // another block goes there
   output logic [Places-1:0]               valid_o,
   output logic [Places-1:0][DataBits-1:0] data_o
 );

@@ -1,17 +1,17 @@
-// The tags of Freecursive ORAM (PMMAC, ASPLOS 2015, section 6): CMAC with AES-128 over a block's contents, its number and its
-// counter, 64 bits each, of which the first bits are kept. Because the counter on chip says which block was written last, a tag
-// tells a block that was changed, exchanged or replayed.
+// The tags of Freecursive ORAM (PMMAC, ASPLOS 2015, section 6): CMAC with AES-128 over a block's contents, its number
+// and its counter, 64 bits each. Only the first bits of the CMAC are stored. The counter on chip determines which block
+// was written last, so a tag detects a block that was changed, exchanged or replayed.
 //
-// Interface: for each slot, in order, it makes three tags, a block of AES after the other: of what is written or put, while the path is under
-// way; then of the block that was answered, under its old counter, and, for a block that stays as it is, under the new one. Beats pass
-// through it, those of an answer when all are there and their tag fits; a block that was never mapped must be zeros. If not, `error_o`
-// rises and nothing moves until a reset.
-// It takes its own key, after that of `ameles_backend`.
+// Interface: for each slot the cell makes three tags in order, one block of AES after the other. The first is that of
+// the block that is written or put, while the path is being read. Then follow the tag of the answered block under its
+// old counter, and, for an unchanged block, the one under its new counter. Beats pass through the cell, those of an
+// answer when all have come and their tag is right. A block that was never mapped must be zeros. Otherwise `error_o`
+// rises and nothing moves until a reset. The cell takes its own key, after that of `ameles_backend`.
 //
-// Timing: a block of AES takes twelve cycles, and the contents and their counter are five blocks for 64 bytes. Every slot takes the
-// same cycles, whatever it is for, which is why a path for no block has tags, too.
+// Timing: a block of AES takes twelve cycles, and the contents and their counter are five blocks for 64 bytes. Every
+// slot takes the same cycles for every purpose. For this reason a path for no block has tags too.
 //
-// Keeps: the key, the tags of one slot, a block on its way in and one on its way out, and the slots that follow.
+// Keeps: the key, the tags of one slot, one block on its way in and one on its way out, and the next slots.
 module ameles_pmmac
   import ameles_pkg::*;
 #(
@@ -21,17 +21,17 @@ module ameles_pmmac
 ) (
   input  logic               clk_i,
   input  logic               rst_ni,
-  // The key, and the error that stops all.
+  // The key, and the error that stops the controller.
   input  logic               key_valid_i,
   output logic               key_ready_o,
   input  logic [127:0]       key_i,
   output logic               keyed_o,
   output logic               error_o,
-  // Slots, when they are asked for.
+  // Slots, at their requests.
   input  logic               slot_valid_i,
   output logic               slot_ready_o,
   input  slot_tags_t         slot_i,
-  // Data on its way to the backend.
+  // Data to the backend.
   input  logic               data_valid_i,
   output logic               data_ready_o,
   input  logic [Data-1:0]    data_i,
@@ -62,9 +62,9 @@ module ameles_pmmac
     Key,
     Subkey,   // AES of zeros, from which the subkey of CMAC follows
     Idle,
-    Stored,   // the tag of what is written or put
+    Stored,   // the tag of the block that is written or put
     Old,      // the tag that the answer should have
-    New,      // its tag from now on
+    New,      // its new tag
     Give,
     GiveTag,
     GivePut,
@@ -78,7 +78,7 @@ module ameles_pmmac
   logic [TagBits-1:0] stored_q, new_q, block_tag_q;
   logic fits_q;
 
-  // Slots that were asked for.
+  // Requested slots.
   logic slot_valid, slot_taken;
   slot_tags_t slot;
   ameles_fifo #(.Width($bits(slot_tags_t)), .Depth(4)) u_slots (
@@ -87,14 +87,14 @@ module ameles_pmmac
     .valid_o(slot_valid), .ready_i(slot_taken), .data_o(slot)
   );
 
-  // CMAC: each chunk is added to what came before, and the last one to the subkey.
+  // CMAC: each chunk is added to the result so far, and the last one also to the subkey.
   logic begins, aes_ready, done, is_last, works, has_data, is_there, takes_beat;
   logic [127:0] chunk, last_chunk, sum, cipher;
   logic [Data-1:0] contents;
   assign works = state_q == Subkey || state_q == Stored || state_q == Old || state_q == New;
   assign is_last = state_q == New || (state_q != Subkey && step_q == StepBits'(Chunks));
   assign contents = state_q == Stored ? data_i : block_i;
-  // A beat is there with its first chunk, and passes with its last one. Without data the cycles pass as with it.
+  // A beat is present with its first chunk, and passes with its last one. The cycles are the same without data.
   assign has_data = slot.write || slot.put;
   always_comb begin
     unique case (state_q)
@@ -142,7 +142,7 @@ module ameles_pmmac
     .valid_i(block_ready_o), .ready_o(unused_block_room), .data_i(block_i),
     .valid_o(kept_valid), .ready_i(gives), .data_o(answer_o)
   );
-  // The block of a path for no block takes its cycles, and goes nowhere.
+  // The block of a path for no block takes its cycles, and is dropped.
   assign answer_valid_o = state_q == Give && kept_valid && !slot.dummy;
   assign gives = state_q == Give && kept_valid && (slot.dummy || answer_ready_i);
   assign last_given = gives && given_q == BeatBits'(Beats - 1);

@@ -1,19 +1,20 @@
-// PushToLeaf of Tiny ORAM (FCCM 2015), Algorithm 1: finds each block that passes a place on the path that is filled.
+// PushToLeaf of Tiny ORAM (FCCM 2015), Algorithm 1: for each block that passes, it finds a place on the path that is
+// filled.
 //
-// Interface: `clear_i` begins a new path, when no block is under way. A block goes in at `valid_i`, and comes out with a level and
-// a place of its bucket, or stuck.
+// Interface: `clear_i` begins a new path, when no block is in the pipeline. A block goes in at `valid_i`, and comes out
+// with a level and a place of its bucket, or stuck.
 //
-// Timing: a block a cycle goes in, and comes out three cycles later. There
-// are registers after lines 14 and 15. Between reading Occupied and updating it there is none, so that blocks follow one
-// another without a gap. A twin may go in beside a block, as if a cycle later: it takes the next level up where the block takes
-// the last place.
+// Timing: one block per cycle goes in, and comes out three cycles later. There are registers after lines 14 and 15.
+// There is none between the read of Occupied and its update, so that blocks follow each other without a gap. A twin may
+// go in together with a block, with the result of a block one cycle later: it takes the next level up if the block
+// takes the last place.
 //
-// Keeps: Occupied, the number of places that are taken, of as many levels as there are.
+// Keeps: Occupied, which is the number of places that are taken, for each level.
 module ameles_push_to_leaf #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned BlocksPerBucket = 4,
-  parameter logic [31:0][7:0] LevelBlocks = '0,  // of each level, where it is not 0
-  parameter int unsigned DataBits = 8,  // what travels with a block
+  parameter logic [31:0][7:0] LevelBlocks = '0,  // of each level, unless it is 0
+  parameter int unsigned DataBits = 8,  // data that pass with a block
   localparam int unsigned Levels = LeafLevel + 1,
   localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1,
   localparam int unsigned LevelBits = LeafLevel > 0 ? $clog2(LeafLevel + 1) : 1,
@@ -26,7 +27,7 @@ module ameles_push_to_leaf #(
   input  logic [LeafBits-1:0]              path_i,
   // Blocks on their way in.
   input  logic                             valid_i,
-  input  logic                             keep_i,  // the block is to stay in the stash, wherever it may go
+  input  logic                             keep_i,  // the block must stay in the stash
   input  logic [LeafBits-1:0]              leaf_i,
   input  logic [DataBits-1:0]              data_i,
   // Blocks with their places.

@@ -1,8 +1,10 @@
-// A memory of one write port and one read port, for block RAM. Nothing is reset.
+// A memory with one write port and one read port, for block RAM. Nothing is reset.
 //
-// Interface: a word is written, and another is read, in the same cycle. A word that is read and written in one cycle is read as it was.
+// Interface: one word is written, and another one is read, in the same cycle. If both are the same word, its old value
+// is read.
 //
-// Timing: what is read appears a cycle later, and stays until the next reading. Keeps: the words, and the word that was read.
+// Timing: a read word appears one cycle later, and stays until the next read. Keeps: the words, and the word that was
+// read.
 module ameles_ram #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 16,

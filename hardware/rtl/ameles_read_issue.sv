@@ -1,12 +1,14 @@
-// Reads of paths: asks the memory for every bucket of a path, the root's first, one path after the other.
+// Reads of paths: it requests every bucket of a path from memory, from the root, one path after the other.
 //
-// It goes ahead of the two paths before, and waits only where memory might answer with what they have not written yet:
-// for the writing of buckets that both paths share, and for all of the path before those. Where RAW ORAM has only replaced
-// headers on the path before it does not wait: the header is on chip (see ameles_unload). All follows from the paths alone.
+// It runs ahead of the two paths before. It waits only where memory might answer with data that these have not written
+// yet: for the writes of buckets that both paths share, and for all of the path before those. If RAW ORAM has only
+// replaced headers on the path before, it does not wait, because the headers are on chip (see ameles_unload). All of
+// this depends only on the paths.
 //
-// Interface: a job passes in, and on at once to the stash, and if it has a path, to what arrives and to the masks. Bursts go out at `ar`.
+// Interface: a job passes in and at once on to the stash, and, if it has a path, to the arrival and to the masks.
+// Bursts go out at `ar`.
 //
-// Timing: the first bucket is asked for in the cycle after the job has passed, and then a burst a cycle.
+// Timing: the first bucket is requested in the cycle after the job has passed, and then there is a burst per cycle.
 //
 // Keeps: the two paths before, the walk down the path and the count of paths.
 module ameles_read_issue
@@ -22,12 +24,12 @@ module ameles_read_issue
   output logic                             ready_o,
   input  job_t                             job_i,
   input  logic [AddressBits-1:0]           base_i,
-  // What passes on the bus: a beat that was read, one that is written, and a path whose writing begins.
+  // Events on the bus: a beat that was read, one that is written, and a path whose write begins.
   input  logic                             read_beat_i,
   input  logic                             write_beat_i,
   input  logic                             write_begins_i,
   input  logic                             write_whole_i,
-  // What was written: paths, modulo 4, and levels in memory of the path after those.
+  // Completed writes: paths, modulo 4, and levels in memory of the next path.
   input  logic [1:0]                       written_paths_i,
   input  logic [$clog2(levels(Cfg)+1)-1:0] written_levels_i,
   // Memory.
@@ -36,8 +38,8 @@ module ameles_read_issue
   output logic [AddressBits-1:0]           ar_address_o,
   output logic [7:0]                       ar_length_o,
   output logic                             ar_first_o,  // of its bucket
-  // The path whose buckets are asked for, as it begins: for the stash, which gets what has no path as well, for what
-  // arrives, and for the masks.
+  // The path whose buckets are requested, at its beginning: for the stash, which also gets jobs without a path, for the
+  // arrival, and for the masks.
   output logic                             begun_valid_o,
   input  logic                             begun_ready_i,
   output logic                             path_valid_o,
@@ -51,7 +53,7 @@ module ameles_read_issue
   localparam int unsigned LeafBits = leaf_bits(Cfg);
   localparam int unsigned CountBits = $clog2(Levels + 1);
   localparam int unsigned BucketBeats = most_bucket_beats(Cfg);
-  // Beats of a path, of its headers, and those that pass while memory gets ready to read.
+  // Beats of a path, of its headers, and beats that pass while memory prepares a read.
   localparam int unsigned PathBeats = path_beats(Cfg);
   localparam int unsigned HeadersBeats = (Levels - Cfg.top_levels) * header_beats(Cfg);
   localparam int unsigned Lead = 28;
@@ -64,7 +66,7 @@ module ameles_read_issue
   logic [1:0] paths_q, open;
   logic [Levels-1:0] shared, shared_q, earlier, earlier_shared_q;
   logic is_written, may_begin;
-  // The beats that the bus has before it, and the paths whose writing has begun, modulo 4.
+  // The beats that the bus has still to transfer, and the paths whose write has begun, modulo 4.
   logic [DueBits-1:0] due_q, begins;
   logic [1:0] begun_q;
   logic [level_bits(Cfg)-1:0] level;
@@ -81,8 +83,8 @@ module ameles_read_issue
     .path_i(earlier_q), .leaf_i(job_i.path[LeafBits-1:0]), .shared_o(earlier)
   );
 
-  // A path begins when all before it are written, but for the one before and one that is on its way; and when the bus
-  // has so few beats before it as pass while memory gets ready for the first of it. So no write waits for its reading.
+  // A path begins when all paths before it are written, except the one before and one that is being written, and when the
+  // bus has no more beats to transfer than pass while memory prepares the first one. So no write waits for this read.
   assign open = paths_q - written_paths_i;
   assign is_put = !job_i.evict && !has_path(job_i.op);
   assign may_begin = due_q <= DueBits'(Lead) && (open <= 2'd1 || (open == 2'd2 && begun_q != written_paths_i));
@@ -106,7 +108,7 @@ module ameles_read_issue
     .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(bucket_done), .right_i(right), .offset_o(bucket_offset)
   );
 
-  // A path counts as written from its last level on.
+  // A path counts as written after its last level.
   assign is_written = written_levels_i > CountBits'(level) - CountBits'(Cfg.top_levels);
   assign free = (!shared_q[level] || open == 2'd1 || (open == 2'd2 && is_written))
       && (!earlier_shared_q[level] || open != 2'd3 || is_written);
@@ -153,7 +155,7 @@ module ameles_read_issue
       shared_q <= any_before_q && before_whole_q ? shared : '0;
       earlier_q <= before_q;
       earlier_whole_q <= before_whole_q;
-      // A row that the path before has replaced since is on chip, but not its body.
+      // A row that the path before has replaced meanwhile is on chip, but its body is not.
       earlier_shared_q <= any_earlier_q ? earlier & (earlier_whole_q ? '1 : ~shared) : '0;
     end
   end

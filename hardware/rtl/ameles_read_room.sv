@@ -1,13 +1,14 @@
-// Reads memory only as far as what it answers finds room: each burst that passes has its beats, its header and the request for its
-// masks reserved. So a beat that arrives is taken at once, and memory that serves one direction at a time never waits for the other.
+// Limits reads of memory to the room for their answers: each burst that passes has room reserved for its beats, its
+// header and the request for its masks. So a beat that arrives is taken at once, and memory that serves one direction
+// at a time never waits for the other one.
 //
-// Interface: bursts pass from `valid_i` to `valid_o`; `first_i` says that a bucket begins. The other inputs say what leaves: a beat
-// of a header that is kept in no queue, a beat of a body, a header, a request for masks.
+// Interface: bursts pass from `valid_i` to `valid_o`; `first_i` says that a bucket begins. The other inputs say what
+// leaves: a beat of a header, which no queue keeps, a beat of a body, a header, or a request for masks.
 //
-// Timing: a burst passes in the cycle in which there is room for it. What left in a cycle is room from the next one on. It follows
-// from the paths alone.
+// Timing: a burst passes in the cycle in which there is room for it. Room that becomes free in a cycle can be used from
+// the next cycle. This depends only on the paths.
 //
-// Keeps: the beats, headers and requests that are on their way or wait.
+// Keeps: the numbers of beats, headers and requests that are on their way or wait.
 module ameles_read_room
   import ameles_pkg::*;
 #(
@@ -15,14 +16,14 @@ module ameles_read_room
 ) (
   input  logic       clk_i,
   input  logic       rst_ni,
-  // Bursts, as they are asked for and as memory gets them.
+  // Bursts, as they are requested and as memory gets them.
   input  logic       valid_i,
   output logic       ready_o,
   input  logic       first_i,
   input  logic [7:0] length_i,  // beats less one
   output logic       valid_o,
   input  logic       ready_i,
-  // What leaves.
+  // The data that leave.
   input  logic       header_beat_i,
   input  logic       body_beat_i,
   input  logic       header_i,
@@ -39,7 +40,7 @@ module ameles_read_room
   logic [HeaderBits-1:0] headers_q, requests_q;
   logic has_room, passes, begins;
 
-  // Room once there stays until the burst has passed.
+  // Room that was found stays until the burst has passed.
   assign has_room = WideBits'(beats_q) + WideBits'(length_i) < WideBits'(Beats)
       && headers_q != HeaderBits'(Headers) && requests_q != HeaderBits'(Headers);
   assign valid_o = valid_i && has_room;

@@ -1,11 +1,11 @@
-// The blocks that wait in the stash, the longest waiting first: each with its leaf and its slot.
+// The blocks that wait in the stash, the longest waiting block first, each with its leaf and its slot.
 //
-// Interface: `scan_i` begins a scan: each block comes out, and is no longer on the list. Whatever is to stay, or is new, is appended,
-// at the end of the list that grows meanwhile at its beginning. It never gets ahead of the scan. `overflow_o` says that a block
-// found no room.
+// Interface: `scan_i` begins a scan: each block comes out and leaves the list. Blocks that stay, and new ones, are
+// appended at the end of the list, which starts again at its beginning meanwhile. It never overtakes the scan.
+// `overflow_o` says that there was no room for a block.
 //
-// Timing: a scan takes a cycle more than there are places, however many blocks there are: a block a cycle comes out, from the
-// second cycle on.
+// Timing: a scan takes one cycle more than there are places, for any number of blocks: one block per cycle comes out,
+// from the second cycle.
 //
 // Keeps: the list, in block RAM, and its length.
 module ameles_resident_list
@@ -45,7 +45,7 @@ module ameles_resident_list
     .read_i(reading_q), .read_address_i(AddressBits'(scanned_q)), .read_data_o(item_o)
   );
 
-  // valid_q: the scan is one cycle behind its reading; is_item_q: that place held a block.
+  // valid_q: the scan is one cycle behind its reading; is_item_q: that place had a block.
   logic is_item_q;
   assign valid_o = is_item_q;
 

@@ -1,10 +1,10 @@
-// The blocks that wait in the stash, as in `ameles_resident_list`, two a cycle.
+// The blocks that wait in the stash, as in `ameles_resident_list`, two per cycle.
 //
-// Interface: that of the list; up to two blocks are appended at once, in their order.
+// Interface: that of the list; up to two blocks are appended at once, in order.
 //
 // Timing: a scan takes half as many cycles as there are places.
 //
-// Keeps: two memories, for places of even and of odd number.
+// Keeps: two memories, for places with even and with odd numbers.
 module ameles_resident_pairs
   import ameles_pkg::*;
 #(
@@ -34,7 +34,7 @@ module ameles_resident_pairs
   logic [1:0][ItemBits-1:0] items;
   logic [1:0][PairBits-1:0] pair;
 
-  // The blocks in their order, and the places that they take.
+  // The blocks in order, and their places.
   assign items = {append_item_i[1], append_i[0] ? append_item_i[0] : append_item_i[1]};
   assign appended = {append_i == 2'b11, append_i != 2'b00};
   assign next = count_q + 1'b1;

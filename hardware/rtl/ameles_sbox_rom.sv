@@ -1,13 +1,14 @@
-// Two S-boxes of AES in a memory that is only read, for block RAM with two ports.
+// Two S-boxes of AES in a read-only memory, for block RAM with two ports.
 //
-// Interface: `data_o` are the substitutes of `data_i`. Timing: they are out a cycle after their bytes were in. Keeps: nothing else.
+// Interface: `data_o` are the substitutes of `data_i`. Timing: they come one cycle after their bytes. Keeps: nothing
+// else.
 module ameles_sbox_rom (
   input  logic            clk_i,
   input  logic [1:0][7:0] data_i,
   output logic [1:0][7:0] data_o
 );
 
-  // Tools would make look-up tables of so small a memory.
+  // Without this, tools would make look-up tables of such a small memory.
   (* rom_style = "block", ram_style = "block" *) logic [7:0] words [256];
 
   initial begin

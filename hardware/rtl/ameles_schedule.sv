@@ -1,16 +1,17 @@
-// The order of the work: requests as they come, and between them the evictions.
+// The order of the work: requests as they come, and the evictions between them.
 //
-// RAW ORAM evicts after each A accesses, the next path in reverse lexicographic order. Beyond that, a path is evicted while
-// a further block might not fit the stash, before the next request: an emergency, which shows. Its probability is
-// bounded by the choice of C. After 1,023 in a row the stash counts as too full: memory gives junk faster than paths take it back.
+// RAW ORAM evicts after each A accesses, the next path in reverse lexicographic order. In addition, a path is evicted
+// before the next request while the stash might have no room for a further block: an emergency, which is visible. The
+// choice of C bounds its probability. After 1,023 of them in a row the stash counts as too full: memory returns invalid
+// blocks faster than paths take them back.
 //
-// Interface: requests pass in, and jobs pass out, in order. `done_i` says that the stash has ended a job, and how many blocks
-// wait then.
+// Interface: requests pass in, and jobs pass out, in order. `done_i` says that the stash has finished a job, and how
+// many blocks wait then.
 //
-// Timing: a request becomes a job in the cycle in which it passes. Requests go ahead of the work before them as long as they fit
-// in any case; else they wait until the number of blocks is known.
+// Timing: a request becomes a job in the cycle in which it passes. Requests run ahead of the work before them as long
+// as their blocks fit in any case; else they wait until the number of blocks is known.
 //
-// Keeps: the counts that no path may see twice: IVs and evictions.
+// Keeps: the counts that no two paths may share: IVs and evictions.
 module ameles_schedule
   import ameles_pkg::*;
 #(
@@ -27,12 +28,12 @@ module ameles_schedule
   input  logic [31:0]            block_i,
   input  logic [31:0]            path_i,
   input  logic [31:0]            leaf_i,
-  input  logic                   more_i,  // a put follows, before whatever is due
+  input  logic                   more_i,  // a put follows, before any due eviction
   // A path for an emergency of Path ORAM: drawn at random.
   output logic                   random_ready_o,
   input  logic                   random_valid_i,
   input  logic [31:0]            random_i,
-  // The stash: work that it has ended, and the blocks that wait then.
+  // The stash: finished work, and the blocks that wait then.
   input  logic                   done_i,
   input  logic [WaitingBits-1:0] waiting_i,
   // Jobs.
@@ -58,7 +59,7 @@ module ameles_schedule
   assign fits = 32'(waiting_q) + 32'(ahead_q) < Cfg.stash_blocks;
   assign settled = ahead_q == '0;
   assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
-  // A put that belongs to a take has its room: the block that was taken left it.
+  // There is room for a put that belongs to a take: the taken block has left it.
   assign is_request = !is_due && (fits || more_q) && valid_i;
   assign is_access = has_path(op_i);
 

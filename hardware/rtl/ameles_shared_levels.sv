@@ -1,7 +1,8 @@
 // The levels that two paths share: PushBack of Tiny ORAM (FCCM 2015), Algorithm 1, lines 13 to 15.
 //
-// Interface: the paper reads leaves from right to left: bit i says which way the path goes below level i. Here the highest bit of
-// a leaf belongs to the root, so the words are mirrored, which costs nothing. In the result bit i stands for level i.
+// Interface: the paper reads leaves from right to left: bit i is the direction of the path below level i. Here the
+// highest bit of a leaf belongs to the root, so the words are mirrored, which costs nothing. Bit i of the result stands
+// for level i.
 //
 // Timing: combinational. Keeps: nothing.
 module ameles_shared_levels #(

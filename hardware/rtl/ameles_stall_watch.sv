@@ -1,9 +1,10 @@
-// The watch over memory: tells when nothing has passed for `stall_cycles` cycles, though memory has something to do.
+// The watch over memory: it detects that nothing has passed for `stall_cycles` cycles, although memory has work to do.
 //
-// Interface: `moves_i` says that something passes on any channel of the bus, and `waits_i` that an address, a beat or an answer is due.
-// Reads are counted here. `stalled_o` falls when something passes again: nothing is lost by waiting.
+// Interface: `moves_i` says that something passes on any channel of the bus, and `waits_i` that an address, a beat or
+// an answer is due. Reads are counted here. `stalled_o` falls when something passes again: a delay loses nothing.
 //
-// Timing: `stalled_o` rises after so many cycles. It follows from the bus alone. Keeps: the cycles, and the beats that are to come.
+// Timing: `stalled_o` rises after that many cycles. It depends only on the bus. Keeps: the cycles, and the number of
+// beats that are due.
 module ameles_stall_watch
   import ameles_pkg::*;
 #(

@@ -1,14 +1,15 @@
-// The stash: takes each path in, serves the block of interest, and plans what goes back.
+// The stash: it takes each path in, serves the block of interest, and plans the path that goes back.
 //
-// For a path, as in Tiny ORAM, section III-B: a scan of all places of the list of blocks that wait, hidden behind the arrival
-// of the path; then the blocks of the path, those of the tree top first; then the block of interest, with its new leaf. What
-// PushToLeaf finds a place for goes back, and the rest waits, in this order. An access of RAW ORAM sends no block back.
+// For a path, as in Tiny ORAM, section III-B, there is first a scan of all places of the list of waiting blocks, hidden
+// behind the arrival of the path. Then come the blocks of the path, those of the tree top first, and then the block of
+// interest, with its new leaf. Blocks for which PushToLeaf finds a place go back, and the others wait, in this order.
+// An access of RAW ORAM sends no block back.
 //
-// Interface: jobs pass in, headers and beats with their masks, and the user's data; answers, and jobs whose path may go back, pass
-// out. Whoever writes a path back reads plan and blocks here. With tags, every path is answered, and every access and put
-// waits for the tag that its block has from then on.
+// Interface: jobs pass in, and headers and beats with their masks, and the user's data. Answers, and jobs whose path
+// may go back, pass out. The cell that writes a path back reads plan and blocks here. With tags, every path is
+// answered, and every access and put waits for the new tag of its block.
 //
-// Timing: answers come at a fixed time after the path has arrived, wherever the block was found.
+// Timing: answers come a fixed time after the path has arrived, wherever the block was found.
 //
 // Keeps: blocks, list, free list, plan and the spare slot.
 module ameles_stash
@@ -33,7 +34,7 @@ module ameles_stash
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
-  // Jobs, and those that have ended.
+  // Jobs, and finished jobs.
   input  logic                             valid_i,
   output logic                             ready_o,
   input  job_t                             job_i,
@@ -72,7 +73,7 @@ module ameles_stash
   input  logic                             tag_valid_i,
   output logic                             tag_ready_o,
   input  logic [TagBits-1:0]               tag_i,
-  // What goes back.
+  // The path that goes back.
   output logic                             back_valid_o,
   input  logic                             back_ready_i,
   output job_t                             back_job_o,
@@ -109,10 +110,10 @@ module ameles_stash
     Read,       // a beat of the block of interest is read
     Serve,      // it is answered and replaced
     NewTag,     // it gets its tag
-    Push,       // the block of interest goes on with its new leaf
+    Push,       // the block of interest continues with its new leaf
     Join,       // the put that belongs to it, before the path goes back
     Settle,     // the last blocks find their places
-    GoBack      // a path that is filled anew may go back
+    GoBack      // a rewritten path may go back
   } state_e;
 
   state_e state_q, state_d;
@@ -136,7 +137,7 @@ module ameles_stash
   logic [SlotBits-1:0] held_slot_q, spare_q, free_slot;
   logic free_valid, free_take, slot_take;
 
-  // Where two are scanned a cycle, each goes with a twin.
+  // If two are scanned per cycle, each has a twin.
   logic twin_listed, twin_listed_hit, twin_out_valid, twin_out_stuck;
   item_t twin_listed_item, twin_out_item;
   if (Cfg.scan_lanes == 2) begin : gen_pairs
@@ -157,7 +158,7 @@ module ameles_stash
   end
   assign twin_listed_hit = twin_listed && is_access && has_block && !held_q && !listed_hit
       && twin_listed_item.block == job_q.block[BlockBits-1:0];
-  // Memory that lies may bring a block twice: the first that is met is the one of interest, so that no slot is lost.
+  // A wrong answer of memory may contain a block twice. The first one counts as the block of interest, so that no slot is lost.
   assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
 
   // The tree top, and the block of interest in it.
@@ -223,7 +224,7 @@ module ameles_stash
     assign unused_top = ^{top_keep, wanted, planned_slots};
     assign {top_busy, top_valid, top_hit, top_keeping, top_bank} = '0;
     assign {top_item, top_level, twin_top_valid, twin_top_hit, twin_top_item} = '0;
-    // The root is written once a path was.
+    // The root is written after the first path.
     assign top_written = job_q.iv != '0;
   end
 
@@ -266,7 +267,7 @@ module ameles_stash
     item_t                item;
   } planned_t;
 
-  // Twins go into the plan behind the blocks that they came with.
+  // Twins go into the plan after the blocks with which they came.
   logic [Z-1:0] plan_direct, plan_write, late;
   planned_t [Z-1:0] late_item;
   logic [Z-1:0][LevelBits-1:0] plan_levels;
@@ -301,7 +302,7 @@ module ameles_stash
     .write_i(plan_write), .write_bank_i(bank_q), .write_level_i(plan_levels),
     .write_entries_i(plan_entries), .write_slot_i(plan_slots),
     .write_below_i(below), .below_bank_i(bank_q), .below_level_i(unload_level), .below_i(below_written),
-    // The tree top keeps what is planned for it while no row of the path before is asked for: that one was filled anew.
+    // The tree top stores its part of the plan while no row of the path before is requested, because that path was rewritten.
     .header_bank_i(top_keeping ? top_bank : !bank_q), .header_level_i(top_keeping ? top_level : unload_level),
     .header_entries_o(on_chip_entries), .header_slots_o(planned_slots),
     .back_bank_i(plan_bank_i), .back_level_i(plan_level_i),
@@ -312,7 +313,7 @@ module ameles_stash
   logic spare_used, returns;
   assign spare_used = served && !held_q;
   assign free_take = slot_take || spare_used || (state_q == First && free_valid);
-  // Nothing goes back while a block of interest is served: both never give at once.
+  // No path goes back while a block of interest is served, so both never give back a slot at once.
   assign returns = state_q == Push && job_q.op == OpTake && held_q;
   ameles_free_list #(.Slots(slots(Cfg))) u_free (
     .clk_i, .rst_ni,
@@ -335,8 +336,8 @@ module ameles_stash
   assign serves = can_serve && (!answers || answer_ready_i);
   assign has_old = held_q || (is_raw_access && found);
   assign old = !has_old ? '0 : is_raw_access && !held_q ? loaded_o ^ interest_mask_i : loaded_o;
-  // A beat that arrived, plain or masked; or else what is given, or what was there. Chosen by two bits among four, each bit
-  // is one look-up table of six inputs, with its mask.
+  // An arrived beat, plain or masked, or else the user's data, or the old content. Two bits choose among the four, so that
+  // each bit with its mask is one look-up table of six inputs.
   assign is_second = store ? !to_spare : !needs_data;
   assign written = store ? body_i ^ (body_mask_i & {Cfg.bus_bits{is_second}}) : is_second ? old : data_i;
   assign replaces = serves && has_block && job_q.op != OpTake;
@@ -346,7 +347,7 @@ module ameles_stash
   assign answer_last_o = last_beat;
   assign interest_mask_ready_o = (serves && is_raw_access) || state_q == TagMask;
 
-  // A slot and a beat are an address: beats of a block are a power of two.
+  // Slot and beat form an address, because a block has a power of two of beats.
   localparam int unsigned AddressBits = SlotBits + $clog2(Beats);
   function automatic logic [AddressBits-1:0] address(logic [SlotBits-1:0] slot, logic [BeatBits-1:0] beat);
     return (AddressBits'(slot) << $clog2(Beats)) | (Beats > 1 ? AddressBits'(beat) : '0);
@@ -362,7 +363,7 @@ module ameles_stash
     .read_data_o(loaded_o)
   );
 
-  // Tags, each beside its block: where a block of interest is decrypted, its tag is so before.
+  // Tags, each with its block: the tag of a block of interest is decrypted before the block.
   assign tag_ready_o = state_q == NewTag;
   if (HasTags) begin : gen_tags
     logic [TagBits-1:0] found_tag, found_tag_q;
@@ -427,7 +428,7 @@ module ameles_stash
       Read:     if (reading) state_d = Serve;
       Serve:    if (serves) state_d = !last_beat ? Read : HasTags ? NewTag : Push;
       NewTag:   if (tag_valid_i) state_d = Push;
-      // A slot that is given back is given back once, and needs no other one.
+      // A slot is given back only once, and independently of others.
       Push:     if (free_valid || returns) state_d = Cfg.scheme == PathOram && job_q.more ? Join : Settle;
       Join:     if (valid_i) state_d = Read;
       Settle:   if (settling_q == '0) state_d = is_whole ? GoBack : Idle;

@@ -1,13 +1,15 @@
-// The place of each bucket of a path in memory, in bytes from the first, where the buckets of a subtree of some levels lie
-// together, in the order of a heap: a path takes as many buckets from a stretch of memory as a subtree has levels (Ren et al., ISCA 2013).
+// The place of each bucket of a path in memory, in bytes from the first bucket, where the buckets of a subtree of
+// several levels are together, in the order of a heap. A path takes as many buckets from a stretch of memory as a
+// subtree has levels (Ren et al., ISCA 2013).
 //
-// Subtree lies behind subtree without a gap, layer by layer, so that the tree takes what a heap takes. The first layer has the
-// levels that are left over, so that the leaves' is full.
+// Subtrees follow each other without a gap, layer by layer, so that the tree takes as much memory as a heap. The first
+// layer has the remaining levels, so that the layer of the leaves is full.
 //
-// Interface: `start_i` goes to the first level that memory holds, `next_i` a level down. A level down the places of subtrees are twice as
-// far apart, so that only those of the first level are products.
+// Interface: `start_i` goes to the first level in memory, and `next_i` one level down. One level down the places of
+// subtrees are twice as far apart, so that only those of the first level are products.
 //
-// Timing: the place is there from the next cycle on. Keeps: the place, that of the subtree, and that of a subtree which begins here.
+// Timing: the place is ready from the next cycle. Keeps: the place, that of the subtree, and that of a subtree which
+// begins here.
 module ameles_subtree_offset #(
   parameter int unsigned BucketBytes = 384,
   parameter int unsigned OffsetBits = 40,
@@ -34,7 +36,7 @@ module ameles_subtree_offset #(
   localparam logic [OffsetBits-1:0] FirstBytes = OffsetBits'(((64'd1 << FirstHeight) - 1) * 64'(BucketBytes));
   localparam logic [OffsetBits-1:0] SubtreeBytes = OffsetBits'(((64'd1 << SubtreeLevels) - 1) * 64'(BucketBytes));
 
-  // Each layer behind all buckets above it.
+  // Each layer follows all buckets above it.
   function automatic logic [Layers:0][OffsetBits-1:0] firsts();
     logic [Layers:0][OffsetBits-1:0] first = '0;
     for (int unsigned layer = 1; layer <= Layers; layer++) begin

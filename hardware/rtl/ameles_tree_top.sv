@@ -1,15 +1,17 @@
-// The top of the tree, on chip: for each bucket of the levels that memory does not hold, a row of its blocks, their leaves
+// The top of the tree, on chip: for each bucket of the levels that are not in memory, a row of its blocks, their leaves
 // and their slots of the stash. The blocks stay in their slots; only rows move.
 //
-// Interface: a path begins with `begin_i`. If it is filled anew, its blocks of the top come out when `go_i` says that the resident ones are
-// through, the root's first, a place a cycle; what PushToLeaf finds for the top is kept as `keep_i` says, a row a cycle, from
-// the plan. If it is only searched (an access of RAW ORAM), a row a cycle is looked at, and the block of interest leaves its row.
+// Interface: a path begins with `begin_i`. If the path is rewritten, its blocks of the top come out when `go_i` says
+// that the resident ones are finished, from the root, one place per cycle. The places that PushToLeaf finds in the top
+// are stored from the plan as `keep_i` says, one row per cycle. If the path is only searched (an access of RAW ORAM),
+// one row per cycle is searched, and the block of interest leaves its row.
 //
-// Timing: the number of cycles does not depend on what is in it.
+// Timing: the number of cycles does not depend on the contents.
 //
-// A row that was never written counts as empty: RAW ORAM knows it by the count of evictions, Path ORAM by the row above.
+// A row that was never written counts as empty: RAW ORAM knows this by the count of evictions, Path ORAM by the row
+// above.
 //
-// Keeps: the rows, and of the path which buckets below each row will have been written.
+// Keeps: the rows, and for the path which buckets below each row will have been written.
 module ameles_tree_top
   import ameles_pkg::*;
 #(
@@ -28,15 +30,15 @@ module ameles_tree_top
   input  logic                             clk_i,
   input  logic                             rst_ni,
   input  logic                             begin_i,
-  input  job_t                             job_i,    // stands from the cycle after `begin_i` on
+  input  job_t                             job_i,    // valid from the cycle after `begin_i`
   input  logic                             search_i,
-  input  logic                             wanted_i, // a block of interest is not found yet
+  input  logic                             wanted_i, // the block of interest is not found yet
   input  logic                             go_i,
   output logic                             busy_o,
   output logic                             valid_o,
   output logic                             hit_o,    // it is the block of interest
   output logic [ItemBits-1:0]              item_o,
-  // The place beside it, where two are scanned a cycle.
+  // The next place, if two are scanned per cycle.
   output logic                             twin_valid_o,
   output logic                             twin_hit_o,
   output logic [ItemBits-1:0]              twin_item_o,
@@ -103,7 +105,7 @@ module ameles_tree_top
   assign row_done = row_valid_q && last_place;
   assign ends = row_done && row_last_q;
 
-  // Of Path ORAM the root is written once a path was, and every other bucket if the one above says so.
+  // With Path ORAM the root is written after the first path, and every other bucket if the one above says so.
   assign written = row_first_q ? job_i.iv != '0 : written_q;
   assign empty = Cfg.scheme == RawOram ? row_unwritten_q : !written;
   assign below = empty ? 2'b00 : row.below;
@@ -137,7 +139,7 @@ module ameles_tree_top
     assign {twin_valid_o, twin_hit_o, twin_item_o} = '0;
   end
 
-  // What is kept.
+  // The rows that are stored.
   logic [Top-1:0][CountBits-1:0] occupied_q;
   logic [Top-1:0][1:0] below_q;
   assign keeping_o = state_q == Keep;

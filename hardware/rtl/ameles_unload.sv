@@ -1,21 +1,23 @@
 // A path as it is taken in: each header is decrypted, and each beat of a body goes where the header says.
 //
-// An access of RAW ORAM takes the block of interest only: its beats go into the spare slot of the stash as they are, and the
-// header without it is planned to go back; headers go ahead of bodies there, so that the pad of the block is known early. A
-// path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and all its blocks go into slots and on to
-// PushToLeaf, but for the block of interest, which is held.
+// An access of RAW ORAM takes only the block of interest. Its beats go into the spare slot of the stash as they are,
+// and the header without it is planned to go back. Headers run ahead of bodies there, so that the pad of the block is
+// known early. A path that is rewritten (an eviction, or any path of Path ORAM) is decrypted. All its blocks go into
+// slots and on to PushToLeaf, except the block of interest, which is held.
 //
-// A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows it by the count of evictions,
-// Path ORAM by the bucket above. A row that `on_chip_i` names comes from the plan of the path before, because memory may
-// not have it yet. Tags stand behind the blocks of a bucket (see ameles_bucket_tags). That of the block of interest is taken as it is as well.
+// A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows this by the count of
+// evictions, Path ORAM by the bucket above. A row that `on_chip_i` marks comes from the plan of the path before,
+// because memory may not have it yet. Tags follow the blocks of a bucket (see ameles_bucket_tags). The tag of the block
+// of interest is also taken as it is.
 //
-// Interface: a path begins with `start_i`, and moves while `go_i` is high; `done_o` says that all of it is in. Headers, beats and
-// masks pass with `valid` and `ready`. Rows go to the plan, beats to the stash, blocks to PushToLeaf.
+// Interface: a path begins with `start_i`, and moves while `go_i` is high; `done_o` says that all of it has arrived.
+// Headers, beats and masks pass with `valid` and `ready`. Rows go to the plan, beats to the stash, blocks to
+// PushToLeaf.
 //
-// Timing: a bucket takes as many cycles as its body has beats, whatever is in it. Its header passes beside the last beat of the body before
-// it; of Path ORAM, whose masks come in one stream, in a cycle of its own.
+// Timing: a bucket takes as many cycles as its body has beats, for any contents. Its header passes together with the
+// last beat of the body before it. With Path ORAM, whose masks come in one stream, the header takes its own cycle.
 //
-// Keeps: the walk down the path, the row of the bucket that comes, and where the block of interest was found.
+// Keeps: the walk down the path, the row of the next bucket, and where the block of interest was found.
 module ameles_unload
   import ameles_pkg::*;
 #(
@@ -41,7 +43,7 @@ module ameles_unload
   input  logic [levels(Cfg)-1:0]      on_chip_i,
   output logic                        done_o,
   input  logic                        written_i,  // the first bucket was ever written (Path ORAM), when `go_i` is set
-  // Headers with their masks, and beats with theirs: the contents of blocks go past, to the stash.
+  // Headers with their masks, and beats with theirs: the contents of blocks go directly to the stash.
   input  logic                        header_valid_i,
   output logic                        header_ready_o,
   input  logic [CipherBits-1:0]       header_i,
@@ -76,7 +78,7 @@ module ameles_unload
   output logic [slot_bits(Cfg)-1:0]   tag_slot_o,
   output logic [TagBits-1:0]          tag_o,
   // The block of interest in the tree of RAW ORAM; its tag and the tag's mask follow from the beat that has them.
-  output logic                        known_o,  // all headers are through
+  output logic                        known_o,  // all headers have passed
   output logic                        found_o,
   output pad_t                        found_pad_o,
   output pad_t                        found_tag_pad_o,
@@ -110,12 +112,12 @@ module ameles_unload
     .level_o, .last_o(last_level), .bucket_o(bucket), .right_o(right), .count_o(count)
   );
 
-  // Of Path ORAM a bucket is written if the one above says so.
+  // With Path ORAM a bucket is written if the one above says so.
   logic first_q;
   assign empty = Cfg.scheme == RawOram ? count == '0 : !(first_q ? written_i : below_q);
   assign plain = RowBits'(header_i ^ row_mask_i);
 
-  // Of an entry that is not valid nobody looks at the rest: it goes back as zeros.
+  // The rest of an invalid entry is ignored: it goes back as zeros.
   always_comb begin
     row = on_chip_i[level_o] ? on_chip_entries_i : plain[Z*EntryBits-1:0];
     kept = row;
@@ -135,7 +137,7 @@ module ameles_unload
   assign below_o = take_header && Cfg.scheme == PathOram;
   assign below_written_o = last_level ? '0 : below | (right ? 2'b10 : 2'b01);
 
-  // Bodies. Those whose headers are through, and of an access of RAW ORAM the place of the block of interest.
+  // Bodies whose headers have passed, and for an access of RAW ORAM the place of the block of interest.
   logic [LevelCountBits-1:0] open_q;
   logic [level_bits(Cfg)-1:0] body_level_q, found_level_q;
   logic busy, is_found_level, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;

@@ -1,12 +1,14 @@
-// A path as it goes back: row by row of the plan, and for a path that is filled anew each bucket's body, encrypted.
+// A path as it goes back: the plan row by row, and for a rewritten path each bucket's body, encrypted.
 //
-// Interface: a job passes in with its bank of the plan. Addresses, beats and the answers of memory go their own ways. It says how many
-// paths memory has taken (modulo 4), and how many levels of the next. Tags are gathered as their blocks pass, and follow them.
+// Interface: a job passes in with its bank of the plan. Addresses, beats and the answers of memory have separate
+// channels. The outputs say how many paths memory has taken (modulo 4), and how many levels of the next one. Tags are
+// gathered as their blocks pass, and follow them.
 //
-// Timing: the first address goes out in the cycle after the job has passed, the first beat two cycles after it, if its mask is there;
-// then a beat a cycle. A place without a block goes back as zeros, encrypted like the others; its cycle is the same.
+// Timing: the first address goes out in the cycle after the job has passed, and the first beat two cycles after it, if
+// its mask is ready. Then follows a beat per cycle. A place without a block goes back as zeros, encrypted like the
+// others and in the same cycle.
 //
-// Keeps: the walk down the path, the beat that waits for memory, the bursts under way, and the tags of a bucket.
+// Keeps: the walk down the path, the beat that waits for memory, the open bursts, and the tags of a bucket.
 module ameles_write_back
   import ameles_pkg::*;
 #(
@@ -39,7 +41,7 @@ module ameles_write_back
   input  logic [Z-1:0][EntryBits-1:0]      entries_i,
   input  logic [Z-1:0][SlotBits-1:0]       slots_i,
   input  logic [1:0]                       below_i,
-  // The stash: a beat that is asked for is there from the next cycle on. While it is busy, nobody else may read.
+  // The stash: a requested beat is ready from the next cycle. While it is busy, no other cell may read.
   output logic                             busy_o,
   output logic                             load_o,
   output logic [SlotBits-1:0]              load_slot_o,
@@ -76,7 +78,7 @@ module ameles_write_back
   localparam int unsigned StepBits = $clog2(BucketBeats + 1);
   localparam int unsigned PlaceBits = at_least_one($clog2(Z));
 
-  // Addresses: a walk of their own, ahead of the beats.
+  // Addresses: a separate walk, ahead of the beats.
   logic addressing_q, beats_q, second_q, start, whole_q, address_done, address_last, right, burst_valid, burst_taken, burst_last;
   logic plan_free, unused_first_burst;
   logic [AddressBits-1:0] bucket_offset, offset;
@@ -110,8 +112,8 @@ module ameles_write_back
     .offset_o(offset), .length_o(burst_length), .first_o(unused_first_burst), .last_o(burst_last)
   );
 
-  // Each burst goes to memory, to the beats, and to the answers. These two are told when it is offered: AXI lets memory wait
-  // for the beats before it takes the address.
+  // Each burst goes to memory, to the beats, and to the answers. The latter two get it at its offer, because AXI lets memory
+  // wait for the beats before it takes the address.
   logic told_q, lengths_ready, ends_ready, length_valid, end_valid, end_last, beat_last, beat_passes;
   logic [7:0] length, sent_q;
   assign aw_valid_o = burst_valid && (told_q || (lengths_ready && ends_ready));
@@ -128,7 +130,7 @@ module ameles_write_back
     .valid_i(burst_valid && !told_q && ends_ready), .ready_o(lengths_ready), .data_i(burst_length),
     .valid_o(length_valid), .ready_i(beat_passes && beat_last), .data_o(length)
   );
-  // What an answer ends: a level, a path.
+  // The level or path that an answer completes.
   logic end_level, end_path;
   ameles_fifo #(.Width(2), .Depth(16)) u_ends (
     .clk_i, .rst_ni,
@@ -186,8 +188,8 @@ module ameles_write_back
 
   always_comb begin
     for (int unsigned place = 0; place < Z; place++) begin
-      // What stands in a place beyond those that this path has filled is left from another one. A row that is only
-      // rewritten may have entries that are not valid, whose first bit says so.
+      // Places beyond those that this path has filled have the content of another path. A row that is only rewritten
+      // may have invalid entries, which their first bit marks.
       entries[place] = (whole_q ? CountBits'(place) < occupied_q[level_q] : entries_i[place][EntryBits-1])
           ? entries_i[place] : '0;
     end
@@ -221,7 +223,7 @@ module ameles_write_back
     end
   end
 
-  // Second stage: the plaintext of the beat, which waits for its mask and for memory.
+  // Second stage: the plaintext of the beat, which waits for mask and memory.
   logic second_header_q, second_block_q, second_tags_q, second_first_q, second_row_done_q, mask_valid;
   logic [HeaderBits-1:0] header_q, row_mask;
   logic [Cfg.bus_bits-1:0] plain, mask, tags;
@@ -248,7 +250,7 @@ module ameles_write_back
     assign tags = Cfg.bus_bits'(BeatTagBits'(GatheredBits'(tags_q)));
     always_ff @(posedge clk_i) begin
       if (step_passes) second_place_q <= place_q;
-      // Each bucket leaves zeros behind: a smaller one may follow.
+      // Each bucket is reset to zeros, because a smaller one may follow.
       if (beat_passes && second_tags_q) begin
         tags_q <= tags_q >> BeatTagBits;
       end else if (beat_passes && !second_header_q) begin

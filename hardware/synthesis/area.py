@@ -70,7 +70,7 @@ CONFIGURATIONS = {
     ),
 }
 
-# Look-up tables, those as memory, registers, block RAMs of both sizes and logic cells. RAW ORAM with front end, Z = 5, C = 64, L = 20.
+# Look-up tables, look-up tables as memory, registers, block RAMs of both sizes and logic cells. RAW ORAM with front end, Z = 5, C = 64, L = 20.
 PEERS = {
     "TinyORAMCore, the authors' RAW ORAM with front end, no tiny_aes": (8498, 1888, 11282, 53, 7, 6865),
     "  with tiny_aes, by an earlier run whose choices are not known": (35123, "", 18995, 48, 11, 29978),
@@ -78,7 +78,7 @@ PEERS = {
     "  without tiny_aes, of which 86 block RAMs": (18381 - 2865, "", 13298 - 3585, "", 146 - 86, ""),
 }
 
-# The choices of TinyORAMCore; all else, such as a PLB of 8 KiB and a user of 64 bits, is the authors' default.
+# The choices for TinyORAMCore. All other values, such as a PLB of 8 KiB and a user of 64 bits, is the authors' default.
 PEER_CHOICES = {"ORAMZ": 5, "ORAMC": 64, "ORAML": 20, "BEDWidth": 512, "EnableREW": 1, "EnableIV": 0}
 
 
@@ -92,7 +92,7 @@ def sources(top):
 def read(top, parameters):
     """Returns a configuration as Yosys reads it."""
     design = ys.Design()
-    # A value has no space, so that it is one word to Yosys.
+    # Yosys reads a value without spaces as one word.
     given = " ".join(f"-G {name}={value}" for name, value in parameters.items())
     ys.run_pass(f"read_slang --top {top} {given} {' '.join(sources(top))}", design)
     return design
@@ -118,14 +118,14 @@ def map_cells(top, design):
 
 
 def peer(folder, with_aes):
-    """Returns how many cells of each kind the authors' core takes. Their sources are changed in three places, in a folder of its own."""
+    """Returns how many cells of each kind the authors' core takes. A copy of their sources is changed in three places."""
     with tempfile.TemporaryDirectory() as made:
         # Choices are defaults of a header, which reaches all modules.
         header = open(f"{folder}/include/PathORAM.vh", encoding="utf-8").read()
         for name, value in PEER_CHOICES.items():
             header = re.sub(rf"(\b{name}\s*=\s*)[0-9]+", rf"\g<1>{value}", header)
         open(f"{made}/PathORAM.vh", "w", encoding="utf-8").write(header)
-        # RAW ORAM's AES reads from wires that nobody declares: without this most of the core is removed.
+        # RAW ORAM's AES reads from undeclared wires: without this most of the core is removed.
         backend = open(f"{folder}/backend/PathORAMBackend.v", encoding="utf-8").read()
         open(f"{made}/PathORAMBackend.v", "w", encoding="utf-8").write(re.sub(r"\(\s*PBF_(DRAMReadData(Valid)?)\)", r"(\1)", backend))
         of_no_use = re.compile("/(test|old|bench|integrity|sram_wrap)/|/(Dummy|TrafficGen|TinyORAMASIC|aes_inv|PrioritySelect|PathORAMBackend[.])")
@@ -136,7 +136,7 @@ def peer(folder, with_aes):
         ys.run_pass("hierarchy -top TinyORAMCore", design)
         if not with_aes:
             ys.run_pass("blackbox aes_128", design)
-        # Multiplexers of three states become those of two.
+        # Tri-state multiplexers become ordinary ones.
         ys.run_pass("proc; flatten; tribuf -logic; opt_clean", design)
         return map_cells("TinyORAMCore", design)
 
@@ -144,7 +144,7 @@ def peer(folder, with_aes):
 def figures(cells):
     """Returns look-up tables, those that are memory, registers, block RAMs of both sizes and logic cells."""
     of = lambda *begin: sum(count for cell, count in cells.items() if cell.startswith(begin))
-    # A RAM32M or RAM64M takes the place of four LUTs.
+    # A RAM32M or RAM64M occupies four LUTs.
     return [of("LUT"), 4 * of("RAM32", "RAM64") + of("SRL"), of("FD"), of("RAMB18"), of("RAMB36"), cells["LC"]]
 
 

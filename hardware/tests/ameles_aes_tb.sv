@@ -1,9 +1,9 @@
-// Checks the AES-128 cells against published vectors and against arithmetic of its own.
+// Checks the AES-128 cells against published vectors and against its own arithmetic.
 //
 // Six ciphers get the same blocks: of one, two and three stages a round, one with S-boxes in block RAM, and both lanes
 // of pipelines at twice the clock, whose other lane gets other blocks. Two key schedules, of both S-boxes, get the same
 // keys. Both S-boxes are checked for all inputs. Each cipher's `valid_o` is checked in every cycle.
-// The program ends with 0 if all is well. From `hardware/`:
+// The program exits with 0 if all checks pass. From `hardware/`:
 //
 //   $ verilator --binary -Wall --Mdir obj_dir --top-module ameles_aes_tb rtl/ameles_aes_pkg.sv rtl/ameles_sbox*.sv
 //       rtl/ameles_aes{_round,,_double,_key}.sv tests/ameles_aes_tb.sv
@@ -49,11 +49,11 @@ module ameles_aes_tb
   localparam block_t ChainStart = 128'h00112233445566778899aabbccddeeff;
   localparam block_t ChainEnd = 128'hb7449c8da15defeb78dbc57ea81db8ee;
 
-  // Variables of two states begin as zeros.
+  // Two-state variables begin as zeros.
   bit clk, clk2, rst_n;
   int unsigned cycle, failures, ciphertexts;
 
-  // What the keys and blocks are driven with, on falling edges.
+  // The signals that drive keys and blocks, on falling edges.
   logic key_valid = 1'b0;
   block_t key = '0;
   logic block_valid = 1'b0;
@@ -68,7 +68,7 @@ module ameles_aes_tb
   logic [7:0] sbox_in = '0;
   logic [1:0][7:0] sbox_out;
 
-  // The faster clock rises with the slower one, and amid its cycle.
+  // The faster clock rises with the slower one and in the middle of its cycle.
   always begin
     #5 {clk, clk2} = 2'b11;
     #5 clk2 = 1'b0;
@@ -78,13 +78,13 @@ module ameles_aes_tb
 
   always @(posedge clk) begin
     cycle <= cycle + 1;
-    if (cycle > MaxCycles) $fatal(1, "the test bench did not end");
+    if (cycle > MaxCycles) $fatal(1, "the test bench did not finish");
   end
 
-  task automatic check(input logic good, input string promise);
+  task automatic check(input logic good, input string name);
     if (!good) begin
       failures++;
-      $display("cycle %0d: broken: %s", cycle, promise);
+      $display("cycle %0d: failed: %s", cycle, name);
     end
   endtask
 
@@ -125,7 +125,7 @@ module ameles_aes_tb
     localparam int unsigned Stages = v < 3 ? 1 + v : 2;
     localparam int unsigned Latency = v < Singles ? ameles_aes_latency(Stages) : ameles_aes_double_latency();
 
-    // What is to come out, in the cycles that the blocks take.
+    // The expected outputs, delayed by the latency of the blocks.
     typedef struct packed {
       logic valid;
       logic checked;
@@ -193,7 +193,7 @@ module ameles_aes_tb
     idle(1);
   endtask
 
-  // Puts a published block in for one cycle, and a gap after it.
+  // Sends a published block for one cycle, and then a gap.
   task automatic send(input block_t plain, input block_t cipher, input logic checked, input int unsigned gap);
     block_valid = 1'b1;
     block_checked = checked;
@@ -270,7 +270,7 @@ module ameles_aes_tb
     @(negedge clk);
   endtask
 
-  // A key of zeros is what registers may hold at first, and is still new.
+  // A key of zeros may equal the initial registers, and is still new.
   task automatic check_first_key();
     reset();
     load('0, "a first key of zeros");
@@ -325,7 +325,7 @@ module ameles_aes_tb
     refuse(KeyA, "the key of those blocks");
   endtask
 
-  // A key that is put up while reset is active is taken after it, and not called reused.
+  // A key that is offered during reset is taken after it, and is not called reused.
   task automatic check_key_in_reset();
     rst_n = 1'b0;
     key = swapped(KeyC);
@@ -376,8 +376,8 @@ module ameles_aes_tb
     check_chain();
     check_reset_in_expansion();
     check(ciphertexts == Ciphers * (2 + 25 + 1 + ChainLength), "every block came out once");
-    if (failures != 0) $fatal(1, "%0d promises broken", failures);
-    $display("all promises of the AES cells kept: %0d ciphertexts in %0d cycles", ciphertexts, cycle);
+    if (failures != 0) $fatal(1, "%0d checks failed", failures);
+    $display("all checks of the AES cells passed: %0d ciphertexts in %0d cycles", ciphertexts, cycle);
     $finish;
   end
 

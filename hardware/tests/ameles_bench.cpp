@@ -1,4 +1,4 @@
-// The bench as a library: a cycle a call, all ports in two structs of 32-bit words.
+// The bench as a library: one call per cycle, with all ports in two structs of 32-bit words.
 // The structs are those of `hardware/bench/src/rtl.rs`.
 #include "Vbench.h"
 #ifdef AMELES_FAULTS
@@ -28,7 +28,7 @@ struct Model {
   Vbench top{&context};
 };
 
-// A library of mutants has the fault of a number; no other knows any.
+// A library of mutants has numbered faults. Other libraries have none.
 extern "C" Model *ameles_new([[maybe_unused]] uint32_t fault) {
   Model *model = new Model;
 #ifdef AMELES_FAULTS
@@ -47,7 +47,7 @@ static void split(uint32_t *words, uint64_t value) {
   words[1] = static_cast<uint32_t>(value >> 32);
 }
 
-// Sets the inputs, says what the outputs are before the edge of the clock, and goes over the edge.
+// Sets the inputs, returns the outputs before the edge of the clock, and makes the edge.
 extern "C" void ameles_step(Model *model, const Inputs *in, Outputs *out) {
   Vbench &top = model->top;
   top.rst_ni = in->rst_n;
@@ -74,7 +74,7 @@ extern "C" void ameles_step(Model *model, const Inputs *in, Outputs *out) {
   std::memcpy(&top.data_i[0], in->data, sizeof in->data);
   std::memcpy(&top.r_data_i[0], in->r_data, sizeof in->r_data);
 #ifdef AMELES_TWO_CLOCKS
-  // The faster clock rises amid the cycle, and again with the slower one.
+  // The faster clock rises in the middle of the cycle, and again with the slower one.
   top.clk2_i = 0;
   top.eval();
   top.clk_i = 0;

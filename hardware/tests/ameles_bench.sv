@@ -77,10 +77,10 @@ module ameles_bench
   output logic         key_reused_o,
   output logic         memory_error_o,
   output logic         tag_error_o,
-  // Of the pacer: a slot begins, and whether it is for no block. No port of the controller says so.
+  // A slot of the pacer begins, and whether it is for no block. The controller has no port for this.
   output logic         slot_o,
   output logic         slot_dummy_o,
-  // The inside of a backend alone, for pictures, with `Watch`.
+  // Internal signals of a backend alone, for pictures, with `Watch`.
   output logic [31:0]  watch_o,
   output logic         overflow_o,
   output logic         memory_stalled_o

@@ -1,7 +1,7 @@
-"""Prints the memory that `ameles init` states for the whole process beside the most that it ever took.
+"""Prints the memory that `ameles init` states for the whole process, and the peak that was measured.
 
-Each vault is filled to nine tenths, and written over twice, by puts of 1 MiB. To be run by hand, with room on the disk for
-six times the largest (docs/reference/figures.md):
+The bench fills each vault to nine tenths and overwrites it twice, by puts of 1 MiB. Run it by hand. The disk needs room
+for six times the largest vault (docs/reference/figures.md):
 
     cargo xtask test --only clients
     cargo build --release -p ameles
@@ -22,20 +22,20 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 PUT = 1 << 20
 
 
-def in_bytes(text: str) -> float:
-    """Bytes of a size as Ameles writes it."""
+def parse_size(text: str) -> float:
+    """Returns the bytes of a size that Ameles has printed."""
     number, unit = re.fullmatch(r"([\d.]+) ?(\w+)", text).groups()
     return float(number) * UNITS[unit]
 
 
 def peak(process: int) -> int:
-    """The most resident memory that a process ever had, in bytes."""
+    """Returns the peak resident memory of a process in bytes."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) << 10
 
 
 def measure(binary: Path, capacity: str, flags: list[str]) -> tuple[str, float, int]:
-    """What is stated for a vault, its bytes, and the most that was taken."""
+    """Returns the stated memory as text and in bytes, and the measured peak in bytes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         port, swift, admin = free_ports(3)
@@ -50,26 +50,26 @@ def measure(binary: Path, capacity: str, flags: list[str]) -> tuple[str, float, 
             endpoint = Endpoint(f"http://127.0.0.1:{port}", *first_key(data / "trusted"))
             client = endpoint.client()
             client.create_bucket(Bucket="bucket")
-            names = int(in_bytes(capacity) * 9 // 10) // PUT
+            names = int(parse_size(capacity) * 9 // 10) // PUT
             body = os.urandom(PUT)
             for turn in range(3 * names):
                 client.put_object(Bucket="bucket", Key=f"{turn % names}", Body=body)
-            return stated, in_bytes(stated), peak(program.process.pid)
+            return stated, parse_size(stated), peak(program.process.pid)
         finally:
             program.stop()
 
 
 def main() -> None:
-    """Measures each capacity that is asked for."""
+    """Measures each capacity on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=Path)
     parser.add_argument("capacity", nargs="+")
-    parser.add_argument("--serve", action="append", default=[], help="a flag more for `ameles serve`")
+    parser.add_argument("--serve", action="append", default=[], help="a further flag for `ameles serve`")
     arguments = parser.parse_args()
     print("| capacity | stated | measured, at most | measured ÷ stated |\n|---|--:|--:|--:|")
     for capacity in arguments.capacity:
-        stated, in_all, taken = measure(arguments.binary, capacity, arguments.serve)
-        print(f"| {capacity} | {stated} | {taken / (1 << 20):.0f} MiB | {taken / in_all:.2f} |", flush=True)
+        stated, stated_bytes, peak_bytes = measure(arguments.binary, capacity, arguments.serve)
+        print(f"| {capacity} | {stated} | {peak_bytes / (1 << 20):.0f} MiB | {peak_bytes / stated_bytes:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

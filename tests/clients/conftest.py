@@ -1,21 +1,19 @@
 """Real clients against a running `ameles serve`, with a real S3 server as the untrusted side.
 
-`cargo xtask test --only clients` sets up what is needed and runs this. By hand, these variables say where things are:
+`cargo xtask test --only clients` installs what they need and runs them. These variables are for a run by hand:
 
 AMELES_BIN               the program under test
 AMELES_TEST_VERSITYGW    versitygw, the untrusted side
-AMELES_TEST_RCLONE       rclone; looked for on PATH if not given
-AMELES_TEST_CHROMIUM     Chromium without windows; Debian's if not given
+AMELES_TEST_RCLONE       rclone; searched for on PATH if not given
+AMELES_TEST_CHROMIUM     headless Chromium; Debian's if not given
 AMELES_TEST_ENDPOINT     an S3 server to test instead of `ameles serve`, with AMELES_TEST_ACCESS_KEY and
-                        AMELES_TEST_SECRET_KEY; tests that are about ameles itself are then left out. It is there to
-                        find out whether a failure is the client's, the test's or ours
+                        AMELES_TEST_SECRET_KEY. Tests of ameles itself are skipped then. It shows whether a
+                        failure is the client's, the test's or that of ameles
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import uuid
@@ -25,45 +23,39 @@ from pathlib import Path
 import pytest
 from programs import Endpoint, Gateway, UntrustedSide
 
+from browser import launch_chromium
+from run_environment import find_file, restore_signals
+
+STEP = "clients"
+
 
 def pytest_configure() -> None:
-    # Whoever runs the tests in the background has both ignored, and what they start would inherit that.
-    for kind in (signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(kind) == signal.SIG_IGN:
-            signal.signal(kind, signal.SIG_DFL)
-
-
-def _program(variable: str, fallback: str | None = None) -> Path:
-    # A name without a folder is looked for on PATH.
-    named = shutil.which(os.environ.get(variable) or fallback or "")
-    if not named or not Path(named).is_file():
-        pytest.exit(f"{variable} names no program: run `cargo xtask test --only clients`", returncode=2)
-    return Path(named).resolve()
+    restore_signals()
 
 
 @pytest.fixture(scope="session")
 def ameles() -> Path:
     """The program under test."""
     if "AMELES_TEST_ENDPOINT" in os.environ:
-        pytest.skip("is about ameles itself, and AMELES_TEST_ENDPOINT names another server")
-    return _program("AMELES_BIN")
+        pytest.skip("tests ameles itself, and AMELES_TEST_ENDPOINT is another server")
+    return find_file("AMELES_BIN", STEP)
 
 
 @pytest.fixture(scope="session")
 def versitygw() -> Path:
     """The S3 server that plays the provider."""
-    return _program("AMELES_TEST_VERSITYGW", "versitygw")
+    return find_file("AMELES_TEST_VERSITYGW", STEP, "versitygw")
 
 
 @pytest.fixture(scope="session")
 def rclone_program() -> Path:
     """rclone."""
-    return _program("AMELES_TEST_RCLONE", "rclone")
+    return find_file("AMELES_TEST_RCLONE", STEP, "rclone")
 
 
 @pytest.fixture
 def new_gateway(ameles: Path, versitygw: Path, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
-    """Makes gateways that are a test's own, over one untrusted side that is the test's own; none runs yet."""
+    """Makes gateways for one test, over one untrusted side. They are not started yet."""
     yield from _new_gateways(ameles, versitygw, tmp_path)
 
 
@@ -71,16 +63,16 @@ def new_gateway(ameles: Path, versitygw: Path, tmp_path: Path) -> Iterator[Calla
 def new_gateway_of_module(
     ameles: Path, versitygw: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Gateway]]:
-    """Makes gateways that all tests of a module share, over one untrusted side; none runs yet."""
+    """Makes gateways that all tests of a module share, over one untrusted side. They are not started yet."""
     yield from _new_gateways(ameles, versitygw, tmp_path_factory.mktemp("module"))
 
 
-def _new_gateways(ameles: Path, versitygw: Path, within: Path) -> Iterator[Callable[..., Gateway]]:
-    untrusted = UntrustedSide(versitygw, within)
+def _new_gateways(ameles: Path, versitygw: Path, parent: Path) -> Iterator[Callable[..., Gateway]]:
+    untrusted = UntrustedSide(versitygw, parent)
     gateways: list[Gateway] = []
 
     def make(name: str = "gateway", vault: str = "vault") -> Gateway:
-        folder = within / name
+        folder = parent / name
         folder.mkdir()
         gateways.append(Gateway(ameles, folder, untrusted, vault))
         return gateways[-1]
@@ -93,7 +85,7 @@ def _new_gateways(ameles: Path, versitygw: Path, within: Path) -> Iterator[Calla
 
 @pytest.fixture(scope="session")
 def shared_gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
-    """One gateway for all tests that only speak S3."""
+    """A running gateway for all tests that need no gateway of their own."""
     ameles, versitygw = (request.getfixturevalue(name) for name in ("ameles", "versitygw"))
     folder = request.getfixturevalue("tmp_path_factory").mktemp("shared")
     untrusted = UntrustedSide(versitygw, folder)
@@ -118,13 +110,13 @@ def endpoint(request: pytest.FixtureRequest) -> Endpoint:
 
 @pytest.fixture(scope="session")
 def s3(endpoint: Endpoint):
-    """A boto3 client of it."""
+    """A boto3 client of the endpoint."""
     return endpoint.client()
 
 
 @pytest.fixture
 def bucket(s3) -> Iterator[str]:
-    """A bucket that is a test's own, removed with all that is in it."""
+    """A bucket for one test. It is removed with its contents afterwards."""
     name = f"test-{uuid.uuid4().hex[:16]}"
     s3.create_bucket(Bucket=name)
     yield name
@@ -138,17 +130,17 @@ def bucket(s3) -> Iterator[str]:
 
 @pytest.fixture
 def aws(endpoint: Endpoint) -> Callable[..., str]:
-    """Runs the AWS command line with its default settings, and returns what it printed."""
+    """Runs the AWS command line with its default settings, and returns its output."""
 
     def run(*arguments: str, stdin: bytes | None = None) -> str:
-        return _run([_beside_python("aws"), *arguments], endpoint.aws_environment(), stdin)
+        return _run([_python_script("aws"), *arguments], endpoint.aws_environment(), stdin)
 
     return run
 
 
 @pytest.fixture
 def rclone(endpoint: Endpoint, rclone_program: Path) -> Callable[..., bytes]:
-    """Runs rclone, which knows the endpoint as `ameles:`, and returns what it printed."""
+    """Runs rclone, where the endpoint is the remote `ameles:`, and returns its output."""
 
     def run(*arguments: str) -> bytes:
         return _run([str(rclone_program), *arguments], endpoint.rclone_environment(), None, text=False)
@@ -158,7 +150,7 @@ def rclone(endpoint: Endpoint, rclone_program: Path) -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def minio_go(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """Builds the program of MinIO's client for Go, and runs it in a bucket."""
+    """Builds the program that uses MinIO's client for Go, and runs it in a bucket."""
     folder = tmp_path_factory.mktemp("minio-go")
     program = folder / "minio-go"
     source = Path(__file__).parent / "minio-go"
@@ -175,27 +167,19 @@ def minio_go(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Ca
 @pytest.fixture(scope="module")
 def chromium():
     """Debian's Chromium, driven by Playwright."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("AMELES_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
-            # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
-            args=["--no-sandbox", "--disable-dev-shm-usage"],
-        )
-        yield browser
-        browser.close()
+    with launch_chromium() as chromium:
+        yield chromium
 
 
 @pytest.fixture
 def browser(chromium):
-    """Chromium for one test: its pages are closed afterwards, since a page that is left open goes on drawing."""
+    """Chromium for one test. Its pages are closed afterwards, because an open page goes on drawing."""
     yield chromium
     for context in chromium.contexts:
         context.close()
 
 
-def _beside_python(program: str) -> str:
+def _python_script(program: str) -> str:
     return str(Path(sys.executable).parent / program)
 
 
@@ -203,5 +187,5 @@ def _run(command, env, stdin, text=True):
     done = subprocess.run(command, input=stdin or b"", capture_output=True, env=env, timeout=240)
     if done.returncode != 0:
         shown = (done.stdout + done.stderr).decode(errors="replace")
-        raise AssertionError(f"`{' '.join(command)}` ended with {done.returncode}:\n{shown}")
+        raise AssertionError(f"`{' '.join(command)}` exited with {done.returncode}:\n{shown}")
     return done.stdout.decode() if text else done.stdout

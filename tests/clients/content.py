@@ -1,4 +1,4 @@
-"""Content for objects: looks random, and is the same for the same seed."""
+"""Content for objects: pseudorandom bytes that depend only on a seed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 
 def content(length: int, seed: object = 0) -> bytes:
-    """`length` bytes that follow from `seed`."""
+    """Returns `length` bytes that depend only on `seed`."""
     return random.Random(f"{seed}").randbytes(length)
 
 
 def md5(data: bytes) -> str:
-    """As an ETag has it."""
+    """Returns the MD5 digest in hexadecimal, as in an ETag."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def make_tree(folder: Path, files: dict[str, int]) -> None:
-    """Fills `folder` with files of these lengths."""
+    """Makes files of these lengths in `folder`."""
     for name, length in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def make_tree(folder: Path, files: dict[str, int]) -> None:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """All files of `folder` by their names in it."""
+    """Returns the content of each file below `folder`, by its relative path."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))

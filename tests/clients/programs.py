@@ -1,4 +1,4 @@
-"""The programs under test and around them, started on loopback and stopped by their own handles."""
+"""The program under test and the servers around it, on loopback addresses."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from pathlib import Path
 import boto3
 from botocore.config import Config
 
-READY_WITHIN = 240.0
-"""Seconds after which a program that does not answer counts as broken."""
+READY_TIMEOUT = 240.0
+"""Seconds until a program that does not answer has failed."""
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Returns a port that nothing listens on now."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago, each another one."""
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+    """Returns distinct ports that nothing listens on now."""
+    with ExitStack() as sockets:
+        probes = [sockets.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
             probe.bind(("127.0.0.1", 0))
         return [probe.getsockname()[1] for probe in probes]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without anything that points a client elsewhere, and with `more`."""
-    strange = ("AWS_", "RCLONE_", "AMELES_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
-    return kept | {"AWS_EC2_METADATA_DISABLED": "true"} | more
+    """Returns the environment of this process with `more`, and without variables that configure clients."""
+    cleared = ("AWS_", "RCLONE_", "AMELES_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(cleared)}
+    return inherited | {"AWS_EC2_METADATA_DISABLED": "true"} | more
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Endpoint:
     region: str = "us-east-1"
 
     def client(self, verify: str | None = None, **config):
-        """A boto3 client that does not hide a failure behind a retry; over TLS it trusts the authorities in `verify`."""
+        """Returns a boto3 client that does not retry. Over TLS it trusts the authorities in `verify`."""
         settings = {
             "signature_version": "s3v4",
             "s3": {"addressing_style": "path"},
@@ -72,7 +72,7 @@ class Endpoint:
         )
 
     def aws_environment(self) -> dict[str, str]:
-        """What the AWS command line needs to reach it."""
+        """Returns the environment in which the AWS command line uses this server."""
         return environment(
             AWS_ENDPOINT_URL=self.url,
             AWS_ACCESS_KEY_ID=self.access_key,
@@ -85,7 +85,7 @@ class Endpoint:
         )
 
     def rclone_environment(self) -> dict[str, str]:
-        """What rclone needs to reach it as the remote `ameles:`."""
+        """Returns the environment in which the server is rclone's remote `ameles:`."""
         return environment(
             RCLONE_CONFIG=os.devnull,
             RCLONE_CONFIG_AMELES_TYPE="s3",
@@ -108,10 +108,10 @@ class SwiftLogin:
     user: str
     password: str
     authority: Path | None = None
-    """Whose certificates are trusted, if the server speaks TLS."""
+    """The authority to trust, if the server speaks TLS."""
 
     def connection(self, version: str = "1"):
-        """A connection of python-swiftclient that does not hide a failure behind a retry."""
+        """Returns a connection of python-swiftclient that does not retry."""
         import swiftclient
 
         common = {"key": self.password, "retries": 0, "auth_version": version}
@@ -127,7 +127,7 @@ class SwiftLogin:
         )
 
     def is_good(self) -> bool:
-        """Whether the gateway takes it."""
+        """Returns whether the gateway accepts this login."""
         import swiftclient
 
         try:
@@ -137,21 +137,21 @@ class SwiftLogin:
             return False
 
     def wait_until_good(self) -> None:
-        """Waits until the gateway has taken it over."""
-        give_up = time.monotonic() + READY_WITHIN
+        """Waits until the gateway accepts this login."""
+        deadline = time.monotonic() + READY_TIMEOUT
         while not self.is_good():
-            assert time.monotonic() < give_up, "the gateway does not take the new password over"
+            assert time.monotonic() < deadline, "the gateway does not accept the new password"
             time.sleep(0.1)
 
     def environment(self) -> dict[str, str]:
-        """What the swift command needs to reach it."""
+        """Returns the environment in which the swift command uses this login."""
         name = f"{self.account}:{self.user}"
         return environment(ST_AUTH=f"{self.url}/auth/v1.0", ST_USER=name, ST_KEY=self.password)
 
 
-def password_in(said: str) -> str:
-    """The password that `ameles user` has shown."""
-    return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
+def password_in(output: str) -> str:
+    """Returns the password in the output of `ameles user`."""
+    return next(line.split()[1] for line in output.splitlines() if line.strip().startswith("password"))
 
 
 class Program:
@@ -169,11 +169,11 @@ class Program:
             )
 
     def wait_for(self, url: str) -> None:
-        """Returns when `url` answers anything at all."""
-        give_up = time.monotonic() + READY_WITHIN
-        while time.monotonic() < give_up:
+        """Waits until `url` answers, with any status."""
+        deadline = time.monotonic() + READY_TIMEOUT
+        while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise RuntimeError(f"ended with {self.process.returncode} at its start:\n{self.output()}")
+                raise RuntimeError(f"exited with {self.process.returncode} at its start:\n{self.output()}")
             try:
                 urllib.request.urlopen(url, timeout=5).close()
                 return
@@ -184,22 +184,22 @@ class Program:
         raise RuntimeError(f"does not answer on {url}:\n{self.output()}")
 
     def output(self) -> str:
-        """All that it has printed so far."""
+        """Returns the output so far."""
         return self.log.read_text(errors="replace")
 
     def stop(self) -> int:
         """Asks it to end, as Ctrl-C does, and returns its exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=READY_WITHIN)
+        return self.process.wait(timeout=READY_TIMEOUT)
 
     def kill(self) -> None:
-        """Ends it without any notice."""
+        """Kills the program."""
         self.process.kill()
         self.process.wait()
 
 
 class UntrustedSide:
-    """versitygw over a folder: the provider, who is not trusted."""
+    """versitygw over a folder. It plays the provider, which is untrusted."""
 
     BUCKET = "untrusted"
 
@@ -215,7 +215,7 @@ class UntrustedSide:
         self.endpoint.client().create_bucket(Bucket=self.BUCKET)
 
     def start(self) -> None:
-        """Starts it on the port that it always has."""
+        """Starts the server, on the same port each time."""
         command = [str(self.binary), "--quiet", "--port", self.endpoint.url.removeprefix("http://")]
         command += ["--access", self.endpoint.access_key, "--secret", self.endpoint.secret_key]
         command += ["posix", "--versioning-dir", str(self.versions), str(self.folder)]
@@ -223,23 +223,23 @@ class UntrustedSide:
         self.program.wait_for(self.endpoint.url)
 
     def set_versioning(self, status: str) -> None:
-        """Switches the versioning of its S3 bucket: Enabled or Suspended."""
+        """Sets the versioning of its S3 bucket: Enabled or Suspended."""
         self.endpoint.client().put_bucket_versioning(
             Bucket=self.BUCKET, VersioningConfiguration={"Status": status}
         )
 
     def close(self) -> None:
-        """Ends it."""
+        """Kills the server."""
         self.program.kill()
 
     def files(self) -> list[Path]:
-        """Every object as the provider holds it."""
+        """Returns the file of each object in the provider's folder."""
         bucket = self.folder / self.BUCKET
         return sorted(path for path in bucket.rglob("*") if path.is_file())
 
 
 def first_key(trusted: Path) -> tuple[str, str]:
-    """The first S3 key in a gateway's trusted folder, and its secret."""
+    """Returns the first S3 key in a gateway's trusted folder, and its secret."""
     made = tomllib.loads((trusted / "credentials.toml").read_text())["users"][0]["keys"][0]
     return made["access_key_id"], made["secret_access_key"]
 
@@ -262,7 +262,7 @@ class Gateway:
         self.serve_flags: list[str] = []
 
     def vault_flags(self) -> list[str]:
-        """What every command needs to find the vault."""
+        """Returns the flags with which every command finds the vault."""
         store = self.untrusted.endpoint
         options = {
             "access_key_id": store.access_key,
@@ -277,7 +277,7 @@ class Gateway:
         return flags
 
     def serve_command(self) -> list[str]:
-        """The command that serves the vault, made at the first time."""
+        """Returns the command that serves the vault, and creates it at the first start."""
         tls = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
         return [
             *[str(self.binary), "serve", *self.vault_flags(), *tls],
@@ -293,24 +293,24 @@ class Gateway:
         self.program.wait_for(f"http://127.0.0.1:{self.admin_port}/healthz")
 
     def start_without_waiting(self) -> None:
-        """Serves some time soon."""
+        """Starts the gateway and returns at once."""
         self.program = Program(self.serve_command(), self.log)
 
     def stop(self) -> None:
-        """Stops cleanly."""
+        """Stops the gateway and checks its exit code."""
         program, self.program = self.program, None
         assert program is not None, "the gateway does not run"
         code = program.stop()
         assert code == 0, f"Ctrl-C ended the gateway with {code}:\n{program.output()}"
 
     def kill(self) -> None:
-        """Ends it as a power cut would, if it runs."""
+        """Kills the gateway, if it runs."""
         program, self.program = self.program, None
         if program is not None:
             program.kill()
 
-    def lose_the_machine(self) -> None:
-        """Leaves of the data folder what its owner kept elsewhere: the key."""
+    def lose_machine(self) -> None:
+        """Removes the trusted folder. The key stays, as if its owner had a copy."""
         shutil.rmtree(self.data / "trusted")
 
     @property
@@ -319,7 +319,7 @@ class Gateway:
         return self.data / "trusted" / "page-link"
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Runs another command of `ameles` on the same vault, to its end."""
+        """Runs another command of `ameles` on the same vault, and waits for its exit."""
         return subprocess.run(
             [str(self.binary), *arguments, *self.vault_flags()],
             stdin=subprocess.DEVNULL,
@@ -329,33 +329,38 @@ class Gateway:
             timeout=240,
         )
 
+    def check(self, *flags: str) -> None:
+        """Checks the vault of the stopped gateway, which must be intact."""
+        checked = self.run("check", *flags)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
     def url(self, port: int) -> str:
-        """The address of one of its doors."""
+        """Returns the address of the gateway's server on this port."""
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{port}"
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where clients connect, with the credentials that the gateway made."""
+        """The S3 server, with the credentials that the gateway made."""
         return Endpoint(self.url(self.port), *first_key(self.data / "trusted"))
 
     @cached_property
     def swift(self) -> SwiftLogin:
-        """Where clients of Swift log in, with a password made for it: the first one is shown at terminals only."""
+        """The Swift server, with a new password: the gateway shows the first one at terminals only."""
         command = [str(self.binary), "user", "password", "ameles:owner", "--data", str(self.data)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        login = SwiftLogin(self.url(self.swift_port), "ameles", "owner", password_in(said))
+        output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        login = SwiftLogin(self.url(self.swift_port), "ameles", "owner", password_in(output))
         login.wait_until_good()
         return login
 
     def add_user(self, account: str, user: str, role: str) -> SwiftLogin:
-        """Makes a user of Swift, while the gateway runs."""
+        """Adds a user of Swift, also while the gateway runs."""
         command = [str(self.binary), "user", "add", f"{account}:{user}", "--role", role, "--data", str(self.data)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        return SwiftLogin(self.url(self.swift_port), account, user, password_in(said))
+        output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        return SwiftLogin(self.url(self.swift_port), account, user, password_in(output))
 
 
 class Demonstration:
-    """`ameles serve --demonstration`, which reads in this pattern."""
+    """`ameles serve --demonstration`, with a pattern of reads."""
 
     def __init__(self, binary: Path, folder: Path, pattern: str):
         self.temporary = folder / "temporary"
@@ -375,14 +380,14 @@ class Demonstration:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where clients connect, with the credentials that it made."""
+        """The S3 server, with the credentials that the demonstration made."""
         return Endpoint(f"http://127.0.0.1:{self.port}", *first_key(self.page_link.parent))
 
     def stop(self) -> None:
-        """Ends it as Ctrl-C does."""
+        """Stops it as Ctrl-C does, and checks its exit code."""
         code = self.program.stop()
         assert code == 0, f"Ctrl-C ended the demonstration with {code}:\n{self.program.output()}"
 
     def kill(self) -> None:
-        """Ends it, if it runs."""
+        """Kills the demonstration."""
         self.program.kill()

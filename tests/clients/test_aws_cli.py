@@ -1,4 +1,4 @@
-"""The AWS command line with its default settings, checksums included."""
+"""The AWS command line with its default settings, including checksums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from content import content, make_tree, tree
 
 FILES = {"readme.txt": 11, "empty": 0, "deep/er/block": 65536, "deep/large file.bin": 200_001}
 PARTS = (8 << 20) + 1
-"""The least length that the command line sends in more than one part."""
+"""The smallest length that the command line sends in several parts."""
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_a_range_is_read(aws, bucket, folder, tmp_path):
     assert out.read_bytes() == (folder / name).read_bytes()[65530:131081]
 
 
-def test_a_presigned_link_is_good_for_whoever_has_it(aws, bucket, folder):
-    """The command line signs it with version 2, for an endpoint that is not Amazon's."""
+def test_a_presigned_link_works_without_credentials(aws, bucket, folder):
+    """For an endpoint that is not Amazon's the command line signs links with version 2."""
     name = "deep/er/block"
     aws("s3", "cp", str(folder / name), f"s3://{bucket}/{name}")
     link = aws("s3", "presign", f"s3://{bucket}/{name}", "--expires-in", "600").strip()

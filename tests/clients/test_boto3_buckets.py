@@ -1,4 +1,4 @@
-"""Buckets and the lists of what is in them."""
+"""Buckets and lists of their objects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_bucket_that_is_missing_is_named_in_the_error(s3):
     assert refusal(s3.list_objects_v2, Bucket="no-such-bucket") == (404, "NoSuchBucket")
 
 
-def test_a_list_is_sorted_and_tells_sizes_and_etags(s3, filled):
+def test_a_list_is_sorted_and_has_sizes_and_etags(s3, filled):
     answer = s3.list_objects_v2(Bucket=filled)
     assert keys(answer) == KEYS
     assert answer["KeyCount"] == len(KEYS)
@@ -107,7 +107,7 @@ def test_two_buckets_keep_their_objects_apart(s3, filled):
         s3.delete_bucket(Bucket="another-bucket")
 
 
-def test_lifecycle_rules_are_set_told_and_deleted(s3, bucket):
+def test_lifecycle_rules_are_set_returned_and_deleted(s3, bucket):
     day = datetime(3012, 12, 21, tzinfo=UTC)
     rules = [
         {
@@ -128,9 +128,9 @@ def test_lifecycle_rules_are_set_told_and_deleted(s3, bucket):
     s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": rules})
     assert s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"] == rules
     put = s3.put_object(Bucket=bucket, Key="logs/1", Body=b"content", Tagging="kind=brief")
-    told = 'expiry-date="Mon, 21 Dec 3012 00:00:00 GMT", rule-id="logs"'
+    expiration = 'expiry-date="Mon, 21 Dec 3012 00:00:00 GMT", rule-id="logs"'
     head, got = s3.head_object(Bucket=bucket, Key="logs/1"), s3.get_object(Bucket=bucket, Key="logs/1")
-    assert [answer["Expiration"] for answer in (put, head, got)] == [told] * 3
+    assert [answer["Expiration"] for answer in (put, head, got)] == [expiration] * 3
     assert "Expiration" not in s3.put_object(Bucket=bucket, Key="logs/2", Body=b"content")
     moves = [{"ID": "cold", "Filter": {}, "Status": "Enabled", "Transitions": [{"Days": 1, "StorageClass": "GLACIER"}]}]
     answer = refusal(
@@ -143,7 +143,7 @@ def test_lifecycle_rules_are_set_told_and_deleted(s3, bucket):
     assert "Expiration" not in s3.head_object(Bucket=bucket, Key="logs/1")
 
 
-def test_what_a_lifecycle_rule_names_is_removed_and_nothing_else(s3, bucket):
+def test_a_lifecycle_rule_removes_the_objects_that_match_and_no_others(s3, bucket):
     for key in ["logs/1", "logs/2", "kept"]:
         s3.put_object(Bucket=bucket, Key=key, Body=b"content")
     upload = s3.create_multipart_upload(Bucket=bucket, Key="logs/3")["UploadId"]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from botocore.exceptions import ClientError
 from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import ClientError
 from content import content
 from test_boto3_objects import get, refusal
 
 PART = 5 << 20
-"""S3's least part, the last one apart."""
+"""The minimum of S3 for each part but the last."""
 
 
 @pytest.fixture
 def upload(s3, bucket) -> str:
-    """An upload of the object `k` that has begun."""
+    """A multipart upload of the object `k`."""
     begun = s3.create_multipart_upload(Bucket=bucket, Key="k", ContentType="text/csv", Metadata={"in": "parts"})
     return begun["UploadId"]
 
@@ -95,7 +95,7 @@ def test_parts_out_of_order_and_beyond_the_last_number_are_refused(s3, bucket, u
     assert refusal(complete, s3, bucket, upload, [first, beyond]) == (400, "InvalidArgument")
 
 
-def test_a_large_file_goes_up_and_down_with_parts_side_by_side(s3, bucket, tmp_path):
+def test_a_large_file_is_uploaded_and_downloaded_with_parts_in_parallel(s3, bucket, tmp_path):
     config = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4)
     up, down = tmp_path / "up", tmp_path / "down"
     up.write_bytes(content(2 * PART + 77))
@@ -108,15 +108,15 @@ def test_completing_again_is_answered_as_the_first_time(s3, bucket, upload):
     parts = [put_part(s3, bucket, upload, number, content(size, number)) for number, size in ((1, PART), (2, 99))]
     first = complete(s3, bucket, upload, parts)
     again = complete(s3, bucket, upload, parts)
-    said = ("ETag", "Key", "ChecksumCRC64NVME", "ChecksumType")
-    assert [first[name] for name in said] == [again[name] for name in said]
+    fields = ("ETag", "Key", "ChecksumCRC64NVME", "ChecksumType")
+    assert [first[name] for name in fields] == [again[name] for name in fields]
     s3.put_object(Bucket=bucket, Key="k", Body=b"another")
     with pytest.raises(ClientError, match="NoSuchUpload"):
         complete(s3, bucket, upload, parts)
     assert get(s3, bucket, "k") == b"another"
 
 
-def test_checksums_of_parts_are_told_as_s3_tells_them(s3, bucket):
+def test_checksums_of_parts_are_returned_as_s3_returns_them(s3, bucket):
     data = {1: content(PART, 1), 2: content(77, 2)}
     begun = s3.create_multipart_upload(Bucket=bucket, Key="k", ChecksumAlgorithm="SHA256")
     parts = []
@@ -127,15 +127,15 @@ def test_checksums_of_parts_are_told_as_s3_tells_them(s3, bucket):
         parts.append({"PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": answer["ChecksumSHA256"]})
     done = complete(s3, bucket, begun["UploadId"], parts)
     assert (done["ChecksumType"], done["ChecksumSHA256"][-2:]) == ("COMPOSITE", "-2")
-    told = s3.get_object_attributes(
+    attributes = s3.get_object_attributes(
         Bucket=bucket, Key="k", ObjectAttributes=["ETag", "Checksum", "ObjectParts", "ObjectSize"]
     )
-    assert told["ETag"] == done["ETag"].strip('"')
-    assert told["Checksum"]["ChecksumSHA256"] == done["ChecksumSHA256"].removesuffix("-2")
+    assert attributes["ETag"] == done["ETag"].strip('"')
+    assert attributes["Checksum"]["ChecksumSHA256"] == done["ChecksumSHA256"].removesuffix("-2")
     sums = [part["ChecksumSHA256"] for part in parts]
-    assert [part["ChecksumSHA256"] for part in told["ObjectParts"]["Parts"]] == sums
+    assert [part["ChecksumSHA256"] for part in attributes["ObjectParts"]["Parts"]] == sums
     for number, body in data.items():
-        # boto3 compares what it reads with the checksum that comes with it.
+        # boto3 verifies the checksum of the answer.
         got = s3.get_object(Bucket=bucket, Key="k", PartNumber=number, ChecksumMode="ENABLED")
         assert (got["ChecksumSHA256"], got["ChecksumType"]) == (sums[number - 1], "COMPOSITE")
         assert got["Body"].read() == body

@@ -1,4 +1,4 @@
-"""What an application that uses boto3 does with single objects."""
+"""Single objects, as an application that uses boto3 handles them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = 64 << 10
 
 
 def refusal(call, *arguments, **named) -> tuple[int, str]:
-    """Status and code of a request that must be refused."""
+    """Returns the status and the code of a request that must be refused."""
     with pytest.raises(ClientError) as refused:
         call(*arguments, **named)
     answer = refused.value.response
@@ -44,7 +44,7 @@ def test_an_object_comes_back_as_it_was_put(s3, bucket, length):
     assert got["ETag"] == put["ETag"]
 
 
-def test_head_tells_what_was_stored(s3, bucket):
+def test_head_returns_what_was_stored(s3, bucket):
     before = datetime.now(UTC) - timedelta(seconds=2)
     s3.put_object(
         Bucket=bucket,
@@ -105,7 +105,7 @@ def test_a_range_beyond_the_end_is_refused(s3, bucket):
 
 
 @pytest.mark.parametrize("asked", ["bytes=abc", "bytes=5-2", "lines=0-3", "bytes=0-1,4-5"])
-def test_a_range_that_is_none_is_ignored(s3, bucket, asked):
+def test_an_invalid_range_is_ignored(s3, bucket, asked):
     s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
     got = s3.get_object(Bucket=bucket, Key="k", Range=asked)
     assert got["ResponseMetadata"]["HTTPStatusCode"] == 200
@@ -167,7 +167,7 @@ def test_a_read_is_conditional_on_the_etag(s3, bucket):
     assert refusal(s3.get_object, Bucket=bucket, Key="k", IfNoneMatch=tag)[0] == 304
 
 
-def test_a_write_is_conditional_on_what_is_there(s3, bucket):
+def test_a_write_is_conditional_on_the_stored_object(s3, bucket):
     tag = s3.put_object(Bucket=bucket, Key="k", Body=b"first", IfNoneMatch="*")["ETag"]
     exists = refusal(s3.put_object, Bucket=bucket, Key="k", Body=b"second", IfNoneMatch="*")
     assert exists == (412, "PreconditionFailed")
@@ -183,7 +183,7 @@ def test_of_many_creators_exactly_one_wins(s3, bucket):
             s3.put_object(Bucket=bucket, Key="k", Body=str(number).encode(), IfNoneMatch="*")
             return True
         except ClientError as error:
-            # S3 answers 412 when the object is there, and may answer 409 while another request makes it.
+            # S3 answers 412 if the object exists, and may answer 409 while another request creates it.
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] in (409, 412)
             return False
 
@@ -194,7 +194,7 @@ def test_of_many_creators_exactly_one_wins(s3, bucket):
 
 
 @pytest.mark.parametrize("algorithm", ["CRC32", "SHA1", "SHA256"])
-def test_a_checksum_of_the_client_is_kept_and_told(s3, bucket, algorithm):
+def test_a_checksum_of_the_client_is_stored_and_returned(s3, bucket, algorithm):
     data = content(BLOCK + 5)
     put = s3.put_object(Bucket=bucket, Key="k", Body=data, ChecksumAlgorithm=algorithm)
     head = s3.head_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
@@ -204,7 +204,7 @@ def test_a_checksum_of_the_client_is_kept_and_told(s3, bucket, algorithm):
         assert put["ChecksumSHA256"] == base64.b64encode(hashlib.sha256(data).digest()).decode()
 
 
-# The check values of the catalogue of CRC algorithms: what each makes of the nine digits.
+# The check values in the catalogue of CRC algorithms: the CRCs of the nine digits.
 @pytest.mark.parametrize(("algorithm", "check"), [("CRC32C", "e3069283"), ("CRC64NVME", "ae8b14860a799888")])
 def test_a_checksum_that_boto3_cannot_make_itself_is_verified(s3, bucket, algorithm, check):
     name, right = f"Checksum{algorithm}", bytes.fromhex(check)
@@ -257,14 +257,14 @@ def test_a_presigned_url_for_one_key_opens_no_other(s3, bucket):
     assert refused.value.code == 403
 
 
-def test_links_and_forms_of_a_client_that_was_told_nothing_are_taken(s3, bucket, endpoint: Endpoint):
-    """boto3 signs them with version 2, for an endpoint that is not Amazon's."""
+def test_links_and_forms_of_a_client_with_default_settings_are_accepted(s3, bucket, endpoint: Endpoint):
+    """For an endpoint that is not Amazon's boto3 signs them with version 2."""
     plain = endpoint.client(signature_version=None)
     what = {"Bucket": bucket, "Key": "k", "ContentType": "text/csv", "Metadata": {"in": "link"}}
     link = plain.generate_presigned_url("put_object", Params=what, ExpiresIn=60)
     assert "AWSAccessKeyId=" in link
-    said = {"Content-Type": "text/csv", "x-amz-meta-in": "link"}
-    urllib.request.urlopen(urllib.request.Request(link, data=b"by link", headers=said, method="PUT")).close()
+    signed_headers = {"Content-Type": "text/csv", "x-amz-meta-in": "link"}
+    urllib.request.urlopen(urllib.request.Request(link, data=b"by link", headers=signed_headers, method="PUT")).close()
     got = s3.get_object(Bucket=bucket, Key="k")
     assert (got["Body"].read(), got["ContentType"], got["Metadata"]) == (b"by link", "text/csv", {"in": "link"})
     link = plain.generate_presigned_url("list_objects_v2", Params={"Bucket": bucket, "Prefix": "k"})
@@ -332,7 +332,7 @@ def test_a_stream_of_unknown_length_is_stored(s3, bucket):
 
 @pytest.mark.parametrize(("bucket_of", "length"), [("bucket", 0), ("missing", 0), ("missing", 100_000)])
 def test_an_answer_that_skips_100_continue_ends_its_connection(s3, bucket, endpoint: Endpoint, bucket_of, length):
-    """The AWS command line misreads every later answer of a connection where that happened once, and hangs."""
+    """On a connection that stays open the AWS command line misreads every later answer and hangs."""
     name = bucket if bucket_of == "bucket" else "no-such-bucket"
     url = s3.generate_presigned_url("put_object", Params={"Bucket": name, "Key": "k"})
     host, port = endpoint.url.removeprefix("http://").split(":")

@@ -1,4 +1,4 @@
-"""Versions of objects, as an application that uses boto3 works with them."""
+"""Versions of objects, as an application that uses boto3 handles them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ KILLS = 3
 
 @pytest.fixture
 def versioned(s3, bucket) -> Iterator[str]:
-    """A bucket that keeps old versions, which are removed at its end."""
+    """A bucket with versioning. All versions are removed afterwards."""
     s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     yield bucket
     empty(s3, bucket)
 
 
 def empty(s3, bucket: str) -> None:
-    """Removes all versions, as tools that empty buckets do: many of one key in one request."""
+    """Removes all versions as tools that empty buckets do: many versions of one key in one request."""
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
         listed = page.get("Versions", []) + page.get("DeleteMarkers", [])
         if listed:
@@ -34,7 +34,7 @@ def empty(s3, bucket: str) -> None:
 
 
 def listed(s3, bucket: str, **named) -> list[tuple[str, str, bool]]:
-    """Key, version and whether it is a delete marker, in no order between the two kinds."""
+    """Returns key, version, and whether it is a delete marker; the two kinds are not in one order."""
     answer = s3.list_object_versions(Bucket=bucket, **named)
     versions = [(entry["Key"], entry["VersionId"], False) for entry in answer.get("Versions", [])]
     return versions + [(entry["Key"], entry["VersionId"], True) for entry in answer.get("DeleteMarkers", [])]
@@ -58,7 +58,7 @@ def test_a_bucket_says_whether_it_keeps_versions(s3, bucket):
 
 
 @pytest.mark.parametrize("length", [10, BLOCK + 1])
-def test_what_is_replaced_and_deleted_is_there_by_its_version(s3, versioned, length):
+def test_replaced_and_deleted_content_can_be_read_by_its_version(s3, versioned, length):
     bodies = [content(length, number) for number in range(3)]
     names = [s3.put_object(Bucket=versioned, Key="key", Body=body)["VersionId"] for body in bodies]
     assert len(set(names)) == 3
@@ -79,7 +79,7 @@ def test_what_is_replaced_and_deleted_is_there_by_its_version(s3, versioned, len
     assert [entry["IsLatest"] for entry in answer["Versions"]] == [False] * 3
     assert [entry["VersionId"] for entry in answer["DeleteMarkers"]] == [deleted["VersionId"]]
     assert answer["DeleteMarkers"][0]["IsLatest"]
-    # Without the delete marker the newest is back, and without that the one before it.
+    # Without the delete marker the newest version is current again, and without that one the version before it.
     s3.delete_object(Bucket=versioned, Key="key", VersionId=deleted["VersionId"])
     assert get(s3, versioned, "key") == bodies[2]
     s3.delete_object(Bucket=versioned, Key="key", VersionId=names[2])
@@ -89,7 +89,7 @@ def test_what_is_replaced_and_deleted_is_there_by_its_version(s3, versioned, len
     assert refusal(s3.get_object, Bucket=versioned, Key="key", VersionId="nonsense") == (400, "InvalidArgument")
 
 
-def test_a_bucket_with_old_versions_left_is_not_removed(s3, versioned):
+def test_a_bucket_with_old_versions_is_not_removed(s3, versioned):
     s3.put_object(Bucket=versioned, Key="key", Body=b"x")
     s3.delete_object(Bucket=versioned, Key="key")
     assert "Contents" not in s3.list_objects_v2(Bucket=versioned)
@@ -103,7 +103,7 @@ def test_a_bucket_with_old_versions_left_is_not_removed(s3, versioned):
     assert "Status" not in s3.get_bucket_versioning(Bucket=versioned)
 
 
-def test_without_numbers_there_is_one_null_version(s3, bucket):
+def test_with_versioning_suspended_there_is_one_null_version(s3, bucket):
     s3.put_object(Bucket=bucket, Key="key", Body=b"before")
     s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     numbered = s3.put_object(Bucket=bucket, Key="key", Body=b"numbered")["VersionId"]
@@ -128,7 +128,7 @@ def test_copies_and_uploads_in_parts_are_versions(s3, versioned):
     source = {"Bucket": versioned, "Key": "key", "VersionId": old}
     copied = s3.copy_object(Bucket=versioned, Key="copy", CopySource=source)
     assert (copied["CopySourceVersionId"], get(s3, versioned, "copy")) == (old, b"old")
-    # An old version comes back by a copy onto its own key.
+    # A copy of an old version onto its key makes it current.
     back = s3.copy_object(Bucket=versioned, Key="key", CopySource=source)
     assert get(s3, versioned, "key") == b"old"
     assert s3.get_object_tagging(Bucket=versioned, Key="key")["TagSet"] == [{"Key": "a", "Value": "b"}]
@@ -142,7 +142,7 @@ def test_copies_and_uploads_in_parts_are_versions(s3, versioned):
     done = s3.complete_multipart_upload(**upload, MultipartUpload=parts)
     assert s3.head_object(Bucket=versioned, Key="key")["VersionId"] == done["VersionId"]
     assert get(s3, versioned, "key") == b"new"
-    # Asked again, because the answer was lost, it is the same version, also when a newer one is there.
+    # A repeated request, after a lost answer, gives the same version, even if a newer one exists.
     for _ in range(2):
         again = s3.complete_multipart_upload(**upload, MultipartUpload=parts)
         assert (again["VersionId"], again["ETag"]) == (done["VersionId"], done["ETag"])
@@ -201,15 +201,15 @@ def test_pages_of_versions_together_are_the_whole_list(s3, versioned, size):
     assert len(after["DeleteMarkers"] + after["Versions"]) == 5
 
 
-def turns(endpoint: Endpoint, bucket: str, seed: int, acknowledged: list, under_way: list) -> None:
-    """Puts and deletes one key until the gateway is gone; notes what was acknowledged, and what was not."""
+def turns(endpoint: Endpoint, bucket: str, seed: int, acknowledged: list, in_flight: list) -> None:
+    """Puts and deletes one key until the gateway is killed. Records which requests were acknowledged."""
     s3 = endpoint.client(connect_timeout=5, read_timeout=30)
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     number = 0
     while True:
         number += 1
-        body = None if dice.random() < 0.3 else content(dice.choice([1, 1000, 2 * BLOCK]), (seed, number))
-        under_way[:] = [body]
+        body = None if rng.random() < 0.3 else content(rng.choice([1, 1000, 2 * BLOCK]), (seed, number))
+        in_flight[:] = [body]
         try:
             if body is None:
                 name = s3.delete_object(Bucket=bucket, Key="key")["VersionId"]
@@ -218,7 +218,7 @@ def turns(endpoint: Endpoint, bucket: str, seed: int, acknowledged: list, under_
         except (ClientError, BotoCoreError):
             return
         acknowledged.append((name, body))
-        under_way.clear()
+        in_flight.clear()
 
 
 def test_acknowledged_versions_and_delete_markers_survive_kill_9(new_gateway):
@@ -230,8 +230,8 @@ def test_acknowledged_versions_and_delete_markers_survive_kill_9(new_gateway):
     known: list[tuple[str, bytes | None]] = []
     for turn in range(KILLS):
         enough = len(known) + 8
-        under_way: list[bytes | None] = []
-        worker = threading.Thread(target=turns, args=(gateway.endpoint, "kept", turn, known, under_way))
+        in_flight: list[bytes | None] = []
+        worker = threading.Thread(target=turns, args=(gateway.endpoint, "kept", turn, known, in_flight))
         worker.start()
         while len(known) < enough:
             worker.join(0.01)
@@ -248,9 +248,9 @@ def test_acknowledged_versions_and_delete_markers_survive_kill_9(new_gateway):
             order += [entry["VersionId"] for entry in page.get("Versions", []) + page.get("DeleteMarkers", [])]
         order.reverse()
         assert order[: len(known)] == [name for name, _ in known]
-        # What the kill cut off is there whole, or not at all.
+        # The request that the kill interrupted has happened completely or not at all.
         for name in order[len(known) :]:
-            known.append((name, under_way.pop()))
+            known.append((name, in_flight.pop()))
         for name, body in known:
             if body is None:
                 answer = refusal(s3.get_object, Bucket="kept", Key="key", VersionId=name)

@@ -1,6 +1,6 @@
-"""The container: its last stage, built from the program under test, and run with the least rights.
+"""The container: its last stage with the program under test, run with the least rights.
 
-No registry is asked: the stage that compiles is left out, and what it would lay out is laid out here by the same script.
+No registry is needed. The build omits the stage that compiles; the script of that stage runs here instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from programs import READY_WITHIN, Endpoint, environment, first_key, free_port
+from programs import READY_TIMEOUT, Endpoint, environment, first_key, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging" / "container"
@@ -32,14 +32,14 @@ LEAST_RIGHTS = ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileg
 
 @pytest.fixture
 def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Runs podman, with images and containers of the test's own, and returns what it printed."""
-    # podman takes no longer path than 50 characters for what is in use.
+    """Runs podman with images and containers of this test, and returns its output."""
+    # podman allows at most 50 characters for this path.
     in_use = tempfile.mkdtemp(prefix="ameles-")
     storage = ["--storage-driver=vfs", f"--root={tmp_path / 'storage'}", f"--runroot={in_use}"]
 
     def run(*arguments: str, program: str = "podman") -> str:
-        own = ["--cgroup-manager=cgroupfs", "--runtime=runc"] if program == "podman" else []
-        command = [program, *storage, *own, *arguments]
+        runtime = ["--cgroup-manager=cgroupfs", "--runtime=runc"] if program == "podman" else []
+        command = [program, *storage, *runtime, *arguments]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, f"`{' '.join(command)}`:\n{done.stdout}{done.stderr}"
         return done.stdout.strip()
@@ -52,13 +52,13 @@ def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 @pytest.fixture
 def image(podman, ameles: Path, tmp_path: Path) -> str:
-    """The image, with the program under test in it."""
-    laid_out = tmp_path / "build" / "image"
-    subprocess.run([PACKAGING / "image.sh", ameles, laid_out], check=True)
+    """The name of an image with the program under test."""
+    image_folder = tmp_path / "build" / "image"
+    subprocess.run([PACKAGING / "image.sh", ameles, image_folder], check=True)
     source = tmp_path / "source"
     source.mkdir()
-    containerfile, instead = str(PACKAGING / "Containerfile"), f"--build-context=build={laid_out.parent}"
-    podman("build", "--isolation=chroot", instead, "-f", containerfile, "-t", "ameles", str(source), program="buildah")
+    containerfile, build_context = str(PACKAGING / "Containerfile"), f"--build-context=build={image_folder.parent}"
+    podman("build", "--isolation=chroot", build_context, "-f", containerfile, "-t", "ameles", str(source), program="buildah")
     return "localhost/ameles"
 
 
@@ -76,32 +76,32 @@ class Container:
         flags = [*LEAST_RIGHTS, "--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"]
         flags += [f"--volume={self.volume}:/data", f"--publish=127.0.0.1:{self.port}:9317"]
         self.id = self.podman("run", "--detach", *flags, self.image)
-        give_up = time.monotonic() + READY_WITHIN
-        while "Ctrl-C stops." not in self.podman("logs", self.id):
-            assert self.inspect("{{.State.Status}}") == "running" and time.monotonic() < give_up, self.podman("logs", self.id)
+        deadline = time.monotonic() + READY_TIMEOUT
+        while "Press Ctrl-C to stop." not in self.podman("logs", self.id):
+            assert self.inspect("{{.State.Status}}") == "running" and time.monotonic() < deadline, self.podman("logs", self.id)
             time.sleep(0.1)
 
     def inspect(self, what: str) -> str:
-        """Something that podman knows of it."""
+        """Returns a field of podman's description of the container."""
         return self.podman("inspect", "--format", what, self.id)
 
     def process(self, file: str) -> str:
-        """What the system says of its process."""
+        """Returns a file of /proc about the container's process."""
         return Path(f"/proc/{self.inspect('{{.State.Pid}}')}/{file}").read_text()
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where clients connect, with the credentials that are in the volume."""
+        """The S3 server, with the credentials in the volume."""
         data = Path(self.podman("volume", "inspect", "--format", "{{.Mountpoint}}", self.volume))
         return Endpoint(f"http://127.0.0.1:{self.port}", *first_key(data / "trusted"))
 
     def stop(self) -> int:
-        """Asks it to end, and returns its exit code."""
+        """Stops the container and returns its exit code."""
         self.podman("stop", "--time=60", self.id)
         return int(self.inspect("{{.State.ExitCode}}"))
 
 
-def test_it_serves_with_no_rights_at_all_and_keeps_what_it_was_given(podman, image: str):
+def test_it_serves_without_any_rights_and_objects_survive_a_restart(podman, image: str):
     container = Container(podman, image)
     container.start()
     s3 = container.endpoint.client()
@@ -122,14 +122,14 @@ def test_it_serves_with_no_rights_at_all_and_keeps_what_it_was_given(podman, ima
     assert container.stop() == 0
 
 
-def test_nothing_is_in_the_image_but_the_program_and_what_it_needs(podman, image: str):
+def test_the_image_contains_only_the_program_and_what_it_needs(podman, image: str):
     container = podman("create", image)
     root = Path(podman("mount", container))
     files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()}
     libraries = {name for name in files if name.startswith("lib") and ".so" in name}
     podman("umount", container)
     known = {"usr/bin/ameles", "etc/passwd", "etc/group", "etc/ssl/certs/ca-certificates.crt"}
-    # What podman puts into every container.
+    # Files that podman adds to every container.
     added = {"etc/hosts", "etc/hostname", "etc/resolv.conf", "run/.containerenv", "dev/console"}
     assert files - libraries - added == known
     assert len(libraries) == 4, libraries

@@ -1,4 +1,4 @@
-"""Git: repositories behind the Swift door, by dulwich's backend and the real `git`."""
+"""Git: repositories in the gateway, by dulwich's backend for Swift and the real `git`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 from content import content
-from programs import READY_WITHIN, Gateway, Program, environment, free_port
+from programs import READY_TIMEOUT, Gateway, Program, environment, free_port
 
 SERVER = Path(__file__).resolve().parents[2] / "examples" / "git_server.py"
 
 
 class GitServer:
-    """dulwich between clients of Git and the gateway."""
+    """dulwich's server for clients of Git, which stores in the gateway."""
 
     def __init__(self, gateway: Gateway, folder: Path):
         self.folder = folder
@@ -43,20 +43,20 @@ class GitServer:
         self.port = free_port()
         command = [sys.executable, str(SERVER), str(self.configuration), str(self.port)]
         self.program = Program(command, self.folder / "git-server.log")
-        give_up = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while True:
-            assert self.program.process.poll() is None and time.monotonic() < give_up, self.program.output()
+            assert self.program.process.poll() is None and time.monotonic() < deadline, self.program.output()
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Ends it at once: it holds nothing that is not at the gateway."""
+        """Kills the server: all of its state is in the gateway."""
         self.program.kill()
 
     def new_repository(self) -> str:
-        """Makes one, and returns its name."""
+        """Makes a repository and returns its name."""
         name = f"git-{uuid.uuid4().hex[:12]}"
         command = [sys.executable, "-m", "dulwich.contrib.swift", "init", "-c", str(self.configuration), name]
         done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120)
@@ -64,7 +64,7 @@ class GitServer:
         return name
 
     def url(self, name: str) -> str:
-        """What `git` is told."""
+        """Returns the address of a repository."""
         return f"git://127.0.0.1:{self.port}/{name}"
 
 
@@ -78,7 +78,7 @@ def server(shared_gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def git(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs git in a folder, and returns what it printed."""
+    """Runs git in a folder, and returns its output."""
     person = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     home = tmp_path_factory.mktemp("home")
     settings = environment(HOME=str(home), GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0", **person)
@@ -94,7 +94,7 @@ def git(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 
 @pytest.fixture(scope="module")
 def history(git, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with some history: texts that grow, a few larger files, names in folders."""
+    """A repository with some commits: growing texts, a few larger files, and folders."""
     folder = tmp_path_factory.mktemp("history")
     git(folder, "init", "--quiet", "--initial-branch=master")
     for commit in range(12):
@@ -137,7 +137,7 @@ def test_a_repository_is_pushed_cloned_changed_and_pulled(server: GitServer, git
     git(clone, "fsck", "--full", "--strict")
 
 
-def test_everything_is_at_the_gateway_and_nothing_in_the_server(server: GitServer, git, project: Path, tmp_path: Path):
+def test_all_state_is_in_the_gateway_and_none_in_the_git_server(server: GitServer, git, project: Path, tmp_path: Path):
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
     server.stop()
@@ -149,7 +149,7 @@ def test_everything_is_at_the_gateway_and_nothing_in_the_server(server: GitServe
     assert [line.split()[1] for line in listed] == ["refs/heads/other"]
 
 
-OVERTAKEN = """
+CONCURRENT_UPDATES = """
 import sys, threading
 from git_server import Repository, ZERO_SHA, load_conf
 
@@ -159,7 +159,7 @@ overtaking = threading.Thread(target=other.set_if_equals, args=(b"refs/heads/ove
 put = one.scon.put_object
 
 def put_late(*arguments):
-    # It has read the branches, and the other one comes before it writes them. One that has to wait is waited for in vain.
+    # This update has read the branches. The other one runs before this one writes, or times out if it must wait.
     overtaking.start()
     overtaking.join(timeout=2)
     put(*arguments)
@@ -172,14 +172,14 @@ try:
 except OSError:
     print("refused")
 """
-"""Two changes of branches, the second begun in the midst of the first; and a third that comes too late."""
+"""Two updates of branches, the second in the middle of the first, and a third that must be refused."""
 
 
-def test_of_two_changes_of_branches_none_is_lost_and_none_that_comes_late_is_called_done(server, git, project: Path):
+def test_no_update_of_a_branch_is_lost_and_a_late_one_is_refused(server, git, project: Path):
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
     commit = git(project, "rev-parse", "HEAD")
-    command = [sys.executable, "-c", OVERTAKEN, str(server.configuration), name, commit]
+    command = [sys.executable, "-c", CONCURRENT_UPDATES, str(server.configuration), name, commit]
     settings = environment(PYTHONPATH=str(SERVER.parent), PYTHONDONTWRITEBYTECODE="1")
     done = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=120)
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
@@ -187,7 +187,7 @@ def test_of_two_changes_of_branches_none_is_lost_and_none_that_comes_late_is_cal
     assert [line.split()[1].rpartition("/")[2] for line in listed] == ["master", "overtaken", "overtaking"]
 
 
-def test_pushes_at_the_same_time_are_all_there_afterwards(server: GitServer, git, project: Path, tmp_path: Path):
+def test_no_concurrent_push_is_lost(server: GitServer, git, project: Path, tmp_path: Path):
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
     branches = [f"branch-{number}" for number in range(6)]
@@ -206,12 +206,12 @@ def test_pushes_at_the_same_time_are_all_there_afterwards(server: GitServer, git
         for branch in branches
     ]
     for push in pushes:
-        said = push.communicate(timeout=120)[1]
-        assert push.returncode == 0, said.decode()
+        errors = push.communicate(timeout=120)[1]
+        assert push.returncode == 0, errors.decode()
     listed = dict(reversed(line.split()) for line in git(project, "ls-remote", "--heads", server.url(name)).splitlines())
     for branch in branches:
         assert listed[f"refs/heads/{branch}"] == git(tmp_path / branch, "rev-parse", "HEAD")
-    # A push that does not follow what is there is refused, and changes nothing.
+    # A push that is not a fast-forward is refused and changes nothing.
     with pytest.raises(AssertionError, match="rejected"):
         git(tmp_path / branches[0], "push", server.url(name), f"HEAD:{branches[1]}")
     git(tmp_path, "clone", "--quiet", "--mirror", server.url(name), "mirror")

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a load: what was acknowledged is there and intact."""
+"""kill -9 under load: every acknowledged write survives intact."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ KEYS_OF_A_WRITER = 8
 BUCKET = "survivors"
 
 Seed = tuple[int, int, int] | None
-"""Names the content of an object; None is an object that is not there."""
+"""Determines the content of an object; None stands for an object that does not exist."""
 
 
 @dataclass
-class Ledger:
-    """What one writer knows of its keys."""
+class WriterRecord:
+    """The state of one writer's keys, as far as the writer knows it."""
 
     acknowledged: dict[str, Seed] = field(default_factory=dict)
-    under_way: dict[str, Seed] = field(default_factory=dict)
+    in_flight: dict[str, Seed] = field(default_factory=dict)
     done: int = 0
-    """Requests that were acknowledged since the last kill."""
+    """Acknowledged requests since the last kill."""
 
-    def may_be_there(self, key: str) -> list[Seed]:
-        """The last acknowledged state, or the one of a request that the kill cut off."""
+    def possible_states(self, key: str) -> list[Seed]:
+        """Returns the last acknowledged state, and that of a request which the kill interrupted."""
         states = [self.acknowledged.get(key)]
-        return states + [self.under_way[key]] if key in self.under_way else states
+        return states + [self.in_flight[key]] if key in self.in_flight else states
 
 
 def length(seed: tuple[int, int, int]) -> int:
     return random.Random(f"length {seed}").choice([0, 1, 1000, 65536, 65537, 200_000])
 
 
-def load(endpoint: Endpoint, ledger: Ledger, writer: int, turn: int, stop: threading.Event) -> None:
-    """Writes, overwrites and deletes until the gateway is gone."""
+def write_until_gone(endpoint: Endpoint, record: WriterRecord, writer: int, turn: int, stop: threading.Event) -> None:
+    """Writes, overwrites and deletes until the gateway is killed."""
     s3 = endpoint.client(connect_timeout=5, read_timeout=30)
-    dice = random.Random(f"{writer} {turn}")
+    rng = random.Random(f"{writer} {turn}")
     while not stop.is_set():
-        key = f"{writer}/{dice.randrange(KEYS_OF_A_WRITER)}"
-        seed = None if dice.random() < 0.15 else (writer, turn, ledger.done)
-        ledger.under_way[key] = seed
+        key = f"{writer}/{rng.randrange(KEYS_OF_A_WRITER)}"
+        seed = None if rng.random() < 0.15 else (writer, turn, record.done)
+        record.in_flight[key] = seed
         try:
             if seed is None:
                 s3.delete_object(Bucket=BUCKET, Key=key)
@@ -57,19 +57,19 @@ def load(endpoint: Endpoint, ledger: Ledger, writer: int, turn: int, stop: threa
                 s3.put_object(Bucket=BUCKET, Key=key, Body=content(length(seed), seed))
         except (ClientError, BotoCoreError):
             return
-        ledger.acknowledged[key] = ledger.under_way.pop(key)
-        ledger.done += 1
+        record.acknowledged[key] = record.in_flight.pop(key)
+        record.done += 1
 
 
 def wait_for(state: Callable[[], bool], writers: list[Future]) -> None:
-    """Waits for a state that the writers bring about."""
+    """Waits for a state that the writers cause."""
     while not state():
         assert not all(writer.done() for writer in writers), "the gateway has refused every writer"
         time.sleep(0.01)
 
 
-def compare(endpoint: Endpoint, ledger: Ledger, writer: int) -> None:
-    """Reads every key of a writer; what is found becomes the acknowledged state."""
+def check_writer(endpoint: Endpoint, record: WriterRecord, writer: int) -> None:
+    """Reads and checks every key of a writer. The state that is read becomes the acknowledged one."""
     s3 = endpoint.client()
     for number in range(KEYS_OF_A_WRITER):
         key = f"{writer}/{number}"
@@ -78,75 +78,74 @@ def compare(endpoint: Endpoint, ledger: Ledger, writer: int) -> None:
         except ClientError as error:
             assert error.response["Error"]["Code"] == "NoSuchKey", error
             found = None
-        states = ledger.may_be_there(key)
+        states = record.possible_states(key)
         fits = [state for state in states if found == (None if state is None else content(length(state), state))]
         assert fits, f"{key} holds none of {states}"
-        ledger.acknowledged[key] = fits[0]
-    ledger.under_way.clear()
+        record.acknowledged[key] = fits[0]
+    record.in_flight.clear()
 
 
-def kill_under_load(gateway: Gateway, ledgers: list[Ledger], turn: int, wanted: int) -> None:
-    """Kills it when the writers have got so many answers."""
+def kill_under_load(gateway: Gateway, records: list[WriterRecord], turn: int, wanted: int) -> None:
+    """Kills the gateway when the writers have had `wanted` answers."""
     endpoint, stop = gateway.endpoint, threading.Event()
     with ThreadPoolExecutor(WRITERS) as pool:
-        writers = [pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)]
-        wait_for(lambda: sum(ledger.done for ledger in ledgers) >= wanted, writers)
+        writers = [pool.submit(write_until_gone, endpoint, record, writer, turn, stop) for writer, record in enumerate(records)]
+        wait_for(lambda: sum(record.done for record in records) >= wanted, writers)
         gateway.kill()
         stop.set()
         for writer in writers:
             writer.result()
-    for ledger in ledgers:
-        ledger.done = 0
+    for record in records:
+        record.done = 0
 
 
-def compare_all(gateway: Gateway, ledgers: list[Ledger]) -> None:
-    """Reads the keys of all writers."""
+def check_all_writers(gateway: Gateway, records: list[WriterRecord]) -> None:
+    """Reads and checks the keys of all writers."""
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(compare, [gateway.endpoint] * WRITERS, ledgers, range(WRITERS)))
+        list(pool.map(check_writer, [gateway.endpoint] * WRITERS, records, range(WRITERS)))
 
 
-def start_for_writers(gateway: Gateway) -> tuple[list[Ledger], random.Random]:
-    """Serves a bucket for the writers; returns their ledgers, and dice whose seed is printed."""
+def start_with_writers(gateway: Gateway) -> tuple[list[WriterRecord], random.Random]:
+    """Starts the gateway with a bucket. Returns the writers' records, and random numbers whose seed is printed."""
     gateway.start()
     gateway.endpoint.client().create_bucket(Bucket=BUCKET)
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    return [Ledger() for _ in range(WRITERS)], random.Random(seed)
+    return [WriterRecord() for _ in range(WRITERS)], random.Random(seed)
 
 
 def stop_and_check(gateway: Gateway) -> None:
-    """Stops it, and has its vault checked."""
+    """Stops the gateway and checks its vault."""
     gateway.stop()
-    checked = gateway.run("check")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    gateway.check()
 
 
 @pytest.mark.parametrize(("tree_top_on", "kills"), [("memory", KILLS), ("disk", 2)])
 def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway, tree_top_on, kills):
     gateway: Gateway = new_gateway()
     gateway.serve_flags = ["--tree-top-on", tree_top_on]
-    ledgers, dice = start_for_writers(gateway)
+    records, rng = start_with_writers(gateway)
     for turn in range(kills):
         endpoint = gateway.endpoint
-        kill_under_load(gateway, ledgers, turn, dice.randrange(10, 80))
+        kill_under_load(gateway, records, turn, rng.randrange(10, 80))
         gateway.start()
         assert gateway.endpoint == endpoint, "the credentials changed"
-        compare_all(gateway, ledgers)
+        check_all_writers(gateway, records)
     stop_and_check(gateway)
 
 
 def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_store(new_gateway):
     gateway: Gateway = new_gateway()
-    # A restore writes every block again.
+    # A restore rewrites every block.
     gateway.capacity = "32MiB"
     gateway.serve_flags = ["--journal", "store"]
-    ledgers, dice = start_for_writers(gateway)
-    kill_under_load(gateway, ledgers, 0, dice.randrange(60, 120))
-    gateway.lose_the_machine()
+    records, rng = start_with_writers(gateway)
+    kill_under_load(gateway, records, 0, rng.randrange(60, 120))
+    gateway.lose_machine()
     restored = gateway.run("restore", "--takeover")
     assert restored.returncode == 0, restored.stderr
     gateway.start()
-    compare_all(gateway, ledgers)
+    check_all_writers(gateway, records)
     stop_and_check(gateway)
 
 
@@ -196,7 +195,7 @@ def test_the_provider_may_restart_while_the_gateway_runs(new_gateway):
             write.result()
             during = {content(200_000, 2)}
         except ClientError as error:
-            # Giving up is allowed; an answer that is wrong is not.
+            # The gateway may give up, but may not answer wrongly.
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500
             during = {content(200_000, 2), None}
     if gateway.program.process.poll() is not None:

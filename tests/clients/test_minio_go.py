@@ -1,8 +1,8 @@
-"""MinIO's client for Go, which mc, restic and others speak S3 by."""
+"""MinIO's client for Go, which mc, restic and others use for S3."""
 
 from __future__ import annotations
 
 
-def test_files_come_back_as_they_were_put_whatever_checksum_goes_with_them(minio_go, bucket):
-    """The program puts files of one and of two parts, and ends with 1 if one is refused or comes back otherwise."""
+def test_files_come_back_unchanged_with_every_checksum(minio_go, bucket):
+    """The program puts files of one and of two parts. It exits with 1 if one is refused or comes back changed."""
     assert minio_go(bucket) == ""

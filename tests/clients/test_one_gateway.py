@@ -1,4 +1,4 @@
-"""One gateway at a time."""
+"""Only one gateway at a time serves a vault."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from content import content
 from programs import Gateway, Program
 
 LOCKED = 4
-"""Exit code of a vault that another gateway has."""
+"""The exit code if another gateway has the vault."""
 
 
-def started_in_vain(gateway: Gateway, *flags: str) -> tuple[int, str]:
-    """Exit code and output of a gateway that must not come up."""
+def run_refused(gateway: Gateway, *flags: str) -> tuple[int, str]:
+    """Returns the exit code and the output of a gateway that must not start."""
     program = Program([*gateway.serve_command(), *flags], gateway.log)
     try:
         return program.process.wait(timeout=240), program.output()
@@ -28,15 +28,15 @@ def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
     s3.create_bucket(Bucket="kept")
     second: Gateway = new_gateway("second")
     second.data = first.data
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code == LOCKED, output
     assert "another process on this machine" in output
     s3.put_object(Bucket="kept", Key="k", Body=b"still served")
     assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == b"still served"
 
 
-def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
-    """Two copies of one trusted state must never both serve: each would reread what the other read."""
+def test_a_copy_of_the_folder_cannot_serve_as_a_second_gateway(new_gateway):
+    """Two copies of one trusted state must never both serve: they would read the same paths again."""
     first: Gateway = new_gateway("first")
     first.start()
     s3 = first.endpoint.client()
@@ -46,13 +46,13 @@ def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
     second: Gateway = new_gateway("second")
     shutil.copytree(first.data, second.data)
     first.start()
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code in (LOCKED, 3), output
     assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == content(100_000)
 
 
-def copy_at_rest(source: Path, target: Path):
-    """Copies a folder while nobody writes to it: a copy of a file that is being written is torn, and told as damaged."""
+def copy_while_idle(source: Path, target: Path):
+    """Copies a folder again until no file changes meanwhile: the copy of a file under write is damaged."""
 
     def state():
         files = [path for path in sorted(source.rglob("*")) if path.is_file()]
@@ -67,17 +67,17 @@ def copy_at_rest(source: Path, target: Path):
     raise AssertionError(f"{source} is always being written")
 
 
-def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new_gateway):
-    """A copy that is older than the store must be refused before it claims anything."""
+def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_no_gateway(new_gateway):
+    """A copy that is older than the store is refused before it claims the lease."""
     first: Gateway = new_gateway("first")
     first.start()
     s3 = first.endpoint.client()
     s3.create_bucket(Bucket="kept")
     second: Gateway = new_gateway("second")
-    copy_at_rest(first.data, second.data)
+    copy_while_idle(first.data, second.data)
     for number in range(12):
         s3.put_object(Bucket="kept", Key=f"k{number}", Body=content(200_000, number))
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code == LOCKED, output
     assert "the trusted folder is older than the store" in output
     s3.put_object(Bucket="kept", Key="after", Body=content(200_000, 99))
@@ -85,15 +85,14 @@ def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new
     first.start()
     assert s3.get_object(Bucket="kept", Key="after")["Body"].read() == content(200_000, 99)
     first.stop()
-    checked = first.run("check")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    first.check()
 
 
-def test_a_port_that_is_taken_is_named_together_with_the_flag(new_gateway):
+def test_the_error_about_a_port_in_use_names_the_port_and_the_flag(new_gateway):
     first: Gateway = new_gateway("first")
     first.start()
     second: Gateway = new_gateway("second", vault="another")
     second.port = first.port
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code == 1, output
     assert f"127.0.0.1:{first.port}" in output and "--listen" in output

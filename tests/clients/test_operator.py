@@ -1,4 +1,4 @@
-"""What an operator is told, and what an operator does."""
+"""An operator's commands, and what the operator learns from them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import pytest
 from botocore.exceptions import ClientError
 from content import content
 from programs import Gateway, environment
-from test_kill import BUCKET, Ledger, compare, load, wait_for
+from test_kill import BUCKET, WriterRecord, check_writer, wait_for, write_until_gone
 
 VERSIONING = "versioning on"
-PATIENCE = 300.0
-"""Seconds after which a successor that is not filled counts as stuck."""
+COPY_TIMEOUT = 300.0
+"""Seconds until a copy to the successor vault has failed."""
 
 
 def status(gateway: Gateway) -> str:
-    """What `ameles status` says."""
+    """Returns the output of `ameles status`."""
     command = [str(gateway.binary), "status", "--data", str(gateway.data)]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), check=True).stdout
 
 
-def test_versioning_at_the_provider_is_warned_of(new_gateway):
+def test_versioning_at_the_provider_causes_a_warning(new_gateway):
     gateway: Gateway = new_gateway()
     for switched, warned in [(None, False), ("Enabled", True), ("Suspended", False)]:
         if switched:
@@ -38,11 +38,11 @@ def test_versioning_at_the_provider_is_warned_of(new_gateway):
         gateway.stop()
         log = gateway.log.read_text()
         assert (f"WARNING: the provider's bucket has {VERSIONING}" in log) == warned, log
-        # In the log itself once, however often the figures are looked at.
+        # The log has the warning once, however often the figures are read.
         assert len(re.findall(f" WARN .*{VERSIONING}", log)) == int(warned), log
 
 
-def test_a_client_of_another_region_is_told_the_right_one_and_goes_on(new_gateway):
+def test_a_client_of_another_region_learns_the_right_one_and_goes_on(new_gateway):
     gateway: Gateway = new_gateway()
     gateway.serve_flags = ["--region", "eu-west-3"]
     gateway.start()
@@ -69,7 +69,7 @@ def test_orphans_are_found_and_removed_and_the_vault_is_whole(new_gateway):
     where, prefix = gateway.untrusted.BUCKET, f"{gateway.vault}/"
     pages = provider.get_paginator("list_objects_v2").paginate(Bucket=where, Prefix=f"{prefix}buckets/")
     held = [entry["Key"] for page in pages for entry in page["Contents"]]
-    # As if a bucket's version had been left that no state knows any more.
+    # An orphan: a version of a bucket that no state refers to.
     orphan = re.sub(r"-[0-9a-f]{8}-[0-9a-f]{16}$", f"-{0:08x}-{1:016x}", held[0])
     assert orphan not in held
     for name in [orphan, f"{prefix}notes.txt", f"{prefix}buckets/notes"]:
@@ -89,13 +89,13 @@ def test_orphans_are_found_and_removed_and_the_vault_is_whole(new_gateway):
     for number in range(30):
         assert s3.get_object(Bucket="first", Key=str(number))["Body"].read() == content(200_000, number)
     gateway.stop()
-    # An open vault cannot be looked through.
+    # The command refuses a vault that is being served.
     gateway.start()
     assert gateway.run("gc").returncode == 4
     gateway.stop()
 
 
-def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
+def test_a_paced_gateway_serves_and_reports_how_many_accesses_were_requested(new_gateway):
     gateway: Gateway = new_gateway()
     gateway.serve_flags = ["--pace", "100ms"]
     gateway.start()
@@ -105,12 +105,12 @@ def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
     s3.put_object(Bucket="first", Key="k", Body=body)
     assert s3.get_object(Bucket="first", Key="k")["Body"].read() == body
     gateway.stop()
-    told = status(gateway)
-    asked, dummies = map(int, re.search(r"(\d+) accesses asked for, (\d+) dummies", told).groups())
-    turns = int(re.search(r"turns +(\d+) since", told).group(1))
-    # Eight blocks each way, and then idle turns until the end.
-    assert asked >= 16 and turns * 16 == asked + dummies, told
-    # It is a property of the start, not of the vault.
+    report = status(gateway)
+    asked, dummies = map(int, re.search(r"(\d+) requested accesses, (\d+) dummies", report).groups())
+    turns = int(re.search(r"turns +(\d+) since", report).group(1))
+    # Eight blocks each way, then idle turns until the stop.
+    assert asked >= 16 and turns * 16 == asked + dummies, report
+    # The pace belongs to a start, not to the vault.
     gateway.serve_flags = []
     gateway.start()
     assert gateway.endpoint.client().get_object(Bucket="first", Key="k")["Body"].read() == body
@@ -118,16 +118,16 @@ def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
     assert "turns" not in status(gateway)
 
 
-def successor_has(gateway: Gateway, wanted: int) -> None:
-    """Waits until the successor has as many blocks as `wanted`."""
-    give_up = time.monotonic() + PATIENCE
-    while time.monotonic() < give_up:
+def wait_for_successor(gateway: Gateway, wanted: int) -> None:
+    """Waits until the successor vault has `wanted` blocks."""
+    deadline = time.monotonic() + COPY_TIMEOUT
+    while time.monotonic() < deadline:
         with urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics", timeout=5) as answer:
-            told = answer.read().decode()
-        if int(float(re.search(r"^ameles_successor_blocks (\S+)", told, re.MULTILINE).group(1))) >= wanted:
+            report = answer.read().decode()
+        if int(float(re.search(r"^ameles_successor_blocks (\S+)", report, re.MULTILINE).group(1))) >= wanted:
             return
         time.sleep(0.02)
-    raise AssertionError(f"the successor has no {wanted} blocks:\n{told}\n{gateway.log.read_text()}")
+    raise AssertionError(f"the successor has no {wanted} blocks:\n{report}\n{gateway.log.read_text()}")
 
 
 @pytest.mark.timeout(900)
@@ -138,7 +138,7 @@ def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway,
     gateway.start()
     s3 = gateway.endpoint.client()
     s3.create_bucket(Bucket=BUCKET)
-    # Nobody writes these again: the copier alone brings them over.
+    # No client writes these again, so only the background copy moves them.
     for number in range(6):
         s3.put_object(Bucket=BUCKET, Key=f"kept/{number}", Body=content(1 << 19, number))
     gateway.stop()
@@ -151,48 +151,47 @@ def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway,
         *[word for option in options for word in ("--to-option", option)],
     )
     assert prepared.returncode == 0, prepared.stderr
-    ledgers = [Ledger() for _ in range(3)]
-    with ThreadPoolExecutor(len(ledgers)) as pool:
+    records = [WriterRecord() for _ in range(3)]
+    with ThreadPoolExecutor(len(records)) as pool:
         for turn, wanted in enumerate([1, blocks // 2, blocks]):
             gateway.start()
             endpoint, stop = gateway.endpoint, threading.Event()
             writers = [
-                pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)
+                pool.submit(write_until_gone, endpoint, record, writer, turn, stop) for writer, record in enumerate(records)
             ]
             try:
-                successor_has(gateway, wanted)
-                wait_for(lambda: sum(ledger.done for ledger in ledgers) >= 20, writers)
+                wait_for_successor(gateway, wanted)
+                wait_for(lambda: sum(record.done for record in records) >= 20, writers)
             finally:
-                # While clients write: at the beginning, half-way, and when the copy is complete.
+                # Clients write meanwhile: at the beginning, half-way, and when the copy is complete.
                 gateway.kill()
                 stop.set()
-            for writer, ledger in zip(writers, ledgers):
+            for writer, record in zip(writers, records):
                 writer.result()
-                ledger.done = 0
-    # The start after the copy has the successor take over, with the flags of before.
+                record.done = 0
+    # The next start, with the old flags, switches to the successor.
     gateway.start()
     assert "The successor has taken over" in gateway.log.read_text()
-    for writer, ledger in enumerate(ledgers):
-        compare(gateway.endpoint, ledger, writer)
+    for writer, record in enumerate(records):
+        check_writer(gateway.endpoint, record, writer)
     gateway.kill()
-    # From then on they are refused, with those that are right now.
+    # After that the old flags are refused, and the error gives the new ones.
     refused = gateway.run("check")
     assert refused.returncode == 2 and f"--key-file {key}" in refused.stderr, refused.stderr
     gateway.vault, gateway.capacity, gateway.serve_flags = "after", "24MiB", ["--key-file", str(key)]
     gateway.start()
-    for writer, ledger in enumerate(ledgers):
-        compare(gateway.endpoint, ledger, writer)
+    for writer, record in enumerate(records):
+        check_writer(gateway.endpoint, record, writer)
     s3 = gateway.endpoint.client()
     for number in range(6):
         assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(1 << 19, number)
-    # More than fitted before.
+    # More than the old vault had room for.
     for number in range(4):
         s3.put_object(Bucket=BUCKET, Key=f"large/{number}", Body=content(4 << 20, number))
     for number in range(4):
         got = s3.get_object(Bucket=BUCKET, Key=f"large/{number}")["Body"].read()
         assert got == content(4 << 20, number)
     gateway.stop()
-    checked = gateway.run("check", "--key-file", str(key))
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    gateway.check("--key-file", str(key))
     other = gateway.run("check", "--key-file", str(gateway.data / "master.key"))
     assert other.returncode == 1 and "the key does not open this vault" in other.stderr, other.stderr

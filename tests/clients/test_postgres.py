@@ -1,4 +1,4 @@
-"""PostgreSQL: a base backup, streamed through the S3 door and started from there."""
+"""PostgreSQL: a base backup that is streamed over S3 and started again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 from programs import Endpoint, free_port
 
-
 PROGRAMS = ("initdb", "pg_ctl", "pg_basebackup", "pg_verifybackup", "pgbench", "psql")
 
 
-def _binaries() -> Path:
-    """The folder of PostgreSQL's programs: Debian keeps the server's off PATH."""
+def _server_programs() -> Path:
+    """Returns the folder of PostgreSQL's programs: on Debian those of the server are not on PATH."""
     folders = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     folders += [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
     for folder in folders:
@@ -28,15 +27,15 @@ def _binaries() -> Path:
 
 
 class Cluster:
-    """A database cluster in a folder, served on a socket in the same folder."""
+    """A database cluster in a folder, with its socket in the same folder."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.port = str(free_port())
-        self.binaries = _binaries()
+        self.binaries = _server_programs()
 
     def run(self, program: str, *arguments: str, **more) -> subprocess.CompletedProcess:
-        """Runs one of PostgreSQL's programs. Its server refuses to be root."""
+        """Runs one of PostgreSQL's programs, not as root: the server refuses that."""
         command = [str(self.binaries / program), *arguments]
         if getpass.getuser() == "root":
             command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *command]
@@ -54,21 +53,21 @@ class Cluster:
         """Stops the server."""
         self.run("pg_ctl", "-D", "data", "-m", "fast", "-w", "stop")
 
-    def reached(self) -> list[str]:
-        """The flags with which a client reaches it."""
+    def connection_flags(self) -> list[str]:
+        """Returns the flags with which a client connects."""
         return ["-h", str(self.folder), "-p", self.port, "-U", "postgres"]
 
     def sum(self) -> str:
-        """Something that depends on every row."""
+        """Returns a value that depends on every row."""
         query = "select count(*), sum(hashtext(aid::text || abalance::text || filler)) from pgbench_accounts"
-        done = self.run("psql", *self.reached(), "-Atc", query, "postgres", capture_output=True, text=True)
+        done = self.run("psql", *self.connection_flags(), "-Atc", query, "postgres", capture_output=True, text=True)
         return done.stdout
 
 
 @pytest.fixture
 def new_cluster():
-    """Makes folders for clusters, where their server may write."""
-    # Not below tmp_path, which is root's alone; and a socket's path must be short.
+    """Makes folders for clusters, which the server may write to."""
+    # Only root can read tmp_path, and the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="pg") as parent:
         os.chmod(parent, 0o755)
         clusters: list[Cluster] = []
@@ -93,10 +92,10 @@ def test_a_base_backup_is_streamed_out_and_starts_as_the_same_database(s3, endpo
     original = new_cluster("a")
     original.run("initdb", "-D", "data", "-U", "postgres", "-A", "trust", "--no-sync", "--wal-segsize=1", capture_output=True)
     original.start()
-    original.run("pgbench", *original.reached(), "-q", "-i", "-s", "1", "postgres", capture_output=True)
+    original.run("pgbench", *original.connection_flags(), "-q", "-i", "-s", "1", "postgres", capture_output=True)
     before = original.sum()
 
-    backup = [*original.reached(), "-c", "fast", "-X", "fetch", "-Ft", "-D", "-"]
+    backup = [*original.connection_flags(), "-c", "fast", "-X", "fetch", "-Ft", "-D", "-"]
     made = original.run("pg_basebackup", *backup, capture_output=True)
     with subprocess.Popen(
         [str(Path(sys.executable).parent / "aws"), "s3", "cp", "-", f"s3://{bucket}/base.tar"],
@@ -108,7 +107,7 @@ def test_a_base_backup_is_streamed_out_and_starts_as_the_same_database(s3, endpo
     original.stop()
 
     restored = new_cluster("b")
-    # More than one part: the AWS command line streams an upload of unknown length in parts.
+    # More than one part: the AWS command line uploads a stream of unknown length in parts.
     assert "-" in s3.head_object(Bucket=bucket, Key="base.tar")["ETag"]
     archive = s3.get_object(Bucket=bucket, Key="base.tar")["Body"].read()
     subprocess.run(["tar", "xp", "-C", str(restored.folder / "data")], input=archive, check=True, timeout=240)

@@ -1,4 +1,4 @@
-"""What the provider sees, and what happens when it does not return what it was given."""
+"""What the provider sees, and what happens if it returns other data than it was given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from content import content
 from programs import Gateway, UntrustedSide
 
 TAMPERING = 3
-"""Exit code of a command that found the store tampered with."""
+"""The exit code of a command that has detected tampering."""
 
 NAME = "conspicuous-name-of-an-object"
 BUCKET = "conspicuous-name-of-a-bucket"
@@ -41,15 +41,15 @@ def test_no_name_and_no_content_reaches_the_provider_or_the_log(new_gateway):
     assert files, "the provider holds nothing"
     words = [word.encode() for word in (NAME, BUCKET)] + [TEXT[:11]]
     for path in files:
-        shown = path.relative_to(gateway.untrusted.folder).as_posix().encode() + path.read_bytes()
-        assert not any(word in shown for word in words), path
-    # What is printed at the start names commands to try, but nothing that was stored.
+        output = path.relative_to(gateway.untrusted.folder).as_posix().encode() + path.read_bytes()
+        assert not any(word in output for word in words), path
+    # The output at the start lists commands to try, but nothing that was stored.
     log = gateway.log.read_bytes()
     assert log and not any(word in log for word in words)
 
 
-def test_the_provider_sees_as_many_accesses_whatever_is_asked(new_gateway):
-    """Reading one object over and over shows as many accesses as reading one after the other."""
+def test_the_number_of_accesses_does_not_depend_on_which_objects_are_read(new_gateway):
+    """Reads of one object cause as many accesses as reads of different objects."""
     gateway: Gateway = new_gateway()
     gateway.start()
     s3 = gateway.endpoint.client()
@@ -64,21 +64,21 @@ def test_the_provider_sees_as_many_accesses_whatever_is_asked(new_gateway):
             with suppress(ClientError):
                 s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
         accesses[name] = metrics(gateway)["ameles_accesses_total"] - before
-    # An object that is not there shows nothing: names are looked up on the trusted side.
+    # A missing object causes no access: the gateway looks names up on the trusted side.
     assert accesses == {"the same": 64, "all in turn": 64, "none": 0}
 
 
 def metrics(gateway: Gateway) -> dict[str, float]:
-    """The public figures."""
+    """Returns the public figures."""
     with urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     return {name: float(value) for name, value in (line.split() for line in lines if not line.startswith("#"))}
 
 
 def flip(files: list[Path]) -> None:
-    """One bit of every slot, so that no read of any of them can miss it.
+    """Flips one bit in each block of each file, so that every read detects it.
 
-    A gateway that runs removes what it has replaced: a file that is gone by now is read by nobody.
+    A running gateway removes replaced files. Nothing reads them, so a missing file is skipped.
     """
     for path in files:
         try:
@@ -102,18 +102,18 @@ def delete(files: list[Path]) -> None:
 
 
 def swap(files: list[Path]) -> None:
-    """The contents of neighbours of one length."""
+    """Exchanges the contents of files of equal length."""
     lengths: dict[int, list[Path]] = {}
     for path in files:
         lengths.setdefault(path.stat().st_size, []).append(path)
-    for alike in lengths.values():
-        contents = [path.read_bytes() for path in alike]
-        for path, data in zip(alike, contents[1:] + contents[:1]):
+    for same_length in lengths.values():
+        contents = [path.read_bytes() for path in same_length]
+        for path, data in zip(same_length, contents[1:] + contents[:1]):
             path.write_bytes(data)
 
 
-def put_back(copy: Path, folder: Path) -> None:
-    """Makes a folder's content what it was when the copy was made."""
+def restore_copy(copy: Path, folder: Path) -> None:
+    """Replaces the content of a folder with that of a copy."""
     for child in folder.iterdir():
         shutil.rmtree(child) if child.is_dir() else child.unlink()
     shutil.copytree(copy, folder, dirs_exist_ok=True)
@@ -121,57 +121,56 @@ def put_back(copy: Path, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def copies(new_gateway_of_module) -> tuple[Gateway, Path]:
-    """A vault that nobody serves, and a folder with copies: `earlier` and `now` of its provider, and `data`."""
+    """A stopped vault, and a folder with copies: `earlier` and `now` of its provider, and `data`."""
     gateway: Gateway = new_gateway_of_module()
-    held, copies = gateway.untrusted.folder / UntrustedSide.BUCKET, gateway.untrusted.folder.parent / "copies"
+    provider_files, copies = gateway.untrusted.folder / UntrustedSide.BUCKET, gateway.untrusted.folder.parent / "copies"
     gateway.start()
     fill(gateway)
     gateway.stop()
-    shutil.copytree(held, copies / "earlier")
+    shutil.copytree(provider_files, copies / "earlier")
     gateway.start()
     s3 = gateway.endpoint.client()
     for number in range(24):
         s3.put_object(Bucket=BUCKET, Key=f"{NAME}-{number}", Body=content(65536, number))
     gateway.stop()
-    shutil.copytree(held, copies / "now")
+    shutil.copytree(provider_files, copies / "now")
     shutil.copytree(gateway.data, copies / "data")
     return gateway, copies
 
 
 @pytest.fixture
-def stopped(copies) -> tuple[Gateway, Path]:
-    """The vault, untouched, and what its provider held some writes ago. It is written once, since no test serves it."""
+def stopped_vault(copies) -> tuple[Gateway, Path]:
+    """The stopped vault, restored, and an older copy of its provider. It is made once, because no test serves it."""
     gateway, folder = copies
-    put_back(folder / "now", gateway.untrusted.folder / UntrustedSide.BUCKET)
-    put_back(folder / "data", gateway.data)
+    restore_copy(folder / "now", gateway.untrusted.folder / UntrustedSide.BUCKET)
+    restore_copy(folder / "data", gateway.data)
     return gateway, folder / "earlier"
 
 
 @pytest.mark.parametrize("tamper", [flip, truncate, delete, swap])
-def test_tampering_with_buckets_is_found_by_check(stopped, tamper: Callable[[list[Path]], None]):
-    gateway, _ = stopped
-    untouched = gateway.run("check")
-    assert untouched.returncode == 0, untouched.stdout + untouched.stderr
+def test_tampering_with_buckets_is_found_by_check(stopped_vault, tamper: Callable[[list[Path]], None]):
+    gateway, _ = stopped_vault
+    gateway.check()
     tamper([path for path in gateway.untrusted.files() if "buckets" in path.parts])
-    tampering_is_found(gateway)
+    check_finds_tampering(gateway)
 
 
-def test_a_store_that_was_rolled_back_whole_is_found_by_check(stopped):
-    gateway, earlier = stopped
-    put_back(earlier, gateway.untrusted.folder / UntrustedSide.BUCKET)
-    tampering_is_found(gateway)
+def test_a_store_that_was_rolled_back_whole_is_found_by_check(stopped_vault):
+    gateway, earlier = stopped_vault
+    restore_copy(earlier, gateway.untrusted.folder / UntrustedSide.BUCKET)
+    check_finds_tampering(gateway)
 
 
-def tampering_is_found(gateway: Gateway) -> None:
+def check_finds_tampering(gateway: Gateway) -> None:
     checked = gateway.run("check")
-    shown = checked.stdout + checked.stderr
-    assert checked.returncode == TAMPERING, shown
-    assert re.search(r"tampering|bucket \d+", shown), shown
+    output = checked.stdout + checked.stderr
+    assert checked.returncode == TAMPERING, output
+    assert re.search(r"tampering|bucket \d+", output), output
 
 
 @pytest.mark.parametrize("tamper", [flip, truncate, delete])
-def test_a_header_that_was_tampered_with_keeps_the_vault_closed(stopped, tamper):
-    gateway, _ = stopped
+def test_a_vault_whose_header_was_tampered_with_does_not_open(stopped_vault, tamper):
+    gateway, _ = stopped_vault
     tamper([path for path in gateway.untrusted.files() if path.name == "vault"])
     checked = gateway.run("check")
     assert checked.returncode not in (0, 2), checked.stdout + checked.stderr
@@ -195,5 +194,5 @@ def test_tampering_under_a_running_gateway_is_an_error_and_never_an_answer(new_g
             failed += 1
         else:
             assert found == data
-    assert failed, "not one of the flipped bits was noticed"
+    assert failed, "no flipped bit was detected"
     assert gateway.program.process.wait(timeout=240) == TAMPERING, gateway.program.output()

@@ -42,19 +42,19 @@ def test_a_range_is_exactly_the_bytes_asked_for(rclone, bucket, folder):
         assert got == whole[offset : offset + count], (offset, count)
 
 
-def test_a_list_tells_names_sizes_hashes_and_times(rclone, bucket, folder):
+def test_a_list_has_names_sizes_hashes_and_times(rclone, bucket, folder):
     rclone("copy", str(folder), f"ameles:{bucket}")
     listed = json.loads(rclone("lsjson", "--recursive", "--hash", "--files-only", f"ameles:{bucket}"))
     assert {entry["Path"]: entry["Size"] for entry in listed} == FILES
     for entry in listed:
         assert entry["Hashes"]["md5"] == md5((folder / entry["Path"]).read_bytes())
-        # rclone keeps the file's own time in the object's metadata.
+        # rclone stores the file's time in the object's metadata.
         second = entry["ModTime"][:19]
         local = rclone("lsjson", str(folder / entry["Path"]))
         assert json.loads(local)[0]["ModTime"][:17] == second[:17]
 
 
-def test_sync_removes_what_is_gone(rclone, bucket, folder):
+def test_sync_removes_deleted_files(rclone, bucket, folder):
     rclone("sync", str(folder), f"ameles:{bucket}")
     (folder / "one").unlink()
     (folder / "sub/two blocks").write_bytes(content(5, "changed"))

@@ -1,4 +1,4 @@
-"""restic: a backup whose repository lies behind the gateway."""
+"""restic: a backup whose repository is in the gateway."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = {"letter": 1200, "empty": 0, "photos/one": 300_000, "photos/two": 65536,
 
 @pytest.fixture
 def restic(endpoint: Endpoint, bucket: str, tmp_path) -> Callable[..., str]:
-    """Runs restic on a repository of its own, and returns what it printed."""
+    """Runs restic on a repository of this test, and returns its output."""
     settings = environment(
         AWS_ACCESS_KEY_ID=endpoint.access_key,
         AWS_SECRET_ACCESS_KEY=endpoint.secret_key,
@@ -53,7 +53,7 @@ def test_each_snapshot_is_restored_as_it_was(restic, tmp_path):
         assert tree(tmp_path / tag) == expected
 
 
-def test_what_is_forgotten_is_pruned_and_the_rest_is_whole(restic, tmp_path):
+def test_forgotten_snapshots_are_pruned_and_the_rest_stays_intact(restic, tmp_path):
     home = tmp_path / "home"
     make_tree(home, FILES)
     for _ in range(3):

@@ -1,12 +1,9 @@
-"""A static site, and pages of other sites: files put by real clients, opened by a real browser that has no key."""
+"""A static site, and pages of other sites: real clients put the files, and a real browser without a key opens them."""
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
 import struct
-import threading
 import urllib.error
 import urllib.request
 import uuid
@@ -16,6 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from programs import Gateway
+
+from browser import serve_folder
 
 SCRIPT = """
 const list = document.querySelector("#pages");
@@ -50,7 +49,7 @@ def png(side: int) -> bytes:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A page with a stylesheet, a script and a picture, and many small pages beside it."""
+    """A page with a stylesheet, a script, a picture, and links to many small pages."""
     files = {
         "index.html": '<!doctype html><title>A site</title><link rel="stylesheet" href="style.css">'
         '<script type="module" src="script.js"></script><link rel="icon" href="images/dot.png">'
@@ -69,7 +68,7 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-def opened(browser, address: str) -> Page:
+def open_page(browser, address: str) -> Page:
     page = browser.new_context().new_page()
     page.problems = []
     page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
@@ -79,9 +78,9 @@ def opened(browser, address: str) -> Page:
     return page
 
 
-def check_that_it_works(browser, base: str) -> Page:
-    """Everything is loaded, under its right type, and the links lead to the other pages."""
-    page = opened(browser, f"{base}/index.html")
+def check_site(browser, base: str) -> Page:
+    """Checks that everything loads with its content type, and that the links lead to the other pages."""
+    page = open_page(browser, f"{base}/index.html")
     expect(page.locator("h1")).to_have_text("The script has run")
     expect(page.locator("h1")).to_have_css("color", "rgb(11, 107, 93)")
     page.wait_for_function("() => document.querySelector('img').naturalWidth === 24")
@@ -98,7 +97,7 @@ def check_that_it_works(browser, base: str) -> Page:
 
 
 def check_conditions(base: str) -> None:
-    """What a browser has kept is confirmed and not sent again."""
+    """Checks that a file in a browser's cache is confirmed and not sent again."""
     with urllib.request.urlopen(f"{base}/style.css") as answer:
         etag, modified = answer.headers["ETag"], answer.headers["Last-Modified"]
     for condition in ({"If-None-Match": etag}, {"If-Modified-Since": modified}):
@@ -115,41 +114,41 @@ def refused(address: str) -> int:
     return refusal.value.code
 
 
-def test_a_site_is_read_by_everybody_at_the_s3_door(browser, shared_gateway: Gateway, s3, aws, site: Path):
+def test_a_site_is_public_over_s3(browser, shared_gateway: Gateway, s3, aws, site: Path):
     bucket = f"site-{uuid.uuid4().hex[:12]}"
     aws("s3api", "create-bucket", "--bucket", bucket, "--object-ownership", "BucketOwnerPreferred")
     aws("s3", "sync", "--acl", "public-read", "--cache-control", "no-cache", str(site), f"s3://{bucket}")
     base = f"{shared_gateway.endpoint.url}/{bucket}"
-    page = check_that_it_works(browser, base)
+    page = check_site(browser, base)
     check_conditions(base)
 
-    # What is not put for everybody is nobody's, and nor is the list.
+    # Neither an object that is not public nor the list can be read.
     s3.put_object(Bucket=bucket, Key="draft.html", Body=b"not yet")
     assert refused(f"{base}/draft.html") == 403
     assert refused(f"{base}/") == 403
 
-    # A sync puts what has changed, and the browser, which asks each time, shows it.
+    # A sync puts the changed file, and the browser, which asks each time, shows it.
     (site / "script.js").write_text('document.querySelector("h1").textContent = "Changed";')
-    said = aws("s3", "sync", "--acl", "public-read", "--cache-control", "no-cache", str(site), f"s3://{bucket}")
-    assert [line for line in said.splitlines() if "upload:" in line][0].endswith(f"s3://{bucket}/script.js")
+    output = aws("s3", "sync", "--acl", "public-read", "--cache-control", "no-cache", str(site), f"s3://{bucket}")
+    assert [line for line in output.splitlines() if "upload:" in line][0].endswith(f"s3://{bucket}/script.js")
     page.reload()
     expect(page.locator("h1")).to_have_text("Changed")
     assert page.problems == []
 
 
-def test_a_site_is_read_by_everybody_at_the_swift_door(browser, shared_gateway: Gateway, s3, rclone, site: Path):
+def test_a_site_is_public_over_swift(browser, shared_gateway: Gateway, s3, rclone, site: Path):
     container = f"site-{uuid.uuid4().hex[:12]}"
     s3.create_bucket(Bucket=container)
     rclone("sync", str(site), f"ameles:{container}")
     base = f"{shared_gateway.swift.url}/v1/AUTH_ameles/{container}"
     assert refused(f"{base}/index.html") == 401
     shared_gateway.swift.connection().post_container(container, {"X-Container-Read": ".r:*"})
-    check_that_it_works(browser, base)
+    check_site(browser, base)
     check_conditions(base)
-    assert refused(base) == 401, "the list is nobody's"
+    assert refused(base) == 401, "the list must not be public"
 
 
-ASKS = """
+FETCH = """
 async ([address, method, headers]) => {
   try {
     const answer = await fetch(address, { method, headers, body: method === "PUT" ? "from a page" : undefined });
@@ -159,32 +158,21 @@ async ([address, method, headers]) => {
   }
 }
 """
-"""Asks from within a page, and says what the browser lets it see."""
+"""Sends a request from a page, and returns what the browser lets the page see."""
 
 
 @pytest.fixture
 def pages(tmp_path: Path):
-    """Two sites that are not the gateway's, each with an empty page."""
+    """The addresses of two sites outside of the gateway, each with an empty page."""
     (tmp_path / "index.html").write_text("<!doctype html><title>Elsewhere</title><link rel=icon href='data:,'>")
-    handler = functools.partial(QuietHandler, directory=tmp_path)
-    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) for _ in range(2)]
-    for server in servers:
-        threading.Thread(target=server.serve_forever).start()
-    yield [f"http://127.0.0.1:{server.server_port}" for server in servers]
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with serve_folder(tmp_path) as one, serve_folder(tmp_path) as other:
+        yield one, other
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
-def test_a_page_of_another_site_does_in_a_browser_what_the_rules_of_the_bucket_allow(browser, s3, bucket: str, pages):
-    known, strange = pages
+def test_a_page_of_another_site_may_do_what_the_buckets_cors_rules_allow(browser, s3, bucket: str, pages):
+    allowed, other = pages
     rule = {
-        "AllowedOrigins": [known],
+        "AllowedOrigins": [allowed],
         "AllowedMethods": ["PUT", "GET"],
         "AllowedHeaders": ["x-amz-meta-*", "content-type"],
         "ExposeHeaders": ["ETag"],
@@ -197,12 +185,12 @@ def test_a_page_of_another_site_does_in_a_browser_what_the_rules_of_the_bucket_a
     headers = {"x-amz-meta-mood": "calm", "content-type": "text/plain"}
 
     page = browser.new_context().new_page()
-    page.goto(known)
-    status, etag, _ = page.evaluate(ASKS, [put, "PUT", headers])
+    page.goto(allowed)
+    status, etag, _ = page.evaluate(FETCH, [put, "PUT", headers])
     assert (status, etag) == (200, s3.head_object(**named)["ETag"])
-    assert page.evaluate(ASKS, [get, "GET", {}]) == [200, etag, "from a page"]
+    assert page.evaluate(FETCH, [get, "GET", {}]) == [200, etag, "from a page"]
     delete = s3.generate_presigned_url("delete_object", Params=named)
-    assert page.evaluate(ASKS, [delete, "DELETE", {}]) == "TypeError: Failed to fetch"
-    page.goto(strange)
-    assert page.evaluate(ASKS, [get, "GET", {}]) == "TypeError: Failed to fetch"
+    assert page.evaluate(FETCH, [delete, "DELETE", {}]) == "TypeError: Failed to fetch"
+    page.goto(other)
+    assert page.evaluate(FETCH, [get, "GET", {}]) == "TypeError: Failed to fetch"
     assert s3.head_object(**named)["ETag"] == etag

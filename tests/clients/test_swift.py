@@ -1,4 +1,4 @@
-"""python-swiftclient and keystoneauth against the Swift door."""
+"""python-swiftclient and keystoneauth against the Swift server."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from swiftclient.utils import generate_temp_url
 
 @pytest.fixture
 def container() -> str:
-    """A name that no other test has."""
+    """A name that no other test uses."""
     return f"swift-{uuid.uuid4().hex[:12]}"
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-def test_objects_come_back_whichever_way_one_has_logged_in(shared_gateway: Gateway, container: str, version: str):
+def test_objects_come_back_with_every_version_of_authentication(shared_gateway: Gateway, container: str, version: str):
     swift = shared_gateway.swift.connection(version)
     swift.put_container(container, {"X-Container-Meta-Colour": "grey"})
     bodies = {f"folder/{length} é": content(length, length) for length in (0, 1, 65536, 200_000)}
@@ -50,7 +50,7 @@ def test_objects_come_back_whichever_way_one_has_logged_in(shared_gateway: Gatew
     assert missing.value.http_status == 404
 
 
-def test_a_wrong_password_lets_nobody_in(shared_gateway: Gateway):
+def test_a_wrong_password_is_refused(shared_gateway: Gateway):
     login = shared_gateway.swift
     for version in ("1", "2", "3"):
         wrong = type(login)(login.url, login.account, login.user, "wrong").connection(version)
@@ -75,7 +75,7 @@ def test_keystoneauth_finds_the_store_in_the_catalogue(shared_gateway: Gateway, 
     assert store.delete(f"/{container}", endpoint_filter=where).status_code == 204
 
 
-def test_an_object_is_the_same_through_both_doors(shared_gateway: Gateway, s3):
+def test_an_object_is_the_same_over_s3_and_swift(shared_gateway: Gateway, s3):
     swift = shared_gateway.swift.connection()
     name = f"both-{uuid.uuid4().hex[:12]}"
     s3.create_bucket(Bucket=name)
@@ -91,7 +91,7 @@ def test_an_object_is_the_same_through_both_doors(shared_gateway: Gateway, s3):
 
 
 def swift_command(gateway: Gateway, *arguments: str, cwd: Path) -> str:
-    """Runs the swift command line, and returns what it printed."""
+    """Runs the swift command line, and returns its output."""
     command = [str(Path(sys.executable).parent / "swift"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=gateway.swift.environment(), cwd=cwd, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -99,7 +99,7 @@ def swift_command(gateway: Gateway, *arguments: str, cwd: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", ["--use-slo", "--use-dlo"])
-def test_a_large_file_goes_up_in_segments_and_comes_down_whole(
+def test_a_large_file_is_uploaded_in_segments_and_downloaded_whole(
     shared_gateway: Gateway, container: str, tmp_path: Path, kind: str
 ):
     up, down = tmp_path / "up", tmp_path / "down"
@@ -140,13 +140,13 @@ def test_a_user_who_is_added_while_the_gateway_runs_sees_what_is_granted(shared_
     owner.put_object(container, "o", b"granted")
     guest = shared_gateway.add_user("guests", f"guest-{container}", "member").connection()
     storage = f"{shared_gateway.swift.url}/v1/AUTH_ameles"
-    give_up = time.monotonic() + 240
+    deadline = time.monotonic() + 240
     while True:
         try:
             _, token = guest.get_auth()
             break
         except swiftclient.ClientException:
-            assert time.monotonic() < give_up, "the new user is not taken over"
+            assert time.monotonic() < deadline, "the gateway does not accept the new user"
             time.sleep(0.1)
     with pytest.raises(swiftclient.ClientException) as refused:
         swiftclient.get_object(storage, token, container, "o")

@@ -1,38 +1,38 @@
-"""Unmodified programs of RISC-V in the enclave, against the same programs outside, with hosts that mean harm.
+"""Unmodified programs for RISC-V in the enclave, compared with the same programs outside, and hostile hosts.
 
-`cargo xtask test --only enclave` sets up what is needed and runs this. By hand, these variables say where things are:
+`cargo xtask test --only enclave` installs what they need and runs them. These variables are for a run by hand:
 
 AMELES_BIN                    the program under test
 AMELES_TEST_RUNTIME           the enclave's runtime
 AMELES_PROGRAMS_BIN           ameles-programs, the paper's six programs, for this computer
 AMELES_TEST_PROGRAMS_RISCV    the same for RISC-V
 AMELES_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
-AMELES_BARE_BIN               ameles-bare, which rehearses faults, for this computer
+AMELES_BARE_BIN               ameles-bare, which runs a fixed sequence of faults, for this computer
 AMELES_TEST_BARE_RISCV        the same for RISC-V without an operating system
 AMELES_TEST_SQLITE_RISCV      the shell of the database SQLite for RISC-V
 AMELES_TEST_DASH_RISCV        the shell dash for RISC-V
-AMELES_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
+AMELES_TEST_COMPILER_RISCV    a C compiler for RISC-V with a static C library
 AMELES_TEST_COMPILER_MUSL     the same with musl
 AMELES_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
-AMELES_TAMPERINGS             random moments at which untrusted memory is changed (24)
-AMELES_SECRETS                secrets that are guessed under OPAM (80)
+AMELES_TAMPERINGS             the number of changes to untrusted memory at random times (24)
+AMELES_SECRETS                the number of secrets that are guessed under OPAM (80)
 """
 
 from __future__ import annotations
 
 import csv
-import os
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from guesser import Sight
-from host import Running
-from once import common_folder, once
+from guesser import ChangedSlots
+from host import EnclaveProgram
+
+from run_environment import find_file, restore_signals
+from shared_files import make_once, shared_folder
 
 PROGRAMS = Path(__file__).parent / "programs"
 SCHEMES = [
@@ -52,12 +52,17 @@ SEVERAL_HARTS = [
 ]
 
 
+def flag_values(flags: list[str]) -> str:
+    """Returns the values of pairs of flag and value, as a test's id."""
+    return "-".join(flags[1::2])
+
+
+def pytest_configure() -> None:
+    restore_signals()
+
+
 def _file(variable: str) -> Path:
-    named = os.environ.get(variable)
-    found = named and (shutil.which(named) or named)
-    if not found or not Path(found).is_file():
-        pytest.exit(f"{variable} names no file: run `cargo xtask test --only enclave`", returncode=2)
-    return Path(found).resolve()
+    return find_file(variable, "enclave")
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +97,7 @@ def picosat() -> Path:
 
 @pytest.fixture(scope="session")
 def bare() -> tuple[Path, Path]:
-    """The program that rehearses faults: for this computer, and for RISC-V without an operating system."""
+    """The program that runs a fixed sequence of faults: for this computer, and for RISC-V without an operating system."""
     return _file("AMELES_BARE_BIN"), _file("AMELES_TEST_BARE_RISCV")
 
 
@@ -117,8 +122,8 @@ def compiler() -> Path:
 @pytest.fixture(scope="session")
 def built(compiler, tmp_path_factory) -> Callable[[str], Path]:
     """Builds a program of `programs/` statically, once."""
-    folder = common_folder(tmp_path_factory, "built")
-    return lambda name: once(folder / name, lambda program: compile_to(program, compiler, name))
+    folder = shared_folder(tmp_path_factory, "built")
+    return lambda name: make_once(folder / name, lambda program: compile_to(program, compiler, name))
 
 
 def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> None:
@@ -130,27 +135,27 @@ def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> 
 @pytest.fixture(scope="session")
 def built_with(tmp_path_factory) -> Callable[[str, str], Path]:
     """Builds a program of `programs/` statically with another C library, once."""
-    folder = common_folder(tmp_path_factory, "built-with")
+    folder = shared_folder(tmp_path_factory, "built-with")
     freestanding = ["--specs=picolibc.specs", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-nostartfiles"]
     beneath = [PROGRAMS / "picolibc.c", "-T", PROGRAMS / "picolibc.ld"]
 
     def build(library: str, name: str) -> Path:
         flags = {"musl": [], "picolibc": [*freestanding, *beneath]}[library]
         compiler = _file(f"AMELES_TEST_COMPILER_{library.upper()}")
-        return once(folder / f"{name}-{library}", lambda program: compile_to(program, compiler, name, *flags))
+        return make_once(folder / f"{name}-{library}", lambda program: compile_to(program, compiler, name, *flags))
 
     return build
 
 
 @pytest.fixture(scope="session")
 def small(built_with) -> Callable[[str], Path]:
-    """Builds a program of `programs/` that is loaded by 5 faults; with the compiler's own C library it takes 105."""
+    """Builds a program of `programs/` that loads with 5 faults; with the compiler's own C library it takes 105."""
     return lambda name: built_with("musl", name)
 
 
 @pytest.fixture(scope="session")
 def uncounted(tmp_path_factory) -> list[str | Path]:
-    """Flags of a run whose instructions are not counted: its harts work side by side. The host's hart waits."""
+    """Flags of a run that counts no instructions, so that its harts run in parallel. The host's hart waits."""
     program = tmp_path_factory.mktemp("host") / "waits"
     program.write_bytes(bytes.fromhex("73005010" "6ff0dfff"))
     return ["--host-program", program]
@@ -158,18 +163,18 @@ def uncounted(tmp_path_factory) -> list[str | Path]:
 
 @pytest.fixture(scope="session")
 def enclave(ameles, runtime) -> Callable[..., list[str | Path]]:
-    """The words that run a program in the enclave, or watch it there."""
+    """Returns the command that runs a program in the enclave, or watches it there."""
 
     def words(flags: list[str | Path], *program: str | Path, way: str = "run") -> list[str | Path]:
-        named = [] if "--runtime" in flags else ["--runtime", runtime]
-        return [ameles, "enclave", way, *named, *flags, "--", *program]
+        runtime_flags = [] if "--runtime" in flags else ["--runtime", runtime]
+        return [ameles, "enclave", way, *runtime_flags, *flags, "--", *program]
 
     return words
 
 
 @pytest.fixture(scope="session")
 def run(enclave) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program in the enclave to its end."""
+    """Runs a program in the enclave until it exits."""
 
     def run(flags: list[str | Path], *program: str | Path, **more) -> subprocess.CompletedProcess[str]:
         if "input" not in more:
@@ -182,32 +187,32 @@ def run(enclave) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture
 def start(enclave):
-    """Starts a program in the enclave, whose untrusted memory an outside process (this one) maps."""
-    started: list[Running] = []
+    """Starts a program in the enclave, and maps its untrusted memory into this process."""
+    started: list[EnclaveProgram] = []
 
-    def start(flags: list[str | Path], *program: str | Path, way: str = "run", **more) -> Running:
-        started.append(Running(enclave(flags, *program, way=way), **more))
+    def start(flags: list[str | Path], *program: str | Path, way: str = "run", **more) -> EnclaveProgram:
+        started.append(EnclaveProgram(enclave(flags, *program, way=way), **more))
         return started[-1]
 
     yield start
     for running in started:
-        running.end()
+        running.kill()
 
 
 @pytest.fixture(scope="session")
-def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[Sight], str]]:
-    """Watches a program: the slots that changed at each fault, and what the command says."""
-    seen = tmp_path_factory.mktemp("watched") / "seen.csv"
+def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[ChangedSlots], str]]:
+    """Watches a program. Returns the slots that changed at each fault, and the command's report."""
+    csv_file = tmp_path_factory.mktemp("watched") / "seen.csv"
 
-    def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[Sight], str]:
-        words = enclave(["--faults", "1000000", "--csv", seen, *flags], *program, way="watch")
-        ended = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=500)
-        assert ended.returncode == 0, ended.stderr
-        faults = int(re.search(r"watched (\d+)", ended.stderr)[1])
+    def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[ChangedSlots], str]:
+        words = enclave(["--faults", "1000000", "--csv", csv_file, *flags], *program, way="watch")
+        result = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=500)
+        assert result.returncode == 0, result.stderr
+        faults = int(re.search(r"watched (\d+)", result.stderr)[1])
         changed: dict[int, set[int]] = defaultdict(set)
-        with seen.open() as lines:
+        with csv_file.open() as lines:
             for line in csv.DictReader(lines):
                 changed[int(line["fault"])].add(int(line["slot"]))
-        return [frozenset(changed[fault]) for fault in range(1, faults + 1)], ended.stderr
+        return [frozenset(changed[fault]) for fault in range(1, faults + 1)], result.stderr
 
     return watch

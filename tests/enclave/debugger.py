@@ -1,6 +1,6 @@
-"""The machine under a debugger: it stands still from its first instruction on, and its harts go on one by one.
+"""The machine under a debugger: it is stopped at its first instruction, and its harts run one by one.
 
-The emulator has a server of GDB's remote protocol. Harts are numbered from 0 here, and from 1 there.
+The emulator serves GDB's remote protocol. Harts are numbered from 0 here, and from 1 in the protocol.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import socket
 import time
 from pathlib import Path
 
-# Registers by their numbers in the protocol.
+# The numbers of registers in the protocol.
 A1, PC = 11, 32
-# The ROM that every hart begins in.
+# The ROM in which every hart starts.
 ROM, ROM_BYTES = 0x1000, 0x400
-# What the firmware is told lies there: this word, and five words after it the hart that is to start it.
-TOLD = (0x4942534F).to_bytes(8, "little")
-WORD = 8
+# The magic word of the information for the firmware in the ROM. Five words after it is the number of the boot hart.
+DYNAMIC_INFO_MAGIC = (0x4942534F).to_bytes(8, "little")
+WORD_BYTES = 8
 
 
-def held(folder: Path) -> tuple[dict[str, str], Path]:
-    """An environment in which the emulator waits for a debugger, and the debugger's socket."""
+def debugger_environment(folder: Path) -> tuple[dict[str, str], Path]:
+    """Returns an environment in which the emulator waits for a debugger, and the debugger's socket."""
     server = folder / "debugger"
     emulator = folder / "qemu-system-riscv64"
     emulator.write_text(f'#!/bin/sh\nexec {shutil.which(emulator.name)} "$@" -S -gdb unix:{server},server=on,wait=off\n')
@@ -30,7 +30,7 @@ def held(folder: Path) -> tuple[dict[str, str], Path]:
 
 
 class Debugger:
-    """A connection to the machine. All harts stand still whenever it says nothing else."""
+    """A connection to the machine. All harts are stopped unless a method says otherwise."""
 
     def __init__(self, server: Path, harts: int) -> None:
         self.harts = range(harts)
@@ -38,8 +38,8 @@ class Debugger:
         self.socket.settimeout(120)
         self._connect(server)
         self.received = b""
-        # The emulator tells single registers to a debugger that has asked for their description.
-        self._ask("qXfer:features:read:target.xml:0,ffb")
+        # The emulator sends single registers only to a debugger that has asked for their description.
+        self._request("qXfer:features:read:target.xml:0,ffb")
 
     def _connect(self, server: Path) -> None:
         while True:
@@ -48,14 +48,14 @@ class Debugger:
             except (FileNotFoundError, ConnectionRefusedError):
                 time.sleep(0.01)
 
-    def _say(self, words: str) -> None:
+    def _send(self, words: str) -> None:
         self.socket.sendall(f"${words}#{sum(words.encode()) % 256:02x}".encode())
 
-    def _hear(self) -> str:
+    def _receive(self) -> str:
         while b"#" not in self.received or len(self.received.partition(b"#")[2]) < 2:
             more = self.socket.recv(65536)
             if not more:
-                # The command has ended the machine before it could say so.
+                # The command has killed the machine, which sent no reply.
                 return "W00"
             self.received += more
         words, _, rest = self.received.partition(b"#")
@@ -63,72 +63,72 @@ class Debugger:
         self.socket.sendall(b"+")
         return words.lstrip(b"+").removeprefix(b"$").decode()
 
-    def _ask(self, words: str) -> str:
-        self._say(words)
-        return self._hear()
+    def _request(self, words: str) -> str:
+        self._send(words)
+        return self._receive()
 
     def read(self, at: int, count: int) -> bytes:
-        """Bytes of memory."""
-        return bytes.fromhex(self._ask(f"m{at:x},{count:x}"))
+        """Reads memory."""
+        return bytes.fromhex(self._request(f"m{at:x},{count:x}"))
 
     def write(self, at: int, what: bytes) -> None:
-        """Changes memory, of which the machine's ROM is part."""
-        assert self._ask(f"M{at:x},{len(what):x}:{what.hex()}") == "OK"
+        """Writes memory, also in the machine's ROM."""
+        assert self._request(f"M{at:x},{len(what):x}:{what.hex()}") == "OK"
 
     def register(self, hart: int, number: int) -> int:
-        """A register of a hart."""
-        assert self._ask(f"Hg{hart + 1:x}") == "OK"
-        return int.from_bytes(bytes.fromhex(self._ask(f"p{number:x}")), "little")
+        """Returns a register of a hart."""
+        assert self._request(f"Hg{hart + 1:x}") == "OK"
+        return int.from_bytes(bytes.fromhex(self._request(f"p{number:x}")), "little")
 
     def set_register(self, hart: int, number: int, value: int) -> None:
         """Changes a register of a hart."""
-        assert self._ask(f"Hg{hart + 1:x}") == "OK"
-        assert self._ask(f"P{number:x}={value.to_bytes(8, 'little').hex()}") == "OK"
+        assert self._request(f"Hg{hart + 1:x}") == "OK"
+        assert self._request(f"P{number:x}={value.to_bytes(8, 'little').hex()}") == "OK"
 
-    def go_on_to(self, place: int) -> int:
-        """Lets all harts go on until one comes to an instruction, and tells which."""
-        assert self._ask(f"Z1,{place:x},4") == "OK"
-        self.go_on()
-        stopped = self._hear()
+    def run_to(self, place: int) -> int:
+        """Runs all harts until one reaches an instruction, and returns that hart."""
+        assert self._request(f"Z1,{place:x},4") == "OK"
+        self.resume()
+        stopped = self._receive()
         assert stopped.startswith("T05thread:")
         hart = int(stopped.removeprefix("T05thread:").partition(";")[0], 16) - 1
         assert self.register(hart, PC) == place
-        assert self._ask(f"z1,{place:x},4") == "OK"
+        assert self._request(f"z1,{place:x},4") == "OK"
         return hart
 
-    def go_on_to_load(self, place: int) -> bool:
-        """Lets all harts go on until one has loaded a byte, and tells whether one did before the machine ended."""
-        assert self._ask(f"Z3,{place:x},1") == "OK"
-        self.go_on()
-        stopped = self._hear()
+    def run_to_load(self, place: int) -> bool:
+        """Runs all harts until one has loaded a byte. Returns false if the machine exits before that."""
+        assert self._request(f"Z3,{place:x},1") == "OK"
+        self.resume()
+        stopped = self._receive()
         if stopped.startswith("W"):
             return False
-        # It stands before the instruction, and would stop there again.
+        # The hart is stopped before the instruction and would stop there again.
         hart = stopped.removeprefix("T05thread:").partition(";rwatch:")[0]
-        assert self._ask(f"z3,{place:x},1") == "OK"
-        assert self._ask(f"vCont;s:{hart}").startswith("T05")
+        assert self._request(f"z3,{place:x},1") == "OK"
+        assert self._request(f"vCont;s:{hart}").startswith("T05")
         return True
 
-    def go_on(self, without: int | None = None) -> None:
-        """Lets all harts go on, or all but one."""
-        self._say("vCont" + "".join(f";c:{hart + 1:x}" for hart in self.harts if hart != without))
+    def resume(self, without: int | None = None) -> None:
+        """Resumes all harts, or all but one."""
+        self._send("vCont" + "".join(f";c:{hart + 1:x}" for hart in self.harts if hart != without))
 
-    def hold(self) -> None:
-        """Lets them stand still again, a moment later."""
+    def halt(self) -> None:
+        """Stops all harts after 20 ms."""
         time.sleep(0.02)
         self.socket.sendall(b"\x03")
-        assert self._hear().startswith("T")
+        assert self._receive().startswith("T")
 
-    def leave(self) -> None:
-        """Lets all harts go on, without a debugger."""
-        self._ask("D")
+    def detach(self) -> None:
+        """Resumes all harts without a debugger."""
+        self._request("D")
         self.socket.close()
 
-    def let_start(self, hart: int, place: int) -> None:
-        """Has this hart alone start the firmware, up to an instruction behind it. The emulator has named hart 0 for that."""
-        told = ROM + self.read(ROM, ROM_BYTES).index(TOLD) + 5 * WORD
-        self.write(told, hart.to_bytes(WORD, "little"))
-        assert self._ask(f"Z1,{place:x},4") == "OK"
-        assert self._ask(f"vCont;c:{hart + 1:x}").startswith("T05")
+    def start_firmware_on(self, hart: int, place: int) -> None:
+        """Boots the firmware on this hart, instead of hart 0, and runs that hart alone up to an instruction after it."""
+        dynamic_info = ROM + self.read(ROM, ROM_BYTES).index(DYNAMIC_INFO_MAGIC) + 5 * WORD_BYTES
+        self.write(dynamic_info, hart.to_bytes(WORD_BYTES, "little"))
+        assert self._request(f"Z1,{place:x},4") == "OK"
+        assert self._request(f"vCont;c:{hart + 1:x}").startswith("T05")
         assert self.register(hart, PC) == place
-        assert self._ask(f"z1,{place:x},4") == "OK"
+        assert self._request(f"z1,{place:x},4") == "OK"

@@ -1,4 +1,4 @@
-"""The untrusted memory of a program that runs in the enclave, as any other process of the same user has it."""
+"""The untrusted memory of a program in the enclave, as any other process of the same user can map it."""
 
 from __future__ import annotations
 
@@ -20,26 +20,20 @@ ANSWER_AT = 0x0C0
 EXIT_LENGTH_AT = 0x100
 PAGES_AT = 0x40000
 HOST_BYTES = 0x10000
-# The bytes from a sealed page to the next.
+# The bytes from one sealed page to the next.
 STRIDE = 4096 + 64
 
 
-def heed_signals() -> None:
-    """Has a new process heed the signals that a shell without a terminal has those in its background ignore."""
-    for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_DFL)
-
-
-class Running:
-    """A program in the enclave, and its untrusted memory."""
+class EnclaveProgram:
+    """A running program in the enclave, and its untrusted memory."""
 
     def __init__(self, words: list[str | Path], **more) -> None:
         pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")} | more
-        self.process = subprocess.Popen(words, **pipes, preexec_fn=heed_signals)  # noqa: S603, PLW1509
+        self.process = subprocess.Popen(words, **pipes)
         self.memory = self._map()
 
     def _map(self) -> mmap.mmap:
-        """Maps the memory: the file is open in the process, under a name that says what it is."""
+        """Maps the memory. Its file is open in the process and is found by its name."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self.process.poll() is None:
             for file in self._files():
@@ -47,13 +41,13 @@ class Running:
                     if "ameles-untrusted" in os.readlink(file):
                         with file.open("r+b") as opened:
                             return mmap.mmap(opened.fileno(), 0)
-                # It was closed meanwhile, or it was just made and has no length yet.
+                # The file was closed meanwhile, or has no length yet.
                 except (OSError, ValueError):
                     continue
             time.sleep(0.002)
         self.process.kill()
-        _, said = self.process.communicate()
-        raise AssertionError(f"it has no untrusted memory: {said}")
+        _, errors = self.process.communicate()
+        raise AssertionError(f"the program has no untrusted memory: {errors}")
 
     def _files(self) -> list[Path]:
         try:
@@ -62,27 +56,27 @@ class Running:
             return []
 
     def word(self, at: int) -> int:
-        """The eight bytes from there on."""
+        """Returns the eight bytes at an offset."""
         return struct.unpack_from("<Q", self.memory, at)[0]
 
     @property
     def pages_end(self) -> int:
-        """The end of what may be sealed pages."""
+        """The end of the area for sealed pages."""
         return len(self.memory) - HOST_BYTES
 
-    def used(self) -> list[int]:
-        """The places of the slots that were written."""
+    def written_slots(self) -> list[int]:
+        """Returns the offsets of the slots that were written."""
         slots = range(PAGES_AT, self.pages_end - STRIDE, STRIDE)
         return [at for at in slots if any(self.memory[at : at + 16])]
 
     @property
     def faults(self) -> int:
-        """The faults so far, if the command is told of each."""
+        """The number of faults so far, if the program reports each fault to the command."""
         return self.word(REQUEST_AT + 16) if self.word(REQUEST_NUMBER_AT) else 0
 
     @contextmanager
     def at_fault(self, number: int) -> Iterator[None]:
-        """Holds the command from about this fault on, so that the machine stands still at the next one."""
+        """Stops the command at about this fault, so that the machine waits at the next fault."""
         self.wait_for(lambda: self.faults >= number)
         self.process.send_signal(signal.SIGSTOP)
         try:
@@ -92,19 +86,19 @@ class Running:
             self.process.send_signal(signal.SIGCONT)
 
     def wait_for(self, what, seconds: float = 180) -> None:
-        """Waits until something is true, as long as the program runs."""
+        """Waits until a condition is true. The program must still run."""
         deadline = time.monotonic() + seconds
         while not what():
-            assert time.monotonic() < deadline, "it does not come true"
+            assert time.monotonic() < deadline, "the condition does not become true"
             assert self.process.poll() is None, self.process.communicate()
             time.sleep(0.001)
 
-    def ended(self, seconds: float = 180) -> tuple[int, str, str]:
-        """The exit code, and the text on both streams, when it has ended by itself."""
+    def wait_for_exit(self, seconds: float = 180) -> tuple[int, str, str]:
+        """Waits until the program exits. Returns its exit code and the text on both streams."""
         output, errors = self.process.communicate(timeout=seconds)
         return self.process.returncode, output.decode(), errors.decode()
 
-    def end(self) -> None:
-        """Ends it, whatever it does."""
+    def kill(self) -> None:
+        """Kills the program."""
         self.process.kill()
         self.process.communicate()

@@ -1,4 +1,4 @@
-"""The bench of the enclave counts what the schemes cost, and says why it cannot."""
+"""The bench of the enclave counts the costs of the schemes, and reports why it cannot."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def bench(ameles, runtime, programs, picosat):
     return bench
 
 
-def test_a_fault_of_detworam_opens_and_seals_k_and_one_times_as_many_pages_as_a_plain_one(bench, tmp_path):
+def test_a_fault_of_detworam_opens_and_seals_k_plus_1_times_as_many_pages_as_a_plain_one(bench, tmp_path):
     figures = tmp_path / "figures.csv"
-    ended = bench("--untrusted", "4MiB", "--only", "detworam", "--warm", "2", "--faults", "8", "--csv", figures, "--svg", tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    # Where DetWoORAM only stands beside others, it does not stand alone.
-    assert "Figure 2" in ended.stdout and "Figure 5" not in ended.stdout and "Figure 6" not in ended.stdout
+    result = bench("--untrusted", "4MiB", "--only", "detworam", "--warm", "2", "--faults", "8", "--csv", figures, "--svg", tmp_path)
+    assert result.returncode == 0, result.stderr
+    # Only DetWoORAM was measured, so the figures that compare it with other schemes are missing.
+    assert "Figure 2" in result.stdout and "Figure 5" not in result.stdout and "Figure 6" not in result.stdout
     assert (tmp_path / "enclave-figure-2.svg").read_text().startswith("<svg")
     assert not (tmp_path / "enclave-figure-6.svg").exists()
-    # No terminal is there, and a line tells of each scheme.
-    assert [line for line in ended.stderr.splitlines() if "at detworam, K = 7" in line]
+    # Without a terminal the bench prints a line per scheme.
+    assert [line for line in result.stderr.splitlines() if "at detworam, K = 7" in line]
     ciphers: dict[str, dict[str, int]] = defaultdict(dict)
     with figures.open() as lines:
         for line in csv.DictReader(lines):
             if line["program"] != "geometric mean":
-                # Two formulas are solved, each for as many faults.
+                # The solver runs on two formulas, each for that many faults.
                 assert line["faults"] == ("16" if line["program"] == "picosat" else "8")
                 parts = sum(int(line[part]) for part in ("ciphers", "copies", "system_calls"))
                 assert 0 < parts < int(line["instructions"])
@@ -46,8 +46,8 @@ def test_a_fault_of_detworam_opens_and_seals_k_and_one_times_as_many_pages_as_a_
             assert of[str(k)] / of[""] == pytest.approx(k + 1, rel=0.02), program
 
 
-def test_a_program_that_ends_before_it_had_so_many_faults_is_named(bench):
+def test_a_program_that_exits_before_the_requested_faults_is_named(bench):
     flags = ["--untrusted", "8MiB", "--resident", "1900", "--only", "eager", "--machines", "1"]
-    ended = bench(*flags, "--warm", "1000000000", "--faults", "7")
-    assert (ended.returncode, ended.stdout) == (1, ""), ended.stderr
-    assert "random_writes under plain ended before its fault 1000000007" in ended.stderr
+    result = bench(*flags, "--warm", "1000000000", "--faults", "7")
+    assert (result.returncode, result.stdout) == (1, ""), result.stderr
+    assert "random_writes under plain ended before its fault 1000000007" in result.stderr

@@ -1,4 +1,4 @@
-"""Harts of the enclave that do not do what they mostly do. A debugger holds them."""
+"""Harts of the enclave in unusual interleavings, which a debugger causes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from debugger import A1, PC, Debugger, held
-from host import Running
+from debugger import A1, PC, Debugger, debugger_environment
+from host import EnclaveProgram
 
 HARTS = 3
 WAIT_FOR_INTERRUPT = bytes.fromhex("73005010")
 
 
 def entry(runtime: Path) -> int:
-    """The first instruction of the runtime."""
+    """Returns the address of the runtime's first instruction."""
     return int.from_bytes(runtime.read_bytes()[24:32], "little")
 
 
@@ -23,18 +23,18 @@ def output(words: list[str | Path]) -> str:
 
 
 def symbol(runtime: Path, compiler: Path, name: str) -> int:
-    """A place of the runtime by its name."""
+    """Returns the address of a symbol of the runtime."""
     nm = output([compiler, "-print-prog-name=nm"]).strip()
     listed = output([nm, runtime])
-    return next(int(place, 16) for place, _, named in map(str.split, listed.splitlines()) if named == name)
+    return next(int(place, 16) for place, _, symbol_name in map(str.split, listed.splitlines()) if symbol_name == name)
 
 
 @pytest.fixture
 def debugged(start, runtime, built, uncounted, tmp_path):
-    """Starts a program with several harts, and a debugger that holds its machine."""
+    """Starts a program with several harts, under a debugger."""
 
-    def debugged(*rounds: str) -> tuple[Running, Debugger]:
-        environment, server = held(tmp_path)
+    def debugged(*rounds: str) -> tuple[EnclaveProgram, Debugger]:
+        environment, server = debugger_environment(tmp_path)
         flags = ["--scheme", "parallel", "--harts", str(HARTS), "--untrusted", "4MiB", *uncounted]
         running = start(flags, built("steps"), "40", *rounds, env=environment)
         return running, Debugger(server, HARTS + 1)
@@ -43,55 +43,55 @@ def debugged(start, runtime, built, uncounted, tmp_path):
 
 
 @pytest.mark.parametrize("hart", range(1, HARTS))
-def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, runtime, hart):
+def test_a_hart_that_boots_the_firmware_waits_for_its_place(debugged, runtime, hart):
     running, debugger = debugged("2")
-    debugger.let_start(hart, entry(runtime))
-    debugger.leave()
-    code, output, errors = running.ended()
+    debugger.start_firmware_on(hart, entry(runtime))
+    debugger.detach()
+    code, output, errors = running.wait_for_exit()
     assert (code, output) == (0, "begun\nright\n"), errors
 
 
-def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(debugged, runtime, compiler):
+def test_a_hart_that_gets_its_place_just_before_it_waits_is_woken(debugged, runtime, compiler):
     running, debugger = debugged("2")
-    debugger.let_start(2, entry(runtime))
-    late = debugger.go_on_to(entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT))
+    debugger.start_firmware_on(2, entry(runtime))
+    late = debugger.run_to(entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT))
 
     place = symbol(runtime, compiler, "ameles_enclave_places") + 8 * late
     while not any(debugger.read(place, 8)):
-        debugger.go_on(without=late)
-        debugger.hold()
-    # The first hart interrupts it meanwhile, and goes on as far as it can alone.
+        debugger.resume(without=late)
+        debugger.halt()
+    # The first hart interrupts it meanwhile, and runs as far as it can alone.
     for _ in range(5):
-        debugger.go_on(without=late)
-        debugger.hold()
-    debugger.leave()
-    code, output, errors = running.ended()
+        debugger.resume(without=late)
+        debugger.halt()
+    debugger.detach()
+    code, output, errors = running.wait_for_exit()
     assert (code, output) == (0, "begun\nright\n"), errors
 
 
-def test_a_hart_that_is_started_at_the_first_ones_place_finds_its_own(debugged, runtime, compiler):
+def test_a_hart_that_starts_at_the_place_of_the_first_finds_its_own(debugged, runtime, compiler):
     running, debugger = debugged("2")
-    hart = debugger.go_on_to(symbol(runtime, compiler, "ameles_enclave_hart_start"))
-    # As OpenSBI 1.1 does if the hart is faster than the one that starts it.
+    hart = debugger.run_to(symbol(runtime, compiler, "ameles_enclave_hart_start"))
+    # OpenSBI 1.1 does this if the hart is faster than the one that starts it.
     debugger.set_register(hart, PC, entry(runtime))
     debugger.set_register(hart, A1, 0)
-    debugger.leave()
-    code, output, errors = running.ended()
+    debugger.detach()
+    code, output, errors = running.wait_for_exit()
     assert (code, output) == (0, "begun\nright\n"), errors
 
 
 @pytest.mark.parametrize("hart", range(1, HARTS))
 def test_a_hart_that_traps_ends_the_run_with_an_error(debugged, runtime, hart):
     running, debugger = debugged("0")
-    debugger.go_on()
+    debugger.resume()
     assert running.process.stdout.readline() == b"begun\n"
-    debugger.hold()
-    # It may be the firmware that it is in.
+    debugger.halt()
+    # The hart may be in the firmware.
     while debugger.register(hart, PC) < entry(runtime):
-        debugger.go_on()
-        debugger.hold()
+        debugger.resume()
+        debugger.halt()
     debugger.set_register(hart, PC, 0)
-    debugger.leave()
-    code, _, errors = running.ended()
+    debugger.detach()
+    code, _, errors = running.wait_for_exit()
     assert code == 1
     assert "the runtime was trapped, with cause 1, at 0x0" in errors

@@ -1,4 +1,4 @@
-"""A host on its own hart reaches untrusted memory, and nothing else."""
+"""A host on its own hart can access only untrusted memory."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import subprocess
 
 import pytest
 from conftest import PROGRAMS, SEVERAL_HARTS
-from host import HOST_BYTES, Running
+from host import HOST_BYTES, EnclaveProgram
 
-# Causes of traps, as the processor numbers them.
+# The processor's numbers for causes of traps.
 FETCH, LOAD, STORE = 1, 5, 7
 NONE = 2**64 - 1
-# The place of the table in the host's part.
+# The offset of the table in the host's part.
 TABLE_AT = 0x8000
 
-# The place of the firmware's answers behind the beginning of the table.
+# The offset of the firmware's answers from the start of the table.
 ANSWERS_AT = 0x7000
-# The firmware's words: there is no such hart, as far as the caller may know; this one runs already.
+# The firmware's answers: to the caller there is no such hart; this hart runs already.
 REFUSED, RUNS_ALREADY = [-3, -3], -6
 # Harts of the enclave.
 HARTS = [(1, []), (4, SEVERAL_HARTS[2])]
@@ -27,7 +27,7 @@ PRIVATE = range(0x8000_0000, 0xC000_0000)
 
 @pytest.fixture(scope="module")
 def hostile(compiler, tmp_path_factory):
-    """The hostile host as bytes that run wherever they lie."""
+    """The hostile host as position-independent code."""
     folder = tmp_path_factory.mktemp("hostile")
     flags = "-O2 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -ffreestanding -nostdlib -static -Wl,--build-id=none"
     source = PROGRAMS / "hostile_host.c"
@@ -37,16 +37,16 @@ def hostile(compiler, tmp_path_factory):
     return folder / "host.bin"
 
 
-def table(running: Running) -> list[tuple[int, int, int, int]]:
-    """The rows that the host left when it was done: an address, and what became of load, store and jump."""
+def table(running: EnclaveProgram) -> list[tuple[int, int, int, int]]:
+    """Waits for the host's table. Each row has an address, and the results of load, store and jump."""
     start = len(running.memory) - HOST_BYTES + TABLE_AT
     running.wait_for(lambda: running.word(start) == 1)
     rows = running.word(start + 8)
     return [struct.unpack_from("<4Q", running.memory, start + 16 + 32 * row) for row in range(rows)]
 
 
-def answers(running: Running) -> list[list[int]]:
-    """The firmware's answers about each hart: to starting it, to asking for its state, and to interrupting it."""
+def answers(running: EnclaveProgram) -> list[list[int]]:
+    """Returns the firmware's answers for each hart: to a start, to a query of its state, and to an interrupt."""
     start = len(running.memory) - HOST_BYTES + TABLE_AT + ANSWERS_AT
     harts = running.word(start)
     return [list(struct.unpack_from("<8x5q", running.memory, start + 8 + 48 * hart)) for hart in range(harts)]
@@ -64,14 +64,14 @@ def test_a_hostile_host_gets_an_access_fault_everywhere_but_in_untrusted_memory(
         assert causes == [LOAD, STORE, FETCH], f"{address:#x}: {causes}"
     for address, *causes in untrusted:
         assert causes == [NONE] * 3, f"{address:#x}: {causes}"
-    # The enclave's harts are to it as if they were not there; that it asks to interrupt one is answered, and not done.
-    told = answers(running)
-    assert [hart[:2] for hart in told] == [REFUSED] * harts + [[RUNS_ALREADY, 0]] + [REFUSED] * (8 - harts)
-    # It has looked while the program ran, which has noticed nothing.
+    # To the host the enclave's harts do not exist. The firmware answers a request to interrupt one, but does not interrupt.
+    starts = answers(running)
+    assert [hart[:2] for hart in starts] == [REFUSED] * harts + [[RUNS_ALREADY, 0]] + [REFUSED] * (8 - harts)
+    # The program still runs: it is not affected.
     assert running.process.poll() is None
 
 
 @pytest.mark.parametrize(("harts", "flags"), HARTS)
-def test_the_program_answers_as_ever_beside_a_hostile_host(run, small, hostile, harts, flags):
-    ended = run([*flags, "--host-program", hostile, "--untrusted", "4MiB"], small("steps"), "64", "10")
-    assert (ended.returncode, ended.stdout) == (0, "begun\nright\n"), ended.stderr
+def test_a_hostile_host_does_not_change_the_programs_answers(run, small, hostile, harts, flags):
+    result = run([*flags, "--host-program", hostile, "--untrusted", "4MiB"], small("steps"), "64", "10")
+    assert (result.returncode, result.stdout) == (0, "begun\nright\n"), result.stderr

@@ -1,4 +1,4 @@
-"""Bad input gets one clear error, before a machine is started for it."""
+"""Bad input gets one clear error, before a machine starts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pytest
 
 
 def refused(run, flags, program) -> str:
-    """The one line that says why."""
-    ended = run(flags, program)
-    assert ended.returncode in (1, 2) and ended.stdout == "", ended.stderr
-    line = ended.stderr.strip().splitlines()[0]
-    assert line.startswith("error: "), ended.stderr
+    """Runs a program that must be refused, and returns the line with the reason."""
+    result = run(flags, program)
+    assert result.returncode in (1, 2) and result.stdout == "", result.stderr
+    line = result.stderr.strip().splitlines()[0]
+    assert line.startswith("error: "), result.stderr
     return line
 
 
-def test_files_that_are_no_programs_for_it(run, compiler, tmp_path):
+def test_files_that_are_no_programs_for_the_enclave(run, compiler, tmp_path):
     source = tmp_path / "program.c"
     source.write_text("int main(void) { return 0; }\n")
     subprocess.run([compiler, source, "-o", tmp_path / "dynamic"], check=True)
@@ -32,9 +32,9 @@ def test_files_that_are_no_programs_for_it(run, compiler, tmp_path):
         ("missing", "No such file"),
         ("dynamic", "linked dynamically"),
         ("script", "it is a script"),
-        ("text", "no ELF program"),
-        ("empty", "no ELF program"),
-        ("cut", "cut short"),
+        ("text", "not an ELF program"),
+        ("empty", "not an ELF program"),
+        ("cut", "truncated"),
     ]:
         line = refused(run, [], tmp_path / name)
         assert why in line and str(tmp_path / name) in line, line
@@ -42,22 +42,22 @@ def test_files_that_are_no_programs_for_it(run, compiler, tmp_path):
     assert "another processor" in line and "riscv64-linux-gnu-gcc -static" in line
 
 
-def test_what_is_no_program_and_no_runtime_is_refused_at_once(run, built, programs, tmp_path):
+def test_files_that_are_no_program_or_no_runtime_are_refused_at_once(run, built, programs, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ["/dev/zero", tmp_path / "pipe", tmp_path]:
-        assert "no regular file" in refused(run, [], path)
-        assert "no regular file" in refused(run, ["--host-program", path], built("steps"))
-        assert "no regular file" in refused(run, ["--runtime", path], built("steps"))
+        assert "not a regular file" in refused(run, [], path)
+        assert "not a regular file" in refused(run, ["--host-program", path], built("steps"))
+        assert "not a regular file" in refused(run, ["--runtime", path], built("steps"))
     with (tmp_path / "large").open("wb") as large:
         large.truncate(1 << 40)
     assert "it is larger than" in refused(run, [], tmp_path / "large")
-    # Programs of the machine, and another file.
+    # Programs for the machine, and another file.
     for path in [built("steps"), programs, __file__]:
         line = refused(run, ["--runtime", path], built("steps"))
         assert "not the enclave's runtime" in line and str(path) in line
 
 
-def test_a_program_that_is_cut_short_behind_its_headers(run, built, tmp_path):
+def test_a_program_that_is_cut_short_after_its_headers(run, built, tmp_path):
     whole = built("steps").read_bytes()
     (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
     assert str(tmp_path / "cut") in refused(run, [], tmp_path / "cut")
@@ -91,22 +91,22 @@ def test_too_little_and_too_much_untrusted_memory(run, built):
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_flags_that_cannot_be_meant(run, built, flags, why):
+def test_invalid_flags(run, built, flags, why):
     assert why in refused(run, flags, built("steps"))
-    ended = run(flags, built("steps"))
-    assert ended.returncode == 2
-    usage = [line for line in ended.stderr.splitlines() if line.startswith("Usage:")]
-    assert usage == [] or usage[0].startswith("Usage: ameles enclave run "), ended.stderr
-    assert usage != [] or "a value is required" in ended.stderr or "invalid value" in ended.stderr, ended.stderr
+    result = run(flags, built("steps"))
+    assert result.returncode == 2
+    usage = [line for line in result.stderr.splitlines() if line.startswith("Usage:")]
+    assert usage == [] or usage[0].startswith("Usage: ameles enclave run "), result.stderr
+    assert usage != [] or "a value is required" in result.stderr or "invalid value" in result.stderr, result.stderr
 
 
 def test_a_host_program_without_an_instruction(run, built, tmp_path):
     (tmp_path / "empty").touch()
-    assert "it is empty" in refused(run, ["--host-program", tmp_path / "empty"], built("steps"))
+    assert "the file is empty" in refused(run, ["--host-program", tmp_path / "empty"], built("steps"))
 
 
 def test_a_program_without_a_name(run):
-    assert "name is empty" in refused(run, [], "")
+    assert "name of the program is empty" in refused(run, [], "")
 
 
 def test_a_missing_emulator_is_named_with_its_package(run, built, tmp_path):
@@ -115,6 +115,6 @@ def test_a_missing_emulator_is_named_with_its_package(run, built, tmp_path):
 
 
 def refused_without_path(run, built, tmp_path) -> str:
-    ended = run([], built("steps"), "1", "1", env={"PATH": str(tmp_path)})
-    assert ended.returncode == 1
-    return ended.stderr
+    result = run([], built("steps"), "1", "1", env={"PATH": str(tmp_path)})
+    assert result.returncode == 1
+    return result.stderr

@@ -1,4 +1,4 @@
-"""A shell runs a script in the enclave as the distribution's own does outside, as long as it starts no process."""
+"""A shell runs a script in the enclave as the distribution's shell does outside, unless it starts a process."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_a_shell_runs_a_script_as_outside(run, dash):
     words, lines = ["-c", SCRIPT, "script"], "first\nsecond\n"
     outside = subprocess.run(["dash", *words], input=lines, capture_output=True, text=True, check=False, cwd="/")
     inside = run(["--untrusted", "16MiB", "--resident", "64"], dash, *words, input=lines)
-    said, _, figures = inside.stderr.partition("\n\nameles enclave:")
+    errors, _, figures = inside.stderr.partition("\n\nameles enclave:")
     assert (inside.returncode, inside.stdout) == (outside.returncode, outside.stdout), inside.stderr
-    assert said + "\n" == outside.stderr and "2: second" in said and "refused" not in figures, inside.stderr
+    assert errors + "\n" == outside.stderr and "2: second" in errors and "refused" not in figures, inside.stderr

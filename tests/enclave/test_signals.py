@@ -1,4 +1,4 @@
-"""A program's own handlers of signals run as outside; a signal comes from the program itself, and from nobody else."""
+"""A program's signal handlers run as outside. Only the program itself can send it a signal."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-FEW = ["--untrusted", "16MiB", "--resident", "8"]
-# A stack has 8 MiB: most of it stays, so that it overflows soon.
-MOST = ["--untrusted", "16MiB", "--resident", "1500"]
+FEW_RESIDENT = ["--untrusted", "16MiB", "--resident", "8"]
+# A stack has 8 MiB. Most of it is resident, so that it overflows soon.
+MOSTLY_RESIDENT = ["--untrusted", "16MiB", "--resident", "1500"]
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,13 @@ MOST = ["--untrusted", "16MiB", "--resident", "1500"]
     ids=lambda value: value.strip(),
 )
 def test_a_program_goes_on_after_its_handler(run, built, way, says):
-    ended = run(FEW, built("handles"), way)
-    assert (ended.returncode, ended.stdout) == (0, says), ended.stderr
+    result = run(FEW_RESIDENT, built("signals"), way)
+    assert (result.returncode, result.stdout) == (0, says), result.stderr
 
 
 def test_a_stack_that_overflows_is_handled_on_another_stack(run, built):
-    ended = run(MOST, built("handles"), "stack")
-    assert (ended.returncode, ended.stdout) == (5, "handled\n"), ended.stderr
+    result = run(MOSTLY_RESIDENT, built("signals"), "stack")
+    assert (result.returncode, result.stdout) == (5, "handled\n"), result.stderr
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_stack_that_overflows_is_handled_on_another_stack(run, built):
     ],
     ids=["nowhere", "abort", "lost"],
 )
-def test_a_program_ends_whose_handler_cannot_help(run, built, way, by, says):
-    ended = run(MOST if way == "nowhere" else FEW, built("handles"), way)
-    assert (ended.returncode, ended.stdout) == (128 + by, says), ended.stderr
-    assert f"ended by signal {by.value}" in ended.stderr
+def test_a_program_whose_handler_cannot_help_exits(run, built, way, by, says):
+    result = run(MOSTLY_RESIDENT if way == "nowhere" else FEW_RESIDENT, built("signals"), way)
+    assert (result.returncode, result.stdout) == (128 + by, says), result.stderr
+    assert f"ended by signal {by.value}" in result.stderr

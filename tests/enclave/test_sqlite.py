@@ -1,4 +1,4 @@
-"""The shell of SQLite answers in the enclave as the distribution's own does outside."""
+"""The shell of SQLite gives the same results in the enclave as the distribution's shell outside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOWNS = ["Oslo", "Lima", "Bonn", "Pune", "Kyiv"]
 
 
 def script() -> str:
-    """A few hundred statements, the same in every run."""
+    """Returns a few hundred statements, the same in every run."""
     draw = random.Random(11)
     lines = []
     for number in range(1, 121):
@@ -51,7 +51,7 @@ def test_the_database_answers_as_outside(run, sqlite):
     outside = subprocess.run(["sqlite3", *words], input=statements, capture_output=True, text=True, check=False)
     inside = run(["--untrusted", "16MiB", "--resident", "160"], sqlite, ":memory:", input=statements)
     assert (inside.returncode, inside.stdout) == (outside.returncode, outside.stdout), inside.stderr
-    # It asks for its settings and for the terminal, is refused, and goes on. One statement is wrong on purpose.
+    # The shell goes on although it cannot open its settings or the terminal. One statement is wrong on purpose.
     assert "no such column: absent" in outside.stderr and "no such column: absent" in inside.stderr
     assert "refused: openat" in inside.stderr
     assert outside.stdout.endswith("ok\n") and len(outside.stdout.splitlines()) > 40

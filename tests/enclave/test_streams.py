@@ -1,4 +1,4 @@
-"""Arguments, environment and standard streams reach the program, and its exit code comes back."""
+"""Arguments, environment and standard streams reach the program, and its exit code is returned."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ import pytest
 
 
 def test_arguments_and_streams_are_handed_through(run, built):
-    program = built("speaks")
-    ended = run([], program, "two words", "", "-x", input="hello\nworld\n")
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == f"argument 0: {program}\nargument 1: two words\nargument 2: \nargument 3: -x\nhello\nworld\n"
-    assert ended.stderr.startswith("HELLO\nWORLD\n")
+    program = built("echo")
+    result = run([], program, "two words", "", "-x", input="hello\nworld\n")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == f"argument 0: {program}\nargument 1: two words\nargument 2: \nargument 3: -x\nhello\nworld\n"
+    assert result.stderr.startswith("HELLO\nWORLD\n")
 
 
 def test_a_program_has_no_environment_but_what_is_named(run, built):
     there = os.environ | {"SECRET": "not for it", "NAMED": "here"}
-    ended = run(["--env", "NAMED", "--env", "OTHER=1=2"], built("speaks"), env=there)
-    assert re.findall(r"variable: (.*)", ended.stdout) == ["NAMED=here", "OTHER=1=2"]
+    result = run(["--env", "NAMED", "--env", "OTHER=1=2"], built("echo"), env=there)
+    assert re.findall(r"variable: (.*)", result.stdout) == ["NAMED=here", "OTHER=1=2"]
 
 
 def test_long_input_and_output_go_through_whole(run, built):
     lines = "".join(f"{number:0250}\n" for number in range(1500))
-    ended = run(["--resident", "32"], built("speaks"), input=lines)
-    assert ended.stdout.split("\n", 1)[1] == lines
+    result = run(["--resident", "32"], built("echo"), input=lines)
+    assert result.stdout.split("\n", 1)[1] == lines
 
 
 def test_input_may_come_late(start, built):
-    running = start([], built("speaks"))
+    running = start([], built("echo"))
     time.sleep(1)
     running.process.stdin.write(b"late\n")
     running.process.stdin.close()
     running.process.stdin = None
-    code, output, errors = running.ended()
+    code, output, errors = running.wait_for_exit()
     assert code == 0 and output.endswith("late\n"), errors
 
 
 def machine_of(running) -> int:
-    """The emulator's process."""
+    """Returns the emulator's process."""
     children = subprocess.run(["pgrep", "-P", str(running.process.pid)], capture_output=True, text=True, check=True)
     return int(children.stdout)
 
@@ -52,14 +52,14 @@ def machine_of(running) -> int:
 @pytest.mark.parametrize("from_terminal", [False, True], ids=["alone", "from-terminal"])
 def test_a_signal_ends_the_machine_and_the_command(start, built, by, from_terminal):
     running = start(["--scheme", "plain"], built("steps"), "8", "0", start_new_session=True)
-    running.wait_for(running.used)
+    running.wait_for(running.written_slots)
     machine = machine_of(running)
-    # A terminal sends it to all processes of the job.
+    # A terminal sends the signal to all processes of the job.
     if from_terminal:
         os.killpg(running.process.pid, by)
     else:
         running.process.send_signal(by)
-    code, _, errors = running.ended()
+    code, _, errors = running.wait_for_exit()
     assert (code, errors) == (128 + by, "")
     with pytest.raises(ProcessLookupError):
         os.kill(machine, 0)
@@ -67,7 +67,7 @@ def test_a_signal_ends_the_machine_and_the_command(start, built, by, from_termin
 
 def test_a_command_that_is_stopped_stops_the_machine_too(start, built):
     running = start(["--scheme", "plain"], built("steps"), "8", "0", start_new_session=True)
-    running.wait_for(running.used)
+    running.wait_for(running.written_slots)
     machine = machine_of(running)
 
     def state(process: int) -> str:
@@ -78,12 +78,12 @@ def test_a_command_that_is_stopped_stops_the_machine_too(start, built):
     running.process.send_signal(signal.SIGCONT)
     running.wait_for(lambda: "T" not in {state(running.process.pid), state(machine)})
     running.process.terminate()
-    assert running.ended()[0] == 128 + signal.SIGTERM
+    assert running.wait_for_exit()[0] == 128 + signal.SIGTERM
 
 
 def test_the_machine_ends_when_the_command_is_killed(start, built):
     running = start(["--scheme", "plain"], built("steps"), "8", "0")
-    running.wait_for(running.used)
+    running.wait_for(running.written_slots)
     machine = machine_of(running)
     running.process.kill()
     running.process.wait()
@@ -93,20 +93,20 @@ def test_the_machine_ends_when_the_command_is_killed(start, built):
         except ProcessLookupError:
             return
         time.sleep(0.05)
-    pytest.fail("the emulator runs on")
+    pytest.fail("the emulator still runs")
 
 
 @pytest.mark.parametrize(("way", "code"), [("default", 128 + signal.SIGPIPE), ("ignored", 6), ("handled", 5)])
-def test_a_reader_that_has_gone_is_told_to_the_program(enclave, built, way, code):
+def test_the_program_learns_that_its_reader_is_gone(enclave, built, way, code):
     reading, writing = os.pipe()
     os.close(reading)
-    words = enclave([], built("ends"), "pipe", way)
-    ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, text=True)
+    words = enclave([], built("exits"), "pipe", way)
+    result = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
-    assert ended.returncode == code, ended.stderr
+    assert result.returncode == code, result.stderr
 
 
-def test_the_time_is_told_only_if_that_is_allowed(run, built):
+def test_the_program_can_read_the_time_only_if_that_is_allowed(run, built):
     denied = run([], built("clock"))
     assert denied.returncode == 1 and "clock_gettime" in denied.stderr, denied.stderr
     allowed = run(["--allow-clock"], built("clock"))

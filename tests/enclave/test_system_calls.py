@@ -1,4 +1,4 @@
-"""A system call that the runtime does not serve is refused, and named when the program has ended."""
+"""A system call that the runtime does not serve is refused, and reported after the program's exit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PER_RUN = 40
 
 @pytest.fixture(scope="module")
 def numbers(compiler) -> dict[str, int]:
-    """The system calls of Linux by their names, as the compiler's headers number them."""
+    """The numbers of Linux's system calls by name, from the compiler's headers."""
     source = "#include <asm/unistd.h>\n"
     defined = subprocess.run(
         [compiler, "-E", "-dM", "-"], input=source, capture_output=True, text=True, check=True
@@ -26,7 +26,7 @@ def numbers(compiler) -> dict[str, int]:
     return numbers
 
 
-# Served, or ended by: what the program's own library needs, and what would end it. Their tests are the runtime's.
+# Calls that the runtime serves, and calls that end the program. The tests of the runtime cover them.
 SERVED = """
 brk mmap munmap mprotect mremap madvise read readv write writev ppoll fstat newfstatat fstatat lseek ioctl fcntl close
 readlinkat rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack kill tkill tgkill set_tid_address set_robust_list
@@ -43,32 +43,32 @@ def test_every_other_call_is_refused_by_name(run, built, numbers):
     names = sorted(asked)
     for first in range(0, len(names), PER_RUN):
         some = names[first : first + PER_RUN]
-        ended = run(["--resident", "64"], built("asks"), *(str(asked[name]) for name in some))
-        assert ended.returncode == 0, (some, ended.stderr)
-        answers = dict(line.split() for line in ended.stdout.splitlines())
-        refused = dict(re.findall(r"refused: (\S+) \((\d+) times\)", ended.stderr))
+        result = run(["--resident", "64"], built("system_calls"), *(str(asked[name]) for name in some))
+        assert result.returncode == 0, (some, result.stderr)
+        answers = dict(line.split() for line in result.stdout.splitlines())
+        refused = dict(re.findall(r"refused: (\S+) \((\d+) times\)", result.stderr))
         for name in some:
             assert answers[str(asked[name])] == str(-ENOSYS), (name, answers[str(asked[name])])
             known = {name, name.removesuffix("64"), f"{name}64"}
-            assert known & set(refused), (name, ended.stderr)
+            assert known & set(refused), (name, result.stderr)
 
 
-def test_a_number_that_names_no_call_is_refused_too(run, built):
-    ended = run([], built("asks"), "9999", "9999")
-    assert ended.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", ended.stderr)
+def test_an_unknown_number_is_refused_too(run, built):
+    result = run([], built("system_calls"), "9999", "9999")
+    assert result.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", result.stderr)
 
 
-def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path):
-    subprocess.run(["cc", "-O1", PROGRAMS / "edges.c", "-o", tmp_path / "edges"], check=True)
+def test_calls_with_extreme_arguments_answer_as_outside(enclave, built, tmp_path):
+    subprocess.run(["cc", "-O1", PROGRAMS / "extreme_arguments.c", "-o", tmp_path / "extreme_arguments"], check=True)
     pipes = {"input": b"text that is read by nobody", "capture_output": True, "check": True}
-    # A container's first process has a session that the container cannot name: its number reads as 0 there.
-    outside = subprocess.run([tmp_path / "edges"], start_new_session=True, **pipes)
-    inside = subprocess.run(enclave([], built("edges")), **pipes)
-    said, _, figures = inside.stderr.decode().partition("\n\nameles enclave:")
-    assert said == outside.stderr.decode().strip() and said.count("\n") > 60
+    # The first process of a container sees the number of its session as 0, so the program gets a new session.
+    outside = subprocess.run([tmp_path / "extreme_arguments"], start_new_session=True, **pipes)
+    inside = subprocess.run(enclave([], built("extreme_arguments")), **pipes)
+    errors, _, figures = inside.stderr.decode().partition("\n\nameles enclave:")
+    assert errors == outside.stderr.decode().strip() and errors.count("\n") > 60
     assert inside.stdout == outside.stdout and "refused" not in figures
 
 
-def test_a_program_that_would_need_a_second_thread_is_told_so(run, built, numbers):
-    ended = run([], built("asks"), str(numbers["clone"]))
-    assert ended.returncode == 0 and "refused: clone (1 times)" in ended.stderr
+def test_a_second_thread_is_refused(run, built, numbers):
+    result = run([], built("system_calls"), str(numbers["clone"]))
+    assert result.returncode == 0 and "refused: clone (1 times)" in result.stderr

@@ -1,55 +1,45 @@
-"""Unmodified programs whose heap is paged, against the same programs unpaged.
+"""Unmodified programs whose heap is paged, compared with the same programs unpaged.
 
-`cargo xtask test --only pager` sets up what is needed and runs this. By hand, these variables say where things are:
+`cargo xtask test --only pager` installs what they need and runs them. These variables are for a run by hand:
 
-AMELES_BIN              the program under test; libameles_preload.so lies beside it
+AMELES_BIN              the program under test, with libameles_preload.so in the same folder
 AMELES_PROGRAMS_BIN     ameles-programs, the paper's six programs
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from once import common_folder, once
+
+from run_environment import find_file, restore_signals
+from shared_files import make_once, shared_folder
 
 SCHEMES = ["plain", "detworam", "eager", "parallel", "eager-parallel", "path", "opam"]
 
 
 def pytest_configure() -> None:
-    # Whoever runs the tests in the background has both ignored, and what they start would inherit that.
-    for kind in (signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(kind) == signal.SIG_IGN:
-            signal.signal(kind, signal.SIG_DFL)
-
-
-def _program(variable: str) -> Path:
-    named = os.environ.get(variable)
-    if not named or not Path(named).is_file():
-        pytest.exit(f"{variable} names no program: run `cargo xtask test --only pager`", returncode=2)
-    return Path(named).resolve()
+    restore_signals()
 
 
 @pytest.fixture(scope="session")
 def ameles() -> Path:
     """The program under test."""
-    return _program("AMELES_BIN")
+    return find_file("AMELES_BIN", "pager")
 
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The paper's programs."""
-    return _program("AMELES_PROGRAMS_BIN")
+    return find_file("AMELES_PROGRAMS_BIN", "pager")
 
 
 @pytest.fixture(scope="session")
 def tool() -> Callable[[str], str]:
-    """Finds a program of the system, which must be there."""
+    """Finds a program of the system, which must be installed."""
 
     def find(name: str) -> str:
         found = shutil.which(name)
@@ -60,17 +50,17 @@ def tool() -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="session")
-def content(tmp_path_factory) -> Callable[[Path], Path]:
-    """Builds a program from its source, once, and sees that it is content unpaged."""
-    folder = common_folder(tmp_path_factory, "content")
+def build_checked(tmp_path_factory) -> Callable[[Path], Path]:
+    """Builds a program from its source once, and checks that it succeeds unpaged."""
+    folder = shared_folder(tmp_path_factory, "built")
 
     def make(source: Path, program: Path) -> None:
         words = ["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, source]
         subprocess.run(words, check=True)
         unpaged = subprocess.run([program], capture_output=True, text=True, check=False)
-        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
+        assert (unpaged.stdout, unpaged.returncode) == ("passed\n", 0), unpaged.stderr
 
-    return lambda source: once(folder / source.stem, lambda program: make(source, program))
+    return lambda source: make_once(folder / source.stem, lambda program: make(source, program))
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -78,7 +68,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def page_run(ameles: Path) -> Run:
-    """Runs a program paged: flags of `page run`, then the program."""
+    """Runs a program under `page run` with these flags."""
 
     def run(flags: list[str], *program: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
         words = [str(ameles), "page", "run", *flags, "--", *map(str, program)]

@@ -20,13 +20,13 @@ FAULTS = 200
 
 @pytest.fixture(scope="module")
 def measured(ameles: Path, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what a bounded bench leaves."""
+    """A folder with the output of a bounded bench."""
     folder = tmp_path_factory.mktemp("bench")
     words = [ameles, "page", "bench", "--quick", "--warm", "100", "--faults", str(FAULTS), "--programs", programs]
     more = ["--csv", folder / "figures.csv", "--svg", folder / "pictures"]
-    ran = subprocess.run([*words, *more], capture_output=True, text=True, check=False, timeout=280)
-    assert ran.returncode == 0, ran.stderr
-    (folder / "table.md").write_text(ran.stdout)
+    finished = subprocess.run([*words, *more], capture_output=True, text=True, check=False, timeout=280)
+    assert finished.returncode == 0, finished.stderr
+    (folder / "table.md").write_text(finished.stdout)
     return folder
 
 
@@ -48,7 +48,7 @@ def test_every_configuration_has_the_same_faults(measured):
             assert float(row["slowdown"]) == 1, row
 
 
-def test_the_papers_mean_stands_beside_what_was_measured(measured):
+def test_the_papers_mean_is_printed_with_the_measured_one(measured):
     with (measured / "figures.csv").open() as file:
         means = [row for row in csv.DictReader(file) if row["program"] == "geometric mean"]
     quoted = {(row["scheme"], row["k"]): row["paper_slowdown"] for row in means}
@@ -77,6 +77,6 @@ def test_the_papers_figures_are_drawn(measured, figure, schemes):
 
 def test_a_program_with_too_few_faults_is_named(ameles, programs):
     words = [ameles, "page", "bench", "--quick", "--warm", "0", "--faults", "1000000", "--programs", programs]
-    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert ran.returncode == 1, ran.stderr
-    assert "random_writes" in ran.stderr and "--faults" in ran.stderr, ran.stderr
+    finished = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert finished.returncode == 1, finished.stderr
+    assert "random_writes" in finished.stderr and "--faults" in finished.stderr, finished.stderr

@@ -1,4 +1,4 @@
-"""`fork`: the child has what its parent held, is paged itself, and shares nothing with it from then on."""
+"""`fork`: the child has a copy of its parent's memory, is paged itself, and shares nothing with its parent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from conftest import SCHEMES
 from test_processes import compiled
 from test_programs import python
 
-BESIDE = [("eager-parallel", "process"), ("eager", "process"), ("parallel", "process"), ("eager-parallel", "threads")]
+WORKERS = [("eager-parallel", "process"), ("eager", "process"), ("parallel", "process"), ("eager-parallel", "threads")]
 
 
 def forks(report: str) -> tuple[int, int]:
-    """The children by fork, and their faults."""
+    """Returns the number of children by fork, and of their faults."""
     found = re.search(r"(\d+) (?:child|children) by fork, paged too: (\d+) faults", report)
     assert found, report
     return int(found[1]), int(found[2])
@@ -59,7 +59,7 @@ for round in range(2):
 
 
 @pytest.mark.parametrize(
-    "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--beside", b] for s, b in BESIDE]
+    "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--worker", b] for s, b in WORKERS]
 )
 def test_python_forks_under_every_scheme(page_run, flags):
     paged = page_run(["--resident", "250", "--untrusted", "48MiB", *flags], *python(), "-c", LISTS)
@@ -224,7 +224,7 @@ if os.fork() == 0:
     os.setsid()
     os.dup2(writer, 2)
     os.closerange(3, 4096)
-    # The numbers that were the pager's are the program's now.
+    # The program may use the numbers of the pager's descriptors now.
     files = [os.open("/dev/null", os.O_RDONLY) for _ in range(40)]
     if os.fork() == 0:
         assert all(kept[i] == str(i) for i in range(9000))
@@ -233,7 +233,7 @@ if os.fork() == 0:
 os.close(writer)
 print(os.read(reader, 100).decode())
 """
-    for more in [["--scheme", "detworam"], ["--scheme", "eager-parallel", "--beside", "process"]]:
+    for more in [["--scheme", "detworam"], ["--scheme", "eager-parallel", "--worker", "process"]]:
         paged = page_run(["--resident", "400", *more], *python(), "-c", script)
         assert paged.stdout == "held 40\n", paged.stderr
 
@@ -266,11 +266,11 @@ for round in range(3):
         pass
 print("gone")
 """
-    paged = page_run(["--resident", "400", "--scheme", "eager-parallel", "--beside", "process"], *python(), "-c", script)
+    paged = page_run(["--resident", "400", "--scheme", "eager-parallel", "--worker", "process"], *python(), "-c", script)
     assert paged.stdout == "1\n1\n1\ngone\n", paged.stderr
 
 
-def test_a_fork_for_which_there_is_no_memory_is_told_and_the_program_goes_on(page_run):
+def test_a_fork_without_enough_memory_is_reported_and_the_program_goes_on(page_run):
     script = """
 import os, resource
 kept = [str(i) for i in range(9000)]

@@ -1,4 +1,4 @@
-"""What the kernel does with paged memory beside the program: it holds references, walks lists, reads and writes directly."""
+"""The kernel's own uses of paged memory: it holds references, walks lists, and reads and writes directly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_programs import faults
 
-# Each program ends with 0, or with a line that says what it found.
+# Each program exits with 0, or prints a line with the error.
 BEGINNING = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,7 +29,7 @@ static char *pages(int count) {
     MUST(at != MAP_FAILED);
     return at;
 }
-/* Evicts whatever is resident, and fills every page that comes with a secret. */
+/* Evicts all resident pages, and fills every page that becomes resident with a secret. */
 static void churn(void) {
     static char *secrets;
     if (!secrets) secrets = pages(200);
@@ -45,7 +45,7 @@ static void must_be(const char *at, char expected, size_t bytes) {
 
 @pytest.fixture
 def compiled(tmp_path):
-    """Makes a program of C."""
+    """Compiles a program in C."""
 
     def make(source: str, *flags: str) -> Path:
         text, program = tmp_path / "program.c", tmp_path / "program"
@@ -57,7 +57,7 @@ def compiled(tmp_path):
 
 
 def answers_as_unpaged(page_run, program: Path, *words: str | Path, flags: tuple[str, ...] = ()) -> str:
-    """Runs a program unpaged and paged: both must end with 0. What `ameles` said."""
+    """Runs a program unpaged and paged. Both must exit with 0. Returns the report of `ameles`."""
     unpaged = subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=60)
     assert unpaged.returncode == 0, unpaged.stdout + unpaged.stderr
     paged = page_run(["--resident", "15", *flags], program, *words)
@@ -93,7 +93,7 @@ int main(int count, char **words) {
 
 
 @pytest.mark.parametrize("flags", [(), ("--second-chance", "5"), ("--scheme", "plain")])
-def test_a_page_that_lies_in_a_pipe_leaves_as_it_was_and_never_as_another(page_run, compiled, flags):
+def test_a_page_in_a_pipe_keeps_its_content_until_it_is_read(page_run, compiled, flags):
     answers_as_unpaged(page_run, compiled(VMSPLICE), flags=flags)
 
 
@@ -130,19 +130,19 @@ int main(void) {
 """
 
 
-def test_what_a_socket_sends_without_a_copy_leaves_as_it_was(page_run, compiled):
+def test_a_zero_copy_send_sends_the_original_content(page_run, compiled):
     answers_as_unpaged(page_run, compiled(ZEROCOPY))
 
 
-def test_a_direct_read_may_be_larger_than_what_is_resident(page_run, tool, tmp_path):
-    # Each transfer holds all of its pages at once.
+def test_a_direct_read_may_be_larger_than_the_resident_memory(page_run, tool, tmp_path):
+    # Each transfer pins all of its pages at once.
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(bytes(range(251)) * (3 * (1 << 20) // 251) + bytes(1 << 20))
     source.write_bytes(source.read_bytes()[: 3 << 20])
     words = [f"if={source}", f"of={target}", "bs=1M", "iflag=direct", "oflag=direct"]
     probe = subprocess.run([tool("dd"), *words], capture_output=True, text=True, check=False)
     if "Invalid argument" in probe.stderr:
-        pytest.skip("the temporary folder lies where nothing is read directly")
+        pytest.skip("the file system of the temporary folder has no direct reads")
     target.unlink()
     for flags in [[], ["--second-chance", "5"], ["--scheme", "path"]]:
         paged = page_run(["--resident", "15", *flags], tool("dd"), *words)
@@ -218,7 +218,7 @@ int main(void) {
 """
 
 
-def test_a_robust_mutex_of_a_thread_that_has_ended_is_handed_on(page_run, compiled):
+def test_a_robust_mutex_of_an_exited_thread_is_handed_on(page_run, compiled):
     answers_as_unpaged(page_run, compiled(ROBUST))
 
 

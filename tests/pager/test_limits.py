@@ -1,9 +1,8 @@
-"""What cannot be done is refused in a sentence, and nothing is lost by it."""
+"""Requests beyond a limit are refused in a sentence, and lose no data."""
 
 from __future__ import annotations
 
 import signal
-
 import subprocess
 
 import pytest
@@ -21,7 +20,7 @@ print(os.system("exit 3") >> 8)
     assert "by fork" not in paged.stderr
 
 
-def test_a_full_region_is_told_with_its_limit_and_the_program_goes_on(page_run):
+def test_a_full_region_is_reported_with_its_limit_and_the_program_goes_on(page_run):
     script = """
 kept = bytes(range(256)) * 1000
 try:
@@ -91,13 +90,13 @@ def test_more_resident_pages_than_there_are_count_as_all_of_them(page_run):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_the_program_is_told_to_end_when_ameles_ends(ameles, how):
+def test_the_program_gets_a_signal_when_ameles_exits(ameles, how):
     script = """
 import os, signal, time
-# Once for each thread of what has ended; the first is enough.
-signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"told\\n"), os._exit(0)))
+# The signal comes once for each thread of `ameles` that has exited. The first is enough.
+signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"notified\\n"), os._exit(0)))
 print("began", flush=True)
-# Not `pause`: a signal that comes while its own page is brought would be waited for again.
+# Not `pause`: it would miss a signal that comes while its own page is loaded.
 while True:
     time.sleep(0.1)
 """
@@ -105,5 +104,5 @@ while True:
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)
-        # The end of the output is the end of the last process that holds it.
-        assert running.stdout.read().startswith("told\n")
+        # The output ends when the last process that has it open exits.
+        assert running.stdout.read().startswith("notified\n")

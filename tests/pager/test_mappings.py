@@ -1,4 +1,4 @@
-"""Mappings of memory, as programs make, change and undo them."""
+"""Programs that make, change and remove mappings of memory."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ FOLDER = Path(__file__).parent / "mappings"
 
 
 @pytest.fixture
-def ran(page_run, content):
-    """Runs one of the C programs of `mappings/` paged; it must be content, as it is unpaged."""
+def run_program(page_run, build_checked):
+    """Runs a C program of `mappings/` paged. It must succeed unpaged and paged."""
 
     def run(name: str, *flags: str) -> str:
-        paged = page_run(["--resident", "16", *flags], content(FOLDER / f"{name}.c"))
-        assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
+        paged = page_run(["--resident", "16", *flags], build_checked(FOLDER / f"{name}.c"))
+        assert (paged.stdout, paged.returncode) == ("passed\n", 0), paged.stderr
         return paged.stderr
 
     return run
 
 
-def test_memory_that_is_unmapped_twice_is_given_to_one_taker(ran):
-    ran("unmapped_twice")
+def test_memory_that_is_unmapped_twice_is_reused_only_once(run_program):
+    run_program("unmapped_twice")
 
 
-def test_spans_that_reach_beyond_a_mapping_are_taken_apart(ran):
-    ran("spans")
+def test_spans_that_reach_beyond_a_mapping_are_split(run_program):
+    run_program("spans")
 
 
 @pytest.mark.parametrize("flags", [[], ["--second-chance", "5"]])
-def test_protections_hold_and_lose_nothing(ran, flags):
-    ran("protections", *flags)
+def test_protections_hold_and_lose_nothing(run_program, flags):
+    run_program("protections", *flags)
 
 
-def test_memory_is_paged_where_it_was_reserved_or_hinted_or_fixed(ran):
-    report = ran("reserved")
-    # Each of twelve rounds fills 1,500 pages anew.
+def test_memory_is_paged_where_it_was_reserved_or_hinted_or_fixed(run_program):
+    report = run_program("reserved")
+    # Each of twelve rounds rewrites 1,500 pages.
     assert faults(report)[1] > 12 * 1500, report
 
 
 @pytest.mark.parametrize("flags", [["--scheme", "eager-parallel"], ["--second-chance", "5"], ["--scheme", "path"]])
-def test_memory_that_is_promised_beyond_the_region_is_paged_where_it_is_touched(ran, flags):
-    report = ran("promised", *flags)
+def test_overcommitted_memory_is_paged_where_it_is_touched(run_program, flags):
+    report = run_program("overcommitted", *flags)
     assert faults(report)[1] > 6 * 3000, report
     assert "out of paged memory" not in report, report
 
 
-def test_a_program_that_touches_more_than_the_region_of_what_it_was_promised_ends_in_a_line(page_run, tmp_path):
-    program = tmp_path / "overdrawn"
-    subprocess.run(["cc", "-O1", "-o", program, FOLDER / "overdrawn.c"], check=True)
+def test_a_program_that_touches_more_overcommitted_memory_than_the_region_has_exits_with_one_line(page_run, tmp_path):
+    program = tmp_path / "overcommit_exhausted"
+    subprocess.run(["cc", "-O1", "-o", program, FOLDER / "overcommit_exhausted.c"], check=True)
     paged = page_run(["--resident", "16"], program)
     assert paged.returncode != 0 and paged.stdout == "", paged.stdout
     lines = [line for line in paged.stderr.splitlines() if "out of paged memory" in line]
@@ -62,39 +62,39 @@ def test_a_program_that_touches_more_than_the_region_of_what_it_was_promised_end
 
 
 @pytest.mark.parametrize("flags", [["--scheme", "eager-parallel"], ["--second-chance", "5"]])
-def test_memory_that_is_mapped_and_not_written_takes_no_room(ran, flags):
-    ran("sparse", "--untrusted", "7MiB", *flags)
+def test_memory_that_is_mapped_and_not_written_takes_no_room(run_program, flags):
+    run_program("sparse", "--untrusted", "7MiB", *flags)
 
 
-def test_memory_is_resized_and_moved(ran):
-    ran("moved")
+def test_memory_is_resized_and_moved(run_program):
+    run_program("remapped")
 
 
-def test_locked_memory_pages_on(ran):
-    ran("locked")
-
-
-@pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
-def test_threads_lose_nothing_while_others_protect_and_unmap(ran, scheme):
-    ran("beside_one_another", "--scheme", scheme)
-
-
-def test_what_nobody_can_have_is_refused_by_every_function(ran):
-    ran("absurd")
+def test_locked_memory_pages_on(run_program):
+    run_program("locked")
 
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
-def test_static_variables_are_paged_as_they_stood_before_main(ran, scheme):
-    assert faults(ran("statics", "--scheme", scheme))[1] > 6 * 600
+def test_threads_lose_nothing_while_others_protect_and_unmap(run_program, scheme):
+    run_program("concurrent", "--scheme", scheme)
 
 
-def test_static_variables_that_do_not_fit_are_told(ran):
-    report = ran("statics", "--untrusted", "2MiB")
+def test_impossible_sizes_are_refused_by_every_function(run_program):
+    run_program("impossible_sizes")
+
+
+@pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
+def test_static_variables_are_paged_with_their_values_from_before_main(run_program, scheme):
+    assert faults(run_program("static_variables", "--scheme", scheme))[1] > 6 * 600
+
+
+def test_static_variables_that_do_not_fit_are_reported(run_program):
+    report = run_program("static_variables", "--untrusted", "2MiB")
     assert "static variables" in report and "--untrusted" in report, report
 
 
-def test_coroutines_whose_stacks_are_paged_may_map_memory(ran):
-    ran("coroutines")
+def test_coroutines_whose_stacks_are_paged_may_map_memory(run_program):
+    run_program("coroutines")
 
 
 NODE = """
@@ -153,8 +153,8 @@ func main() {
 """
 
 
-def in_the_clear(smaps: str) -> int:
-    """Bytes there of anonymous memory that may be written, is no code, and whose faults nobody serves."""
+def unpaged_bytes(smaps: str) -> int:
+    """Returns the resident bytes of anonymous memory that is writable, not executable, and not paged."""
     clear = 0
     for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", smaps)[1:]:
         access, node = mapping.split()[1], mapping.split()[4]
@@ -165,17 +165,17 @@ def in_the_clear(smaps: str) -> int:
     return clear
 
 
-def is_paged(answer: "subprocess.CompletedProcess[str]", first: str) -> None:
-    """The program said what it should, and hardly anything of it lies in the clear."""
+def assert_paged(answer: "subprocess.CompletedProcess[str]", first: str) -> None:
+    """Checks that the program printed the right line, and that hardly any of its memory is unpaged."""
     assert answer.returncode == 0, answer.stderr
-    said, smaps = answer.stdout.split("\n", 1)
-    assert said == first, answer.stderr
-    assert in_the_clear(smaps) < 4 * 1024 * 1024, (in_the_clear(smaps), smaps)
+    report, smaps = answer.stdout.split("\n", 1)
+    assert report == first, answer.stderr
+    assert unpaged_bytes(smaps) < 4 * 1024 * 1024, (unpaged_bytes(smaps), smaps)
 
 
 def test_the_heap_of_node_is_paged(page_run, tool):
     words = sum(len(f"x{i * 7}") for i in range(200000))
-    is_paged(page_run(["--resident", "1024", "--scheme", "detworam"], tool("node"), "-e", NODE), str(words))
+    assert_paged(page_run(["--resident", "1024", "--scheme", "detworam"], tool("node"), "-e", NODE), str(words))
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
@@ -185,7 +185,7 @@ def test_the_heap_of_java_is_paged(page_run, tmp_path, options):
     subprocess.run(["javac", "-d", tmp_path, tmp_path / "Kept.java"], check=True)
     java = ["java", *options, "-cp", tmp_path, "Kept"]
     flags = ["--resident", "2048", "--untrusted", "256MiB", "--scheme", "detworam"]
-    is_paged(page_run(flags, *java), str(sum((at + 2) & 0xFF for at in range(3000))))
+    assert_paged(page_run(flags, *java), str(sum((at + 2) & 0xFF for at in range(3000))))
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go compiler")
@@ -194,4 +194,4 @@ def test_the_heap_of_go_with_c_is_paged(page_run, tmp_path):
     (tmp_path / "go.mod").write_text("module kept\n\ngo 1.20\n")
     subprocess.run(["go", "build", "-o", "kept", "."], check=True, cwd=tmp_path, env={**os.environ, "CGO_ENABLED": "1"})
     flags = ["--resident", "512", "--untrusted", "128MiB", "--scheme", "detworam"]
-    is_paged(page_run(flags, tmp_path / "kept"), str(sum(i & 0xFF for i in range(20000))))
+    assert_paged(page_run(flags, tmp_path / "kept"), str(sum(i & 0xFF for i in range(20000))))

@@ -1,4 +1,4 @@
-"""What holds pages in the clear, positions or keys stays out of core dumps and, where that is allowed, of swap."""
+"""Memory with pages in the clear, positions or keys stays out of core dumps, and out of swap if that is allowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_programs import python
 
 MIB = 1 << 20
 
-# The anonymous private mappings of a program, each with its bytes and the kernel's flags.
+# Prints the anonymous private mappings of a program, each with its size and the kernel's flags.
 MAPPINGS = """
 import re
 for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps").read())[1:]:
@@ -24,12 +24,12 @@ for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps
 """
 
 
-def locking_at_most(bytes_: int):
-    """Lets a program that is started keep so many bytes out of swap, whoever runs the tests."""
+def limit_locked_memory(bytes_: int):
+    """Returns a function that limits the memory which a new process may lock, also for root."""
 
     def limit() -> None:
         bounding_set_drop, ipc_lock = 24, 14
-        # Who may not drop it has not got it.
+        # A process that may not drop the capability does not have it.
         ctypes.CDLL(None).prctl(bounding_set_drop, ipc_lock, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (bytes_, bytes_))
 
@@ -37,7 +37,7 @@ def locking_at_most(bytes_: int):
 
 
 @pytest.mark.parametrize(
-    ("limit", "flags", "told"),
+    ("limit", "flags", "warnings"),
     [
         (MIB, ["--scheme", "detworam"], ["what the pager holds in the clear"]),
         (8 * MIB, ["--scheme", "detworam"], ["the program maps more than may be locked"]),
@@ -45,9 +45,9 @@ def locking_at_most(bytes_: int):
         (None, ["--scheme", "eager"], []),
     ],
 )
-def test_what_is_not_kept_out_of_swap_is_told_once(page_run, tmp_path, limit, flags, told):
-    if limit is None and not may_lock_any_amount():
-        pytest.skip("whoever runs the tests may not lock as much as they like")
+def test_memory_that_is_not_kept_out_of_swap_is_reported_once(page_run, tmp_path, limit, flags, warnings):
+    if limit is None and not can_lock_any_amount():
+        pytest.skip("the user who runs the tests may not lock any amount of memory")
     source, program = tmp_path / "maps.c", tmp_path / "maps"
     source.write_text(
         """
@@ -61,16 +61,16 @@ def test_what_is_not_kept_out_of_swap_is_told_once(page_run, tmp_path, limit, fl
         """
     )
     subprocess.run(["cc", "-o", program, source], check=True)
-    how = {} if limit is None else {"preexec_fn": locking_at_most(limit)}
+    how = {} if limit is None else {"preexec_fn": limit_locked_memory(limit)}
     paged = page_run(["--resident", "64", "--untrusted", "2MiB", *flags], program, **how)
     lines = [line for line in paged.stderr.splitlines() if "ulimit -l" in line]
-    assert paged.returncode == 0 and len(lines) == len(told), paged.stderr
-    for words in told:
+    assert paged.returncode == 0 and len(lines) == len(warnings), paged.stderr
+    for words in warnings:
         assert sum(words in line for line in lines) == 1, paged.stderr
 
 
-def may_lock_any_amount() -> bool:
-    """Whether whoever runs the tests may keep as much memory out of swap as they like."""
+def can_lock_any_amount() -> bool:
+    """Returns whether the user who runs the tests may lock any amount of memory."""
     status = Path("/proc/self/status").read_text().split()
     capabilities = int(status[status.index("CapEff:") + 1], 16)
     ipc_lock = 14
@@ -79,15 +79,15 @@ def may_lock_any_amount() -> bool:
 
 
 def test_the_pagers_own_memory_is_in_no_core_dump_and_in_no_swap(page_run):
-    # Without an ORAM the pager keeps a version of 8 bytes for each page: 4 MiB, more than the stack of its thread.
+    # Without an ORAM the pager has a version of 8 bytes for each page: 4 MiB, more than the stack of its thread.
     pages = 2048 * MIB // (4096 + 64)
     flags = ["--resident", "256", "--scheme", "plain", "--untrusted", "2GiB"]
     paged = page_run(flags, *python(), "-c", MAPPINGS)
     mappings = [(int(size), kernel) for size, *kernel in map(str.split, paged.stdout.splitlines())]
     region = [kernel for size, kernel in mappings if size >= 4096 * pages]
-    own = [kernel for size, kernel in mappings if 8 * pages <= size < 4096 * pages]
-    assert region and own, (pages, paged.stdout, paged.stderr)
-    for kernel in region + own:
+    pager_memory = [kernel for size, kernel in mappings if 8 * pages <= size < 4096 * pages]
+    assert region and pager_memory, (pages, paged.stdout, paged.stderr)
+    for kernel in region + pager_memory:
         assert "dd" in kernel, paged.stdout
-        if may_lock_any_amount():
+        if can_lock_any_amount():
             assert "lo" in kernel, paged.stdout

@@ -1,4 +1,4 @@
-"""The program's signals, threads, children and end are its own."""
+"""Paging does not change the program's signals, threads, children and exit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from test_programs import faults, python
 
 
-def in_a_terminal(words: list[str]) -> tuple[int, int]:
-    """Starts a program that a terminal of its own controls: its process, and the other end of the terminal."""
+def start_in_terminal(words: list[str]) -> tuple[int, int]:
+    """Starts a program in a new terminal, and returns its process and the other end of the terminal."""
     process, terminal = pty.fork()
     if process == 0:
         os.execv(words[0], words)
@@ -25,14 +25,14 @@ def read_until(terminal: int, word: bytes) -> bytes:
     while word not in text:
         try:
             more = os.read(terminal, 1000)
-        except OSError:  # Linux ends a terminal so
+        except OSError:  # the end of a terminal on Linux
             more = b""
         assert more, text
         text += more
     return text
 
 
-def test_ctrl_c_is_for_the_program_to_answer(ameles):
+def test_the_program_handles_ctrl_c(ameles):
     script = """
 import signal, time
 counted = 0
@@ -49,20 +49,20 @@ print("so far", counted, flush=True)  # a key may come after the line above and 
 raise SystemExit(5)
 """
     words = [str(ameles), "page", "run", "--resident", "400", "--", *python(), "-c", script]
-    process, terminal = in_a_terminal(words)
+    process, terminal = start_in_terminal(words)
     read_until(terminal, b"began")
     for key, so_far in [(b"\x03", b"so far 1"), (b"\x1c", b"so far 2")]:
         os.write(terminal, key)
         read_until(terminal, so_far)
     os.write(terminal, b"\x03")
-    # All that the program still says may come at once.
+    # The rest of the output may come at once.
     assert b"so far 3" in read_until(terminal, b"faults")
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 5
     os.close(terminal)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
-def test_a_request_to_end_is_handed_on_and_the_programs_answer_too(ameles, how):
+def test_a_request_to_exit_reaches_the_program_and_its_exit_code_is_returned(ameles, how):
     script = f"""
 import signal, sys, time
 signal.signal({how.value}, lambda *_: sys.exit(9))
@@ -74,12 +74,12 @@ while True:
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)
-        _, said = running.communicate(timeout=120)
-        assert running.returncode == 9, said
-        assert faults(said)[0] > 100
+        _, report = running.communicate(timeout=120)
+        assert running.returncode == 9, report
+        assert faults(report)[0] > 100
 
 
-def test_what_was_ignored_from_the_beginning_stays_ignored(page_run):
+def test_signals_that_were_ignored_at_the_start_stay_ignored(page_run):
     script = 'print(next(line for line in open("/proc/self/status") if line.startswith("SigIgn")), end="")'
 
     def ignored(run) -> int:
@@ -101,8 +101,8 @@ def test_what_was_ignored_from_the_beginning_stays_ignored(page_run):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
-def test_threads_and_children_may_run_wherever_the_program_might(page_run):
-    # One thread faults so long that it is bound, again and again; what it starts is not.
+def test_threads_and_children_may_run_on_every_processor_of_the_program(page_run):
+    # One thread faults so often that it is bound to a processor, again and again. What it starts is not bound.
     script = """
 import os, subprocess, sys, threading
 def fault():
@@ -182,7 +182,7 @@ int main(void) {
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
-def test_a_program_is_told_of_the_processors_that_it_would_have_unpaged(page_run, tmp_path):
+def test_a_program_sees_the_same_processors_as_unpaged(page_run, tmp_path):
     program = compiled(tmp_path, PROCESSORS)
     unpaged = subprocess.run([program], capture_output=True, text=True, check=True)
     paged = page_run(["--resident", "64"], program)
@@ -191,7 +191,7 @@ def test_a_program_is_told_of_the_processors_that_it_would_have_unpaged(page_run
     assert unpaged.stdout.splitlines()[0] == " ".join([str(processors)] * 5)
 
 
-def test_figures_are_there_where_few_descriptors_are_allowed(page_run):
+def test_figures_are_printed_where_few_descriptors_are_allowed(page_run):
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
 
@@ -208,25 +208,25 @@ def compiled(folder, source: str):
 
 
 @pytest.mark.parametrize(
-    ("leave", "said"),
+    ("leave", "report"),
     [
         ("syscall(SYS_exit_group, 3);", "faults"),
-        ('__asm__ volatile("syscall" :: "a"(SYS_exit_group), "D"(3));', "by a system call of its own"),
+        ('__asm__ volatile("syscall" :: "a"(SYS_exit_group), "D"(3));', "by a direct system call"),
     ],
 )
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the system call is written for x86-64")
-def test_a_program_that_leaves_by_a_bare_system_call_is_counted(page_run, tmp_path, leave, said):
+def test_the_faults_of_a_program_that_exits_by_a_bare_system_call_are_counted(page_run, tmp_path, leave, report):
     program = compiled(tmp_path, f"int main(void) {{ memset(malloc(4096 * 400), 1, 4096 * 400); {leave} }}")
     paged = page_run(["--resident", "16"], program)
     assert paged.returncode == 3
-    assert said in paged.stderr, paged.stderr
+    assert report in paged.stderr, paged.stderr
     assert faults(paged.stderr)[1] > 300
 
 
-def test_a_program_that_makes_way_for_another_does_not_pass_for_a_paged_one(page_run, tool):
+def test_a_program_that_executes_another_is_not_reported_as_paged(page_run, tool):
     for wrapper in [["nice"], ["env", "A=b"]]:
         paged = page_run([], tool(wrapper[0]), *wrapper[1:], tool("echo"), "runs")
         assert (paged.returncode, paged.stdout) == (0, "runs\n"), paged.stderr
-        assert "made way for echo, which ran unpaged" in paged.stderr, paged.stderr
+        assert "replaced itself with echo, which ran unpaged" in paged.stderr, paged.stderr
     missing = page_run([], tool("nice"), "/nowhere/at/all")
-    assert missing.returncode == 127 and "made way" not in missing.stderr, missing.stderr
+    assert missing.returncode == 127 and "replaced itself" not in missing.stderr, missing.stderr

@@ -1,4 +1,4 @@
-"""Real programs answer paged as they do unpaged."""
+"""Real programs give the same results paged as unpaged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ select a, b from t order by b desc limit 5;
 
 
 def faults(report: str) -> tuple[int, int]:
-    """The faults and evictions that a report tells."""
+    """Returns the faults and evictions in a report."""
     found = re.search(r"(\d+) faults, (\d+) evictions", report)
     assert found, report
     return int(found[1]), int(found[2])
@@ -40,19 +40,19 @@ def test_sqlite_answers_as_it_does_unpaged(page_run, tool, scheme):
     assert all_faults - evictions == 24, paged.stderr
 
 
-def test_resident_pages_follow_the_programs_size_and_the_number_that_halves_the_faults_is_told(page_run, tool):
-    def ran(*flags: str) -> tuple[int, int, str]:
+def test_resident_pages_follow_the_programs_size_and_the_number_that_halves_the_faults_is_printed(page_run, tool):
+    def run_program(*flags: str) -> tuple[int, int, str]:
         paged = page_run([*flags, "--scheme", "detworam"], tool("sqlite3"), ":memory:", SQL.replace("3000", "20000"))
         assert paged.returncode == 0, paged.stderr
         return *faults(paged.stderr), paged.stderr
 
-    few, _, report = ran("--resident", "64")
-    halving = re.search(r"--resident (\d+) would have halved the faults", report)
+    few, _, report = run_program("--resident", "64")
+    halving = re.search(r"--resident (\d+) would have at least halved the faults", report)
     assert halving, report
-    assert ran("--resident", halving[1])[0] <= few // 2
-    fewer, evictions, report = ran()
+    assert run_program("--resident", halving[1])[0] <= few // 2
+    fewer, evictions, report = run_program()
     assert re.search(r"64 to (128|256|512) pages resident", report), report
-    # A fault for which nothing has to go writes all the same.
+    # A fault that evicts no page writes too.
     assert fewer < few and fewer - evictions == 64, report
 
 
@@ -129,13 +129,13 @@ print(sorted(done))
 
 
 def python() -> list[str]:
-    """The interpreter itself: a wrapper script would be what is paged. It loads nothing for whoever works with it, which
-    is most of its faults."""
+    """Returns the interpreter itself, because a wrapper script would be paged instead. It loads no user settings and no
+    site packages, which would cause most of its faults."""
     return [str(Path(sys.executable).resolve()), "-IS"]
 
 
 def test_system_calls_reach_absent_pages(page_run, tmp_path):
-    # Large reads go from the kernel straight into pages that nobody has touched, and writes come from evicted ones.
+    # In large reads the kernel writes to untouched pages, and in large writes it reads evicted pages.
     script = f"""
 import os
 data = os.urandom(3_000_000)

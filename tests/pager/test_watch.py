@@ -1,4 +1,4 @@
-"""What a watcher of the untrusted memory sees of the paper's six programs, fault by fault."""
+"""A watcher's view of the untrusted memory of the paper's six programs, fault by fault."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from xml.etree import ElementTree
 import pytest
 
 RESIDENT = 15
-# In 8 MiB each holding slot is written in that time, and each main slot refreshed.
+# Enough to write each holding slot of 8 MiB, and to refresh each main slot.
 FAULTS = 750
 FLAGS = ["--resident", str(RESIDENT), "--faults", str(FAULTS)]
-KIN = [
+SCHEDULED_SCHEMES = [
     ("detworam", []),
-    ("parallel", ["--beside", "process"]),
-    ("parallel", ["--beside", "threads"]),
-    ("eager", ["--beside", "process"]),
-    ("eager", ["--beside", "threads"]),
-    ("eager-parallel", ["--beside", "process"]),
-    ("eager-parallel", ["--beside", "threads"]),
+    ("parallel", ["--worker", "process"]),
+    ("parallel", ["--worker", "threads"]),
+    ("eager", ["--worker", "process"]),
+    ("eager", ["--worker", "threads"]),
+    ("eager-parallel", ["--worker", "process"]),
+    ("eager-parallel", ["--worker", "threads"]),
 ]
 
 
 @pytest.fixture(scope="module")
-def six(programs, tool, tmp_path_factory) -> dict[str, list[str | Path]]:
-    """The paper's programs; the solver with each of its formulas."""
-    own = ["random_writes", "sha_256", "avl_tree", "lbm", "recommender"]
-    started: dict[str, list[str | Path]] = {name: [programs, name] for name in own}
+def paper_programs(programs, tool, tmp_path_factory) -> dict[str, list[str | Path]]:
+    """The paper's programs. The solver is there once for each formula."""
+    own_programs = ["random_writes", "sha_256", "avl_tree", "lbm", "recommender"]
+    started: dict[str, list[str | Path]] = {name: [programs, name] for name in own_programs}
     for instance in ["satisfiable", "unsatisfiable"]:
         formula = tmp_path_factory.mktemp("formulas") / f"{instance}.cnf"
         subprocess.run([programs, "dimacs", instance, formula], check=True)
@@ -40,78 +40,78 @@ def six(programs, tool, tmp_path_factory) -> dict[str, list[str | Path]]:
 
 
 def untrusted(name: str) -> list[str]:
-    """Room for the program's heap. All of it is looked at after each fault."""
+    """Returns the flags for the size of untrusted memory, all of which is compared after each fault."""
     return ["--untrusted", "16MiB" if name == "lbm" else "8MiB"]
 
 
-Seen = dict[int, list[int]]
+Trace = dict[int, list[int]]
 
 
-def watch(ameles: Path, csv_file: Path, flags: list[str], program: list[str | Path]) -> tuple[Seen, str]:
-    """The slots that changed at each fault, and what the command says of them."""
+def watch(ameles: Path, csv_file: Path, flags: list[str], program: list[str | Path]) -> tuple[Trace, str]:
+    """Returns the slots that changed at each fault, and the command's report."""
     words = [ameles, "page", "watch", *FLAGS, *flags, "--csv", csv_file, "--", *program]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
-    assert ended.returncode == 0, ended.stderr
-    seen: Seen = defaultdict(list)
+    finished = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert finished.returncode == 0, finished.stderr
+    trace: Trace = defaultdict(list)
     with csv_file.open() as lines:
         for line in csv.DictReader(lines):
-            seen[int(line["fault"])].append(int(line["slot"]))
-    return seen, ended.stderr
+            trace[int(line["fault"])].append(int(line["slot"]))
+    return trace, finished.stderr
 
 
 def scheduled(main: int, holding: int):
-    """The slots of one write after the other, by the paper's formula."""
+    """Yields the slots of each write in turn, by the paper's formula."""
     for write in count():
         refreshed = range(write * main // holding, (write + 1) * main // holding)
         yield [main + write % holding, *(slot % main for slot in refreshed)]
 
 
-@pytest.mark.parametrize(("scheme", "beside"), KIN)
-def test_every_program_changes_exactly_the_slots_of_the_schedule(ameles, six, tmp_path, scheme, beside):
-    for k, programs in [("3", six), ("7", {"random_writes": six["random_writes"]})]:
+@pytest.mark.parametrize(("scheme", "worker_flags"), SCHEDULED_SCHEMES)
+def test_every_program_changes_exactly_the_slots_of_the_schedule(ameles, paper_programs, tmp_path, scheme, worker_flags):
+    for k, programs in [("3", paper_programs), ("7", {"random_writes": paper_programs["random_writes"]})]:
         for name, program in programs.items():
-            flags = [*untrusted(name), "--scheme", scheme, "--k", k, *beside, "--end"]
-            seen, said = watch(ameles, tmp_path / "seen.csv", flags, program)
-            assert f"watched {FAULTS} faults with {FAULTS - RESIDENT} evictions" in said, (name, said)
-            assert "exactly the slots of the deterministic schedule" in said, (name, said)
-            areas = re.search(r"(\d+) main and (\d+) holding slots", said)
-            assert areas and int(areas[1]) > int(areas[2]) > 100, said
+            flags = [*untrusted(name), "--scheme", scheme, "--k", k, *worker_flags, "--end"]
+            trace, report = watch(ameles, tmp_path / "seen.csv", flags, program)
+            assert f"watched {FAULTS} faults with {FAULTS - RESIDENT} evictions" in report, (name, report)
+            assert "exactly the slots of the deterministic schedule" in report, (name, report)
+            areas = re.search(r"(\d+) main and (\d+) holding slots", report)
+            assert areas and int(areas[1]) > int(areas[2]) > 100, report
             writes = scheduled(int(areas[1]), int(areas[2]))
             if scheme.startswith("eager"):
-                assert_order(name, seen, writes)
+                assert_order(name, trace, writes)
             else:
                 expected = {fault: sorted(next(writes)) for fault in range(RESIDENT + 1, FAULTS + 1)}
-                assert seen == expected, name
+                assert trace == expected, name
 
 
-def assert_order(name, seen: Seen, writes) -> None:
-    """The slots change in the order of the writes; what an eager write leaves undone is done by the next one."""
+def assert_order(name, trace: Trace, writes) -> None:
+    """Checks that slots change in the order of the writes: the next write does what an eager write leaves undone."""
     due: list[int] = []
     for fault in range(1, FAULTS + 1):
         before = len(due)
         if fault > RESIDENT:
             due += next(writes)
-        changed = seen.get(fault, [])
+        changed = trace.get(fault, [])
         assert sorted(due[: len(changed)]) == changed, (name, fault)
         assert len(changed) >= before, (name, fault)
         due = due[len(changed) :]
 
 
-def test_under_plain_every_program_and_every_input_shows_another_sequence(ameles, six, tmp_path):
+def test_under_plain_every_program_and_every_input_shows_another_sequence(ameles, paper_programs, tmp_path):
     sequences = {}
-    for name, program in six.items():
+    for name, program in paper_programs.items():
         flags = [*untrusted(name), "--scheme", "plain", "--end"]
-        seen, said = watch(ameles, tmp_path / "seen.csv", flags, program)
-        assert "whoever watches knows when" in said, said
-        # One slot a fault, that of the page which was evicted.
-        assert set(seen) == set(range(RESIDENT + 1, FAULTS + 1)), name
-        assert {len(slots) for slots in seen.values()} == {1}, name
-        sequences[name] = [slots[0] for slots in seen.values()]
-    for one, other in combinations(six, 2):
+        trace, report = watch(ameles, tmp_path / "seen.csv", flags, program)
+        assert "a watcher learns when" in report, report
+        # Each fault changes one slot, that of the evicted page.
+        assert set(trace) == set(range(RESIDENT + 1, FAULTS + 1)), name
+        assert {len(slots) for slots in trace.values()} == {1}, name
+        sequences[name] = [slots[0] for slots in trace.values()]
+    for one, other in combinations(paper_programs, 2):
         assert sequences[one] != sequences[other], (one, other)
 
 
-def test_the_program_runs_on_unwatched_and_answers_as_ever(ameles, programs, tmp_path):
+def test_the_program_runs_on_after_the_watch_with_the_same_answers(ameles, programs, tmp_path):
     unpaged = subprocess.run([programs, "random_writes"], capture_output=True, text=True, check=True)
     picture = tmp_path / "seen.svg"
     words = ["page", "watch", *FLAGS, *untrusted("random_writes"), "--scheme", "detworam", "--svg", picture, "--", programs, "random_writes"]
@@ -123,18 +123,18 @@ def test_the_program_runs_on_unwatched_and_answers_as_ever(ameles, programs, tmp
     assert paths["main"].count("M") > 100 and paths["holding"].count("M") > 100
 
 
-def test_what_cannot_be_watched_is_said_in_a_sentence(ameles, tmp_path):
-    def ended(*words: str) -> subprocess.CompletedProcess[str]:
+def test_an_impossible_watch_is_refused_in_a_sentence(ameles, tmp_path):
+    def run_watch(*words: str) -> subprocess.CompletedProcess[str]:
         called = [ameles, "page", "watch", *words]
         return subprocess.run(called, capture_output=True, text=True, check=False, timeout=60)
 
     for flag in ["--svg", "--csv"]:
         nowhere = str(tmp_path / "no" / "where")
-        refused = ended(flag, nowhere, "--", "echo", "began")
+        refused = run_watch(flag, nowhere, "--", "echo", "began")
         assert refused.returncode == 2 and "began" not in refused.stdout, refused
         assert flag in refused.stderr and nowhere in refused.stderr, refused.stderr
-    assert ended("--", "sh", "-c", "exit 7").returncode == 7
-    resident = ended("--scheme", "detworam", "--", "true")
+    assert run_watch("--", "sh", "-c", "exit 7").returncode == 7
+    resident = run_watch("--scheme", "detworam", "--", "true")
     assert resident.returncode == 0 and "no page was evicted" in resident.stderr, resident.stderr
-    small = ended("--untrusted", "1KiB", "--", "true")
+    small = run_watch("--untrusted", "1KiB", "--", "true")
     assert small.returncode == 2 and "nothing to watch" in small.stderr, small.stderr

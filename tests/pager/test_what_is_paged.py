@@ -1,4 +1,4 @@
-"""A program that would run unpaged is refused; what else is preloaded, and what its children do, is left alone."""
+"""A program that would run unpaged is refused. Other preloaded libraries and the program's children are not affected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from test_programs import faults, python
 
 
 def compiled(folder: Path, *flags: str) -> Path:
-    """A program that prints a line."""
+    """Compiles a program that prints a line."""
     source, program = folder / "program.c", folder / "program"
     source.write_text('#include <stdio.h>\nint main(void) { return puts("began") < 0; }\n')
     subprocess.run(["cc", *flags, "-o", program, source], check=True)
@@ -61,7 +61,7 @@ def test_a_script_is_judged_by_its_interpreter(page_run, tmp_path):
     assert faults(runs.stderr)[0] > 100
 
 
-def test_what_is_preloaded_already_is_kept_and_handed_on(page_run):
+def test_other_preloaded_libraries_are_kept_and_passed_on(page_run):
     script = """
 import os
 print(os.environ["LD_PRELOAD"])
@@ -82,7 +82,7 @@ def test_a_library_whose_path_cannot_be_preloaded_is_refused(page_run, ameles, t
     assert "--library" in answer.stderr and "space" in answer.stderr
 
 
-def test_a_child_that_cannot_begin_does_not_end_the_count(page_run):
+def test_a_child_that_cannot_start_does_not_stop_the_count(page_run):
     script = """
 import subprocess
 try:
@@ -109,7 +109,7 @@ with os.popen("tr a-z A-Z", "w") as pipe:
     assert paged.stdout == "100000\nTHROUGH A PIPE\n", paged.stderr
 
 
-def test_a_program_that_leaves_by_the_shortest_way_is_counted(page_run, tmp_path):
+def test_the_faults_of_a_program_that_exits_by_c_exit_are_counted(page_run, tmp_path):
     source, program = tmp_path / "leaves.c", tmp_path / "leaves"
     source.write_text(
         "#include <stdlib.h>\n#include <string.h>\n"
@@ -127,7 +127,7 @@ def test_a_library_that_is_not_ameless_is_refused(page_run, tmp_path):
     for other in [text, Path("/lib/x86_64-linux-gnu/libm.so.6")]:
         answer = page_run(["--library", str(other)], *python(), "-c", "print('began')")
         assert answer.returncode == 1 and answer.stdout == "", answer
-        assert "is not Ameles's library" in answer.stderr, answer.stderr
+        assert "is not the library" in answer.stderr, answer.stderr
 
 
 SHARE = r"""
@@ -152,29 +152,29 @@ int main(int count, char **words) {
 """
 
 
-@pytest.mark.parametrize(("paged", "own", "warned"), [(8, 4, False), (4, 8, True)])
-def test_the_report_says_which_share_of_the_memory_was_paged(page_run, tmp_path, paged, own, warned):
+@pytest.mark.parametrize(("paged", "unpaged", "warned"), [(8, 4, False), (4, 8, True)])
+def test_the_report_says_which_share_of_the_memory_was_paged(page_run, tmp_path, paged, unpaged, warned):
     source, program = tmp_path / "share.c", tmp_path / "share"
     source.write_text(SHARE)
     subprocess.run(["cc", "-O0", "-o", program, source], check=True)
     for more in [[], ["/bin/echo", "other"]]:
-        ended = page_run(["--resident", "64"], program, str(paged), str(own), *more)
-        assert ended.returncode == 0, ended.stderr
-        share = re.search(r"paged ([\d.]+) of ([\d.]+) MiB", ended.stderr)
-        assert share, ended.stderr
-        assert paged <= float(share[1]) < paged + 0.5 and paged + own <= float(share[2]) < paged + own + 2, share
-        assert ("warning: less than half" in ended.stderr) == warned, ended.stderr
-        assert ("made way for echo" in ended.stderr) == bool(more), ended.stderr
+        finished = page_run(["--resident", "64"], program, str(paged), str(unpaged), *more)
+        assert finished.returncode == 0, finished.stderr
+        share = re.search(r"paged ([\d.]+) of ([\d.]+) MiB", finished.stderr)
+        assert share, finished.stderr
+        assert paged <= float(share[1]) < paged + 0.5 and paged + unpaged <= float(share[2]) < paged + unpaged + 2, share
+        assert ("warning: less than half" in finished.stderr) == warned, finished.stderr
+        assert ("replaced itself with echo" in finished.stderr) == bool(more), finished.stderr
 
 
-def test_programs_that_are_started_are_told_of(page_run, tool, tmp_path):
+def test_programs_that_are_started_are_reported(page_run, tool, tmp_path):
     source = tmp_path / "empty.c"
     source.write_text("int one;\n")
     compiler = page_run(["--resident", "256"], tool("gcc"), "-c", "-o", tmp_path / "empty.o", source)
     assert compiler.returncode == 0, compiler.stderr
-    assert re.search(r"warning: [12] programs? that it started ran unpaged \(first: cc1\)", compiler.stderr)
+    assert re.search(r"warning: [12] started programs? ran unpaged \(first: cc1\)", compiler.stderr)
     script = "import os, subprocess; subprocess.run(['true']); os.system('true'); os.popen('true').close()"
     children = page_run(["--resident", "400"], *python(), "-c", script)
-    assert re.search(r"warning: 3 programs that it started ran unpaged \(first: true\)", children.stderr), children
+    assert re.search(r"warning: 3 started programs ran unpaged \(first: true\)", children.stderr), children
     alone = page_run(["--resident", "400"], *python(), "-c", "pass")
-    assert "that it started" not in alone.stderr, alone.stderr
+    assert " started program" not in alone.stderr, alone.stderr

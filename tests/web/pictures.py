@@ -1,31 +1,29 @@
-"""Makes the pictures of the book's pages on schemes: each at a moment that tells what the scheme does.
+"""Makes the pictures of schemes in the book, each at a step that shows what the scheme does.
 
     cargo xtask pictures
 
 It saves them with the page's own button, from the page that `cargo xtask web` makes.
 
 AMELES_TEST_PAGE      the folder of the page with its module
-AMELES_TEST_CHROMIUM  Chromium without windows; Debian's if not given
+AMELES_TEST_CHROMIUM  headless Chromium; Debian's if not given
 """
 
 from __future__ import annotations
 
-import functools
-import http.server
 import os
-import threading
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
+
+from browser import launch_chromium, serve_folder
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
-# As wide as a column of the book, when the page's own margins are off.
+# The width of a column of the book, plus the page's margins.
 WINDOW = {"width": 800, "height": 900}
 
 READS = r"Read block \d+\. .* read: "
-# A setting, from whose step on the page is stepped until what it says of the step fits, and so many blocks of the
-# stash or more are known.
-MOMENTS = {
+# The setting to open, and the step to stop at: the first whose text matches while the stash has at least so many blocks.
+PICTURES = {
     "ring": ("capacity=16&step=118", READS, 1),
     "path": ("capacity=16&step=121", r"Block \d+ holds", 3),
     "root": ("capacity=16&step=121", READS, 0),
@@ -42,22 +40,15 @@ MOMENTS = {
     "opam": ("capacity=16&step=101", r"Read block \d+\. .* written: ", 0),
     "plain": ("capacity=32&step=100", READS, 0),
 }
-# A scheme that never comes to its moment.
-MOST_STEPS = 1000
+# A scheme that has not reached its step by then has failed.
+MAX_STEPS = 1000
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that says nothing."""
-
-    def log_message(self, *_):
-        pass
-
-
-# Steps in the page until what it says fits and so many blocks are held; false if that never comes.
-STEP_TO = """([moment, held, most]) => {
+# Steps until the text matches and the stash has enough blocks; false if that does not happen.
+STEP_TO = """([pattern, blocks, steps]) => {
     const text = (id) => document.getElementById(id).textContent;
-    for (let step = 0; step < most; step++) {
-        if (new RegExp(moment).test(text("said")) && text("trusted").split("block ").length > held) return true;
+    for (let step = 0; step < steps; step++) {
+        if (new RegExp(pattern).test(text("said")) && text("trusted").split("block ").length > blocks) return true;
         document.getElementById("step").click();
     }
     return false;
@@ -65,39 +56,30 @@ STEP_TO = """([moment, held, most]) => {
 
 
 def setting_of(scheme: str) -> str:
-    """The setting at which the page is opened for the picture of a scheme."""
-    return f"scheme={scheme}&workload=random&{MOMENTS[scheme][0]}"
+    """Returns the setting with which the page is opened for a scheme's picture."""
+    return f"scheme={scheme}&workload=random&{PICTURES[scheme][0]}"
 
 
-def drawn(page: Page, scheme: str) -> tuple[str, str]:
-    """The picture of a scheme at its moment, from the page opened at its setting, and what the page says of that."""
-    _, moment, held = MOMENTS[scheme]
-    if not page.evaluate(STEP_TO, [moment, held, MOST_STEPS]):
-        raise RuntimeError(f"{scheme}: no step says {moment}")
+def draw(page: Page, scheme: str) -> tuple[str, str]:
+    """Returns a scheme's picture at its step, and the page's text. The page is open at the scheme's setting."""
+    _, pattern, blocks = PICTURES[scheme]
+    if not page.evaluate(STEP_TO, [pattern, blocks, MAX_STEPS]):
+        raise RuntimeError(f"{scheme}: no step matches {pattern}")
     with page.expect_download() as download:
         page.locator("#save").click()
     return download.value.path().read_text(), page.locator("#said").inner_text()
 
 
 def main() -> None:
-    folder = Path(os.environ["AMELES_TEST_PAGE"])
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("AMELES_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
-            args=["--no-sandbox", "--disable-dev-shm-usage"],
-        )
-        for scheme in MOMENTS:
-            page = browser.new_context(viewport=WINDOW, color_scheme="light").new_page()
-            page.goto(f"http://127.0.0.1:{server.server_port}/#{setting_of(scheme)}")
+    with serve_folder(Path(os.environ["AMELES_TEST_PAGE"])) as address, launch_chromium() as chromium:
+        for scheme in PICTURES:
+            page = chromium.new_context(viewport=WINDOW, color_scheme="light").new_page()
+            page.goto(f"{address}/#{setting_of(scheme)}")
             page.wait_for_selector("html[data-ready=true]")
-            picture, said = drawn(page, scheme)
+            picture, step_text = draw(page, scheme)
             (FOLDER / f"scheme-{scheme}.svg").write_text(picture)
-            print(f"{scheme}: {said}")
+            print(f"{scheme}: {step_text}")
             page.context.close()
-        browser.close()
-    server.shutdown()
 
 
 if __name__ == "__main__":

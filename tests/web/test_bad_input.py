@@ -1,4 +1,4 @@
-"""What makes no sense is refused in a sentence, or put right; the page goes on."""
+"""Invalid input is refused in a sentence or corrected, and the page goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NONSENSE = [
     ("scheme=nonsense&capacity=-1&step=1e9", "scheme=nonsense, capacity=-1, step=1e9,"),
     ("step=abc&seed=99999999999999999999", "seed=99999999999999999999, step=abc,"),
     ("scheme=parallel&batch=3&capacity=12", "capacity=12, batch=3,"),
-    ("%E0%A4%A", "means nothing here"),
+    ("%E0%A4%A", "which is invalid"),
     ("label=%00&heat=maybe&lazy=1", "heat=maybe"),
     ("tab=constructor&workload=__proto__&scheme=toString", "scheme=toString, workload=__proto__, tab=constructor,"),
     ("seed=1.5&step=-2.5", "seed=1.5, step=-2.5,"),
@@ -19,7 +19,7 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize(("setting", "named"), NONSENSE)
-def test_an_address_without_sense_is_named_and_opens_the_page_as_at_the_start(opened, setting, named):
+def test_an_invalid_address_is_reported_and_opens_the_page_with_defaults(opened, setting, named):
     page = opened(setting)
     expect(page.locator("#problem")).to_contain_text("The link says ")
     expect(page.locator("#problem")).to_contain_text(named)
@@ -29,7 +29,7 @@ def test_an_address_without_sense_is_named_and_opens_the_page_as_at_the_start(op
     expect(page.locator("#problem")).to_be_hidden()
 
 
-def test_a_part_of_an_address_without_sense_leaves_the_rest_as_it_is(opened):
+def test_an_invalid_part_of_an_address_does_not_change_the_rest(opened):
     page = opened("scheme=ring&capacity=7&step=5&what=1")
     expect(page.locator("#problem")).to_contain_text("The link says what=1, capacity=7,")
     expect(page.locator("#scheme")).to_have_value("ring")
@@ -59,7 +59,7 @@ def test_the_largest_seed_is_a_seed(opened, setting):
         (b"fault,slot\n1,<img src=x onerror=alert(1)>\n", "line 2 is “1,<img"),
     ],
 )
-def test_a_bad_trace_is_refused_by_its_line_and_the_scheme_goes_on(opened, tmp_path, trace, complaint):
+def test_a_bad_trace_is_refused_with_its_line_and_the_scheme_goes_on(opened, tmp_path, trace, complaint):
     page = opened("scheme=ring&step=5")
     file = tmp_path / "trace.csv"
     file.write_bytes(trace)
@@ -93,7 +93,7 @@ def test_a_scheme_is_chosen_again_after_a_trace(opened, tmp_path):
 
 
 @pytest.mark.parametrize(("blocks", "complaint"), [("32", "no block 32"), ("1, 2", "choose at most 1")])
-def test_blocks_by_hand_that_are_not_there_or_too_many_are_refused(opened, blocks, complaint):
+def test_missing_or_too_many_blocks_by_hand_are_refused(opened, blocks, complaint):
     page = opened("scheme=path&capacity=32&workload=none")
     page.locator("#hand-block").fill(blocks)
     page.locator("#hand-read").click()
@@ -104,7 +104,7 @@ def test_blocks_by_hand_that_are_not_there_or_too_many_are_refused(opened, block
     expect(page.locator("#said")).to_contain_text("Read block 31")
 
 
-def test_a_text_that_is_no_list_of_blocks_asks_for_nothing(opened):
+def test_a_text_that_is_no_list_of_blocks_causes_no_access(opened):
     page = opened("scheme=path&workload=none")
     for text in ["", "x", "1;2", "-1", "1e3", "1,,2,"]:
         page.locator("#hand-block").fill(text)
@@ -120,7 +120,7 @@ def test_the_page_opened_without_scripts_says_what_it_needs(browser, site):
     context.close()
 
 
-def test_the_whole_page_is_worked_by_keys_alone(opened):
+def test_the_whole_page_is_usable_with_keys_alone(opened):
     page = opened()
     for key, changes in [("ArrowRight", "step 1"), ("ArrowRight", "step 2"), ("ArrowLeft", "step 1"), ("Home", "step 0")]:
         page.keyboard.press(key)

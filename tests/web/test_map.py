@@ -1,17 +1,17 @@
-"""A position map in memory: trees of its own, of which an access reads a path each before it reads the scheme's."""
+"""A recursive position map in trees of its own: an access reads a path of each before it reads the scheme's."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from conftest import PHONE, PIXELS, SAID_AND_LIT, WIDE, fits, picture, press, to_the_end_of_a_sort
+from conftest import PHONE, PIXELS, STEP_TEXT_AND_LINES, WIDE, check_width, press, save_picture, to_the_end_of_a_sort
 from playwright.sync_api import expect
 
 SCHEMES = ["path", "ring", "circuit"]
 
 
-# Points at all of the memory, and gives what is said.
+# Points at every part of the memory and returns the texts that the page shows.
 POINT = """() => {
     const [memory, cell] = ["memory", "cell"].map((id) => document.getElementById(id));
     const { left, top, width, height } = memory.getBoundingClientRect();
@@ -48,7 +48,7 @@ def test_the_map_is_chosen_for_schemes_that_can_have_it_and_the_address_says_so(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_very_picture(opened, scheme):
+def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_same_picture(opened, scheme):
     page = opened(f"scheme={scheme}&map=recursive&capacity=8&workload=bubble&label=number")
     to_the_end_of_a_sort(page)
     at = page.locator("#at").inner_text()
@@ -62,30 +62,30 @@ def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_very_picture(ope
 
 @pytest.mark.parametrize("side", ["owner", "provider"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_path_of_each_map_is_touched_one_after_the_other_the_smallest_first(opened, scheme, side):
-    # By then each bucket of the scheme's tree was written: Ring ORAM reads nothing of one that was not.
+def test_an_access_reads_a_path_of_each_map_the_smallest_map_first(opened, scheme, side):
+    # By then every bucket of the scheme's tree has been written: Ring ORAM reads nothing from other buckets.
     page = opened(f"scheme={scheme}&map=recursive&workload=random&step=1200&side={side}")
     page.keyboard.press("ArrowDown")
-    read, lit = [], []
-    for said, lines in press(page, "ArrowRight", 4, SAID_AND_LIT):
-        assert "read" in said and "written" not in said.split("Step")[-1]
-        read.append(list(dict.fromkeys(re.findall(r"position map (\d), level", said))) or ["blocks"])
-        lit.append(lines)
+    read, highlighted = [], []
+    for step_text, lines in press(page, "ArrowRight", 4, STEP_TEXT_AND_LINES):
+        assert "read" in step_text and "written" not in step_text.split("Step")[-1]
+        read.append(list(dict.fromkeys(re.findall(r"position map (\d), level", step_text))) or ["blocks"])
+        highlighted.append(lines)
     assert read == [["3"], ["2"], ["1"], ["blocks"]]
-    assert all(any("of the tree of map i" in line for line in lines) for lines in lit[:3]) and lit[3]
-    assert not any("of the tree of map i" in line for line in lit[3])
+    assert all(any("of the tree of map i" in line for line in lines) for lines in highlighted[:3]) and highlighted[3]
+    assert not any("of the tree of map i" in line for line in highlighted[3])
 
 
-def test_a_posmap_block_under_the_pointer_tells_its_leaves_and_whose_they_are(opened):
+def test_a_posmap_block_under_the_pointer_shows_its_leaves_and_their_blocks(opened):
     page = opened("scheme=path&map=recursive&workload=random&step=400")
-    told = set(page.evaluate(POINT))
-    maps = [text for text in told if "PosMap block" in text]
+    book_hits = set(page.evaluate(POINT))
+    maps = [text for text in book_hits if "PosMap block" in text]
     pattern = r"position map (\d), level \d, bucket \d+: PosMap block (\d+), with the leaves of (?:PosMap )?blocks (\d+) to (\d+)(?: of map \d)?: [\d–]+ [\d–]+;"
     for text in maps:
         found = re.match(pattern, text)
         assert found and int(found[3]) == 2 * int(found[2]) and int(found[4]) == int(found[3]) + 1, text
     assert any("position map 1" in text for text in maps) and any("position map 2" in text for text in maps)
-    assert any(re.match(r"level \d, bucket \d+: block \d+, which holds", text) for text in told)
+    assert any(re.match(r"level \d, bucket \d+: block \d+, which holds", text) for text in book_hits)
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
@@ -94,5 +94,5 @@ def test_the_trees_of_the_map_fit_in_both_themes_and_at_both_widths(opened, view
     width = "phone" if viewport is PHONE else "wide"
     for scheme, capacity, side in [("path", 32, "owner"), ("ring", 32, "provider"), ("circuit", 1024, "owner")]:
         page = opened(f"scheme={scheme}&capacity={capacity}&map=recursive&workload=random&step=131&side={side}", viewport, theme)
-        fits(page)
-        picture(page, f"map-{scheme}-{side}-{width}-{theme}")
+        check_width(page)
+        save_picture(page, f"map-{scheme}-{side}-{width}-{theme}")

@@ -1,11 +1,11 @@
-"""The visualizer's page: every scheme steps, goes back, and answers as an array does; the game has its chances."""
+"""The visualizer's page: every scheme steps forward and back, and answers as an array does."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from conftest import PHONE, PIXELS, SCHEMES, WIDE, fits, picture, press, read_by_hand, step_of, to_the_end_of_a_sort
+from conftest import PHONE, PIXELS, SCHEMES, WIDE, check_width, press, read_by_hand, save_picture, step_of, to_the_end_of_a_sort
 from playwright.sync_api import Page, expect
 
 
@@ -20,34 +20,34 @@ def test_a_sort_over_every_scheme_sorts_and_answers_as_an_array_does(opened, sch
     to_the_end_of_a_sort(page)
     found = []
     for block in range(4):
-        said = re.search(r"Block (\d+) held (\d+)", read_by_hand(page, str(block)))
-        assert int(said.group(1)) == block
-        found.append(int(said.group(2)))
+        step_text = re.search(r"Block (\d+) held (\d+)", read_by_hand(page, str(block)))
+        assert int(step_text.group(1)) == block
+        found.append(int(step_text.group(2)))
     assert found == sorted(found) and found[0] > 0
-    picture(page, f"sorted-{scheme}")
+    save_picture(page, f"sorted-{scheme}")
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_going_back_shows_the_very_picture_that_was_there(opened, scheme):
-    # A search asks for what its numbers say: a program that was not brought back would ask for something else.
+def test_going_back_shows_the_same_picture(opened, scheme):
+    # The blocks that a search reads depend on the numbers in them. A program that was not restored would read others.
     page = opened(f"scheme={scheme}&capacity=8&workload=search&step=50")
 
-    def moment(page: Page) -> tuple:
+    def snapshot(page: Page) -> tuple:
         pixels = page.locator("#memory, #asked, #seen").evaluate_all(f"canvases => canvases.map({PIXELS})")
         return step_of(page), page.locator("#said").inner_text(), page.locator("#note").inner_text(), pixels
 
-    there = moment(page)
+    there = snapshot(page)
     assert there[0] == 50
     press(page, "ArrowRight", 2)
-    assert moment(page) != there
+    assert snapshot(page) != there
     press(page, "ArrowLeft", 2)
-    assert moment(page) == there
-    lit = press(page, "ArrowRight", 14, "() => document.querySelectorAll('#code li.now').length")
-    assert sum(lit) > 0, "no line was highlighted as it ran"
-    # A link opens the same moment, by way of none but steps forward.
+    assert snapshot(page) == there
+    highlighted = press(page, "ArrowRight", 14, "() => document.querySelectorAll('#code li.now').length")
+    assert sum(highlighted) > 0, "no line was highlighted as it ran"
+    # A link opens the same step, by steps forward only.
     again = opened(page.evaluate("location.hash.slice(1)"))
-    assert moment(again) == moment(page)
-    picture(page, f"step-{scheme}")
+    assert snapshot(again) == snapshot(page)
+    save_picture(page, f"step-{scheme}")
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
@@ -57,13 +57,13 @@ def test_it_fits_in_both_themes_and_at_both_widths(opened, viewport, theme, side
     width = "phone" if viewport is PHONE else "wide"
     for scheme in ["path", "hierarchical", "curious", "oblivistore", "parallel"]:
         page = opened(f"scheme={scheme}&workload=merge&side={side}&step=61", viewport, theme)
-        fits(page)
+        check_width(page)
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(int(part) for part in re.findall(r"\d+", ground)[:3]) > 382) == (theme == "light")
-        picture(page, f"{scheme}-{side}-{width}-{theme}")
+        save_picture(page, f"{scheme}-{side}-{width}-{theme}")
 
 
-def test_the_provider_is_told_nothing_that_only_the_owner_knows(opened):
+def test_the_providers_view_shows_nothing_that_only_the_owner_knows(opened):
     page = opened("scheme=path&workload=again&step=9")
     expect(page.locator("#program-pane")).to_be_visible()
     owners = page.locator("#said").inner_text()
@@ -71,8 +71,8 @@ def test_the_provider_is_told_nothing_that_only_the_owner_knows(opened):
     expect(page.locator("#provider")).to_have_attribute("aria-pressed", "true")
     for secret in ["#program-pane", "#asked-pane", "#hand-pane"]:
         expect(page.locator(secret)).to_be_hidden()
-    said = page.locator("#said").inner_text()
-    assert "block" not in said.lower() and said != owners
+    step_text = page.locator("#said").inner_text()
+    assert "block" not in step_text.lower() and step_text != owners
     assert page.locator("#trusted").inner_text() == ""
 
 
@@ -97,7 +97,7 @@ def test_it_plays_by_itself_and_pauses(opened):
     assert step_of(page) == stopped
 
 
-def test_hundreds_of_blocks_are_fluent(opened):
+def test_a_step_with_hundreds_of_blocks_is_fast(opened):
     page = opened("scheme=path&capacity=512&workload=random&step=400")
     took = page.evaluate(
         """() => {
@@ -119,21 +119,21 @@ def test_the_keyboard_alone_reaches_every_control(opened):
     assert wanted | {"provider", "label", "heat", "hand-block", "hand-read", "hand-write", "hand-idle"} <= reached
 
 
-def test_who_wants_less_motion_gets_one_step_a_second(opened):
+def test_with_reduced_motion_there_is_one_step_a_second(opened):
     page = opened(motion="reduce")
     expect(page.locator("#speed-text")).to_have_text("1 /s")
 
 
-def test_the_memory_takes_the_whole_width_for_a_wall(opened):
+def test_the_memory_takes_the_whole_width_in_the_large_view(opened):
     page = opened("scheme=ring&capacity=128&workload=random&step=300&heat=true")
     before = page.locator("#memory").bounding_box()["width"]
     page.keyboard.press("l")
     assert page.locator("#memory").bounding_box()["width"] > 1.3 * before
-    fits(page)
-    picture(page, "large")
+    check_width(page)
+    save_picture(page, "large")
 
 
-def test_a_recorded_trace_is_stepped_and_a_broken_one_is_refused_by_its_line(opened, tmp_path):
+def test_a_recorded_trace_is_stepped_and_a_broken_one_is_refused_with_its_line(opened, tmp_path):
     page = opened()
     trace = tmp_path / "trace.csv"
     trace.write_text("fault,slot\n" + "".join(f"{fault},{slot}\n" for fault in range(1, 9) for slot in (fault, fault + 8)))

@@ -1,4 +1,4 @@
-"""The pictures of the book: one of each scheme, on the page that tells of it."""
+"""The pictures of the book: one for each scheme, on its page."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from xml.etree import ElementTree
 
 import pytest
 from conftest import SCHEMES
-from pictures import FOLDER, MOMENTS, WINDOW, drawn, setting_of
+from pictures import FOLDER, PICTURES, WINDOW, draw, setting_of
 
 BOOK = Path(__file__).parents[2] / "docs" / "how-it-works"
 
 
 def test_every_scheme_of_the_library_has_a_picture():
-    assert set(MOMENTS) == set(SCHEMES) - {"own"}
+    assert set(PICTURES) == set(SCHEMES) - {"own"}
 
 
-@pytest.mark.parametrize("scheme", MOMENTS)
-def test_its_picture_is_drawn_and_the_book_shows_it_with_words_for_it(scheme):
+@pytest.mark.parametrize("scheme", PICTURES)
+def test_its_picture_is_drawn_and_the_book_shows_it_with_a_description(scheme):
     picture = FOLDER / f"scheme-{scheme}.svg"
     root = ElementTree.parse(picture).getroot()
     assert root.tag.endswith("svg") and len(root) > 5
@@ -28,19 +28,19 @@ def test_its_picture_is_drawn_and_the_book_shows_it_with_words_for_it(scheme):
     assert len(words) > 40
 
 
-def test_all_of_them_together_are_small():
+def test_all_pictures_together_are_small():
     assert sum(picture.stat().st_size for picture in FOLDER.glob("scheme-*.svg")) < 500_000
 
 
-@pytest.mark.parametrize("scheme", MOMENTS)
-def test_it_is_the_picture_that_the_page_draws_today(opened, scheme):
-    picture, _ = drawn(opened(setting_of(scheme), WINDOW), scheme)
+@pytest.mark.parametrize("scheme", PICTURES)
+def test_the_picture_is_the_one_that_the_page_draws_now(opened, scheme):
+    picture, _ = draw(opened(setting_of(scheme), WINDOW), scheme)
     committed = (FOLDER / f"scheme-{scheme}.svg").read_text()
-    assert committed.splitlines() == picture.splitlines(), "`cargo xtask pictures` draws the pictures anew"
+    assert committed.splitlines() == picture.splitlines(), "run `cargo xtask pictures` to redraw the pictures"
 
 
-# The brightness of a picture's ground, and the greatest difference from it: 0 to 765 each.
-LOOK = """async (address) => {
+# The brightness of a picture's background, and the greatest difference from it: 0 to 765 each.
+GROUND_AND_CONTRAST = """async (address) => {
     const image = new Image();
     image.src = address;
     await image.decode();
@@ -57,12 +57,12 @@ LOOK = """async (address) => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_all_of_them_have_the_ground_and_the_ink_of_the_readers_theme(browser, theme):
+def test_all_pictures_have_the_colours_of_the_readers_theme(browser, theme):
     context = browser.new_context(color_scheme=theme)
     page = context.new_page()
-    for scheme in MOMENTS:
+    for scheme in PICTURES:
         picture = base64.b64encode((FOLDER / f"scheme-{scheme}.svg").read_bytes()).decode()
-        ground, most = page.evaluate(LOOK, f"data:image/svg+xml;base64,{picture}")
+        ground, most = page.evaluate(GROUND_AND_CONTRAST, f"data:image/svg+xml;base64,{picture}")
         assert (ground > 700) if theme == "light" else (ground < 100), scheme
         assert most > 450, scheme
     context.close()

@@ -1,15 +1,25 @@
-"""More than one access at a time: batches of every scheme, and the rounds of the parallel RAM with their messages."""
+"""Several accesses at a time: batches of every scheme, and the rounds of the parallel RAM with their messages."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from conftest import PHONE, PIXELS, SAID_AND_LIT, SCHEMES, fits, picture, press, read_by_hand, to_the_end_of_a_sort
+from conftest import (
+    PHONE,
+    PIXELS,
+    SCHEMES,
+    STEP_TEXT_AND_LINES,
+    check_width,
+    press,
+    read_by_hand,
+    save_picture,
+    to_the_end_of_a_sort,
+)
 from playwright.sync_api import Page, expect
 
 
-def said(page: Page) -> str:
+def step_text(page: Page) -> str:
     return page.locator("#said").inner_text()
 
 
@@ -25,7 +35,7 @@ def test_copies_of_a_sort_sort_their_own_parts_in_batches(opened, scheme):
         assert numbers == sorted(numbers) and numbers[0] > 0
 
 
-def test_all_that_ask_for_one_block_get_the_last_number_written(opened):
+def test_all_concurrent_reads_of_one_block_get_the_last_number_written(opened):
     page = opened("scheme=parallel&capacity=32&workload=none")
     page.locator("#hand-block").fill("5, 5, 5, 5")
     page.locator("#hand-number").fill("99")
@@ -36,24 +46,24 @@ def test_all_that_ask_for_one_block_get_the_last_number_written(opened):
     expect(page.locator("#answer")).to_have_text(re.compile(r"^(block 5 held 99(, )?){4} when they", re.IGNORECASE))
 
 
-def test_the_parts_of_a_round_are_named_as_their_messages_go_and_their_lines_light_up(opened):
+def test_each_part_of_a_round_is_named_in_order_and_its_lines_are_highlighted(opened):
     page = opened("scheme=parallel&workload=random")
-    seen = press(page, "ArrowRight", 27, SAID_AND_LIT)
-    rounds = [(text, lit) for text, lit in seen if "messages of" in text]
+    seen = press(page, "ArrowRight", 27, STEP_TEXT_AND_LINES)
+    rounds = [(text, highlighted) for text, highlighted in seen if "messages of" in text]
     named = [re.search(r"(Processors sort|Neighbours|All learn|Contents|Blocks are|Answers)", text) for text, _ in rounds]
-    told = [match.group() for match in named if match]
-    assert list(dict.fromkeys(told)) == ["Processors sort", "Neighbours", "All learn", "Contents", "Blocks are", "Answers"]
-    assert all(lit and lit[0].strip() for _, lit in rounds)
-    picture(page, "round")
+    book_hits = [match.group() for match in named if match]
+    assert list(dict.fromkeys(book_hits)) == ["Processors sort", "Neighbours", "All learn", "Contents", "Blocks are", "Answers"]
+    assert all(highlighted and highlighted[0].strip() for _, highlighted in rounds)
+    save_picture(page, "round")
 
 
 def test_the_provider_sees_the_ends_and_lengths_of_messages_and_no_requests(opened):
     page = opened("scheme=parallel&workload=random&step=1")
     owners = page.locator("#memory").evaluate(PIXELS)
-    assert "block" in said(page)
+    assert "block" in step_text(page)
     page.keyboard.press("v")
-    told = said(page)
-    assert re.search(r"4 messages of 36 bytes: \d → \d", told) and not re.search(r"block \d|into", told)
+    book_hits = step_text(page)
+    assert re.search(r"4 messages of 36 bytes: \d → \d", book_hits) and not re.search(r"block \d|into", book_hits)
     assert page.locator("#memory").evaluate(PIXELS) != owners
 
 
@@ -70,12 +80,12 @@ def test_the_number_of_processors_is_chosen_and_the_picture_fits_a_phone(opened)
     expect(page.locator("#batch")).to_have_value("2")
     for batch in (1, 2, 8):
         page = opened(f"scheme=parallel&capacity=64&batch={batch}&workload=random&step=60&heat=true", PHONE, "dark")
-        fits(page)
+        check_width(page)
         expect(page.locator("#problem")).to_be_hidden()
-        picture(page, f"parallel-{batch}-phone-dark")
+        save_picture(page, f"parallel-{batch}-phone-dark")
 
 
-def test_what_is_asked_by_hand_does_not_answer_for_the_program(opened):
+def test_accesses_by_hand_do_not_change_the_programs_answers(opened):
     page = opened("scheme=path&capacity=16&workload=bubble")
     for nth in range(29):
         press(page, "ArrowDown")

@@ -1,4 +1,4 @@
-"""`ameles visualize`: the page out of the program."""
+"""`ameles visualize`: the page that the program serves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def started():
-    """Starts the program, and says where its page is."""
+    """Starts the program, and returns it with the page's address."""
     program = subprocess.Popen(
         [os.environ["AMELES_BIN"], "visualize", "--port", "0", "--module", os.environ["AMELES_TEST_PAGE_MODULE"]],
         stdout=subprocess.PIPE,
@@ -38,4 +38,4 @@ def test_a_file_that_is_no_module_is_refused_in_a_sentence(tmp_path):
     ended = subprocess.run(
         [os.environ["AMELES_BIN"], "visualize", "--port", "0", "--module", wrong], capture_output=True, text=True, timeout=60
     )
-    assert ended.returncode == 1 and "no module of WebAssembly" in ended.stderr
+    assert ended.returncode == 1 and "not a WebAssembly module" in ended.stderr

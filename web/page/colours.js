@@ -4,7 +4,7 @@ export const NAMES = [
   "ground", "line", "ink", "quiet", "accent", "alarm", "cold", "read", "write", "sealed", "trusted",
 ];
 
-/** The colour of a block: neighbours differ. */
+/** Returns the colour of a block. The colours of neighbours differ. */
 function blockColour(block, isDark) {
   const hue = Math.round((block * 1375.08) % 3600) / 10;
   return isDark ? `hsl(${hue} 45% 38%)` : `hsl(${hue} 62% 80%)`;
@@ -12,7 +12,7 @@ function blockColour(block, isDark) {
 
 const isDark = (colour) => colour.match(/[\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) < 382;
 
-/** The colours of an element's theme, or of a theme given by name: “light” or “dark”. */
+/** Returns the colours of a theme, “light” or “dark”. The default is the theme of the element. */
 export function coloursOf(element, theme = "") {
   const probe = document.createElement("span");
   probe.style.colorScheme = theme;

@@ -1,30 +1,30 @@
-// The memory on a canvas: as its owner knows it, or as the provider sees it.
+// Draws the memory on a canvas, as its owner knows it or as the provider sees it.
 
 import { layOut, layStrip } from "./layout.js";
 import { columnsOf, drawNetwork } from "./network.js";
 import { leavesOf } from "./words.js";
 
 const MARGIN = 10;
-/** The minimum height of text in pixels; smaller text is omitted. */
-const LEAST_FONT = 7;
-/** The minimum width of a processor's column for the words in it. */
+/** The minimum size of text in pixels. Smaller text is omitted. */
+const MIN_FONT = 7;
+/** The minimum width of a processor's column for its text. */
 const WORDS_WIDTH = 76;
 
 /** The minimum width of a column for the whole name of a map's stash. */
 const NAME_WIDTH = 118;
 
-/** Returns whether an access of this step is to a block, or to one that a PosMap block covers. */
+/** Returns whether a current access is to a block, or to a block whose leaf a PosMap block has. */
 function wantedIn(run) {
   const wanted = (run.round?.accesses ?? []).flatMap((access) => (access ? [access.block] : []));
   return (block, covers) => wanted.some((one) => Math.floor(one / covers) === block);
 }
 
-/** The blocks that one block of a part of memory covers: many for a PosMap block. */
+/** Returns the number of data blocks that a block of a part of memory covers: many for a PosMap block. */
 const coversOf = (run, { map }) => run.maps[map - 1]?.covers ?? 1;
 
 /**
- * Draws a run on a surface. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }; `state` is what
- * the owner knows, or null. Returns the cells, which a pointer can find.
+ * Draws a run on a surface. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }. `state` is
+ * the owner's state, or null. Returns the cells, in which a pointer is searched for.
  */
 export function drawMemory(surface, run, state, view) {
   const width = surface.width - 2 * MARGIN;
@@ -44,7 +44,7 @@ export function drawMemory(surface, run, state, view) {
   return drawing.cells.map((cell) => ({ ...cell, x: cell.x + MARGIN, y: cell.y + 4 }));
 }
 
-/** The stashes and the position map, above the boundary. */
+/** Draws the stashes and the position map above the boundary. */
 function layTrusted(state, { stash, processors, round, maps }, width) {
   const parts = [];
   let height = 18;
@@ -69,7 +69,7 @@ function layTrusted(state, { stash, processors, round, maps }, width) {
   return { parts, height: parts.length > 0 ? height + 8 : 34 };
 }
 
-/** The stash of each map, next to each other, that of the smallest first. Returns the height behind them. */
+/** Draws the stashes of the maps next to each other, that of the smallest map first. Returns the height after them. */
 function layMapStashes(parts, { maps: { stashes } }, maps, width, top) {
   let height = top;
   for (const [nth, column] of columnsOf(maps.length, width).entries()) {
@@ -91,7 +91,7 @@ function requestOf({ block, write }, isNarrow) {
   return write === undefined ? `read ${block}` : `${block} ← ${write}`;
 }
 
-/** The stash of each processor, next to each other, below its request. Returns the height behind them. */
+/** Draws the stash of each processor below its request. Returns the height after them. */
 function layProcessors(parts, state, { processors, round }, width) {
   let height = 0;
   for (const [nth, column] of columnsOf(processors, width).entries()) {
@@ -149,12 +149,12 @@ function drawPart(brush, { title, asks, isNarrow, x = 0, y, cells, items, name }
   }
 }
 
-/** Writes into a cell: the block or its number, and its place below where there is room. */
+/** Writes the block or its number into a cell, and a place below it if there is room. */
 function label({ context, colours, view }, { x, y, width, height }, block, number, below) {
   if (view.label === "nothing") return;
   const text = String(view.label === "number" && number !== undefined ? number : block);
   const size = Math.min(13, Math.floor((width - 2) / (0.62 * text.length)), height - 2);
-  if (size < LEAST_FONT) return;
+  if (size < MIN_FONT) return;
   context.fillStyle = colours.ink;
   context.textAlign = "center";
   context.font = `600 ${size}px system-ui, sans-serif`;
@@ -213,7 +213,7 @@ function drawCells(brush, { cells, boxes }) {
     const isWritten = written ? written.has(cell.slot) : run.touches.writes[cell.slot] > 0;
     const level = cell.area.level ?? null;
     const isEmpty = level !== null && state && !state.levels[level] && !asked.has(cell.slot);
-    // The contents written to a level that holds nothing are irrelevant.
+    // The slots of an empty level have no valid content.
     context.globalAlpha = isEmpty ? 0.3 : 1;
     context.fillStyle = isWritten ? colours.sealed : colours.cold;
     context.fillRect(x, y, width, height);
@@ -235,11 +235,11 @@ function drawCells(brush, { cells, boxes }) {
   context.strokeStyle = colours.line;
   context.lineWidth = 1;
   for (const box of boxes) if (box.width > 6) context.strokeRect(box.x, box.y, box.width, box.height);
-  // Neighbours would cover them.
+  // Drawn last, because neighbours would cover them.
   for (const cell of outlined) outline(brush, cell, colours.accent, 2);
 }
 
-/** A slot that was read, and is not read again before it is written. */
+/** Marks a slot that was read and must not be read again before it is written. */
 function cross({ context, colours }, { x, y, width, height }) {
   if (width < 5) return;
   context.strokeStyle = colours.quiet;
@@ -250,7 +250,7 @@ function cross({ context, colours }, { x, y, width, height }) {
   context.stroke();
 }
 
-/** Fills a cell, darker the more often its place was touched, on a logarithmic scale. */
+/** Shades a place by its number of touches, on a logarithmic scale. */
 function heat({ context, colours }, cell, { reads, writes }, hottest) {
   const touched = reads[cell.slot] + writes[cell.slot];
   if (touched === 0) return;
@@ -260,7 +260,7 @@ function heat({ context, colours }, cell, { reads, writes }, hottest) {
   context.globalAlpha = 1;
 }
 
-/** The operation of this step, or, paler, the last one. */
+/** Draws the current operation, or the last one in a paler colour. */
 function drawTouched(brush, { cells, network }) {
   const isNow = Boolean(brush.run.stop.operation);
   const operation = brush.run.stop.operation ?? brush.run.touches.operations.at(-1);

@@ -1,15 +1,15 @@
-// The schemes of the core, compiled to WebAssembly, with requests in JSON.
+// The schemes of the core, compiled to WebAssembly, with requests and answers in JSON.
 
-/** Loads the module in the folder of the page. */
+/** Loads the module from the page's folder. */
 export async function load(url = new URL("ameles_web.wasm", import.meta.url)) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error(`${url.pathname.split("/").pop()} cannot be loaded (${answer.status})`);
-  // Some file servers do not send the type of a module, which streaming compilation requires.
+  // Streaming needs the module's MIME type, which some file servers do not send.
   const { instance } = await WebAssembly.instantiate(await answer.arrayBuffer(), {});
   return new Engine(instance.exports);
 }
 
-/** Simulations, each of a scheme over memory that shows its requests. */
+/** Simulations of schemes over memory that shows its requests. */
 class Engine {
   #exports;
 
@@ -17,7 +17,7 @@ class Engine {
     this.#exports = exports;
   }
 
-  /** Sends a request. A refusal is an error. */
+  /** Executes a request. Throws the error that the module returns. */
   ask(request) {
     const { memory, ameles_room, ameles_answer, ameles_text } = this.#exports;
     const text = new TextEncoder().encode(JSON.stringify(request));

@@ -1,7 +1,7 @@
 // The game: be the provider, and guess which block was requested.
 //
-// Four blocks were requested once each, and the provider saw how. Then one of them is requested again. Everything is
-// drawn again for each round.
+// Four blocks are accessed once each, and the provider sees the accesses. Then one of them is accessed again. Each round
+// has new random choices.
 
 import { coloursOf } from "./colours.js";
 import { layOut } from "./layout.js";
@@ -14,12 +14,12 @@ import { prepare } from "./surface.js";
 export const CANDIDATES = 4;
 const CAPACITY = 16;
 
-/** A round: what the provider saw of each candidate, and of the one to guess. */
+/** Plays a round. Returns what the provider saw of each candidate, and of the access to guess. */
 export function playRound(engine, entry, seed) {
   const random = randomFrom(seed);
   const made = engine.ask({ do: "make", scheme: entry.name, capacity: CAPACITY, seed, batch: Math.min(2, usualBatch(entry.name)) });
   const { simulation } = made;
-  // Where only changes are hidden, the owner writes, and the provider sees what changed.
+  // Against a scheme that hides only changes, the owner writes, and the provider sees the changes.
   const writes = entry.adversary === "snapshot";
   const access = (block, write) => {
     engine.ask({ do: "access", simulation, batch: [{ block, write }] });
@@ -41,28 +41,28 @@ export function playRound(engine, entry, seed) {
   return { areas: made.areas, processors: made.processors ?? 0, shown, seen, answer, writes };
 }
 
-/** The places that an operation touches, and those between which a message went. */
+/** Returns the places that an operation touches, and the ends of its messages. */
 const places = ({ writes, slots, messages = [] }) => [
   ...slots.map((slot) => 2 * slot + Number(writes)),
   ...messages.map(({ from, to, bytes }) => `${from} ${to} ${bytes}`),
 ];
 const touched = (operations) => new Set(operations.flatMap(places));
 
-/** The similarity of two views: places that both touched, as a share of those that either did. */
+/** Returns the similarity of two views: the share of places that both touched among those that either touched. */
 function likeness(one, other) {
   const [here, there] = [touched(one), touched(other)];
   const both = [...here].filter((place) => there.has(place)).length;
   return both / Math.max(1, here.size + there.size - both);
 }
 
-/** The guess of a machine: the candidate with the most similar view, and among equals any. */
+/** Returns the machine's guess: the candidate with the most similar view, at random among equals. */
 export function guess(round, random) {
   const alike = round.shown.map((shown) => likeness(shown, round.seen));
   const best = alike.flatMap((value, nth) => (value === Math.max(...alike) ? [nth] : []));
   return best[random(best.length)];
 }
 
-/** Draws what the provider saw of one access, small. */
+/** Draws a small picture of what the provider saw of one access. */
 export function drawSight(canvas, { areas, processors }, operations) {
   const width = canvas.getBoundingClientRect().width;
   const drawing = layOut(areas, width, processors > 1 ? 0 : -14, processors);
@@ -84,7 +84,7 @@ export function drawSight(canvas, { areas, processors }, operations) {
   }
 }
 
-/** Draws an arc for each pair of processors that exchanged messages, as thick as the longest message. */
+/** Draws an arc for each pair of processors with a message. Its width shows the longest message. */
 function drawMessages(brush, network, operations) {
   const sent = operations.flatMap(({ messages = [] }) => messages);
   const links = new Map();

@@ -1,4 +1,4 @@
-// The pane of the game: four views to compare with, one to guess, and the score.
+// The pane of the game: four views to compare, one to guess, and the score.
 
 import { CANDIDATES, drawSight, guess, playRound } from "./game.js";
 import { randomFrom } from "./random.js";
@@ -15,7 +15,7 @@ export class GamePane {
   #round = null;
   #isOpen = true;
   #seed = 0;
-  /** Of each scheme: rounds and hits of the player, and of the machine. */
+  /** The rounds and hits of the player and of the machine, for each scheme. */
   #scores = new Map();
 
   constructor(engine, schemes) {
@@ -33,14 +33,14 @@ export class GamePane {
     return this.#schemes.find(({ name }) => name === element("game-scheme").value);
   }
 
-  /** Sets the scheme of the game, and the seed of its rounds. */
+  /** Chooses the scheme, and the seed of its rounds. */
   choose(scheme, seed) {
     element("game-scheme").value = scheme;
     this.#seed = (seed * 7919) % 2 ** 31;
     this.next();
   }
 
-  /** Deals a new round. */
+  /** Starts a new round. */
   next() {
     this.#seed = (this.#seed + 1) % 2 ** 31;
     this.#round = playRound(this.#engine, this.#entry, this.#seed);
@@ -61,7 +61,7 @@ export class GamePane {
     drawSight(element("sight"), this.#round, this.#round.seen);
   }
 
-  /** Takes a guess, by its number. */
+  /** Takes the player's guess. */
   guess(nth) {
     if (!this.#isOpen || !this.#round || nth >= CANDIDATES) return;
     this.#isOpen = false;

@@ -1,4 +1,4 @@
-// Where each place of a memory is drawn: trees as trees, partitions next to each other, everything else in rows.
+// The position of each place of a memory in the drawing: trees as trees, partitions next to each other, the rest in rows.
 
 import { columnsOf, layNetwork } from "./network.js";
 
@@ -17,8 +17,8 @@ const MAP = { leaf: 40, least: 110, gap: 24 };
 const ABSENT_HEIGHT = 15;
 
 /**
- * A cell for each entry of each slot, the outlines of buckets, the edges between them, and the names of parts. Of a
- * memory that processors share, the network as well, and the top of the tree that is not in memory.
+ * Returns a cell for each entry of each slot, the outlines of buckets, the edges between them, and the names of parts. If
+ * processors share the memory, it also returns the network, and the top of the tree that is not in memory.
  */
 export function layOut(areas, width, top, processors = 0) {
   const drawing = { cells: [], boxes: [], edges: [], absent: [], labels: [], height: top };
@@ -37,7 +37,7 @@ export function layOut(areas, width, top, processors = 0) {
 
 const isNumber = (value) => typeof value === "number";
 
-/** The areas that have a number of a kind, grouped by that number. */
+/** Groups the areas that have a number of a kind by that number. */
 const groupsBy = (kind, areas) => Object.values(Object.groupBy(areas.filter((area) => isNumber(area[kind])), (area) => area[kind]));
 
 function layAreas(drawing, areas, column) {
@@ -48,7 +48,7 @@ function layAreas(drawing, areas, column) {
   }
 }
 
-/** The trees of a position map, the smallest first, next to each other, the wider the larger, in as many rows as they need. */
+/** Places the trees of a position map, the smallest first, next to each other in rows. Larger trees are wider. */
 function layMaps(drawing, maps, width) {
   const { gap, leaf, least } = MAP;
   const needs = (areas) => Math.min(width, Math.max(least, areas.at(-1).buckets * leaf));
@@ -81,7 +81,7 @@ function layMaps(drawing, maps, width) {
   drawing.labels.push({ text: "blocks", x: 0, y: drawing.height - 4 });
 }
 
-/** Partitions next to each other, in as many rows as they need. */
+/** Places partitions next to each other, in as many rows as they need. */
 function layPartitions(drawing, partitions, width) {
   const { gap } = PARTITION;
   const most = Math.max(1, Math.floor((width + gap) / (PARTITION.width + gap)));
@@ -104,7 +104,7 @@ function layPartitions(drawing, partitions, width) {
   }
 }
 
-/** The levels of the tree that join the subtrees of processors, from the lowest up. */
+/** Places the levels of the tree that join the subtrees of processors, from the lowest up. */
 function layAbsent(drawing, columns) {
   const levels = Math.log2(columns.length);
   const y = drawing.height + levels * ABSENT_HEIGHT + 2;
@@ -121,7 +121,7 @@ function layAbsent(drawing, columns) {
   drawing.height += levels * ABSENT_HEIGHT;
 }
 
-/** The levels of a partition that fill and empty, buckets of one block: rows of a power of two, names before them. */
+/** Places the levels of a partition, with buckets of one block: rows of a power of two after their names. */
 function layLevels(drawing, areas, { left, width }) {
   const room = width - PARTITION.names;
   const inRowOf = (size) => 2 ** Math.floor(Math.log2(Math.max(1, room / size)));
@@ -141,7 +141,7 @@ function layLevels(drawing, areas, { left, width }) {
   }
 }
 
-/** One level of a tree: each bucket in the middle of the leaves below it. */
+/** Places one level of a tree: each bucket is in the middle of the leaves below it. */
 function layTree(drawing, area, { left, width }, above) {
   const entries = area.slots * area.entries;
   const span = width / area.buckets;
@@ -174,10 +174,10 @@ function layTree(drawing, area, { left, width }, above) {
   return level;
 }
 
-/** The minimum number of columns that needs no more rows. */
+/** Returns the fewest columns that need no further row. */
 const evenly = (entries, most) => Math.ceil(entries / Math.ceil(entries / most));
 
-/** Consecutive buckets, in as many rows as they need. */
+/** Places buckets in sequence, in as many rows as they need. */
 function layRows(drawing, area, width) {
   const entries = area.slots * area.entries;
   const gap = entries > 1 ? 4 : 0;
@@ -204,7 +204,7 @@ function put(drawing, area, bucket, entry, place) {
   drawing.cells[area.firstEntry + bucket * area.slots * area.entries + entry] = { ...place, slot, area, bucket };
 }
 
-/** Cells in rows from a height on, for the trusted side. Returns them and the height below them. */
+/** Places cells of the trusted side in rows from a height. Returns them and the height after them. */
 export function layStrip(count, width, top, sizes = [30, 26, 22, 18, 13, 9]) {
   const rowsOf = (size) => Math.ceil(count / Math.max(1, Math.floor(width / size)));
   const size = sizes.find((size) => rowsOf(size) * size <= 64) ?? sizes.at(-1);

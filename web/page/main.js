@@ -1,4 +1,4 @@
-// The page: what runs, its steps, and the panes that show it.
+// The page: the settings, the steps of a run, and the panes that show it.
 
 import { drawMemory } from "./drawing.js";
 import { load } from "./engine.js";
@@ -12,15 +12,15 @@ import { describe, describeAnswer, describeCell, describeMaps, describeTrusted, 
 import { workloads } from "./workloads.js";
 
 const element = (id) => document.getElementById(id);
-/** Steps per second, by the position of the slider. */
+/** Steps a second, by the position of the slider. */
 const SPEEDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024];
-/** The adversary that a scheme protects against. */
+/** The watcher against which a scheme is secure. */
 const AGAINST = {
-  full: "It stands against a watcher of every read and write.",
-  snapshot: "It stands against a watcher of changes, who sees no reads.",
+  full: "It is secure against a watcher of every read and write.",
+  snapshot: "It is secure against a watcher of changes, who sees no reads.",
   unopposed: "A watcher of reads and writes learns too much.",
 };
-/** The speed above which steps are not read out. */
+/** Above this speed a screen reader does not read the steps. */
 const SPOKEN = 2;
 
 let engine;
@@ -32,7 +32,7 @@ let state;
 let cells = [];
 let game;
 let playing = null;
-/** The address to be set when the running script has ended. */
+/** The address that the browser gets when the running script ends. */
 let address = null;
 
 function complain(error) {
@@ -40,7 +40,7 @@ function complain(error) {
   element("problem").hidden = false;
 }
 
-/** Runs an action that may fail, and shows its error. */
+/** Calls a function and shows its error. */
 function attempt(work) {
   try {
     element("problem").hidden = true;
@@ -51,7 +51,7 @@ function attempt(work) {
   }
 }
 
-/** Begins a run of the chosen setting. */
+/** Starts a run with the chosen settings. */
 function begin() {
   pause();
   run?.end();
@@ -76,8 +76,8 @@ function begin() {
 }
 
 function copiesInWords({ least, shares }, batch) {
-  if (shares === "block") return `${batch} copies of it ask for the same block.`;
-  return `${batch} copies of it, or as many as there is room for, ${least ? "each over blocks of its own" : "over the same blocks"}.`;
+  if (shares === "block") return `${batch} copies of the program ask for the same block.`;
+  return `${batch} copies of the program, or as many as fit, ${least ? "each over its own blocks" : "over the same blocks"}.`;
 }
 
 /** Shows a recorded trace instead of a run. */
@@ -97,18 +97,18 @@ function showRecording() {
   run.end();
   run = recording;
   element("about").textContent =
-    `A recorded trace: ${run.name}. It holds what the provider saw, and nothing of what the owner knows.`;
+    `A recorded trace: ${run.name}. It contains what the provider saw, and nothing that only the owner knows.`;
   show();
 }
 
 function lines(id, texts) {
-  // Text far to the right in the source moves closer.
+  // Moves the comments of the source, far to the right, next to the code.
   const near = (text) => text.replaceAll(/([^\d\s]) {6,}/g, "$1    ");
   const line = (text) => Object.assign(document.createElement("li"), { textContent: near(text) });
   element(id).replaceChildren(...texts.map(line));
 }
 
-/** Draws everything as it is now. */
+/** Draws the current state. */
 function show() {
   const isRecorded = run instanceof Recording;
   if (isRecorded) view.side = "provider";
@@ -130,14 +130,14 @@ function show() {
   element("at").textContent = run.finished ? `step ${run.at}, the end` : `step ${run.at}`;
   element("back").disabled = run.at === 0;
   element("owner").disabled = isRecorded;
-  if (run.wrong) complain(new Error(`${describeAnswer([run.wrong])} It had been given another number: a fault.`));
+  if (run.wrong) complain(new Error(`${describeAnswer([run.wrong])} Another number was written before: this is a bug.`));
   press("owner", knows);
   press("provider", !knows);
   view.step = run.at;
   if (!playing && !isRecorded) tell(hashOf(view));
 }
 
-/** Sets the browser's address once per script: that takes as long as a step of the page. */
+/** Gives the browser the address, once per script: that takes as long as a step. */
 function tell(hash) {
   if (address === null) {
     queueMicrotask(() => {
@@ -204,7 +204,7 @@ function act(name) {
   show();
 }
 
-/** Switches the page between watching and the game. */
+/** Opens the tab to watch, or the game. */
 function open(tab) {
   pause();
   view.tab = tab;
@@ -254,7 +254,7 @@ function turnTheme() {
   redraw();
 }
 
-/** Lets the memory fill the whole width, for a projector. */
+/** Gives the memory the whole width, for a projector. */
 function enlarge() {
   press("large", document.body.classList.toggle("large"));
   show();
@@ -290,7 +290,7 @@ function listen() {
       if (!target.reportValidity()) return;
       if (target.value === "recorded") return showRecording();
       const isNumber = /^\d+$/.test(target.value);
-      // A batch that was not chosen becomes the usual one of the next scheme.
+      // If the batch is the default of the scheme, it becomes the default of the next scheme.
       if (name === "scheme" && view.batch === usualBatch(view.scheme)) view.batch = usualBatch(target.value);
       view[name] = target.type === "checkbox" ? target.checked : isNumber ? Number(target.value) : target.value;
       attempt(begin);
@@ -338,8 +338,8 @@ function byHand(event) {
   attempt(() => {
     const wrong = blocks.find((block) => block >= view.capacity);
     if (wrong !== undefined) throw new Error(`There is no block ${wrong}: choose from 0 to ${view.capacity - 1}`);
-    if (blocks.length > view.batch) throw new Error(`${blocks.length} blocks: choose at most ${view.batch}, as many as go at a time`);
-    // The current work is completed first.
+    if (blocks.length > view.batch) throw new Error(`${blocks.length} blocks: choose at most ${view.batch}, the number of accesses at a time`);
+    // The work under way ends first.
     if (!run.stop.rests) run.finish();
     run.askByHand(kind === "idle" ? { idle: true } : { accesses });
     run.step();
@@ -372,7 +372,7 @@ async function start() {
   element("waits").remove();
   if (refused.length > 0) {
     const what = refused.join(", ").slice(0, 200);
-    complain(new Error(`The link says ${what}, which means nothing here: the usual setting is shown in its place`));
+    complain(new Error(`The link says ${what}, which is invalid: the page shows the default setting instead`));
   }
   document.documentElement.dataset.ready = "true";
 }

@@ -1,9 +1,9 @@
-// The network between processors: one node each, and an arc for each message.
+// The network between processors: a node for each, and an arc for each message.
 
-/** The height of a band without arcs, and how much an arc rises for each column that it crosses, at most. */
+/** The height of a band without arcs, and the maximum rise of an arc for each column that it spans. */
 const BAND = { height: 66, rise: 26, most: 40, node: 24, gap: 18 };
 
-/** The columns of the processors, from left to right. */
+/** Returns the columns of the processors. */
 export function columnsOf(processors, width, gap = BAND.gap) {
   const each = (width + gap) / processors - gap;
   return Array.from({ length: processors }, (_, nth) => ({ left: nth * (each + gap), width: each }));
@@ -11,7 +11,7 @@ export function columnsOf(processors, width, gap = BAND.gap) {
 
 const riseOf = (columns) => Math.min(BAND.most, BAND.rise * Math.sqrt(columns));
 
-/** The nodes from a height on, and the height below them. */
+/** Returns the nodes from a height, and the height after them. */
 export function layNetwork(processors, width, top) {
   const rise = riseOf(processors - 1);
   const y = top + rise + BAND.height / 2;
@@ -19,7 +19,7 @@ export function layNetwork(processors, width, top) {
   return { nodes, top, bottom: y + BAND.height / 2 + rise - 12 };
 }
 
-/** Messages of equal length, in words. */
+/** Describes messages by length. */
 export function lengthsOf(messages) {
   const counts = new Map();
   for (const { bytes } of messages) counts.set(bytes, (counts.get(bytes) ?? 0) + 1);
@@ -27,7 +27,7 @@ export function lengthsOf(messages) {
   return [...counts].map(words).join(", ");
 }
 
-/** Draws the nodes, how often each pair has exchanged messages if selected, and the messages of a step. */
+/** Draws the nodes, the current messages, and on request the number of messages of each pair. */
 export function drawNetwork({ context, colours, run, view }, { nodes, top, title }, operation, isNow) {
   const messages = operation?.messages ?? [];
   context.font = "12px system-ui, sans-serif";
@@ -61,7 +61,7 @@ function node({ context, colours }, x, y, text) {
   context.textAlign = "start";
 }
 
-/** An arc with a head: those to the right above the nodes, those to the left below. */
+/** Draws an arc with a head: above the nodes to the right, below them to the left. */
 function arc(context, from, to, { colour, alpha, thickness }) {
   const up = from.x < to.x ? -1 : 1;
   const column = Math.abs(to.x - from.x);

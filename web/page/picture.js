@@ -1,15 +1,15 @@
-// A picture of the memory as the text of an SVG file.
+// Draws the memory as the text of an SVG file.
 
 import { NAMES, coloursOf } from "./colours.js";
 
 const BLOCK = "block-";
 
-/** The colours of both themes by name. A picture has the names where a canvas has the colours themselves. */
+/** The colours of both themes by name. A picture uses the names where a canvas uses the colours. */
 export class Palette {
   #shown;
   #other;
 
-  /** The picture's theme is that of the element. */
+  /** The picture has the theme of the element. */
   constructor(element) {
     this.#shown = coloursOf(element);
     this.#other = coloursOf(element, this.#shown.theme === "dark" ? "light" : "dark");
@@ -17,10 +17,10 @@ export class Palette {
     this.names.ofBlock = (block) => `${BLOCK}${block}`;
   }
 
-  /** The colour of a name. */
+  /** Returns the colour of a name. */
   shown = (name) => colourIn(this.#shown, name);
 
-  /** The style that gives names their other colours if a reader prefers the other theme. `uses` are pairs of property and name. */
+  /** Returns the style with the colours of the other theme, for readers who use it. `uses` has pairs of property and name. */
   style(uses) {
     const rule = ([property, name]) => `.${classOf(property, name)}{${property}:${colourIn(this.#other, name)}}`;
     return `<style>@media (prefers-color-scheme: ${this.#other.theme}){${uses.map(rule).join("")}}</style>`;
@@ -34,17 +34,17 @@ const hex = (colour) => "#" + colour.match(/\d+/g).slice(0, 3).map((part) => Num
 const round = (number) => String(Math.round(number * 10) / 10);
 const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
-/** The canvas calls of the page, recorded as SVG. */
+/** Records the canvas calls of the page as SVG. */
 export class Picture {
   #size;
   #palette;
   #parts = [];
-  /** The colours in use: the keys are pairs of property and name. */
+  /** The colours that were used. The keys are pairs of property and name. */
   #uses = new Map();
   #at = [0, 0];
   #path = "";
   #dash = "";
-  /** Consecutive rectangles of one paint are one path. */
+  /** Consecutive rectangles with the same paint become one path. */
   #open = null;
   fillStyle = "";
   strokeStyle = "";
@@ -111,7 +111,7 @@ export class Picture {
     this.#parts.push(`<text x="${left}" y="${top}" font-size="${round(Number(size))}"${bold}${anchor} ${paint}>${escape(text)}</text>`);
   }
 
-  /** The text of the picture, with a title for screen readers. */
+  /** Returns the text of the picture, with a title for readers who do not see it. */
   text(title) {
     this.#close();
     const [width, height] = this.#size.split(" ");

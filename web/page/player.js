@@ -1,19 +1,19 @@
-// A run of a scheme under a workload: forward by one store operation, and back by running it again from its seed.
+// A run of a scheme under a workload: one store operation forward, or back by a new run from the seed.
 
 import { Touches } from "./touches.js";
 import { copiesOf } from "./workloads.js";
 
-/** The slots of all parts of a memory. */
+/** Returns the number of slots of all parts of a memory. */
 export const slotsOf = (areas) => areas.reduce((slots, area) => slots + area.buckets * area.slots, 0);
 
 /** A run. */
 export class Player {
   #engine;
   #simulation = null;
-  /** A copy of the program for each access of a batch, and the result of each. */
+  /** A copy of the program for each access of a batch, and what each has read. */
   #programs = [];
   #found = [];
-  /** Rounds that were requested by hand and wait. */
+  /** Rounds by hand that wait for their turn. */
   #byHand = [];
 
   /** `setting` is { scheme, capacity, seed, workload, batch, lazy, map, stash }. */
@@ -21,7 +21,7 @@ export class Player {
     this.#engine = engine;
     this.setting = setting;
     this.stash = setting.stash;
-    /** All rounds ever requested, including those that were stepped back over. */
+    /** All rounds so far, including those after the current step. */
     this.asked = [];
     this.#begin();
   }
@@ -54,57 +54,57 @@ export class Player {
     this.#simulation = null;
   }
 
-  /** Steps so far. */
+  /** The number of steps so far. */
   get at() {
     return this.stop.step;
   }
 
-  /** All that the owner knows. */
+  /** Returns the owner's state. */
   state() {
     return this.#engine.ask({ do: "state", simulation: this.#simulation });
   }
 
-  /** Requests a round by hand, or pending work; later requests are dropped. */
+  /** Requests a round by hand, or pending work. Later rounds are forgotten. */
   askByHand(round) {
     this.asked.length = this.rounds;
     this.#byHand.push(round);
     this.finished = false;
   }
 
-  /** Advances by one operation of the store. Returns false if there is nothing left to do. */
+  /** Steps forward by one store operation. Returns false if there is nothing left to do. */
   step() {
     return this.#steps(1) === 1;
   }
 
-  /** Advances to the end of the current work, or of the next access with its pending work. */
+  /** Runs to the end of the current work, or of the next access with its pending work. */
   finish() {
     let made = this.#steps(1);
     while (made > 0 && !this.stop.rests) made += this.#steps(10_000);
     return made > 0;
   }
 
-  /** Goes back by one operation of the store. */
+  /** Steps back by one store operation. */
   back() {
     this.goTo(this.at - 1);
   }
 
-  /** Goes to a step by running from the seed. */
+  /** Goes to a step by a run from the seed. */
   goTo(step) {
     this.#byHand = [];
     this.#begin();
     while (this.at < step && this.#steps(step - this.at) > 0);
   }
 
-  /** Makes at most `times` steps, up to the next rest. Returns how many it made. */
+  /** Makes at most this number of steps, up to the next rest. Returns the number of steps made. */
   #steps(times) {
     if (this.stop.rests && !this.#askNext()) {
       this.finished = true;
       return 0;
     }
     const stops = this.#engine.ask({ do: "step", simulation: this.#simulation, times });
-    const made = stops.filter((stop) => stop.work);
-    made.forEach((stop) => this.#note(stop));
-    return made.length;
+    const done = stops.filter((stop) => stop.work);
+    done.forEach((stop) => this.#note(stop));
+    return done.length;
   }
 
   #note(stop) {
@@ -130,17 +130,17 @@ export class Player {
     if (reads.length > 0) this.answered = reads;
   }
 
-  /** The next accesses of the programs; null if all of them have ended. */
+  /** Returns the next accesses of the programs, or null if all of them have ended. */
   #nextOfPrograms() {
     const steps = this.#programs.map((program, nth) => program.next(this.#found[nth]));
     if (steps.every(({ done }) => done)) return null;
     const accesses = steps.map(({ value, done }) => (done ? null : value));
-    // A processor without a program requests nothing.
+    // An access without a program is empty.
     while (accesses.length < this.setting.batch) accesses.push(null);
     return { accesses, byProgram: true };
   }
 
-  /** Requests the next round: an earlier one again, one by hand, or one of the program. */
+  /** Requests the next round: a former one, one by hand, or one of the program. */
   #askNext() {
     const again = this.asked[this.rounds];
     const byHand = again ? null : this.#byHand.shift();

@@ -1,6 +1,6 @@
-// Reproducible randomness from a seed. It hides nothing: it chooses the requests of a workload.
+// Reproducible random numbers. They hide nothing: they choose the accesses of a workload.
 
-/** A function that gives the next number below a bound (Mulberry32). */
+/** Returns a function that returns the next number below a bound (Mulberry32). */
 export function randomFrom(seed) {
   let state = seed >>> 0;
   return (bound) => {

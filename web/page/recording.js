@@ -1,12 +1,12 @@
-// A trace that `ameles page watch --csv` or `ameles enclave watch --csv` has written: only what the provider sees.
+// A trace that `ameles page watch --csv` or `ameles enclave watch --csv` has written: only the provider's side.
 
 import { slotsOf } from "./player.js";
 import { Touches } from "./touches.js";
 
-const MOST_SLOTS = 65_536;
+const MAX_SLOTS = 65_536;
 const HEADING = "fault,slot";
 
-/** Reads the lines `fault,slot`. A wrong line is an error with its number. */
+/** Parses the lines `fault,slot`. Throws an error with the line's number. */
 export function parse(text) {
   const [heading, ...rows] = text.split(/\r?\n/);
   if (heading.trim() !== HEADING) {
@@ -20,24 +20,24 @@ export function parse(text) {
     const line = `line ${nth + 2}`;
     if (!found) throw new Error(`${line} is “${row.slice(0, 40)}”: give two numbers, the fault and the slot`);
     const [fault, slot] = [Number(found[1]), Number(found[2])];
-    if (slot >= MOST_SLOTS) throw new Error(`${line} names slot ${slot}: at most ${MOST_SLOTS} slots can be drawn`);
+    if (slot >= MAX_SLOTS) throw new Error(`${line} names slot ${slot}: at most ${MAX_SLOTS} slots can be drawn`);
     const last = faults.at(-1);
-    if (last && fault < last.fault) throw new Error(`${line} goes back from fault ${last.fault} to ${fault}`);
-    if (last?.fault === fault) last.slots.push(slot);
-    else faults.push({ fault, slots: [slot] });
+    if (last && fault < last.number) throw new Error(`${line} goes back from fault ${last.number} to ${fault}`);
+    if (last?.number === fault) last.slots.push(slot);
+    else faults.push({ number: fault, slots: [slot] });
   }
   if (faults.length === 0) throw new Error("the trace has no line after its heading");
   return faults;
 }
 
-/** A recorded trace, stepped like a run. */
+/** A recorded trace, which has the steps of a run. */
 export class Recording {
   #faults;
 
   constructor(text, name) {
     this.#faults = parse(text);
     this.name = name;
-    const slots = 1 + this.#faults.reduce((most, { slots }) => Math.max(most, ...slots), 0);
+    const slots = 1 + this.#faults.reduce((max, { slots }) => Math.max(max, ...slots), 0);
     const sizes = { firstSlot: 0, buckets: slots, slots: 1, firstEntry: 0, entries: 1 };
     this.areas = [{ name: "untrusted memory", shape: "row", ...sizes, level: null }];
     this.maps = [];
@@ -49,7 +49,7 @@ export class Recording {
     return this.stop.step;
   }
 
-  /** A provider's trace does not contain the owner's view. */
+  /** Returns null: a trace contains nothing that only the owner knows. */
   state() {
     return null;
   }
@@ -61,7 +61,7 @@ export class Recording {
     this.finished = !fault;
     if (!fault) return false;
     const operation = { writes: true, slots: fault.slots };
-    this.stop = { step: this.at + 1, rests: true, lines: [], work: "fault", fault: fault.fault, operation };
+    this.stop = { step: this.at + 1, rests: true, lines: [], work: "fault", fault: fault.number, operation };
     this.touches.note({ ...operation, step: this.at });
     return true;
   }

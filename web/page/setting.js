@@ -1,9 +1,9 @@
-// The run and its drawing, as stated in the address: a link opens the same picture.
+// The settings in the page's address: a link opens the same picture.
 
 export const CAPACITIES = [8, 16, 32, 64, 128, 256, 512, 1024];
-/** Accesses per batch; in the parallel RAM its processors. */
+/** The choices for accesses at a time, or for processors of the parallel RAM. */
 export const BATCHES = [1, 2, 4, 8];
-/** The initial accesses per batch of a scheme. */
+/** Returns the default number of accesses at a time for a scheme. */
 export const usualBatch = (scheme) => (scheme === "parallel" ? 4 : 1);
 
 const START = {
@@ -12,8 +12,8 @@ const START = {
 };
 
 /**
- * The setting in an address, with defaults for missing and invalid values; `refuse` gets the name and the
- * value of each invalid one.
+ * Returns the setting in an address, with defaults for missing and invalid values. `refuse` gets the name and the value of
+ * each invalid one.
  */
 export function settingOf(hash, schemes, workloads, refuse) {
   const said = new URLSearchParams(hash.replace(/^#/, ""));
@@ -43,7 +43,7 @@ export function settingOf(hash, schemes, workloads, refuse) {
   };
 }
 
-/** The address of a setting, without the values of the start. */
+/** Returns the address of a setting, without default values. */
 export function hashOf(setting) {
   const usual = { ...START, batch: usualBatch(setting.scheme) };
   const changed = Object.keys(START).filter((name) => setting[name] !== usual[name]);

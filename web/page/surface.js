@@ -1,9 +1,9 @@
-// Surfaces to draw on: a canvas, or the text of an SVG picture. Both take the same calls.
+// The surface of a drawing: a canvas, or the text of an SVG picture. Both take the same calls.
 
 import { coloursOf } from "./colours.js";
 import { Palette, Picture } from "./picture.js";
 
-/** A canvas as sharp as the screen, of a height in CSS pixels, empty. */
+/** Clears a canvas, and gives it the screen's resolution and a height in CSS pixels. */
 export function prepare(canvas, height) {
   const scale = devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
@@ -15,14 +15,14 @@ export function prepare(canvas, height) {
   return context;
 }
 
-/** The surface of a canvas. */
+/** Returns the surface of a canvas. */
 export const onCanvas = (canvas) => ({
   width: canvas.getBoundingClientRect().width,
   colours: coloursOf(canvas),
   begin: (height) => prepare(canvas, height),
 });
 
-/** A surface that becomes a picture of a given width: it has the colours of an element's theme, and the other theme's as well. */
+/** Returns a surface for a picture of a width, with the colours of the element's theme and of the other theme. */
 export function asPicture(element, width) {
   const palette = new Palette(element);
   const surface = { width, colours: palette.names, begin: (height) => (surface.picture = new Picture(width, height, palette)) };

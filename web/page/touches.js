@@ -1,4 +1,4 @@
-// The provider's view: operations in their order, and how often each place was touched.
+// The provider's view: the operations in order, and the touches of each place.
 
 /** The operations of a run. */
 export class Touches {
@@ -6,11 +6,11 @@ export class Touches {
     this.reads = new Uint32Array(slots);
     this.writes = new Uint32Array(slots);
     this.operations = [];
-    /** How often one processor has sent another a message, by “from to”. */
+    /** The number of messages from one processor to another, by “from to”. */
     this.links = new Map();
   }
 
-  /** Records an operation: { writes, slots, messages }, with what else is known of it. */
+  /** Adds an operation: { writes, slots, messages }, and other known fields. */
   note(operation) {
     this.operations.push(operation);
     const count = operation.writes ? this.writes : this.reads;
@@ -21,7 +21,7 @@ export class Touches {
     }
   }
 
-  /** The maximum of touches of any place; at least 1. */
+  /** The maximum of touches of a place; at least 1. */
   hottest() {
     return this.reads.reduce((most, reads, slot) => Math.max(most, reads + this.writes[slot]), 1);
   }

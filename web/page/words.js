@@ -1,28 +1,28 @@
-// A step in words: for screen readers, and as a caption of the picture.
+// Describes a step in words, next to the picture and for readers who do not see it.
 
 import { lengthsOf } from "./network.js";
 
-/** The parts of a round, by message. */
+/** The part of a round that messages belong to. */
 const PHASES = {
   sort: "Processors sort their requests by block",
   neighbours: "Neighbours compare their blocks",
   spread: "All learn the new leaves",
   ask: "Each asks the owner of its path",
-  answer: "The owners of paths send the requested blocks",
+  answer: "The owners of paths send the requested contents",
   "pass-on": "Contents are passed on to further requests for the same block",
   route: "Blocks are routed to the processors of their new leaves",
-  back: "Answers are sorted back to the requesters",
+  back: "Answers are sorted back to their requesters",
 };
-/** The maximum of messages that are named one by one. */
-const MOST_NAMED = 8;
+/** The maximum of messages that are listed one by one. */
+const MAX_NAMED = 8;
 
-/** The name of a part of memory, with its partition. */
+/** Returns the name of a part of memory, with its partition. */
 function nameOf({ name, partition, part, map }) {
   if (typeof map === "number") return `position map ${map}, ${name}`;
   return typeof partition === "number" ? `${part} ${partition}, ${name}` : name;
 }
 
-/** The place of a slot in words. */
+/** Describes the place of a slot. */
 export function placeOf(run, slot) {
   const area = run.areas.findLast((area) => area.firstSlot <= slot);
   const bucket = Math.floor((slot - area.firstSlot) / area.slots);
@@ -33,10 +33,10 @@ export function placeOf(run, slot) {
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-/** The operation that the provider sees, by parts of memory. */
+/** Describes the operation that the provider sees, by parts of memory. */
 export function operationOf(run) {
   const { operation } = run.stop;
-  if (!operation) return "No request to the store.";
+  if (!operation) return "The store gets no request.";
   if (operation.messages) return messagesOf(operation);
   const counts = new Map();
   for (const slot of operation.slots) {
@@ -51,10 +51,10 @@ export function operationOf(run) {
 
 function messagesOf({ messages, phase }) {
   const ends = messages.map(({ from, to }) => `${from} → ${to}`).join(", ");
-  return `${PHASES[phase]}: ${lengthsOf(messages)}${messages.length <= MOST_NAMED ? `: ${ends}` : ""}.`;
+  return `${PHASES[phase]}: ${lengthsOf(messages)}${messages.length <= MAX_NAMED ? `: ${ends}` : ""}.`;
 }
 
-/** A step, as its owner knows it or as the provider sees it. */
+/** Describes a step, as the owner knows it or as the provider sees it. */
 export function describe(run, side) {
   const { stop, round } = run;
   if (stop.step === 0) return "Nothing has been done yet. Step to begin.";
@@ -84,13 +84,13 @@ function outcomeOf({ work, answers }, round) {
   return reads.length > 0 ? reads.join(" ") : "It is done.";
 }
 
-/** The numbers of the last reads. */
+/** Describes the numbers that were last read. */
 export const describeAnswer = (reads) => {
   const held = reads.map(({ block, answer }) => `block ${block} held ${answer}`);
   return `${capital(held.join(", "))} when ${reads.length > 1 ? "they were" : "it was"} last read.`;
 };
 
-/** A cell under the pointer. */
+/** Describes a cell under the pointer. */
 export function describeCell(run, state, entry, { slot, area }) {
   const [reads, writes] = [run.touches.reads[slot], run.touches.writes[slot]];
   const place = placeOf(run, slot);
@@ -110,10 +110,10 @@ function contentsOf(run, { blocks, numbers, maps: { leaves } }, entry, { map }) 
   return `PosMap block ${block}, with the leaves of ${whose}: ${leavesOf(leaves[entry])}`;
 }
 
-/** The leaves in a PosMap block. */
+/** Lists the leaves in a PosMap block. */
 export const leavesOf = (leaves) => leaves.map((leaf) => leaf ?? "–").join(" ");
 
-/** The trees of a recursive position map in words; empty if there are none. */
+/** Describes the trees of a recursive position map. The text is empty if there are none. */
 export function describeMaps(maps) {
   if (maps.length === 0) return "";
   const sizes = new Intl.ListFormat("en-GB").format(maps.map(({ blocks }) => String(blocks)));
@@ -121,7 +121,7 @@ export function describeMaps(maps) {
   return `Its position map is in memory: ${trees} of ${sizes} PosMap blocks, each with ${maps[0].leaves} leaves.`;
 }
 
-/** The trusted side in words. */
+/** Describes the trusted side. */
 export function describeTrusted(state) {
   const by = (processor) => (typeof processor === "number" ? ` (processor ${processor})` : "");
   const held = ({ block, number, processor }) => `block ${block} = ${number}${by(processor)}`;

@@ -1,8 +1,8 @@
 // The programs that use the memory. Each is a generator: it yields an access and gets the number that was read.
 //
-// An access is { block, write, line, note }: a read without `write`; `line` is its line in the program.
+// An access is { block, write, line, note }: a read without `write`; `line` is the line of the program that makes it.
 // With more than one access at a time, each comes from a copy of the program. Copies share the memory where no copy
-// depends on another's writes; otherwise each has its own part, of at least the `least` blocks that it needs.
+// depends on another one's writes; else each has its own part, of at least the `least` blocks that it needs.
 
 import { randomFrom } from "./random.js";
 
@@ -108,7 +108,7 @@ function* inOrder(capacity, _, nth, count) {
   for (let at = nth; ; at += count) yield { block: at % capacity, line: 2, note: `block ${at % capacity}` };
 }
 
-/** Moves a program to blocks that begin at an offset. */
+/** Moves a program to other blocks. */
 function* moved(program, by) {
   let found;
   for (;;) {
@@ -118,20 +118,20 @@ function* moved(program, by) {
   }
 }
 
-/** Copies of a workload's program, as many as there is room for, up to a maximum. */
+/** Returns copies of a workload's program: at most this number, and as many as fit. */
 export function copiesOf(workload, capacity, seed, most) {
   const { program, least, shares } = workloads[workload];
   const count = least ? Math.min(most, Math.floor(capacity / least)) : most;
   const part = least ? Math.floor(capacity / count) : capacity;
   const copy = (_, nth) => {
-    // All that access the same block draw the same.
+    // Copies that ask for the same block get the same random numbers.
     const random = randomFrom(shares === "block" ? seed : (seed + nth) % 2 ** 31);
     return moved(program(part, random, nth, most), least ? nth * part : 0);
   };
   return Array.from({ length: count }, copy);
 }
 
-/** All workloads by their names. */
+/** All workloads by name. */
 export const workloads = {
   add: {
     title: "Add and retrieve",
@@ -219,7 +219,7 @@ export const workloads = {
     ],
   },
   order: {
-    title: "All blocks in their order",
+    title: "All blocks in order",
     program: inOrder,
     lines: [
       "repeat:",

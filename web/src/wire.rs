@@ -11,7 +11,7 @@ pub(crate) struct Wire(pub(crate) Rc<Memory>);
 impl Network for Wire {
     type Error = Infallible;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), Infallible> {
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), Infallible> {
         let sent = |message: &Message| SentMessage {
             from: message.from.0,
             to: message.to.0,

@@ -1,4 +1,4 @@
-//! The controller in `hardware/`: its lints, its simulation beside the core, its proofs, its area.
+//! The controller in `hardware/`: its lints, its simulation against the core, its proofs and its area.
 
 mod cells;
 
@@ -6,18 +6,16 @@ use crate::setup;
 use crate::tool::{cargo, command, output, run, target_folder};
 use crate::workspace::nextest;
 use anyhow::{Context, Result, ensure};
+use cells::HARDWARE;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder of the controller.
-const HARDWARE: &str = "hardware";
-
-/// Packages, which every other file may use, in the order in which they use each other.
+/// The packages, which every other file may use, in the order of their imports.
 const PACKAGES: [&str; 2] = ["rtl/ameles_aes_pkg.sv", "rtl/ameles_pkg.sv"];
 
-/// Configurations that are linted: each way that the RTL can be put together.
-const LINTED: [&[&str]; 16] = [
+/// The configurations that are linted. They cover every way to configure the RTL.
+const LINTED_CONFIGURATIONS: [&[&str]; 16] = [
     &["-GRaw=1"],
     &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4", "-GWatch=1"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
@@ -58,13 +56,13 @@ const LINTED: [&[&str]; 16] = [
     &["-GRaw=0", "-GAesLanes=4", "-GAesDouble=1"],
 ];
 
-/// Writes the pages of the cells anew.
+/// Rewrites the pages of the cells.
 pub fn write_cells() -> Result<()> {
     cells::write()
 }
 
-/// Runs lints, proofs and simulations, which take their numbers from variables.
-pub fn test(numbers: &[(&str, &str)]) -> Result<()> {
+/// Runs lints, proofs and simulations, with variables for their numbers of operations.
+pub fn test(variables: &[(&str, &str)]) -> Result<()> {
     cells::check()?;
     let verilator = verilator()?;
     lint(&verilator)?;
@@ -74,11 +72,11 @@ pub fn test(numbers: &[(&str, &str)]) -> Result<()> {
     bench_cells(&verilator)?;
     run(nextest("package(ameles-hardware-bench)")?
         .args(["--run-ignored", "only"])
-        .envs(numbers.iter().copied())
+        .envs(variables.iter().copied())
         .env("AMELES_VERILATOR", &verilator.root))
 }
 
-/// Prints cycles and area of the configurations beside the paper's.
+/// Prints cycles and area of the configurations next to the paper's.
 pub fn report() -> Result<()> {
     let verilator = verilator()?;
     run(cargo()
@@ -94,20 +92,21 @@ pub fn waves() -> Result<()> {
         .env("AMELES_VERILATOR", verilator()?.root))
 }
 
-/// Verilator, as a Python package brings it.
+/// Verilator, from its Python package.
 struct Verilator {
     root: PathBuf,
 }
 
 impl Verilator {
     fn command(&self) -> Command {
-        // The script beside it is Perl, with modules that a bare machine lacks.
+        // Its usual start script needs Perl modules that a bare machine lacks.
         let mut verilator = command(self.root.join("bin/verilator_bin"));
         verilator.env("VERILATOR_ROOT", &self.root).current_dir(HARDWARE);
         verilator
     }
 
-    /// Makes the program `bench` of what was translated into a folder. The makefile of the Python package is not configured.
+    /// Returns the command that compiles the translated files of a folder into the program `bench`. The makefile of the Python
+    /// package is not configured.
     fn compiler(&self, folder: &Path) -> Result<Command> {
         let include = self.root.join("include");
         let mut compiler = command("c++");
@@ -116,8 +115,8 @@ impl Verilator {
         compiler.args(
             ["verilated.cpp", "verilated_threads.cpp", "verilated_timing.cpp"].map(|name| include.join(name)),
         );
-        let made = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
-        compiler.args(made.filter(|path| path.extension().is_some_and(|end| end == "cpp")));
+        let generated = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+        compiler.args(generated.filter(|path| path.extension().is_some_and(|end| end == "cpp")));
         compiler.arg("-lpthread");
         Ok(compiler)
     }
@@ -134,22 +133,24 @@ fn verilator() -> Result<Verilator> {
 }
 
 fn lint(verilator: &Verilator) -> Result<()> {
-    let read = |top: &str, configuration: &[&str], file: &str| {
+    let lint_file = |top: &str, configuration: &[&str], file: &str| {
         let mut lint = verilator.command();
         lint.args(["--lint-only", "-Wall", "--top-module", top, "lint.vlt"]);
         run(lint.args(PACKAGES).args(["-y", "rtl"]).args(configuration).arg(file))
     };
-    read("ameles_axi", &[], "examples/ameles_axi.sv")?;
-    LINTED.iter().try_for_each(|configuration| read("ameles_bench", configuration, "tests/ameles_bench.sv"))
+    lint_file("ameles_axi", &[], "examples/ameles_axi.sv")?;
+    LINTED_CONFIGURATIONS
+        .iter()
+        .try_for_each(|configuration| lint_file("ameles_bench", configuration, "tests/ameles_bench.sv"))
 }
 
-/// Runs the benches that are programs of their own: each checks a cell, and ends with 0 if all is well.
+/// Runs the benches of cells. Each is a program that checks a cell and exits with 0 if it passes.
 fn bench_cells(verilator: &Verilator) -> Result<()> {
-    let made = std::path::absolute(target_folder()?.join("hardware"))?;
+    let generated = std::path::absolute(target_folder()?.join("hardware"))?;
     let mut found = 0;
     for bench in benches()? {
-        let name = bench.file_stem().context("a bench has a name")?.to_string_lossy().into_owned();
-        let folder = made.join(&name);
+        let name = bench.file_stem().context("a bench without a file name")?.to_string_lossy().into_owned();
+        let folder = generated.join(&name);
         fs::create_dir_all(&folder)?;
         let mut translate = verilator.command();
         translate.args(["--cc", "--main", "--timing", "-Wall", "--output-split", "0", "--prefix", "Vbench"]);
@@ -158,16 +159,18 @@ fn bench_cells(verilator: &Verilator) -> Result<()> {
             .args(PACKAGES)
             .args(["-y", "rtl", "--Mdir"])
             .arg(&folder);
-        run(translate.arg(Path::new("tests").join(bench.file_name().context("a bench has a name")?)))?;
+        run(
+            translate.arg(Path::new("tests").join(bench.file_name().context("a bench without a file name")?))
+        )?;
         run(&mut verilator.compiler(&folder)?)?;
         run(&mut command(folder.join("bench")))?;
         found += 1;
     }
-    ensure!(found > 0, "no cell has a bench");
+    ensure!(found > 0, "no benches of cells in hardware/tests");
     Ok(())
 }
 
-/// The benches of cells: `tests/*_tb.sv`.
+/// Returns the benches of cells: `tests/*_tb.sv`.
 fn benches() -> Result<Vec<PathBuf>> {
     let mut benches: Vec<PathBuf> = fs::read_dir(Path::new(HARDWARE).join("tests"))?
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -1,7 +1,7 @@
 //! The imports between the files of a crate, and the circles that they form.
 //!
-//! A file imports another if it names an item that stands there. Re-exports are followed to the file of the item, so a
-//! `mod.rs` that hands on what its children hold is no import of theirs.
+//! A file imports another file if it uses an item that is defined there. Re-exports are followed to the file of the item:
+//! a file that uses a re-export of `mod.rs` imports the child that defines the item.
 
 use anyhow::{Context, Result};
 use proc_macro2::{TokenStream, TokenTree};
@@ -13,20 +13,20 @@ use syn::{Attribute, Item, UseTree};
 /// The path of a module from the root of its crate: `crate::a::b` is `["a", "b"]`.
 type Module = Vec<String>;
 
-/// The most re-exports that are followed from one name; more of them would be a circle of names.
+/// The maximal number of re-exports that are followed from one name. A longer chain is a circle of names.
 const MAX_STEPS: usize = 16;
 
 /// A file of a crate.
 struct File {
     path: PathBuf,
-    /// The names that a `use` brings, with the paths that they stand for.
+    /// The names that `use` brings into scope, with the paths that they stand for.
     uses: BTreeMap<String, Module>,
-    /// The modules all of whose names a `use` brings.
+    /// The modules whose names are all in scope by `use …::*`.
     globs: Vec<Module>,
     /// The names of its items.
     items: BTreeSet<String>,
-    /// The paths that it names anywhere.
-    named: BTreeSet<Module>,
+    /// All paths that the file uses.
+    paths: BTreeSet<Module>,
 }
 
 /// A crate's files by module.
@@ -43,39 +43,39 @@ impl Files {
             let text = std::fs::read_to_string(&path)?;
             let syntax = syn::parse_file(&text).with_context(|| format!("parsing {}", path.display()))?;
             let module = module(sources, &path);
-            files.insert(module.clone(), File::of(path, &module, &modules, &syntax));
+            files.insert(module.clone(), File::new(path, &module, &modules, &syntax));
         }
         Ok(Files(files))
     }
 
-    /// The circles: sets of files each of which imports all others of its set, directly or by way of others.
+    /// Returns the circles: sets of files in which each file imports every other, directly or through other files.
     pub fn circles(&self) -> Vec<Vec<PathBuf>> {
         let imports: BTreeMap<&Module, BTreeSet<&Module>> =
             self.0.iter().map(|(module, file)| (module, self.imports(module, file))).collect();
-        let reached: BTreeMap<&Module, BTreeSet<&Module>> =
-            self.0.keys().map(|module| (module, reached(&imports, module))).collect();
+        let reachable: BTreeMap<&Module, BTreeSet<&Module>> =
+            self.0.keys().map(|module| (module, reachable(&imports, module))).collect();
         let mut circles = Vec::new();
-        let mut seen = BTreeSet::new();
-        for module in self.0.keys().filter(|module| reached[*module].contains(*module)) {
-            if seen.contains(module) {
+        let mut listed = BTreeSet::new();
+        for module in self.0.keys().filter(|module| reachable[*module].contains(*module)) {
+            if listed.contains(module) {
                 continue;
             }
-            let both = reached[module].iter().copied().filter(|other| reached[other].contains(module));
+            let both = reachable[module].iter().copied().filter(|other| reachable[other].contains(module));
             let circle: Vec<&Module> = both.collect();
             circles.push(circle.iter().map(|module| self.0[*module].path.clone()).collect());
-            seen.extend(circle);
+            listed.extend(circle);
         }
         circles
     }
 
-    /// The other files that hold what a file names.
+    /// Returns the other files that define what a file uses.
     fn imports<'a>(&'a self, module: &'a Module, file: &File) -> BTreeSet<&'a Module> {
-        let named = file.named.iter().filter_map(|path| self.home(path, 0));
-        named.filter(|home| *home != module).collect()
+        let imported = file.paths.iter().filter_map(|path| self.defining_file(path, 0));
+        imported.filter(|other| *other != module).collect()
     }
 
-    /// The file of the item that a path names; nothing if it names a module or another crate's item.
-    fn home(&self, path: &[String], steps: usize) -> Option<&Module> {
+    /// Returns the file that defines the item of a path, or `None` for a module and for another crate's item.
+    fn defining_file(&self, path: &[String], steps: usize) -> Option<&Module> {
         let depth = (0..=path.len()).rev().find(|depth| self.0.contains_key(&path[..*depth]))?;
         let (module, file) = self.0.get_key_value(&path[..depth])?;
         let name = path.get(depth)?;
@@ -85,21 +85,24 @@ impl Files {
         if steps == MAX_STEPS {
             return None;
         }
-        let by_name = file.uses.get(name).map(|target| [target, &path[depth + 1..]].concat());
-        let by_glob = file.globs.iter().map(|glob| [glob, &path[depth..]].concat());
-        by_name.into_iter().chain(by_glob).find_map(|path| self.home(&path, steps + 1))
+        let via_use = file.uses.get(name).map(|target| [target, &path[depth + 1..]].concat());
+        let via_glob = file.globs.iter().map(|glob| [glob, &path[depth..]].concat());
+        via_use.into_iter().chain(via_glob).find_map(|path| self.defining_file(&path, steps + 1))
     }
 }
 
-fn reached<'a>(imports: &BTreeMap<&'a Module, BTreeSet<&'a Module>>, from: &Module) -> BTreeSet<&'a Module> {
-    let mut reached = BTreeSet::new();
-    let mut waiting: Vec<&Module> = imports[from].iter().copied().collect();
-    while let Some(module) = waiting.pop() {
-        if reached.insert(module) {
-            waiting.extend(&imports[module]);
+fn reachable<'a>(
+    imports: &BTreeMap<&'a Module, BTreeSet<&'a Module>>,
+    from: &Module,
+) -> BTreeSet<&'a Module> {
+    let mut reachable = BTreeSet::new();
+    let mut pending: Vec<&Module> = imports[from].iter().copied().collect();
+    while let Some(module) = pending.pop() {
+        if reachable.insert(module) {
+            pending.extend(&imports[module]);
         }
     }
-    reached
+    reachable
 }
 
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
@@ -126,24 +129,24 @@ fn module(sources: &Path, file: &Path) -> Module {
 }
 
 impl File {
-    fn of(path: PathBuf, module: &Module, modules: &BTreeSet<Module>, syntax: &syn::File) -> Self {
+    fn new(path: PathBuf, module: &Module, modules: &BTreeSet<Module>, syntax: &syn::File) -> Self {
         let (uses, globs) = (BTreeMap::new(), Vec::new());
-        let mut file = File { path, uses, globs, items: BTreeSet::new(), named: BTreeSet::new() };
-        let mut names = Names { module, modules, file: &mut file };
-        // The names that a `use` brings may begin paths that stand before it.
+        let mut file = File { path, uses, globs, items: BTreeSet::new(), paths: BTreeSet::new() };
+        let mut collector = PathCollector { module, modules, file: &mut file };
+        // A path may begin with a name that a later `use` brings into scope.
         for item in &syntax.items {
             match item {
-                Item::Use(used) if !is_test(&used.attrs) => names.used(&mut Vec::new(), &used.tree),
-                item => names.file.items.extend(defined(item)),
+                Item::Use(item) if !is_test(&item.attrs) => collector.add_use(&mut Vec::new(), &item.tree),
+                item => collector.file.items.extend(item_name(item)),
             }
         }
-        names.visit_file(syntax);
+        collector.visit_file(syntax);
         file
     }
 }
 
-/// The name of an item that others may import. An inline module counts as the file that it stands in.
-fn defined(item: &Item) -> Option<String> {
+/// Returns the name of an item that other files may import. An inline module belongs to its file.
+fn item_name(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(item) => &item.ident,
         Item::Enum(item) => &item.ident,
@@ -160,21 +163,21 @@ fn defined(item: &Item) -> Option<String> {
     Some(name.to_string())
 }
 
-/// True for `#[cfg(test)]` and its like: tests may look at anything.
+/// Returns true for `#[cfg(test)]`: tests may import any file.
 fn is_test(attributes: &[Attribute]) -> bool {
     let mut lists = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     lists.any(|attribute| attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string() == "test"))
 }
 
-/// Gathers the paths that a file names.
-struct Names<'a> {
+/// Collects the paths that a file uses.
+struct PathCollector<'a> {
     module: &'a Module,
     modules: &'a BTreeSet<Module>,
     file: &'a mut File,
 }
 
-impl Names<'_> {
-    /// The path from the root of the crate, if it leads into the crate.
+impl PathCollector<'_> {
+    /// Returns the path from the root of the crate, or `None` if it leads into another crate.
     fn absolute(&self, path: &[String]) -> Option<Module> {
         let (first, rest) = path.split_first()?;
         let child = || [self.module.as_slice(), &path[..1]].concat();
@@ -182,89 +185,89 @@ impl Names<'_> {
             "crate" => Some(rest.to_vec()),
             "self" => Some([self.module.as_slice(), rest].concat()),
             "super" => {
-                let ups = path.iter().take_while(|part| *part == "super").count();
-                let above = self.module.len().checked_sub(ups)?;
-                Some([&self.module[..above], &path[ups..]].concat())
+                let levels = path.iter().take_while(|part| *part == "super").count();
+                let ancestor_depth = self.module.len().checked_sub(levels)?;
+                Some([&self.module[..ancestor_depth], &path[levels..]].concat())
             }
             _ if self.modules.contains(&child()) => Some([self.module.as_slice(), path].concat()),
             first => self.file.uses.get(first).map(|target| [target.as_slice(), rest].concat()),
         }
     }
 
-    fn used(&mut self, before: &mut Module, tree: &UseTree) {
+    fn add_use(&mut self, prefix: &mut Module, tree: &UseTree) {
         match tree {
             UseTree::Path(path) => {
-                before.push(path.ident.to_string());
-                self.used(before, &path.tree);
-                before.pop();
+                prefix.push(path.ident.to_string());
+                self.add_use(prefix, &path.tree);
+                prefix.pop();
             }
             UseTree::Name(name) if name.ident == "self" => {
-                let local = before.last().cloned();
-                local.into_iter().for_each(|local| self.bring(before, local));
+                let local = prefix.last().cloned();
+                local.into_iter().for_each(|local| self.add_alias(prefix, local));
             }
-            UseTree::Name(name) => self.bring(&with(before, &name.ident), name.ident.to_string()),
-            UseTree::Rename(name) => self.bring(&with(before, &name.ident), name.rename.to_string()),
+            UseTree::Name(name) => self.add_alias(&append(prefix, &name.ident), name.ident.to_string()),
+            UseTree::Rename(name) => self.add_alias(&append(prefix, &name.ident), name.rename.to_string()),
             UseTree::Glob(_) => {
-                let module = self.absolute(before);
+                let module = self.absolute(prefix);
                 self.file.globs.extend(module);
             }
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.used(before, tree)),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.add_use(prefix, tree)),
         }
     }
 
-    /// Names all that a private `use` brings.
-    fn imported(&mut self, before: &mut Module, tree: &UseTree) {
+    /// Adds all paths of a private `use`.
+    fn add_imports(&mut self, prefix: &mut Module, tree: &UseTree) {
         match tree {
             UseTree::Path(path) => {
-                before.push(path.ident.to_string());
-                self.imported(before, &path.tree);
-                before.pop();
+                prefix.push(path.ident.to_string());
+                self.add_imports(prefix, &path.tree);
+                prefix.pop();
             }
-            UseTree::Name(name) => self.name(&with(before, &name.ident)),
-            UseTree::Rename(name) => self.name(&with(before, &name.ident)),
+            UseTree::Name(name) => self.add_path(&append(prefix, &name.ident)),
+            UseTree::Rename(name) => self.add_path(&append(prefix, &name.ident)),
             UseTree::Glob(_) => {}
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.imported(before, tree)),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.add_imports(prefix, tree)),
         }
     }
 
-    fn bring(&mut self, path: &[String], local: String) {
+    fn add_alias(&mut self, path: &[String], local: String) {
         if let Some(path) = self.absolute(path) {
             self.file.uses.insert(local, path);
         }
     }
 
-    fn name(&mut self, path: &[String]) {
+    fn add_path(&mut self, path: &[String]) {
         let path = self.absolute(path);
-        self.file.named.extend(path);
+        self.file.paths.extend(path);
     }
 
-    /// Names the paths inside a macro, whose text is no syntax of Rust.
-    fn in_macro(&mut self, tokens: TokenStream) {
+    /// Adds the paths inside a macro call, whose tokens need not be Rust syntax.
+    fn add_macro_paths(&mut self, tokens: TokenStream) {
         let mut path = Vec::new();
-        let mut goes_on = false;
+        let mut continues = false;
         for token in tokens {
             match token {
                 TokenTree::Ident(part) => {
-                    if !goes_on {
-                        self.name(&std::mem::take(&mut path));
+                    if !continues {
+                        self.add_path(&std::mem::take(&mut path));
                     }
                     path.push(part.to_string());
-                    goes_on = false;
+                    continues = false;
                 }
-                TokenTree::Punct(colon) if colon.as_char() == ':' => goes_on = true,
-                TokenTree::Group(group) => self.in_macro(group.stream()),
-                _ => goes_on = false,
+                TokenTree::Punct(colon) if colon.as_char() == ':' => continues = true,
+                TokenTree::Group(group) => self.add_macro_paths(group.stream()),
+                _ => continues = false,
             }
         }
-        self.name(&path);
+        self.add_path(&path);
     }
 }
 
-fn with(before: &[String], name: &syn::Ident) -> Module {
-    [before, &[name.to_string()]].concat()
+fn append(prefix: &[String], name: &syn::Ident) -> Module {
+    [prefix, &[name.to_string()]].concat()
 }
 
-impl<'ast> Visit<'ast> for Names<'_> {
+impl<'ast> Visit<'ast> for PathCollector<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
             Item::Fn(item) => &item.attrs,
@@ -280,21 +283,21 @@ impl<'ast> Visit<'ast> for Names<'_> {
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let parts: Module = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        self.name(&parts);
+        self.add_path(&parts);
         visit::visit_path(self, path);
     }
 
-    fn visit_item_use(&mut self, used: &'ast syn::ItemUse) {
-        self.used(&mut Vec::new(), &used.tree);
-        // A trait is used by its methods alone. A re-export uses nothing.
-        if matches!(used.vis, syn::Visibility::Inherited) {
-            self.imported(&mut Vec::new(), &used.tree);
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.add_use(&mut Vec::new(), &item.tree);
+        // A trait may be used only through its methods, so a private import counts. A re-export does not.
+        if matches!(item.vis, syn::Visibility::Inherited) {
+            self.add_imports(&mut Vec::new(), &item.tree);
         }
     }
 
-    fn visit_macro(&mut self, called: &'ast syn::Macro) {
-        self.visit_path(&called.path);
-        self.in_macro(called.tokens.clone());
+    fn visit_macro(&mut self, invocation: &'ast syn::Macro) {
+        self.visit_path(&invocation.path);
+        self.add_macro_paths(invocation.tokens.clone());
     }
 }
 
@@ -302,14 +305,14 @@ impl<'ast> Visit<'ast> for Names<'_> {
 mod tests {
     use super::*;
 
-    /// The circles among files of these names and texts.
+    /// Returns the circles among files with these names and texts.
     fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let texts: BTreeMap<PathBuf, &str> =
             files.iter().map(|(name, text)| (PathBuf::from(name), *text)).collect();
         let modules: BTreeSet<Module> = texts.keys().map(|path| module(Path::new(""), path)).collect();
         let file = |path: &PathBuf, text: &str| {
             let module = module(Path::new(""), path);
-            let file = File::of(path.clone(), &module, &modules, &syn::parse_file(text).unwrap());
+            let file = File::new(path.clone(), &module, &modules, &syn::parse_file(text).unwrap());
             (module, file)
         };
         let files = Files(texts.iter().map(|(path, text)| file(path, text)).collect());

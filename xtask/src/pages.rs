@@ -1,12 +1,12 @@
-//! The names of files in the book: a page that names a file of the source names one that is there.
+//! The file names in the book: every source file that a page names must exist.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// Endings of files that a page means as files of this repository, wherever they stand.
-const OURS: [&str; 1] = [".rs"];
-/// Folders of this repository: what a page says to stand in them, stands there.
-const FOLDERS: [&str; 13] = [
+/// Endings of source files. A page that names such a file means a file of this repository, in any folder.
+const SOURCE_ENDINGS: [&str; 1] = [".rs"];
+/// The top folders of this repository. A path of a page that begins with one of them must exist.
+const TOP_FOLDERS: [&str; 13] = [
     "cli",
     "core",
     "docs",
@@ -22,29 +22,27 @@ const FOLDERS: [&str; 13] = [
     "xtask",
 ];
 
-/// Lines of a page that name a file that is not there, with its name.
-pub fn stale(page: &str, lines: &[&str], files: &BTreeSet<&str>) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
+/// Returns the lines of a page that name a missing file, each with a message.
+pub fn missing_files(page: &str, lines: &[&str], files: &BTreeSet<&str>) -> Vec<(usize, String)> {
+    let mut missing = Vec::new();
     for (nth, line) in lines.iter().enumerate() {
-        let quoted = line.split('`').skip(1).step_by(2).filter(|name| !stands(name, files));
-        let linked = links(line).filter(|target| !is_linked(page, target, files));
-        found.extend(
-            quoted.chain(linked).map(|name| (nth + 1, format!("names `{name}`, which is not there"))),
-        );
+        let quoted = line.split('`').skip(1).step_by(2).filter(|name| is_missing(name, files));
+        let linked = links(line).filter(|target| !link_exists(page, target, files));
+        missing.extend(quoted.chain(linked).map(|name| (nth + 1, format!("`{name}` does not exist"))));
     }
-    found
+    missing
 }
 
-/// True for a text that names no file of ours, or one that stands in the repository, from its root or from any folder.
-fn stands(text: &str, files: &BTreeSet<&str>) -> bool {
+/// Returns true if a text names a file of this repository that exists neither at the root nor in any folder.
+fn is_missing(text: &str, files: &BTreeSet<&str>) -> bool {
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
-    let in_folder = text.split_once('/').is_some_and(|(folder, _)| FOLDERS.contains(&folder));
-    let is_ours = in_folder || OURS.iter().any(|ending| text.ends_with(ending));
+    let in_folder = text.split_once('/').is_some_and(|(folder, _)| TOP_FOLDERS.contains(&folder));
+    let is_repository_path = in_folder || SOURCE_ENDINGS.iter().any(|ending| text.ends_with(ending));
     let name = text.trim_end_matches('/');
     let parts = format!("/{name}");
-    !is_plain
-        || !is_ours
-        || files.iter().any(|file| {
+    is_plain
+        && is_repository_path
+        && !files.iter().any(|file| {
             let file = format!("/{file}");
             file.ends_with(&parts)
                 || file.starts_with(&format!("{parts}/"))
@@ -52,14 +50,14 @@ fn stands(text: &str, files: &BTreeSet<&str>) -> bool {
         })
 }
 
-/// The targets of a line's links, without those that lead out of the repository.
+/// Returns the targets of a line's links, without links that lead out of the repository.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     let files = targets.map(|(target, _)| target.split('#').next().unwrap_or_default());
     files.filter(|target| !target.is_empty() && !target.contains(':'))
 }
 
-fn is_linked(page: &str, target: &str, files: &BTreeSet<&str>) -> bool {
+fn link_exists(page: &str, target: &str, files: &BTreeSet<&str>) -> bool {
     let mut path = PathBuf::from(page);
     path.pop();
     for part in Path::new(target).components() {
@@ -86,8 +84,8 @@ mod tests {
             "`ameles.toml` is the user's, and `cargo run x.rs` no name;",
             "[there](../d.md#part), [there](e.md), [out](https://a.b/c.md), [not](d.md).",
         ];
-        let found = stale("docs/how/e.md", &lines, &files);
-        let places: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-        assert_eq!(places, [2, 3, 3, 5], "{found:?}");
+        let missing = missing_files("docs/how/e.md", &lines, &files);
+        let places: Vec<usize> = missing.iter().map(|(line, _)| *line).collect();
+        assert_eq!(places, [2, 3, 3, 5], "{missing:?}");
     }
 }

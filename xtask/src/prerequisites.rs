@@ -1,4 +1,5 @@
-//! The tools that a machine must have before anything can be fetched, and the distribution's packages that have them.
+//! The tools that a machine must have before the tests can fetch anything, and the distribution's packages that contain
+//! them.
 
 use crate::enclave;
 use crate::freestanding::{Toolchain, pinned_has};
@@ -12,7 +13,7 @@ use std::io::{IsTerminal, Write};
 /// The Go release that versitygw asks for.
 const MIN_GO: (u32, u32) = (1, 25);
 
-/// Programs that tests run, with the packages that have them and the steps that need them.
+/// Programs that tests run, with the packages that contain them and the steps that need them.
 const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
     ("picosat", &["picosat"], &[Step::Unit, Step::Pager, Step::Enclave]),
     ("qemu-x86_64", &["qemu-user"], &[Step::Unit]),
@@ -20,9 +21,9 @@ const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
     (enclave::COMPILER, &COMPILER_PACKAGES, &[Step::Enclave]),
     ("sqlite3", &["sqlite3"], &[Step::Pager, Step::Enclave]),
     ("make", &["make"], &[Step::Enclave]),
-    // What Verilator makes is C++.
+    // Verilator generates C++.
     ("c++", &["g++"], &[Step::Hardware]),
-    // Sources are packed with it.
+    // Source archives are compressed with it.
     ("xz", &["xz-utils"], &[Step::Enclave]),
     ("redis-server", &["redis-server"], &[Step::Pager]),
     ("restic", &["restic"], &[Step::Clients]),
@@ -36,64 +37,64 @@ const COMPILER_PACKAGES: [&str; 2] = ["gcc-riscv64-linux-gnu", "libc6-dev-riscv6
 /// Targets without an operating system.
 const FREESTANDING: [&str; 2] = ["riscv64gc-unknown-none-elf", "wasm32-unknown-unknown"];
 
-/// A program that must be there.
+/// A missing tool.
 struct Prerequisite {
     what: String,
     steps: &'static [Step],
-    /// Debian's and Ubuntu's packages that have it.
+    /// The packages of Debian and Ubuntu that contain it.
     packages: &'static [&'static str],
     /// Targets that rustup may be able to add.
     targets: &'static [&'static str],
     remedy: String,
 }
 
-/// Tells whether packages may be installed.
+/// The permission to install packages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
-    /// Without a question.
+    /// Packages are installed without a question.
     Given,
-    /// After a question, if there is a person to answer it.
+    /// Packages are installed after a question, if stdin is a terminal.
     Asked,
 }
 
-/// Installs what these steps lack and the distribution has.
+/// Installs what these steps need, from packages of the distribution.
 ///
-/// Fails at once, and not after a quarter of an hour, when a step still cannot run on this machine.
-pub fn provide(steps: &[Step], consent: Consent) -> Result<()> {
-    let prerequisites = find(steps);
-    let mut packages = all(&prerequisites, |prerequisites| prerequisites.packages);
-    let targets = all(&prerequisites, |prerequisites| prerequisites.targets);
+/// Fails now, and not after a quarter of an hour, if a step still cannot run on this machine.
+pub fn install_missing(steps: &[Step], consent: Consent) -> Result<()> {
+    let missing = find_missing(steps);
+    let mut packages = union(&missing, |prerequisite| prerequisite.packages);
+    let targets = union(&missing, |prerequisite| prerequisite.targets);
     if !succeeds(command("apt-get").arg("--version")) {
         packages.clear();
     }
-    if (packages.is_empty() && targets.is_empty()) || !agreed(&packages, &targets, consent)? {
-        return refuse(&prerequisites, steps);
+    if (packages.is_empty() && targets.is_empty()) || !confirm(&packages, &targets, consent)? {
+        return fail_if_missing(&missing, steps);
     }
     if !targets.is_empty() && add_targets(&targets) && Toolchain::find().is_some() {
         packages.retain(|package| !FREESTANDING_PACKAGES.contains(package));
     }
     install(&packages)?;
-    refuse(&find(steps), steps)
+    fail_if_missing(&find_missing(steps), steps)
 }
 
-/// Fails at once if a step lacks what no package has, so that all else can be installed while others run.
-pub fn refuse_what_cannot_be_installed(steps: &[Step]) -> Result<()> {
+/// Fails if a step needs something that no package contains. Packages can then be installed while other steps run.
+pub fn check_installable(steps: &[Step]) -> Result<()> {
     let has_packages = succeeds(command("apt-get").arg("--version"));
-    let is_beyond_reach = |prerequisites: &Prerequisite| {
-        !has_packages || (prerequisites.packages.is_empty() && prerequisites.targets.is_empty())
+    let is_not_installable = |prerequisite: &Prerequisite| {
+        !has_packages || (prerequisite.packages.is_empty() && prerequisite.targets.is_empty())
     };
-    refuse(&find(steps).into_iter().filter(is_beyond_reach).collect::<Vec<_>>(), steps)
+    fail_if_missing(&find_missing(steps).into_iter().filter(is_not_installable).collect::<Vec<_>>(), steps)
 }
 
-/// All that is named, each once.
-fn all(
-    prerequisites: &[Prerequisite],
-    named: impl Fn(&Prerequisite) -> &'static [&'static str],
+/// Returns the union of a list of every prerequisite, without repeats.
+fn union(
+    missing: &[Prerequisite],
+    select: impl Fn(&Prerequisite) -> &'static [&'static str],
 ) -> Vec<&'static str> {
-    prerequisites.iter().flat_map(named).copied().collect::<BTreeSet<_>>().into_iter().collect()
+    missing.iter().flat_map(select).copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn find(steps: &[Step]) -> Vec<Prerequisite> {
+fn find_missing(steps: &[Step]) -> Vec<Prerequisite> {
     let found = [
         python_is_missing(),
         go_is_missing(),
@@ -109,16 +110,16 @@ fn find(steps: &[Step]) -> Vec<Prerequisite> {
         .into_iter()
         .chain(PROGRAMS.map(program_is_missing))
         .flatten()
-        .filter(|prerequisites| prerequisites.steps.iter().any(|step| steps.contains(step)))
+        .filter(|prerequisite| prerequisite.steps.iter().any(|step| steps.contains(step)))
         .collect()
 }
 
-fn agreed(packages: &[&str], targets: &[&str], consent: Consent) -> Result<bool> {
+fn confirm(packages: &[&str], targets: &[&str], consent: Consent) -> Result<bool> {
     if !packages.is_empty() {
         println!("The tests need these packages of the distribution: {}", packages.join(" "));
     }
     if !targets.is_empty() {
-        println!("The tests need these targets, which rustup adds: {}", targets.join(" "));
+        println!("The tests need these targets of rustup: {}", targets.join(" "));
     }
     if consent == Consent::Given {
         return Ok(true);
@@ -133,7 +134,7 @@ fn agreed(packages: &[&str], targets: &[&str], consent: Consent) -> Result<bool>
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Adds targets by rustup, which may be there and not be able to.
+/// Adds targets with rustup. Returns false if rustup is missing or fails.
 fn add_targets(targets: &[&str]) -> bool {
     succeeds(command("rustup").args(["target", "add"]).args(targets))
 }
@@ -153,13 +154,13 @@ fn install(packages: &[&str]) -> Result<()> {
         .context("the distribution's packages could not be installed")
 }
 
-fn refuse(prerequisites: &[Prerequisite], chosen: &[Step]) -> Result<()> {
-    if prerequisites.is_empty() {
+fn fail_if_missing(missing: &[Prerequisite], chosen: &[Step]) -> Result<()> {
+    if missing.is_empty() {
         return Ok(());
     }
     let mut message = String::from("this machine cannot run every step:");
     let mut skips = Vec::new();
-    for Prerequisite { what, steps, remedy, .. } in prerequisites {
+    for Prerequisite { what, steps, remedy, .. } in missing {
         let names: Vec<&str> = steps.iter().map(|step| step.name()).collect();
         message += &format!("\n  {what} (needed by: {})\n    {remedy}", names.join(", "));
         for step in steps.iter().filter(|step| chosen.contains(step)) {
@@ -170,13 +171,13 @@ fn refuse(prerequisites: &[Prerequisite], chosen: &[Step]) -> Result<()> {
         }
     }
     bail!(
-        "{message}\n  On Debian and Ubuntu, `cargo xtask test --yes` installs what their packages have.\n  Without it, \
-         the other steps run by `cargo xtask test {}`.",
+        "{message}\n  On Debian and Ubuntu, `cargo xtask test --yes` installs missing packages.\n  To run only the other \
+         steps: `cargo xtask test {}`.",
         skips.join(" ")
     );
 }
 
-/// Debian's Rust, where rustup cannot add the targets.
+/// Debian's Rust, for machines where rustup cannot add the targets.
 const FREESTANDING_PACKAGES: [&str; 5] =
     ["cargo-web", "lld-22", "rust-web-llvm", "rust-web-src", "rustc-web"];
 
@@ -204,14 +205,14 @@ fn python_is_missing() -> Option<Prerequisite> {
 }
 
 fn go_is_missing() -> Option<Prerequisite> {
-    // A client of the tests is built at each run, the server once.
+    // The client is built in each run, the server once.
     let is_built = versitygw_path().is_ok_and(|path| path.exists());
     let steps: &'static [Step] =
         if is_built { &[Step::Clients] } else { &[Step::Clients, Step::Compatibility] };
     let found = output(command("go").args(["env", "GOVERSION"])).unwrap_or_default();
     let what = match go_release(&found) {
         Some(release) if release >= MIN_GO => return None,
-        // From 1.21 on, Go fetches the release that a module asks for, unless it is told not to.
+        // Go 1.21 and newer fetch the release that a module requires, unless GOTOOLCHAIN forbids it.
         Some(release) if release >= (1, 21) && go_fetches_toolchains() => return None,
         Some(_) => format!("Go {}.{} or newer is missing (found: {})", MIN_GO.0, MIN_GO.1, found.trim()),
         None => format!("Go {}.{} or newer is missing", MIN_GO.0, MIN_GO.1),
@@ -221,7 +222,7 @@ fn go_is_missing() -> Option<Prerequisite> {
         steps,
         packages: &[],
         targets: &[],
-        remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests, and \
+        remedy: "install Go from your distribution or from go.dev: it builds versitygw, the S3 server of the tests, and \
                  a client"
             .into(),
     })
@@ -242,8 +243,9 @@ fn go_release(version: &str) -> Option<(u32, u32)> {
 fn program_is_missing(
     (program, packages, steps): (&str, &'static [&'static str], &'static [Step]),
 ) -> Option<Prerequisite> {
-    let answers = ["--version", "version"].iter().any(|asked| succeeds(command(program).arg(asked)));
-    (!answers).then(|| Prerequisite {
+    let is_installed =
+        ["--version", "version"].iter().any(|argument| succeeds(command(program).arg(argument)));
+    (!is_installed).then(|| Prerequisite {
         what: format!("{program} is missing"),
         steps,
         packages,
@@ -258,20 +260,21 @@ fn freestanding_toolchain_is_missing() -> Option<Prerequisite> {
         steps: &[Step::NoStd, Step::Web, Step::Enclave],
         packages: &FREESTANDING_PACKAGES,
         targets: &FREESTANDING,
-        remedy: "rustup target add riscv64gc-unknown-none-elf wasm32-unknown-unknown; where that is not to be had, on \
-                 Debian: apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22"
-            .into(),
+        remedy:
+            "rustup target add riscv64gc-unknown-none-elf wasm32-unknown-unknown; without rustup, on Debian: \
+                 apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22"
+                .into(),
     })
 }
 
 fn enclave_target_is_missing() -> Option<Prerequisite> {
-    let lacking: Vec<&str> = enclave::TARGETS.into_iter().filter(|target| !pinned_has(target)).collect();
-    (!lacking.is_empty()).then(|| Prerequisite {
-        what: format!("the Rust toolchain does not build for {}", lacking.join(" and ")),
+    let missing: Vec<&str> = enclave::TARGETS.into_iter().filter(|target| !pinned_has(target)).collect();
+    (!missing.is_empty()).then(|| Prerequisite {
+        what: format!("the Rust toolchain does not build for {}", missing.join(" and ")),
         steps: &[Step::Enclave],
         packages: &[],
         targets: &enclave::TARGETS,
-        remedy: format!("rustup target add {}", lacking.join(" ")),
+        remedy: format!("rustup target add {}", missing.join(" ")),
     })
 }
 
@@ -297,10 +300,10 @@ fn picolibc_is_missing() -> Option<Prerequisite> {
 }
 
 fn tcl_is_missing() -> Option<Prerequisite> {
-    // It reads a script that is empty. It has no option that would say which release it is.
-    let there = enclave::is_built("sqlite3") || succeeds(&mut command("tclsh"));
-    (!there).then(|| Prerequisite {
-        what: "tclsh is missing, which puts SQLite's source together".into(),
+    // tclsh has no option for its version: it runs an empty script.
+    let is_available = enclave::is_built("sqlite3") || succeeds(&mut command("tclsh"));
+    (!is_available).then(|| Prerequisite {
+        what: "tclsh is missing, which generates SQLite's source".into(),
         steps: &[Step::Enclave],
         packages: &["tcl"],
         targets: &[],
@@ -309,9 +312,9 @@ fn tcl_is_missing() -> Option<Prerequisite> {
 }
 
 fn dash_is_missing() -> Option<Prerequisite> {
-    // It has no such option either: it runs a script that does nothing.
+    // dash has no option for its version: it runs a script that does nothing.
     (!succeeds(command("dash").args(["-c", ":"]))).then(|| Prerequisite {
-        what: "dash is missing, which is compared with itself in the enclave".into(),
+        what: "dash is missing, whose output is compared with that of dash in the enclave".into(),
         steps: &[Step::Enclave],
         packages: &["dash"],
         targets: &[],
@@ -320,14 +323,14 @@ fn dash_is_missing() -> Option<Prerequisite> {
 }
 
 fn rclone_is_missing() -> Option<Prerequisite> {
-    let there = succeeds(command("rclone").arg("version"))
+    let is_available = succeeds(command("rclone").arg("version"))
         || fetched_rclone().exists()
         || (succeeds(command("apt-get").arg("--version")) && succeeds(command("dpkg-deb").arg("--version")));
-    (!there).then(|| Prerequisite {
-        what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched".into(),
+    (!is_available).then(|| Prerequisite {
+        what: "rclone is missing, and it can be fetched only on Debian and Ubuntu".into(),
         steps: &[Step::Clients],
         packages: &[],
         targets: &[],
-        remedy: "install rclone 1.60 or newer so that it is found on PATH".into(),
+        remedy: "install rclone 1.60 or newer on PATH".into(),
     })
 }

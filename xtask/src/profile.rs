@@ -1,5 +1,5 @@
-//! The profile of tests: that of releases, so that dependencies are compiled once for both. Crates of the workspace differ,
-//! and dependencies that only tests have.
+//! The profile of tests: the release profile, so that dependencies are compiled once for both. Only the crates of the
+//! workspace, and dependencies that only tests have, are compiled differently.
 
 use crate::tool::{packages, target_folder};
 use anyhow::{Context, Result};
@@ -24,8 +24,8 @@ const OPTIMISED: [&str; 12] = [
     "ameles-vault",
 ];
 
-/// Dependencies that only tests have, with as much optimisation as tests wait for.
-const OF_TESTS: [(&str, u8); 8] = [
+/// Dependencies that only tests have, with their optimisation levels.
+const TEST_DEPENDENCIES: [(&str, u8); 8] = [
     ("bolero-generator", 0),
     ("comfy-table", 0),
     ("proptest", 1),
@@ -36,39 +36,39 @@ const OF_TESTS: [(&str, u8); 8] = [
     ("vte", 0),
 ];
 
-/// The folder of the programs that are built so.
-pub fn folder() -> Result<PathBuf> {
+/// Returns the folder of the programs that are built with this profile.
+pub fn output_folder() -> Result<PathBuf> {
     Ok(target_folder()?.join("tests"))
 }
 
-/// The variable with which cargo puts what programs are made of where releases have it.
-pub fn parts() -> Result<(&'static str, PathBuf)> {
+/// Returns the variable that makes cargo share its intermediate files with release builds.
+pub fn build_dir_variable() -> Result<(&'static str, PathBuf)> {
     Ok(("CARGO_BUILD_BUILD_DIR", target_folder()?))
 }
 
-/// Adds this profile to a command of cargo.
+/// Adds this profile to a cargo command.
 pub fn apply(cargo: &mut Command) -> Result<&mut Command> {
     let folder = target_folder()?.join("xtask");
     let (file, new) = (folder.join("tests.toml"), folder.join(format!("tests.{}", std::process::id())));
-    fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-    // Other steps write the same at the same time.
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    // Other steps write the same file at the same time.
     fs::write(&new, settings()?).with_context(|| format!("writing {}", new.display()))?;
     fs::rename(&new, &file).with_context(|| format!("writing {}", file.display()))?;
-    cargo.args(["--release", "--config"]).arg(file).arg("--target-dir").arg(self::folder()?);
-    Ok(cargo.envs([parts()?]))
+    cargo.args(["--release", "--config"]).arg(file).arg("--target-dir").arg(output_folder()?);
+    Ok(cargo.envs([build_dir_variable()?]))
 }
 
-/// The settings of packages.
+/// Returns the settings of all packages, as TOML.
 fn settings() -> Result<String> {
     let mut text = String::new();
     for package in packages()? {
-        let member = package["name"].as_str().context("cargo metadata does not name a package")?;
+        let member = package["name"].as_str().context("cargo metadata lists a package without a name")?;
         let level = u8::from(OPTIMISED.contains(&member));
         writeln!(text, "[profile.release.package.{member}]\nopt-level = {level}")?;
-        // Every unit of a crate has a copy of each future that it polls.
+        // Every codegen unit of a crate has a copy of each future that it polls.
         writeln!(text, "codegen-units = 2\ndebug-assertions = true\noverflow-checks = true")?;
     }
-    for (package, level) in OF_TESTS {
+    for (package, level) in TEST_DEPENDENCIES {
         writeln!(text, "[profile.release.package.{package}]\nopt-level = {level}")?;
     }
     Ok(text)
@@ -77,7 +77,7 @@ fn settings() -> Result<String> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn what_a_release_does_not_optimise_a_package_of_it_does() {
+    fn a_crate_that_release_does_not_optimise_is_optimised_in_dist() {
         let workspace =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).unwrap();
         let workspace: toml::Table = workspace.parse().unwrap();

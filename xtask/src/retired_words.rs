@@ -1,11 +1,12 @@
-//! The words and names that the project does not use, and what it says instead.
+//! The words and names that the project does not use, and their replacements.
 
 use anyhow::{Context, Result, bail};
+use proc_macro2::{TokenStream, TokenTree};
 use std::path::Path;
 
-/// The list: a row for each word, with where it is refused and what to say instead.
+/// The list: a row for each word, with the place in which it is refused and its replacement.
 const LIST: &str = "xtask/retired.tsv";
-/// The endings of the files that are read.
+/// The endings of the files to check.
 const ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".js", ".sv", ".html", ".css", ".toml"];
 
 /// The place in which a word is refused.
@@ -13,8 +14,10 @@ const ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".js", ".sv", ".html", ".css", 
 enum Place {
     /// Anywhere: in prose, and as a part of an identifier.
     Word,
-    /// As a whole identifier.
+    /// As a whole identifier or word.
     Name,
+    /// As an identifier of Rust, or as its first word; comments and messages may use it.
+    Code,
     /// As the name of a source file, of its folder, or of a module.
     File,
 }
@@ -23,7 +26,7 @@ enum Place {
 struct Retired {
     word: String,
     place: Place,
-    instead: String,
+    replacement: String,
 }
 
 /// The list of retired words.
@@ -40,46 +43,69 @@ impl RetiredWords {
         let rows = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let retired = rows.map(|(nth, line)| {
             let columns: Vec<&str> = line.split('\t').collect();
-            let [word, place, instead] = columns[..] else {
-                bail!("{LIST}:{}: a row has a word, a place and what to say instead, between tabs", nth + 1);
+            let [word, place, replacement] = columns[..] else {
+                bail!("{LIST}:{}: expected a word, a place and a replacement, separated by tabs", nth + 1);
             };
             let place = match place {
                 "word" => Place::Word,
                 "name" => Place::Name,
+                "code" => Place::Code,
                 "file" => Place::File,
-                _ => bail!("{LIST}:{}: `{place}` is no place: write word, name or file", nth + 1),
+                _ => bail!("{LIST}:{}: `{place}` is not a place: write word, name, code or file", nth + 1),
             };
-            Ok(Retired { word: word.into(), place, instead: instead.into() })
+            Ok(Retired { word: word.into(), place, replacement: replacement.into() })
         });
         Ok(RetiredWords(retired.collect::<Result<_>>()?))
     }
 
-    /// Lines of a file that use a retired word, with the rule; line 1 for the file's own name.
-    pub fn found_in(&self, file: &str, lines: &[&str]) -> Vec<(usize, String)> {
+    /// Returns the lines of a file that use a retired word, each with a message. Line 1 stands for the file's own name.
+    pub fn find_in(&self, file: &str, lines: &[&str]) -> Vec<(usize, String)> {
         if file == LIST || !ENDINGS.iter().any(|ending| file.ends_with(ending)) {
             return Vec::new();
         }
         let in_path = path_names(file).filter_map(|name| Some((1, self.rule(&[Place::File], name)?)));
         let mut found: Vec<(usize, String)> = in_path.collect();
         for (nth, line) in lines.iter().enumerate() {
-            let names =
-                line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty());
-            for name in names {
+            found.extend(names(line).filter_map(|name| {
                 let whole = self.rule(&[Place::Name], name);
                 let part = || parts(name).find_map(|part| self.rule(&[Place::Word], &part));
-                found.extend(whole.or_else(part).map(|rule| (nth + 1, rule)));
-            }
+                Some((nth + 1, whole.or_else(part)?))
+            }));
+        }
+        if file.ends_with(".rs")
+            && let Ok(tokens) = lines.join("\n").parse()
+        {
+            let mut in_code = Vec::new();
+            identifiers(tokens, &mut in_code);
+            let rule = |name: &str| self.rule(&[Place::Code], name.split('_').next()?);
+            found.extend(in_code.iter().filter_map(|(line, name)| Some((*line, rule(name)?))));
         }
         found
     }
 
     fn rule(&self, places: &[Place], name: &str) -> Option<String> {
         let row = self.0.iter().find(|row| places.contains(&row.place) && row.word == name)?;
-        Some(format!("`{}` is retired: say {}", row.word, row.instead))
+        Some(format!("`{}` is retired: say {}", row.word, row.replacement))
     }
 }
 
-/// The names in the path of a source file: its folders and its own name without the ending.
+/// Returns the identifiers and words of a text.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
+}
+
+/// Collects the identifiers of Rust code, with their lines.
+fn identifiers(tokens: TokenStream, found: &mut Vec<(usize, String)>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) => found.push((name.span().start().line, name.to_string())),
+            TokenTree::Group(group) => identifiers(group.stream(), found),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+/// Returns the names in the path of a source file: its folders and its own name without the ending.
 fn path_names(file: &str) -> impl Iterator<Item = &str> {
     let is_source = file.ends_with(".rs");
     Path::new(file).iter().filter_map(move |part| {
@@ -87,17 +113,17 @@ fn path_names(file: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of an identifier in lower case: `WriteAnew` and `write_anew` are `write`, `anew`.
+/// Returns the words of an identifier in lower case: `read` and `page` for `ReadPage` and `read_page`.
 fn parts(name: &str) -> impl Iterator<Item = String> {
-    name.split('_').flat_map(|piece| {
+    name.split('_').flat_map(|part| {
         let mut words: Vec<String> = Vec::new();
         let mut was_lower = false;
-        for letter in piece.chars() {
+        for letter in part.chars() {
             if words.is_empty() || (letter.is_uppercase() && was_lower) {
                 words.push(String::new());
             }
             was_lower = letter.is_lowercase();
-            words.last_mut().expect("a word was begun").extend(letter.to_lowercase());
+            words.last_mut().expect("a word was pushed").extend(letter.to_lowercase());
         }
         words
     })
@@ -108,26 +134,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_retired_word_is_found_in_prose_and_identifiers_and_a_name_or_file_only_as_such() {
-        let list = "# a comment\nanew\tword\tagain\nTurns\tname\tFifoLock\nbeside\tfile\tworker\n";
+    fn each_kind_of_retired_word_is_found_where_it_is_refused_and_nowhere_else() {
+        let list =
+            "# a comment\nolden\tword\tagain\nTurns\tname\tFifoLock\nmost\tcode\tmax\nbeside\tfile\tworker\n";
         let list = RetiredWords::parse(list).unwrap();
         let lines = [
-            "fn write_anew() {}",
-            "/// Written anew, beside it.",
-            "struct WriteAnew(Turns);",
-            "/// Turns are taken by `MyTurns`; renewed, anewed.",
-            "let beside = Anew;",
+            "fn write_olden() {}",
+            "/// Written olden, beside it.",
+            "struct WriteOlden(Turns);",
+            "/// Turns are taken by `MyTurns`; renewed, oldened.",
+            "const BESIDE: Olden = beside;",
+            "const A: u8 = most_blocks(\"most\"); // the most",
         ];
         let found =
-            |file| -> Vec<usize> { list.found_in(file, &lines).into_iter().map(|(line, _)| line).collect() };
-        assert_eq!(found("a/b.rs"), [1, 2, 3, 3, 4, 5]);
-        assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5]);
+            |file| -> Vec<usize> { list.find_in(file, &lines).into_iter().map(|(line, _)| line).collect() };
+        assert_eq!(found("a/b.rs"), [1, 2, 3, 3, 4, 5, 6]);
+        assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5, 6]);
         assert!(found("a.bin").is_empty());
     }
 
     #[test]
-    fn a_row_that_is_none_is_refused_with_its_line() {
-        for (row, line) in [("anew\tword", "tsv:1"), ("\nanew\there\tagain", "tsv:2")] {
+    fn a_malformed_row_is_refused_with_its_line() {
+        for (row, line) in [("olden\tword", "tsv:1"), ("\nolden\there\tagain", "tsv:2")] {
             let error = RetiredWords::parse(row).err().expect("refused").to_string();
             assert!(error.contains(line), "{error}");
         }

@@ -1,4 +1,4 @@
-//! The step `serve`: the README's first command, as a newcomer types it.
+//! The step `serve`: the README's first command.
 
 use crate::tool::{cargo, command};
 use anyhow::{Context, Result, bail, ensure};
@@ -8,56 +8,59 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// Builds what `cargo run --release` runs, which has no feature that tests have. No compiler warns.
+/// Builds the program that `cargo run --release` runs, without the features of tests. A warning is an error.
 pub fn build() -> Result<()> {
     println!("    $ cargo build --release");
-    let mut building = cargo().args(["build", "--release"]).stderr(Stdio::piped()).spawn()?;
+    let mut build = cargo().args(["build", "--release"]).stderr(Stdio::piped()).spawn()?;
     let mut has_warned = false;
-    for line in BufReader::new(building.stderr.take().context("cargo says nothing")?).lines() {
+    for line in BufReader::new(build.stderr.take().context("cargo has no stderr")?).lines() {
         let line = line?;
         has_warned |= line.starts_with("warning");
         eprintln!("{line}");
     }
-    ensure!(building.wait()?.success(), "`cargo build --release` failed");
+    ensure!(build.wait()?.success(), "`cargo build --release` failed");
     ensure!(!has_warned, "`cargo build --release` warns");
     Ok(())
 }
 
-/// Serves a new vault until it answers, and sees that what is not in this build is refused by name.
+/// Serves a new vault until it answers. Then checks that a command of the feature `full` is refused with a hint.
 pub fn check(ameles: &Path) -> Result<()> {
     let home = tempfile::tempdir()?;
-    let mut serving = command(ameles)
+    let mut server = command(ameles)
         .args(["serve", "--listen", "127.0.0.1:0", "--capacity", "64MiB", "--data"])
         .arg(home.path())
         .stdout(Stdio::piped())
         .spawn()?;
-    let answered = answer(&mut serving);
-    serving.kill()?;
-    serving.wait()?;
-    println!("    `ameles serve` answers: {}", answered?);
+    let response = first_response_line(&mut server);
+    server.kill()?;
+    server.wait()?;
+    println!("    `ameles serve` answers: {}", response?);
 
-    let refused = command(ameles).args(["lab", "thesis", "--help"]).output()?;
-    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(refused.status.code() == Some(2), "`ameles lab` ended with {}", refused.status);
-    ensure!(why.contains("`ameles lab` is not in this build") && why.contains("--features full"), "{why}");
+    let refusal = command(ameles).args(["lab", "thesis", "--help"]).output()?;
+    let message = String::from_utf8_lossy(&refusal.stderr).into_owned();
+    ensure!(refusal.status.code() == Some(2), "`ameles lab` exited with {}", refusal.status);
+    ensure!(
+        message.contains("`ameles lab` is not in this build") && message.contains("--features full"),
+        "{message}"
+    );
     Ok(())
 }
 
-/// Asks for the list of buckets, without a key, at the address that is printed. Returns the first line of the answer.
-fn answer(serving: &mut Child) -> Result<String> {
-    let printed = BufReader::new(serving.stdout.take().context("it prints nothing")?);
-    for line in printed.lines() {
+/// Requests the list of buckets without a key, at the printed address. Returns the first line of the response.
+fn first_response_line(server: &mut Child) -> Result<String> {
+    let stdout = BufReader::new(server.stdout.take().context("`ameles serve` has no stdout")?);
+    for line in stdout.lines() {
         let line = line?;
         let Some((_, address)) = line.split_once("http://127.0.0.1:") else { continue };
         let port: String = address.chars().take_while(char::is_ascii_digit).collect();
         let mut stream = TcpStream::connect(("127.0.0.1", port.parse()?))?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut whole = String::new();
-        stream.read_to_string(&mut whole)?;
-        let first = whole.lines().next().unwrap_or_default().to_owned();
-        ensure!(first == "HTTP/1.1 403 Forbidden", "it answers a stranger {first:?}");
+        let mut response = String::new();
+        stream.read_to_string(&mut response)?;
+        let first = response.lines().next().unwrap_or_default().to_owned();
+        ensure!(first == "HTTP/1.1 403 Forbidden", "a request without a key got {first:?}, and not 403");
         return Ok(first);
     }
-    bail!("it ended without naming an address")
+    bail!("`ameles serve` ended without printing an address")
 }

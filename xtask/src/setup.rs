@@ -1,4 +1,4 @@
-//! The files that the tests need and the repository does not hold, fetched into `.test-env` from package registries.
+//! Files that the tests need and that are not in the repository. They are fetched from package registries into `.test-env`.
 
 use crate::tool::{command, run, succeeds};
 use anyhow::{Context, Result};
@@ -7,47 +7,47 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder of everything that is fetched, which stands nowhere else.
+/// The folder of all fetched files.
 pub const TEST_ENV: &str = ".test-env";
 
-/// The S3 server that plays the untrusted side.
+/// The S3 server that the tests use as the untrusted provider.
 const VERSITYGW: &str = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
 
 /// The packages of the Python environment.
 const REQUIREMENTS: [&str; 2] = ["xtask/requirements.txt", "tests/clients/requirements.txt"];
 
-/// The Python environment, made anew when a requirement changed.
+/// Creates the Python environment, again if a requirement has changed.
 pub fn python() -> Result<()> {
     environment("python", &REQUIREMENTS)
 }
 
-/// A Python environment of its own for Tempest, which asks for many packages.
+/// Creates a separate Python environment for Tempest, which requires many packages.
 pub fn tempest() -> Result<()> {
     environment("tempest", &["tests/tempest/requirements.txt"])
 }
 
-/// A Python environment of its own for the tools of hardware.
+/// Creates a separate Python environment for the tools of hardware.
 pub fn hardware() -> Result<()> {
     environment("hardware", &["hardware/requirements.txt"])
 }
 
 fn environment(name: &str, requirements: &[&str]) -> Result<()> {
     fs::create_dir_all(TEST_ENV)?;
-    // Another step that wants the same waits for it.
-    let busy = File::create(Path::new(TEST_ENV).join(name).with_extension("lock"))?;
-    busy.lock()?;
-    let mut wanted = String::new();
+    // Another step that needs the same environment waits here.
+    let lock_file = File::create(Path::new(TEST_ENV).join(name).with_extension("lock"))?;
+    lock_file.lock()?;
+    let mut required = String::new();
     for file in requirements {
-        wanted += &fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
+        required += &fs::read_to_string(file).with_context(|| format!("reading {file}"))?;
     }
-    let home = Path::new(TEST_ENV).join(name);
-    let stamp = home.join("installed.txt");
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+    let folder = Path::new(TEST_ENV).join(name);
+    let stamp = folder.join("installed.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == required) {
         return Ok(());
     }
-    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-    let mut pip = command(home.join("bin/python"));
-    // Most of what is installed is never imported: it is compiled when it is.
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let mut pip = command(folder.join("bin/python"));
+    // Most modules are never imported, so Python compiles each one on its first import.
     pip.args([
         "-m",
         "pip",
@@ -61,50 +61,50 @@ fn environment(name: &str, requirements: &[&str]) -> Result<()> {
         pip.args(["--requirement", file]);
     }
     run(&mut pip)?;
-    fs::write(&stamp, wanted)?;
+    fs::write(&stamp, required)?;
     Ok(())
 }
 
-/// A program of the Python environment.
+/// Returns the path of a program of the Python environment.
 pub fn in_python(program: &str) -> PathBuf {
     Path::new(TEST_ENV).join("python/bin").join(program)
 }
 
-/// The path of programs, with those of the Python environment.
+/// Returns `PATH` with the programs of the Python environment.
 pub fn path_with_python() -> Result<OsString> {
-    let own = std::env::current_dir()?.join(in_python(""));
+    let programs = std::env::current_dir()?.join(in_python(""));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // Last, so that its Python is not taken for the machine's.
-    Ok(std::env::join_paths(std::env::split_paths(&path).chain([own]))?)
+    // They come last, so that `python3` is still the machine's.
+    Ok(std::env::join_paths(std::env::split_paths(&path).chain([programs]))?)
 }
 
-/// A program of Tempest's environment.
+/// Returns the path of a program of Tempest's environment.
 pub fn in_tempest(program: &str) -> PathBuf {
     Path::new(TEST_ENV).join("tempest/bin").join(program)
 }
 
-/// A program of the environment of hardware.
+/// Returns the path of a program of the environment of hardware.
 pub fn in_hardware(program: &str) -> PathBuf {
     Path::new(TEST_ENV).join("hardware/bin").join(program)
 }
 
-/// Builds versitygw, once a version.
+/// Builds versitygw, once for each version.
 pub fn versitygw() -> Result<()> {
     let path = versitygw_path()?;
     if path.exists() {
         return Ok(());
     }
-    let bin = path.parent().context("versitygw has no directory")?;
+    let bin = path.parent().context("the path of versitygw has no folder")?;
     run(command("go").args(["install", VERSITYGW]).env("GOBIN", bin))
 }
 
-/// The built versitygw. Its version is part of the path, so that a new one is built and an old one left.
+/// Returns the path of the built versitygw, which includes its version.
 pub fn versitygw_path() -> Result<PathBuf> {
     let (_, version) = VERSITYGW.split_once('@').context("versitygw has no version")?;
     Ok(std::env::current_dir()?.join(TEST_ENV).join(format!("versitygw-{version}")).join("versitygw"))
 }
 
-/// Takes rclone out of the distribution's package, without installing anything and without being root.
+/// Extracts rclone from the distribution's package, without an installation and without root.
 pub fn rclone() -> Result<()> {
     if succeeds(command("rclone").arg("version")) || fetched_rclone().exists() {
         return Ok(());
@@ -119,12 +119,12 @@ pub fn rclone() -> Result<()> {
     run(command("dpkg-deb").arg("--extract").arg(package).arg(Path::new(TEST_ENV).join("rclone")))
 }
 
-/// The place where [`rclone`] puts it.
+/// Returns the path of the rclone that [`rclone`] extracts.
 pub fn fetched_rclone() -> PathBuf {
     Path::new(TEST_ENV).join("rclone/usr/bin/rclone")
 }
 
-/// Fetches the source of a package of the distribution into a folder, without being root, and says which archive it is.
+/// Fetches the source of a package of the distribution into a folder, without root. Returns the path of the archive.
 pub fn source(package: &str, into: &Path) -> Result<PathBuf> {
     fs::create_dir_all(into)?;
     let apt = Apt::new(Some(&sources(into)?))?;
@@ -136,13 +136,13 @@ pub fn source(package: &str, into: &Path) -> Result<PathBuf> {
         .with_context(|| format!("apt-get downloaded no source of {package}"))
 }
 
-/// The lists of this machine's packages, rewritten so that they are those of sources.
+/// Writes copies of this machine's package lists that list sources. Returns their folder.
 fn sources(into: &Path) -> Result<PathBuf> {
-    let (system, own) = (Path::new("/etc/apt"), into.join("sources"));
-    fs::create_dir_all(&own)?;
-    let more = fs::read_dir(system.join("sources.list.d")).into_iter().flatten();
-    let more = more.filter_map(|entry| Some(entry.ok()?.path()));
-    for list in more.chain([system.join("sources.list")]).filter(|list| list.is_file()) {
+    let (system, folder) = (Path::new("/etc/apt"), into.join("sources"));
+    fs::create_dir_all(&folder)?;
+    let files = fs::read_dir(system.join("sources.list.d")).into_iter().flatten();
+    let files = files.filter_map(|entry| Some(entry.ok()?.path()));
+    for list in files.chain([system.join("sources.list")]).filter(|list| list.is_file()) {
         let text = fs::read_to_string(&list).with_context(|| format!("reading {}", list.display()))?;
         let lines = text.lines().filter_map(|line| match line.split_once(char::is_whitespace) {
             Some(("deb", what)) => Some(format!("deb-src {what}")),
@@ -150,20 +150,20 @@ fn sources(into: &Path) -> Result<PathBuf> {
             Some(("Types:", _)) => Some("Types: deb-src".to_owned()),
             _ => Some(line.to_owned()),
         });
-        let name = list.file_name().context("a list of packages has no name")?;
-        fs::write(own.join(name), lines.collect::<Vec<_>>().join("\n") + "\n")?;
+        let name = list.file_name().context("a package list has no file name")?;
+        fs::write(folder.join(name), lines.collect::<Vec<_>>().join("\n") + "\n")?;
     }
-    Ok(own)
+    Ok(folder)
 }
 
-/// The distribution's packages, looked at in a folder of our own.
+/// The distribution's packages, with apt's files in a private folder.
 struct Apt {
     folder: PathBuf,
     options: Vec<String>,
 }
 
 impl Apt {
-    /// Uses the lists that this machine has, or those in a folder.
+    /// Uses the package lists of this machine, or those in a folder.
     fn new(lists: Option<&Path>) -> Result<Self> {
         let name = if lists.is_some() { "apt-source" } else { "apt" };
         let folder = std::env::current_dir()?.join(TEST_ENV).join(name);

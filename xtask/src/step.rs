@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test`: their names, the promises they check, and the order among them.
+//! The steps of `cargo xtask test`: their names, the promises that they check, and their order.
 
 use clap::ValueEnum;
 
@@ -21,7 +21,7 @@ pub enum Step {
     Unit,
     /// The controller for hardware, simulated beside the core
     Hardware,
-    /// Programs of RISC-V in the enclave, under an emulator
+    /// RISC-V programs in the enclave, in an emulator
     Enclave,
     /// Real client programs against a running gateway
     Clients,
@@ -46,7 +46,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The steps, all of them, in the order in which they begin as soon as they can.
+    /// All steps, in the order in which they start.
     pub const ALL: [Step; 19] = [
         Step::Fmt,
         Step::House,
@@ -69,7 +69,7 @@ impl Step {
         Step::Budget,
     ];
 
-    /// The name for `--only` and `--skip`.
+    /// Returns the name for `--only` and `--skip`.
     pub fn name(self) -> &'static str {
         match self {
             Step::Setup => "setup",
@@ -94,36 +94,36 @@ impl Step {
         }
     }
 
-    /// The promise that holds when it has passed.
+    /// Returns the promise that holds when the step has passed.
     pub fn promise(self) -> &'static str {
         match self {
-            Step::Setup => "what the tests need is installed",
+            Step::Setup => "everything that the tests need is installed",
             Step::Fmt => "the source is formatted",
             Step::House => {
-                "files and structs are short and import in one direction, comments begin with a verb or a noun, the book names files that are there"
+                "files and structs are short, imports form no circle, comments are plain, and files that the book names exist"
             }
             Step::Build => "every target builds, and no lint of code or documentation warns",
             Step::Deny => "the dependencies' licences and sources are allowed",
             Step::NoStd => {
-                "core, sealing and fault path link for bare RISC-V, and serve faults in WebAssembly as they do here"
+                "core, sealing and fault path link for bare RISC-V, and serve faults in WebAssembly as on this machine"
             }
-            Step::Unit => "unit and integration tests pass, fuzz targets apart",
-            Step::Hardware => {
-                "the simulated controller shows what the core shows, and nothing more, in each cycle"
-            }
+            Step::Unit => "unit and integration tests pass (except fuzz targets)",
+            Step::Hardware => "the simulated controller shows in each cycle exactly what the core shows",
             Step::Enclave => {
-                "programs of RISC-V answer in the enclave as outside, and a host that tampers or looks is caught or sees nothing"
+                "RISC-V programs give the same answers in the enclave as outside; a host that tampers is detected, one that watches learns nothing"
             }
             Step::Clients => "boto3, the AWS command line and rclone work against `ameles serve`",
             Step::Pager => {
-                "sqlite3, picosat, redis-server and Python answer as unpaged under `ameles page run`"
+                "sqlite3, picosat, redis-server and Python give the same answers under `ameles page run` as without it"
             }
-            Step::Web => "the visualizer steps every scheme in a browser, and each answers as an array does",
+            Step::Web => {
+                "the visualizer steps through every scheme in a browser, and each answers like an array"
+            }
             Step::Compatibility => {
-                "versitygw's S3 tests pass against `ameles serve`, but for those that are listed with a reason"
+                "versitygw's S3 tests pass against `ameles serve`, except those that are listed with a reason"
             }
             Step::Tempest => {
-                "all of Tempest's object-storage tests pass against `ameles serve`, but for a list of skips"
+                "Tempest's object-storage tests pass against `ameles serve`, except a list of skips"
             }
             Step::Docs => "the examples in the documentation run",
             Step::Examples => "every example runs to its end",
@@ -133,18 +133,18 @@ impl Step {
         }
     }
 
-    /// The steps that end before it begins, if they are run at all.
-    pub fn after(self) -> &'static [Step] {
+    /// Returns the steps that must end before this step starts, if they are chosen.
+    pub fn predecessors(self) -> &'static [Step] {
         match self {
             Step::Setup | Step::Fmt | Step::House | Step::Serve => &[],
             Step::Deny => &[Step::Setup],
-            // Cargo builds one at a time, and most of what the second needs is there by then.
+            // Cargo runs one build at a time, and the second build reuses most of the first.
             Step::Build => &[Step::Serve],
-            // It asks for a program of `build`, and would build it if it came first.
+            // It needs a program that `build` also builds.
             Step::NoStd => &[Step::Setup, Step::Serve],
             Step::Docs | Step::Examples => &[Step::Build],
             Step::Unit | Step::Hardware | Step::Pager | Step::Fuzz => &[Step::Setup, Step::Build],
-            // They ask cargo for the program that `serve` builds, and cargo would wait for `build`.
+            // They run cargo for the program of `serve`, and cargo would wait for `build`.
             Step::Clients | Step::Compatibility | Step::Tempest => &[Step::Setup, Step::Build],
             // They build for the same targets into the same folder.
             Step::Enclave => &[Step::Setup, Step::Build, Step::NoStd],
@@ -153,13 +153,15 @@ impl Step {
         }
     }
 
-    /// Tells whether nothing may run beside it. A copy that takes more than a second is answered before its version is
-    /// known, and some of its tests ask for the version.
-    pub fn is_alone(self) -> bool {
+    /// Returns true if no other step may run at the same time.
+    ///
+    /// A copy that takes more than a second is answered before its version is known, and some tests of `compatibility`
+    /// ask for the version.
+    pub fn is_exclusive(self) -> bool {
         self == Step::Compatibility
     }
 
-    /// The steps that the budget looks at.
+    /// The steps that the budget measures.
     const MEASURED: [Step; 18] = {
         let mut measured = [Step::Setup; 18];
         let mut nth = 0;
@@ -178,7 +180,11 @@ mod tests {
     #[test]
     fn a_step_begins_after_steps_that_stand_before_it() {
         for (nth, step) in Step::ALL.iter().enumerate() {
-            assert!(step.after().iter().all(|before| Step::ALL[..nth].contains(before)), "{}", step.name());
+            assert!(
+                step.predecessors().iter().all(|before| Step::ALL[..nth].contains(before)),
+                "{}",
+                step.name()
+            );
         }
     }
 }

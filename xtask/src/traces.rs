@@ -1,26 +1,26 @@
-//! The traces of real programs: recorded in QEMU, and set beside the published figures.
+//! The traces of real programs: recorded in QEMU, and compared with published figures.
 
 use crate::tool::{cargo, command, run, target_folder};
 use anyhow::Result;
 use clap::Args;
 
-/// The crate of the traces, which has the table of programs and keeps short traces and digests.
+/// The crate of the traces, with the table of programs, the short traces and the digests.
 const CRATE: &str = "simulation/traces";
 
 #[derive(Args)]
 pub struct TracesArgs {
-    /// Record 2,000,000 misses of each program, and not 100,000
+    /// Record 2,000,000 misses of each program instead of 100,000
     #[arg(long)]
     full: bool,
     /// Record only this program (may be given several times)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Keep the digests in the repository, and the traces too if they are short
+    /// Store the digests in the repository, and short traces too
     #[arg(long)]
     keep: bool,
 }
 
-/// Builds the recorder and the programs, and records.
+/// Builds the recorder and the programs, then records the traces.
 pub fn record(args: &TracesArgs) -> Result<()> {
     let built = target_folder()?.join("release");
     let packages = ["ameles-trace-recorder", "ameles-programs", "ameles-traces"];

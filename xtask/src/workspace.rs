@@ -1,4 +1,4 @@
-//! Cargo for all packages of the workspace, and the runner of their tests.
+//! The cargo commands for all packages of the workspace, and for their tests.
 
 use crate::tool::target_folder;
 use crate::{lint, measure, profile, setup};
@@ -8,20 +8,20 @@ use std::process::Command;
 /// The targets that have tests.
 pub const TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
 
-/// Cargo with the profile of tests, and a compiler that lints what it compiles.
-pub fn workspace_cargo(words: &[&str]) -> Result<Command> {
+/// Returns a cargo command with the profile of tests, which lints what it compiles.
+pub fn workspace_cargo(arguments: &[&str]) -> Result<Command> {
     let mut cargo = lint::linting_cargo(&target_folder()?.join("xtask"))?;
-    profile::apply(cargo.args(words))?;
+    profile::apply(cargo.args(arguments))?;
     Ok(cargo)
 }
 
-/// Runs the tests that an expression of nextest chooses, in all targets but documentation.
-pub fn nextest(tests: &str) -> Result<Command> {
+/// Returns a nextest command for the tests that a filter expression selects, in all targets but documentation.
+pub fn nextest(filter: &str) -> Result<Command> {
     setup::python()?;
     let mut nextest = workspace_cargo(&["nextest", "run"])?;
-    // Cargo finds its subcommand by the path.
+    // Cargo finds its subcommand on PATH.
     nextest.env("PATH", setup::path_with_python()?);
-    nextest.args(TESTS).args(["--filterset", tests]);
+    nextest.args(TESTS).args(["--filterset", filter]);
     if let Some(runner) = measure::runner()? {
         nextest.envs([runner]);
     }

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::{complain, say};
+use crate::runtime::output::{print_error, print_line};
 use crate::runtime::progress;
 use crate::vault::device::VaultDevice;
 use ameles_lab::bench::files::{self, FilesOptions};
@@ -20,9 +20,9 @@ use indicatif::ProgressBar;
 
 #[derive(Args)]
 #[command(
-    after_help = "Each figure stands beside a bare baseline of the same run. Machines are noisy: compare ratios \
-and medians. The benches use a temporary folder of up to 3 GiB and take some minutes; \
-gateway takes 8 GiB of memory and a quarter of an hour, grow some minutes.
+    after_help = "Each figure is printed next to a baseline without ORAM from the same run. Machines are noisy: compare ratios \
+and medians. The benches use a temporary folder of up to 3 GiB and take some minutes; gateway takes 8 GiB of \
+memory and a quarter of an hour, grow takes some minutes.
 
 Examples:
   ameles bench
@@ -33,25 +33,25 @@ Examples:
   ameles bench grow --full --block-size 512"
 )]
 pub(super) struct Arguments {
-    /// The benches to run; all but `files-on-disk`, `gateway` and `grow` if none is named
+    /// The benches to run [default: memory-64, memory-4096, files and link]
     #[arg(value_enum)]
     benches: Vec<Bench>,
     /// Seal with AEGIS-128L instead of AES-256-GCM (memory benches)
     #[arg(long)]
     aegis: bool,
-    /// The ORAM that the memory benches measure, whatever is asked of the usual one
+    /// The ORAM scheme of the memory benches; without it they measure their usual one and check its targets
     #[arg(long, value_enum)]
     scheme: Option<Scheme>,
     /// Sizes of objects, such as 64KiB,16MiB (gateway bench) [default: 4KiB,64KiB,1MiB,16MiB]
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     sizes: Vec<Size>,
-    /// Clients at a time, such as 1,64 (gateway bench) [default: 1,16,64]
+    /// Numbers of concurrent clients, such as 1,64 (gateway bench) [default: 1,16,64]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     clients: Vec<usize>,
-    /// A vault of 2^20 blocks as well, where memory suffices (grow bench)
+    /// Measure a vault of 2^20 blocks too, if the memory suffices (grow bench)
     #[arg(long)]
     full: bool,
-    /// Bytes of a block (grow bench) [default: 4KiB]
+    /// Block size (grow bench) [default: 4KiB]
     #[arg(long, value_name = "SIZE")]
     block_size: Option<Size>,
     /// Print JSON instead of tables
@@ -61,24 +61,24 @@ pub(super) struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Bench {
-    /// 2^20 blocks of 64 bytes in memory: accesses a second
+    /// 2^20 blocks of 64 bytes in memory: accesses per second
     #[value(name = "memory-64")]
     Memory64,
-    /// 2^17 blocks of 4 KiB in memory: accesses a second
+    /// 2^17 blocks of 4 KiB in memory: accesses per second
     #[value(name = "memory-4096")]
     Memory4096,
-    /// 4096 blocks of 64 KiB in files: bytes moved, requests
+    /// 4096 blocks of 64 KiB in files: bytes moved and requests
     Files,
-    /// The same with a quarter of the blocks trusted, on disk: bytes moved, requests, memory; only when it is named
+    /// As `files`, with a quarter of the blocks on the trusted disk: bytes moved, requests, memory; only if named
     #[value(name = "files-on-disk")]
     FilesOnDisk,
-    /// The same vault behind 23.6 ms and 510 Mbit/s: throughput, latency
+    /// The vault of `files` over a link of 23.6 ms and 510 Mbit/s: throughput and latency
     Link,
-    /// Clients of S3 on such a link, with the ORAM and without; a quarter of an hour, and only when it is named
+    /// S3 clients over the same link, with the ORAM and without; takes a quarter of an hour; only if named
     Gateway,
-    /// 2^12, 2^14 and 2^17 blocks of 4 KiB: local bytes an access, openings after a crash; only when it is named
+    /// 2^12, 2^14 and 2^17 blocks of 4 KiB: local bytes per access, openings after a crash; only if named
     Grow,
-    /// Paths a second of `ameles lab processor`, for a tree of 25 levels: 1.4 GiB of memory; only when it is named
+    /// Paths per second of `ameles lab processor`, for a tree of 25 levels: takes 1.4 GiB of memory; only if named
     Processor,
 }
 
@@ -102,20 +102,20 @@ impl From<Scheme> for MemoryScheme {
     }
 }
 
-/// A progress bar for the present stage of the bench, and lines on standard error.
+/// A progress bar for the current stage of the bench, and lines on standard error.
 struct ProgressDisplay(ProgressBar);
 
 impl Progress for ProgressDisplay {
     fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.0, what, done, all);
+        progress::update(&self.0, what, done, all);
     }
 
     fn on_figure(&self, figure: &str) {
-        self.0.suspend(|| complain!("{figure}"));
+        self.0.suspend(|| print_error!("{figure}"));
     }
 }
 
-/// No line for each request of a bench, where nothing else is said: writing them would be measured too.
+/// Lowers the default log level: a line for each request would be measured too.
 pub(super) fn quiet(mut config: Config) -> Config {
     config.log.level.get_or_insert_with(|| "warn".into());
     config
@@ -131,15 +131,15 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         bar.finish_and_clear();
         let report = report?;
         if !arguments.json {
-            say!("{report}");
+            print_line!("{report}");
         }
         reports.push(report);
     }
     if arguments.json {
-        say!("{}", serde_json::to_string_pretty(&reports)?);
+        print_line!("{}", serde_json::to_string_pretty(&reports)?);
     }
-    let met = reports.iter().all(Report::is_met);
-    Ok(if met { Exit::Success } else { Exit::Failure })
+    let is_met = reports.iter().all(Report::is_met);
+    Ok(if is_met { Exit::Success } else { Exit::Failure })
 }
 
 fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Result<Report> {
@@ -147,7 +147,7 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
         let cipher = if arguments.aegis { Cipher::Aegis128L } else { options.cipher };
         let usual = MemoryOptions { cipher, ..options };
         let options = match arguments.scheme.map(MemoryScheme::from) {
-            // What is asked is asked of the usual scheme.
+            // The targets apply to the usual scheme only.
             Some(scheme) if scheme != usual.scheme => {
                 MemoryOptions { scheme, eviction_rate: None, goal: None, goal_resident: None, ..usual }
             }
@@ -169,13 +169,13 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
             if !arguments.clients.is_empty() {
                 options.clients = arguments.clients.clone();
             }
-            gateway::run(&options, VaultDevice::Alone, progress)?
+            gateway::run(&options, VaultDevice::Single, progress)?
         }
         Bench::Processor => processor::run(&ProcessorOptions::standard(), progress)?,
         Bench::Grow => {
             let mut options = GrowOptions::standard(arguments.full);
             if let Some(size) = arguments.block_size {
-                options = options.with_blocks_of(u32::try_from(size.0).context("a block of that size")?);
+                options = options.with_blocks_of(u32::try_from(size.0).context("--block-size is too large")?);
             }
             grow::run(&options, progress)?
         }

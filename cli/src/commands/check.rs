@@ -2,17 +2,16 @@
 
 use crate::config::Settings;
 use crate::config::size::Size;
-use crate::report::status_file::{Report, asked};
+use crate::report::status_file::{Report, requests_line};
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use crate::vault::home::Home;
 use anyhow::Result;
 
-/// The rest of the help.
+/// The last part of the help.
 pub(super) const HELP: &str =
-    "Every bucket that was ever written is fetched, in the order of the buckets' numbers, and \
-authenticated.
+    "Fetches and authenticates every bucket that was ever written, in the order of bucket numbers.
 
 Examples:
   ameles check
@@ -20,31 +19,36 @@ Examples:
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, meter) = Home::new(&settings).open().await?;
-    // It has an eviction to finish first, perhaps, and nobody else waits.
+    // The check may have to finish an eviction first, and no client waits: a full store is an error.
     vault.fail_if_store_is_full();
     let bar = progress::steps("checking buckets", 0);
-    let shown = bar.clone();
+    let display = bar.clone();
     let report = vault
         .check(Box::new(move |done, all| {
-            shown.set_length(all);
-            shown.set_position(done);
+            display.set_length(all);
+            display.set_position(done);
         }))
         .await;
     bar.finish_and_clear();
     let closed = vault.close().await;
     let report = report?;
     closed?;
-    Report::catch_up(&settings.data, &vault.status());
-    let spent = format!("Asked of the store: {}", asked(&meter.usage()));
-    if report.complaints.is_empty() {
-        say!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));
-        say!("{spent}");
+    Report::update_opening(&settings.data, &vault.status());
+    let requests = format!("Requests to the store: {}", requests_line(&meter.usage()));
+    if report.faults.is_empty() {
+        print_line!(
+            "{} buckets, {} slots, {}: all authentic",
+            report.buckets,
+            report.slots,
+            Size(report.bytes)
+        );
+        print_line!("{requests}");
         return Ok(Exit::Success);
     }
-    for complaint in &report.complaints {
-        say!("{complaint}");
+    for complaint in &report.faults {
+        print_line!("{complaint}");
     }
-    say!("{} faults were found; {} buckets were read", report.complaints.len(), report.buckets);
-    say!("{spent}");
+    print_line!("{} faults found in {} buckets", report.faults.len(), report.buckets);
+    print_line!("{requests}");
     Ok(Exit::Tampering)
 }

@@ -4,7 +4,7 @@ use super::vault_flags::ShapeFlags;
 use crate::config::{Config, KeySettings, PaceOnly, PricesConfig, Settings};
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::vault::home::Home;
 use crate::vault::parameters::summary;
 use ameles_store::Usage;
@@ -19,7 +19,7 @@ use clap::Args;
   ameles init --capacity 1GiB --block-size 16KiB --scheme path --passphrase")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    shaped: ShapeFlags,
+    shape: ShapeFlags,
     #[command(flatten)]
     pace: PaceOnly,
     #[command(flatten)]
@@ -27,9 +27,9 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn over(self, config: Config) -> Config {
-        let Arguments { shaped, pace, prices } = self;
-        shaped.over(config).overlaid(Config { serve: pace.serve(), prices, ..Config::default() })
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        let Arguments { shape, pace, prices } = self;
+        shape.apply_to(config).overlay(Config { serve: pace.serve(), prices, ..Config::default() })
     }
 }
 
@@ -47,13 +47,13 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         &settings.serve,
     );
     let (none, status) = (Usage::default(), Status::default());
-    Report::now(&summary, &status, &none, &none, None).leave_or_warn(&settings.data);
-    say!("A new vault\n{}", summary.render());
+    Report::now(&summary, &status, &none, &none, None).write_or_warn(&settings.data);
+    print_line!("A new vault\n{}", summary.render());
     let key = match &settings.key {
         KeySettings::File(file) => format!("its key, {}", file.display()),
-        KeySettings::Env(variable) => format!("its key, which {variable} holds"),
+        KeySettings::Env(variable) => format!("its key, from {variable}"),
         KeySettings::Passphrase(_) => "its passphrase".into(),
     };
-    say!("`ameles serve` serves it. Keep {key}: without it, nothing can be read again.");
+    print_line!("Serve it with `ameles serve`. Keep {key}: without it, the data cannot be read.");
     Ok(Exit::Success)
 }

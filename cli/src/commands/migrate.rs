@@ -4,43 +4,44 @@ use super::vault_flags::ShapeFlags;
 use crate::config::folders::DATABASE;
 use crate::config::size::Size;
 use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
-use crate::migration::flags::{SuccessorFlags, named_as_successor};
+use crate::migration::flags::{SuccessorFlags, with_successor_origins};
 use crate::migration::record::{MigrationRecord, VaultLocation, refuse_same_store};
 use crate::migration::repeated_flags::{refuse_other_place, refuse_other_shape};
 use crate::migration::shape::successor_parameters;
 use crate::migration::switch;
-use crate::report::status_file::{Report, asked};
+use crate::report::status_file::{Report, requests_line};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::{Interrupted, Interrupts};
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use crate::runtime::remove_folder::remove_folder;
 use crate::vault::created_files::CreatedFiles;
 use crate::vault::home::{Home, Opening};
-use crate::vault::open_vault::{OF_SUCCESSOR, ReplacedVault, take_over};
+use crate::vault::open_vault::{ReplacedVault, SUCCESSOR, take_over};
 use crate::vault::parameters::summary;
 use ameles_store::Usage;
 use ameles_vault::{
-    Copied, ExistsIn, Stage, Succession, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
+    CopyProgress, ExistsIn, MigrationStage, MirroredVaults, Vault, VaultError, VaultParameters,
+    migration_stage, raw_header, read_header,
 };
 use anyhow::{Context, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// The ways to fill a successor that is made.
-const HOW_TO_FILL: &str =
-    "`ameles serve`, as before, fills it while it serves; `ameles migrate` fills it at once.";
+/// The next step after a successor is created.
+const HOW_TO_FILL: &str = "`ameles serve` fills it while it serves, `ameles migrate` fills it now.";
 
 /// The environment variable of the successor's passphrase.
 const NEW_PASSPHRASE: &str = "AMELES_NEW_PASSPHRASE";
 
 #[derive(Args)]
 #[command(
-    after_help = "A successor is a second vault that takes the place of the first: larger, under another key, at another \
-provider, or all of it. It is made, filled with every block, and takes over the names at the end. With --prepare it is \
-made only, and `ameles serve` fills it while it serves; a restart then has it take over. Interrupted, `ameles migrate` \
-goes on, with the same flags or without any. Capacity, scheme, batch, cipher, journal and the place of the tree top are the vault's unless they \
-are said; with any of them said, --z, --s, --a, the tree top's share and the objective are planned anew unless said too.
+    after_help = "A successor is a second vault that replaces the first. It may be larger, have another key, or be at another \
+provider. The command creates the successor, copies every block, and then the successor takes over. With --prepare the command \
+only creates it; `ameles serve` fills it while it serves, and after the next restart it takes over. If `ameles migrate` is \
+interrupted, run it again with the same flags or without any. Capacity, scheme, batch, cipher, journal and the place of the \
+tree top are those of the vault unless given. If one of them is given, --z, --s, --a, the size of the tree top and the \
+objective are planned again unless given too.
 
 Examples:
   ameles migrate --capacity 10GiB
@@ -49,19 +50,19 @@ Examples:
   ameles migrate --cancel"
 )]
 pub(super) struct Arguments {
-    /// Only make the successor: `ameles serve` fills it while it serves
+    /// Only create the successor: `ameles serve` fills it while it serves
     #[arg(long)]
     prepare: bool,
-    /// Give the successor up. The vault stays as it is
+    /// Cancel the migration; the vault stays as it is
     #[arg(long, conflicts_with_all = ["prepare", "to", "new_key"])]
     cancel: bool,
     #[command(flatten)]
     successor: SuccessorFlags,
     #[command(flatten)]
-    shaped: ShapeFlags,
+    shape_flags: ShapeFlags,
 }
 
-/// The task of the command, beside the settings of the vault as it is.
+/// The task of the command. The settings describe the existing vault.
 pub(super) struct MigrateTask {
     prepare: bool,
     cancel: bool,
@@ -70,234 +71,244 @@ pub(super) struct MigrateTask {
 }
 
 impl Arguments {
-    /// The configuration of the vault as it is, and what is wanted of its successor.
-    pub(super) fn over(self, config: Config) -> (Config, MigrateTask) {
-        let Arguments { prepare, cancel, successor, shaped } = self;
-        let ShapeFlags { vault, found } = shaped;
-        (found.over(config), MigrateTask { prepare, cancel, successor, shape: vault })
+    /// Returns the configuration of the existing vault, and the task.
+    pub(super) fn apply_to(self, config: Config) -> (Config, MigrateTask) {
+        let Arguments { prepare, cancel, successor, shape_flags } = self;
+        let ShapeFlags { shape, vault } = shape_flags;
+        (vault.apply_to(config), MigrateTask { prepare, cancel, successor, shape })
     }
 }
 
 impl MigrateTask {
-    /// Tells whether nothing is said of what the successor is to be.
-    fn is_silent(&self) -> bool {
+    /// Returns true if no flag describes the successor.
+    fn is_empty(&self) -> bool {
         self.successor.is_empty() && self.shape == VaultConfig::default()
     }
 }
 
-pub(super) async fn run(settings: Settings, wanted: MigrateTask) -> Result<Exit> {
+pub(super) async fn run(settings: Settings, task: MigrateTask) -> Result<Exit> {
     if let Some(predecessor) = switch::finish(&settings.data)? {
-        say!("The successor had everything, and has taken over: {} is left.", predecessor.display());
+        print_line!(
+            "The successor was complete and has taken over. The old trusted disk is in {}.",
+            predecessor.display()
+        );
         return Ok(Exit::Success);
     }
-    let note = MigrationRecord::of_successor(&settings)?;
-    match note {
-        None if wanted.cancel => cancel_making(&settings, &wanted),
-        Some(note) if wanted.cancel => cancel(&settings, &wanted, &note),
-        Some(note) => {
-            let key = successor_key(&settings, &wanted.successor);
-            refuse_other_place(&settings, (&wanted.successor, &key), &note)?;
-            if wanted.prepare {
-                find_both(&settings, &note, &wanted.shape).await?;
-                say!("The successor is made already. {HOW_TO_FILL}");
+    let record = MigrationRecord::load_successor(&settings)?;
+    match record {
+        None if task.cancel => cancel_preparation(&settings, &task),
+        Some(record) if task.cancel => cancel(&settings, &task, &record),
+        Some(record) => {
+            let key = successor_key(&settings, &task.successor);
+            refuse_other_place(&settings, (&task.successor, &key), &record)?;
+            if task.prepare {
+                find_both(&settings, &record, &task.shape).await?;
+                print_line!("The successor already exists. {HOW_TO_FILL}");
                 return Ok(Exit::Success);
             }
-            fill(&settings, &note, &wanted.shape, Interrupts::listen).await
+            fill(&settings, &record, &task.shape, Interrupts::listen).await
         }
         None => {
-            let (note, interrupts) = prepare(&settings, &wanted).await?;
-            if wanted.prepare {
-                say!("{HOW_TO_FILL}");
+            let (record, interrupts) = prepare(&settings, &task).await?;
+            if task.prepare {
+                print_line!("{HOW_TO_FILL}");
                 return Ok(Exit::Success);
             }
-            fill(&settings, &note, &wanted.shape, || Ok(interrupts)).await
+            fill(&settings, &record, &task.shape, || Ok(interrupts)).await
         }
     }
 }
 
-/// Finds the vault and its successor, which must have the shape that is asked for.
+/// Finds the vault and its successor, which must have the requested shape.
 async fn find_both(
     settings: &Settings,
-    note: &MigrationRecord,
+    record: &MigrationRecord,
     shape: &VaultConfig,
 ) -> Result<(Opening, Opening)> {
-    let (old_settings, new_settings) = note.both(settings);
+    let (old_settings, new_settings) = record.settings_of_both(settings);
     let old = Home::new(&old_settings).find(&VaultConfig::default()).await?;
-    let new = Home::new(&new_settings).find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
+    let new = Home::new(&new_settings).find(&VaultConfig::default()).await.context(SUCCESSOR)?;
     refuse_other_shape(settings, shape, (&old.header.parameters, &new.header.parameters))?;
     Ok((old, new))
 }
 
-/// Makes the successor, empty.
-async fn prepare(settings: &Settings, wanted: &MigrateTask) -> Result<(MigrationRecord, Interrupts)> {
+/// Creates an empty successor.
+async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRecord, Interrupts)> {
     let old = Home::new(settings);
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
-    let begun = MigrationRecord::being_made(&settings.data)?;
-    if wanted.is_silent() {
-        return Err(silence(begun.as_ref()).into());
+    let unfinished = MigrationRecord::load_unfinished(&settings.data)?;
+    if task.is_empty() {
+        return Err(nothing_requested(unfinished.as_ref()).into());
     }
-    let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
-    let (store, folder) = successor_store(settings, &wanted.successor, begun.as_ref())?;
-    let key = successor_key(settings, &wanted.successor);
-    let new = Settings { store, key, data: settings.data.of_successor(), ..shaped };
-    let new = named_as_successor(new, wanted.successor.has_key());
+    let (parameters, shape_settings) = successor_parameters(&task.shape, settings, &header.parameters)?;
+    let (store, folder) = successor_store(settings, &task.successor, unfinished.as_ref())?;
+    let key = successor_key(settings, &task.successor);
+    let new = Settings { store, key, data: settings.data.successor(), ..shape_settings };
+    let new = with_successor_origins(new, task.successor.has_key());
     refuse_same_store(settings, &new, "--to")?;
     let home = Home::new(&new);
-    if wanted.successor.has_key() && home.would_share_key_with(&raw_header(&disk)?)? {
-        let why =
-            "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
+    if task.successor.has_key() && home.would_share_key_with(&raw_header(&disk)?)? {
+        let why = "the new key is the key of the vault: name another file or variable, or leave the flag out to keep the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
-    let given_up = MigrationRecord::given_up(&settings.data)?.filter(|_| begun.is_none());
-    if given_up.is_some() {
-        // Giving it up may have been cut off.
+    let cancelled = MigrationRecord::load_cancelled(&settings.data)?.filter(|_| unfinished.is_none());
+    if cancelled.is_some() {
+        // The cancellation may have been interrupted.
         remove_folder(&new.data.trusted())?;
     }
     if home.has_vault()? {
         return Err(SettingsError::Successor(format!(
-            "{} holds a successor without a note of its store: \
-             `ameles migrate --cancel` gives it up",
+            "{} holds a successor without a record of its store: \
+             remove it with `ameles migrate --cancel`",
             new.data.trusted().display()
         ))
         .into());
     }
     let (from, to) = (VaultLocation::of(settings)?, VaultLocation::of(&new)?);
-    let note = MigrationRecord { from, to };
-    let mut made = CreatedFiles::new();
-    note.begin(&settings.data, &mut made)?;
+    let record = MigrationRecord { from, to };
+    let mut created = CreatedFiles::new();
+    record.save_unfinished(&settings.data, &mut created)?;
     if let Some(folder) = &folder {
-        made.will_fill_folder(folder);
-        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        created.add_filled_folder(folder);
+        std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     }
-    let (opening, interrupts) = match home.make_of(parameters).await {
-        Ok(made) => made,
-        Err(error) => return Err(not_made(error, settings, &new, (&note, given_up.as_ref()), made)?),
+    let (opening, interrupts) = match home.create_with(parameters).await {
+        Ok(created) => created,
+        Err(error) => {
+            return Err(undo_prepare(error, settings, &new, (&record, cancelled.as_ref()), created)?);
+        }
     };
     let parameters = &opening.header.parameters;
-    say!(
+    print_line!(
         "A successor\n{}",
         summary(parameters, home.store_name(), true, None, None, &settings.serve).render()
     );
-    say!(
-        "To fill it: {} of the store of now, and {} of its own.",
-        to_copy(&header.parameters, &header.parameters),
-        to_copy(parameters, &header.parameters)
+    print_line!(
+        "Filling it takes {} of the old store, and {} of the new one.",
+        copy_cost(&header.parameters, &header.parameters),
+        copy_cost(parameters, &header.parameters)
     );
     if let KeySettings::File(file) = &new.key
-        && wanted.successor.has_key()
+        && task.successor.has_key()
     {
-        say!("Keep its key, {}: without it, nothing can be read once it has taken over.", file.display());
+        print_line!(
+            "Keep its key, {}: without it, the data cannot be read once the successor has taken over.",
+            file.display()
+        );
     }
-    note.leave(&settings.data)?;
-    Ok((note, interrupts))
+    record.save(&settings.data)?;
+    Ok((record, interrupts))
 }
 
-/// Takes back what was begun of a successor that could not be made, and what is known of one that was `given_up` before stays
-/// known. Returns the error, and what follows from it.
-fn not_made(
+/// Removes what was created of a successor after an error, and restores the record of an earlier, `cancelled` successor.
+/// Returns the error with advice.
+fn undo_prepare(
     error: anyhow::Error,
     settings: &Settings,
     new: &Settings,
-    (note, given_up): (&MigrationRecord, Option<&MigrationRecord>),
-    made: CreatedFiles,
+    (record, cancelled): (&MigrationRecord, Option<&MigrationRecord>),
+    created: CreatedFiles,
 ) -> Result<anyhow::Error> {
     let home = Home::new(new);
     if home.has_vault().unwrap_or(false) {
-        // The store may have its header: the next one goes on from here.
-        note.leave(&settings.data)?;
-        return Ok(error.context("the successor is made on this machine, and `ameles migrate` goes on"));
+        // The store may have its header: the next `ameles migrate` continues from here.
+        record.save(&settings.data)?;
+        return Ok(
+            error.context("the successor is created on this machine: run `ameles migrate` again to continue")
+        );
     }
-    match given_up {
-        Some(before) => before.give_up(&settings.data)?,
-        None => MigrationRecord::forget(&settings.data)?,
+    match cancelled {
+        Some(cancelled_before) => cancelled_before.save_cancelled(&settings.data)?,
+        None => MigrationRecord::remove_records(&settings.data)?,
     }
-    made.take_back();
-    let is_there = matches!(error.downcast_ref(), Some(VaultError::AlreadyExists(ExistsIn::Store)));
-    if given_up.is_some_and(|before| is_there && before.is_for_new(new)) {
+    created.remove_all();
+    let exists_in_store = matches!(error.downcast_ref(), Some(VaultError::AlreadyExists(ExistsIn::Store)));
+    if cancelled.is_some_and(|cancelled_before| exists_in_store && cancelled_before.is_for_successor(new)) {
         let why = format!(
-            "{} holds what the successor that was given up has left there: empty it, or name another place with --to",
+            "{} still holds the data of the cancelled successor: empty it, or name another place with --to",
             home.store_name()
         );
         return Ok(SettingsError::Successor(why).into());
     }
-    Ok(error.context(OF_SUCCESSOR))
+    Ok(error.context(SUCCESSOR))
 }
 
-/// The refusal to make a successor of which nothing is said.
-fn silence(begun: Option<&MigrationRecord>) -> SettingsError {
-    let why = match begun {
+/// Returns the error if no flag describes the successor.
+fn nothing_requested(unfinished: Option<&MigrationRecord>) -> SettingsError {
+    let why = match unfinished {
         Some(_) => {
-            "the making of a successor was cut off before there was anything of it: say again what it is to have of its own, \
-             with the same flags or others, or give it up with `ameles migrate --cancel`"
+            "the creation of a successor was interrupted: repeat its flags, give others, or cancel it with \
+             `ameles migrate --cancel`"
         }
         None => {
-            "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
-             --new-passphrase (`ameles migrate --help`)"
+            "say how the successor differs from the vault: --capacity, --to, --new-key-file, --new-key-env or \
+             --new-passphrase (see `ameles migrate --help`)"
         }
     };
     SettingsError::Successor(why.into())
 }
 
-/// The approximate requests to a vault's store while the blocks of a vault like `old` are copied.
-fn to_copy(parameters: &VaultParameters, old: &VaultParameters) -> String {
+/// Returns the approximate requests to a vault's store while the blocks of a vault like `old` are copied.
+fn copy_cost(parameters: &VaultParameters, old: &VaultParameters) -> String {
     let accesses = old.scheme.capacity() as f64;
     let usage = parameters.usage_of(accesses / f64::from(parameters.scheme.max_batch()));
     format!("about {} requests and {}", usage.requests(), Size(usage.bytes_up + usage.bytes_down))
 }
 
-/// The place of the successor's store, and the folder that must be made for it first.
+/// Returns the location of the successor's store, and the folder that must be created for it.
 fn successor_store(
     settings: &Settings,
-    asked: &SuccessorFlags,
-    begun: Option<&MigrationRecord>,
+    flags: &SuccessorFlags,
+    unfinished: Option<&MigrationRecord>,
 ) -> Result<(StoreSettings, Option<PathBuf>), SettingsError> {
-    if let Some(url) = &asked.to {
+    if let Some(url) = &flags.to {
         if !url.contains("://") {
             return Err(SettingsError::Store { name: "--to".into(), url: url.clone() });
         }
-        let options = StoreOptions(asked.to_option.iter().cloned().collect());
+        let options = StoreOptions(flags.to_option.iter().cloned().collect());
         return Ok((
-            StoreSettings { url: Some(url.clone()), endpoint: asked.to_endpoint.clone(), options },
+            StoreSettings { url: Some(url.clone()), endpoint: flags.to_endpoint.clone(), options },
             None,
         ));
     }
     if settings.store.url.is_some() {
         return Err(SettingsError::Successor(
-            "--to is missing: say where the successor's store is to be, such as another bucket or a prefix beside \
-             that of the vault"
+            "--to is missing: name the successor's store, such as another bucket, or another prefix in the bucket of \
+             the vault"
                 .into(),
         ));
     }
-    let at = |folder: &Path| {
+    let store_at = |folder: &Path| {
         let url = Some(url_of(folder));
         StoreSettings { url, endpoint: None, options: StoreOptions::default() }
     };
-    // The folder of a making that was cut off is taken again: nothing of a vault is in it yet.
+    // The folder of an interrupted creation is used again: it holds nothing of a vault yet.
     let is_free = |folder: &Path| {
-        let is_its_own =
-            |note: &MigrationRecord| note.to.is_named_by(&Settings { store: at(folder), ..settings.clone() });
-        !folder.exists() || begun.is_some_and(is_its_own)
+        let is_noted = |record: &MigrationRecord| {
+            record.to.is_named_by(&Settings { store: store_at(folder), ..settings.clone() })
+        };
+        !folder.exists() || unfinished.is_some_and(is_noted)
     };
     let mut numbers = 2..;
-    let beside = numbers.find_map(|number: u32| {
+    let free_folder = numbers.find_map(|number: u32| {
         let folder = settings.data.root().join(format!("untrusted-{number}"));
         is_free(&folder).then_some(folder)
     });
-    let folder = beside.unwrap_or_else(|| settings.data.root().join("untrusted-2"));
-    Ok((at(&folder), Some(folder)))
+    let folder = free_folder.unwrap_or_else(|| settings.data.root().join("untrusted-2"));
+    Ok((store_at(&folder), Some(folder)))
 }
 
-/// The URL of a folder. Only what would end a path or begin an escape needs an escape.
+/// Returns the URL of a folder. Only characters that end a path or begin an escape are escaped.
 fn url_of(folder: &Path) -> String {
     let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
     let path = path.display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
     format!("file://{path}")
 }
 
-/// The source of the successor's key.
-fn successor_key(settings: &Settings, asked: &SuccessorFlags) -> KeySettings {
-    match (&asked.new_key_file, &asked.new_key_env, asked.new_passphrase) {
+/// Returns the source of the successor's key.
+fn successor_key(settings: &Settings, flags: &SuccessorFlags) -> KeySettings {
+    match (&flags.new_key_file, &flags.new_key_env, flags.new_passphrase) {
         (Some(file), _, _) => KeySettings::File(file.clone()),
         (_, Some(variable), _) => KeySettings::Env(variable.clone()),
         (_, _, true) => KeySettings::Passphrase(NEW_PASSPHRASE.into()),
@@ -305,31 +316,31 @@ fn successor_key(settings: &Settings, asked: &SuccessorFlags) -> KeySettings {
     }
 }
 
-/// Copies what is left to copy, and has the successor take over.
+/// Copies the remaining blocks, then lets the successor take over.
 async fn fill(
     settings: &Settings,
-    note: &MigrationRecord,
+    record: &MigrationRecord,
     shape: &VaultConfig,
     interrupts: impl FnOnce() -> Result<Interrupts>,
 ) -> Result<Exit> {
-    let (old_settings, new_settings) = note.both(settings);
+    let (old_settings, new_settings) = record.settings_of_both(settings);
     let (old_home, new_home) = (Home::new(&old_settings), Home::new(&new_settings));
-    let (old, new) = find_both(settings, note, shape).await?;
+    let (old, new) = find_both(settings, record, shape).await?;
     let parameters = new.header.parameters.clone();
-    // A passphrase is asked for before Ctrl-C is taken over.
+    // A passphrase is read before Ctrl-C is handled here.
     let mut interrupts = interrupts()?;
-    let (old, old_meter) = interrupts.cut_off(old.open()).await?;
-    let (new, new_meter) = interrupts.cut_off(new.open()).await.context(OF_SUCCESSOR)?;
-    let copied = match stage(old.header(), &new.load_rows().await?)? {
-        Stage::CutOver => None,
-        Stage::Copied | Stage::Copying(_) => Some(copy(&old, &new, &mut interrupts).await),
+    let (old, old_meter) = interrupts.interruptible(old.open()).await?;
+    let (new, new_meter) = interrupts.interruptible(new.open()).await.context(SUCCESSOR)?;
+    let copied = match migration_stage(old.header(), &new.load_rows().await?)? {
+        MigrationStage::CutOver => None,
+        MigrationStage::Copied | MigrationStage::Copying(_) => Some(copy(&old, &new, &mut interrupts).await),
     };
     match copied {
         Some(Err(error)) => return Err(error),
         Some(Ok(copied)) if !copied.is_all() => {
-            tokio::join!(old.close(), new.close()).1.context(OF_SUCCESSOR)?;
-            let Copied { blocks, of } = copied;
-            say!("Stopped with {blocks} of {of} blocks copied: `ameles migrate` goes on from there.");
+            tokio::join!(old.close(), new.close()).1.context(SUCCESSOR)?;
+            let CopyProgress { blocks, of } = copied;
+            print_line!("Stopped after {blocks} of {of} blocks: run `ameles migrate` again to continue.");
             return Err(Interrupted.into());
         }
         _ => {}
@@ -338,30 +349,30 @@ async fn fill(
     old.close().await?;
     let header = old.header().clone();
     take_over(settings, &header, rows, &new).await?;
-    let receipt = new.close().await.context(OF_SUCCESSOR)?;
-    say!("Asked of the old store: {}.", asked(&old_meter.usage()));
-    say!("Asked of the new one:   {}.\n", asked(&new_meter.usage()));
-    let left = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
+    let receipt = new.close().await.context(SUCCESSOR)?;
+    print_line!("Requests to the old store: {}.", requests_line(&old_meter.usage()));
+    print_line!("Requests to the new store: {}.\n", requests_line(&new_meter.usage()));
+    let replaced = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
         predecessor,
         store: old_home.store_name(),
-        line: note.serve_line(settings),
+        line: record.serve_line(settings),
     });
     let summary = summary(&parameters, new_home.store_name(), false, None, None, &settings.serve);
     Report::now(&summary, &new.status(), &new_meter.usage(), &Usage::default(), None)
-        .leave_or_warn(&settings.data);
-    if let Some(left) = left {
-        say!("{}", left.render());
+        .write_or_warn(&settings.data);
+    if let Some(replaced) = replaced {
+        print_line!("{}", replaced.render());
     }
-    say!("Receipt of its last checkpoint:\n{receipt}");
+    print_line!("Receipt of the last checkpoint:\n{receipt}");
     Ok(Exit::Success)
 }
 
-/// Copies until the successor has all blocks, or Ctrl-C comes.
-async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<Copied> {
-    let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
-    let Copied { blocks, of } = copier.copied();
+/// Copies until the successor has all blocks, or until Ctrl-C.
+async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<CopyProgress> {
+    let (_, mut copier) = MirroredVaults::new(old.clone(), new.clone()).await?;
+    let CopyProgress { blocks, of } = copier.copied();
     if blocks > 0 {
-        say!("Going on after {blocks} of {of} blocks.");
+        print_line!("Continuing after {blocks} of {of} blocks.");
     }
     let bar = progress::steps("copying blocks", of);
     while !copier.copied().is_all() {
@@ -380,64 +391,66 @@ async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<C
 }
 
 impl MigrateTask {
-    /// Refuses what says nothing to `--cancel`.
+    /// Refuses flags of a shape, which `--cancel` does not use.
     fn refuse_shape(&self) -> Result<(), SettingsError> {
         if self.shape == VaultConfig::default() {
             return Ok(());
         }
-        Err(SettingsError::Successor("--cancel takes no flags of a vault".into()))
+        Err(SettingsError::Successor(
+            "--cancel cannot be combined with flags of a vault's shape: leave them out".into(),
+        ))
     }
 }
 
-/// Gives a successor up whose making was cut off before there was a vault, or a note of it.
-fn cancel_making(settings: &Settings, wanted: &MigrateTask) -> Result<Exit> {
-    let successor = settings.data.of_successor().trusted();
-    let (begun, before) =
-        (MigrationRecord::being_made(&settings.data)?, MigrationRecord::given_up(&settings.data)?);
-    if begun.is_none() && before.is_none() && !successor.join(DATABASE).exists() {
-        let why = "there is no successor to give up: none was made, or it has taken over";
+/// Cancels a successor whose creation was interrupted before it had a vault or a record.
+fn cancel_preparation(settings: &Settings, task: &MigrateTask) -> Result<Exit> {
+    let successor = settings.data.successor().trusted();
+    let (unfinished, cancelled_before) =
+        (MigrationRecord::load_unfinished(&settings.data)?, MigrationRecord::load_cancelled(&settings.data)?);
+    if unfinished.is_none() && cancelled_before.is_none() && !successor.join(DATABASE).exists() {
+        let why = "there is no successor to cancel: none was created, or it has already taken over";
         return Err(SettingsError::Successor(why.into()).into());
     }
-    wanted.refuse_shape()?;
-    // No other process may be at it.
-    let held = Home::new(settings).disk()?;
-    if let Some(note) = &begun {
-        note.give_up(&settings.data)?;
+    task.refuse_shape()?;
+    // No other process may use the vault meanwhile.
+    let lock = Home::new(settings).disk()?;
+    if let Some(record) = &unfinished {
+        record.save_cancelled(&settings.data)?;
     }
     remove_folder(&successor)?;
-    drop(held);
-    match (begun, before) {
-        (Some(note), _) => say!(
-            "The successor was not made yet, and is given up. The vault is as it was, and nothing was put into {}.",
-            Home::new(&note.to.over(settings)).store_name()
+    drop(lock);
+    match (unfinished, cancelled_before) {
+        (Some(record), _) => print_line!(
+            "The successor is cancelled before it was created. The vault is unchanged, and nothing was written to {}.",
+            Home::new(&record.to.apply_to(settings)).store_name()
         ),
-        // The last run may have been cut off before it had said so.
-        (None, Some(note)) => tell_given_up(settings, &note),
-        (None, None) => say!(
-            "What was begun of a successor is given up, and the vault is as it was. Where its store was to be, \
-             nothing needs the object `vault` any more."
+        // The last run may have been interrupted before it printed this.
+        (None, Some(record)) => print_cancelled(settings, &record),
+        (None, None) => print_line!(
+            "The successor is cancelled, and the vault is unchanged. At the place of its store, the object `vault` is \
+             no longer needed."
         ),
     }
     Ok(Exit::Success)
 }
 
-/// Gives the successor up.
-fn cancel(settings: &Settings, wanted: &MigrateTask, note: &MigrationRecord) -> Result<Exit> {
-    wanted.refuse_shape()?;
-    let (old, new) = note.both(settings);
-    // Neither may be in service meanwhile.
-    let (held, held_too) = (Home::new(&old).disk()?, Home::new(&new).disk());
-    note.give_up(&settings.data)?;
-    drop((held, held_too));
+/// Cancels the successor.
+fn cancel(settings: &Settings, task: &MigrateTask, record: &MigrationRecord) -> Result<Exit> {
+    task.refuse_shape()?;
+    let (old, new) = record.settings_of_both(settings);
+    // Neither vault may be served meanwhile.
+    let (lock, successor_lock) = (Home::new(&old).disk()?, Home::new(&new).disk());
+    record.save_cancelled(&settings.data)?;
+    drop((lock, successor_lock));
     remove_folder(&new.data.trusted())?;
-    tell_given_up(settings, note);
+    print_cancelled(settings, record);
     Ok(Exit::Success)
 }
 
-fn tell_given_up(settings: &Settings, note: &MigrationRecord) {
-    say!(
-        "The successor is given up, and the vault is as it was. Nothing of it needs what is below {} any more, and it may be \
-         emptied.",
-        Home::new(&note.to.over(settings)).store_name()
+fn print_cancelled(settings: &Settings, record: &MigrationRecord) {
+    print_line!(
+        "The successor is cancelled, and the vault is unchanged. The data below {} is no longer needed and may be \
+         removed.",
+        Home::new(&record.to.apply_to(settings)).store_name()
     );
 }

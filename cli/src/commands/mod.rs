@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! The command line, with one file per command.
 
 mod backup;
 #[cfg(feature = "full")]
@@ -6,6 +6,8 @@ mod bench;
 mod check;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod enclave;
+#[cfg(all(feature = "full", target_os = "linux"))]
+mod figure_files;
 mod gc;
 mod init;
 #[cfg(feature = "full")]
@@ -28,7 +30,7 @@ mod user;
 mod vault_flags;
 mod visualize;
 #[cfg(all(feature = "full", target_os = "linux"))]
-mod watched;
+mod watch_report;
 
 use crate::config::{Config, Settings};
 use crate::demonstration::DemonstrationFolder;
@@ -38,15 +40,15 @@ use ameles_vault::VaultError;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 #[cfg(not(feature = "full"))]
-use not_built as bench;
+use missing_feature as bench;
 #[cfg(all(not(feature = "full"), target_os = "linux"))]
-use not_built as enclave;
+use missing_feature as enclave;
 #[cfg(not(feature = "full"))]
-use not_built as lab;
+use missing_feature as lab;
 #[cfg(all(not(feature = "full"), target_os = "linux"))]
-use not_built as page;
+use missing_feature as page;
 #[cfg(not(feature = "full"))]
-use not_built as plan;
+use missing_feature as plan;
 use std::cell::OnceCell;
 use std::path::PathBuf;
 use vault_flags::VaultFlags;
@@ -55,20 +57,20 @@ use vault_flags::VaultFlags;
 #[derive(Parser)]
 #[command(name = "ameles", version, after_help = exit::HELP)]
 pub struct Cli {
-    /// The configuration; ameles.toml of this folder if there is one
+    /// The configuration file [default: ameles.toml in the current folder, if it exists]
     #[arg(long, global = true, help_heading = "Every command", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    everywhere: Config,
+    global: Config,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a vault and print what it will cost
+    /// Create a vault and print what it will cost
     Init(init::Arguments),
-    /// Serve a vault over S3 and Swift; makes it if there is none
+    /// Serve a vault over S3 and Swift; creates it if there is none
     Serve(Box<serve::Arguments>),
     /// Show what a vault holds, moves and costs
     Status(status::Arguments),
@@ -92,14 +94,14 @@ enum Command {
     Bench(bench::Arguments),
     /// Repeat experiments of the literature
     Lab(lab::Arguments),
-    /// Compare schemes and block sizes for your objects, and print the `ameles init` to type
+    /// Compare schemes and block sizes for your objects, and print the command that creates the best vault
     Plan(plan::Arguments),
-    /// Show schemes at work, step by step, in a browser
+    /// Show schemes step by step in a browser
     Visualize(visualize::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
     Page(page::Arguments),
-    /// Run programs of RISC-V in an enclave whose pages go out through an oblivious RAM
+    /// Run RISC-V programs in an enclave whose memory is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
     Enclave(enclave::Arguments),
 }
@@ -107,55 +109,55 @@ enum Command {
 /// Runs a command to its end.
 ///
 /// # Errors
-/// The error that ended it; [`Exit::of`] gives the code.
+/// The error of the command; [`Exit::of`] gives its exit code.
 pub fn run(cli: Cli) -> Result<Exit> {
-    let named = cli.config.as_deref();
-    let config = Config::load(named);
-    let config = if named.is_some() { config.context("--config")? } else { config? };
+    let config_path = cli.config.as_deref();
+    let config = Config::load(config_path);
+    let config = if config_path.is_some() { config.context("--config")? } else { config? };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let config = config.overlaid(cli.everywhere);
+    let config = config.overlay(cli.global);
     let trusted = OnceCell::new();
-    let settle = |config: Config| -> Result<Settings> {
+    let resolve = |config: Config| -> Result<Settings> {
         let settings = Settings::resolve(config)?;
         logging::start(&settings)?;
         let _ = trusted.set(settings.data.trusted());
         Ok(settings)
     };
-    let ended = match cli.command {
-        Command::Init(arguments) => runtime.block_on(init::run(settle(arguments.over(config))?)),
+    let result = match cli.command {
+        Command::Init(arguments) => runtime.block_on(init::run(resolve(arguments.apply_to(config))?)),
         Command::Serve(arguments) => {
             let demonstration = arguments.demonstration();
-            let config = arguments.over(config);
+            let config = arguments.apply_to(config);
             if let Some(pattern) = demonstration {
-                let (stage, config) = DemonstrationFolder::set_up(pattern, config)?;
-                let ended = runtime.block_on(serve::demonstrate(settle(config)?, &stage));
-                // Work that still goes on in the stage's folder ends first.
+                let (demonstration_folder, config) = DemonstrationFolder::set_up(pattern, config)?;
+                let result = runtime.block_on(serve::demonstrate(resolve(config)?, &demonstration_folder));
+                // Work that still uses the demonstration's folder ends first.
                 drop(runtime);
-                let removed = stage.remove();
-                ended.and_then(|exit| removed.map(|()| exit))
+                let removed = demonstration_folder.remove();
+                result.and_then(|exit| removed.map(|()| exit))
             } else {
-                let asked = config.vault.clone();
-                runtime.block_on(serve::run(settle(config)?, &asked))
+                let requested = config.vault.clone();
+                runtime.block_on(serve::run(resolve(config)?, &requested))
             }
         }
-        Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
-        Command::Check(found) => runtime.block_on(check::run(settle(found.over(config))?)),
+        Command::Status(arguments) => runtime.block_on(status::run(resolve(arguments.apply_to(config))?)),
+        Command::Check(vault) => runtime.block_on(check::run(resolve(vault.apply_to(config))?)),
         Command::Gc(arguments) => {
             let removes = arguments.removes();
-            runtime.block_on(gc::run(settle(arguments.over(config))?, removes))
+            runtime.block_on(gc::run(resolve(arguments.apply_to(config))?, removes))
         }
-        Command::Backup(found) => runtime.block_on(backup::run(settle(found.over(config))?)),
+        Command::Backup(vault) => runtime.block_on(backup::run(resolve(vault.apply_to(config))?)),
         Command::Migrate(arguments) => {
-            let (config, wanted) = arguments.over(config);
-            runtime.block_on(migrate::run(settle(config)?, wanted))
+            let (config, task) = arguments.apply_to(config);
+            runtime.block_on(migrate::run(resolve(config)?, task))
         }
         Command::RotateKey(arguments) => {
-            let (config, new) = arguments.over(config);
-            runtime.block_on(rotate_key::run(settle(config)?, new))
+            let (config, new) = arguments.apply_to(config);
+            runtime.block_on(rotate_key::run(resolve(config)?, new))
         }
-        Command::User(arguments) => user::run(&settle(config)?, arguments),
+        Command::User(arguments) => user::run(&resolve(config)?, arguments),
         Command::Bench(arguments) => {
-            settle(bench::quiet(config))?;
+            resolve(bench::quiet(config))?;
             bench::run(arguments).map_err(exit_on_usage_error)
         }
         Command::Lab(arguments) => lab::run(arguments).map_err(exit_on_usage_error),
@@ -167,33 +169,33 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Enclave(arguments) => enclave::run(arguments).map_err(exit_on_usage_error),
         Command::Restore(arguments) => {
             let options = arguments.options()?;
-            runtime.block_on(restore::run(settle(arguments.over(config))?, options))
+            runtime.block_on(restore::run(resolve(arguments.apply_to(config))?, options))
         }
     };
-    // A vault does not know where its disk is.
-    ended.map_err(|error| match (error.downcast_ref(), trusted.get()) {
+    // A vault does not know the path of its disk.
+    result.map_err(|error| match (error.downcast_ref(), trusted.get()) {
         (Some(VaultError::DiskFull), Some(folder)) => error.context(folder.display().to_string()),
         _ => error,
     })
 }
 
-/// The command that the command line gives, with its own usage.
-fn given() -> clap::Command {
+/// Returns the selected command, with its usage.
+fn selected_command() -> clap::Command {
     let mut command = Cli::command();
     let matches = command.clone().get_matches();
     command.build();
-    let mut at = &matches;
-    while let Some((name, below)) = at.subcommand() {
+    let mut matches_at = &matches;
+    while let Some((name, submatches)) = matches_at.subcommand() {
         let Some(found) = command.find_subcommand(name).cloned() else { break };
-        (command, at) = (found, below);
+        (command, matches_at) = (found, submatches);
     }
     command
 }
 
-/// Ends as for a mistyped flag, if that is what the error is.
+/// Exits like clap on a usage error. Returns any other error.
 fn exit_on_usage_error(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<clap::Error>() {
-        Ok(usage_error) => usage_error.format(&mut given()).exit(),
+        Ok(usage_error) => usage_error.format(&mut selected_command()).exit(),
         Err(error) => error,
     }
 }

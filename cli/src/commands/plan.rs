@@ -4,7 +4,7 @@ use super::usage_error::usage_error;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::vault::prices;
 use crate::vault::process_memory::process_memory;
 use ameles_lab::plan::{BLOCK_BYTES, ObjectSizes, Order, Plan, Work};
@@ -16,22 +16,22 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Seconds of the units in which a rate may be given.
+/// The units of a rate, in seconds.
 const UNITS: [(&str, f64); 5] =
     [("second", 1.0), ("hour", 3600.0), ("day", 86_400.0), ("week", 604_800.0), ("month", MONTH)];
 /// A month in seconds: a twelfth of 365 days.
 const MONTH: f64 = 365.0 * 86_400.0 / 12.0;
 
-/// The name of all providers of the table that comes with Ameles.
-const ALL: &str = "all";
+/// The name that stands for all providers of the shipped table.
+const ALL_PROVIDERS: &str = "all";
 
-/// The most reads or writes of a month.
-const MAX_A_MONTH: f64 = 1e12;
+/// The maximum number of reads or writes per month.
+const MAX_PER_MONTH: f64 = 1e12;
 
 #[derive(Args)]
 #[command(
-    after_help = "The table gives the bill of a month, the mean time of a read of an object in a row of such, and the store. \
-It is a model of a store that is full and at work; a vault adds its catalogue of names, checkpoints and retries.
+    after_help = "The table gives the monthly bill, the mean time to read an object in a series of reads, and the size of the \
+store. It models a full store in use; a real vault adds its catalogue of names, checkpoints and retries.
 
 Examples:
   ameles plan --capacity 100GiB --objects ~/Documents --reads 1000/day --writes 100/day --link 100Mbit/s,30ms
@@ -39,56 +39,57 @@ Examples:
 --trusted-memory 2GiB --by time"
 )]
 pub(super) struct Arguments {
-    /// The bytes to be stored
+    /// The bytes to store
     #[arg(long, value_name = "SIZE")]
     capacity: Size,
-    /// The objects' sizes: one size, a table (FILE.csv: bytes,count), a folder, or what `aws s3 ls --recursive` printed
+    /// The sizes of the objects: one size, a table (FILE.csv: bytes,count), a folder, or the output of
+    /// `aws s3 ls --recursive`
     #[arg(long, value_name = "SIZE or PATH", default_value = "1MiB")]
     objects: String,
-    /// Objects that are read, such as 1000/day
+    /// Objects read, such as 1000/day
     #[arg(long, value_name = "NUMBER/UNIT", default_value = "10000/month")]
     reads: Rate,
-    /// Objects that are written
+    /// Objects written, such as 100/day
     #[arg(long, value_name = "NUMBER/UNIT", default_value = "1000/month")]
     writes: Rate,
-    /// The link to the store: bandwidth each way, and round trip
+    /// The link to the store: bandwidth in each direction, and round-trip time
     #[arg(long, value_name = "BANDWIDTH,TIME", default_value = "100Mbit/s,30ms")]
     link: LinkFlag,
-    /// The time that the store takes for a GET and for a PUT, or for both
+    /// The time that the store takes for a GET and for a PUT, or one time for both
     #[arg(long, value_name = "TIMES", value_delimiter = ',', default_value = "0s")]
     server_time: Vec<Interval>,
-    /// The prices, with commas between them: names of the shipped table, FILE#NAME, or files with one table; all is every
+    /// The prices, separated by commas: names of the shipped table, FILE#NAME, or files with one table; `all` means every
     /// provider of the shipped table
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
     prices: Vec<String>,
-    /// The place of the store, for the command at the end
+    /// The URL of the store, for the printed command
     #[arg(long, value_name = "URL", default_value = "s3://my-bucket/ameles")]
     store: String,
-    /// The memory that the trusted side may take, as a rule: at times it is a few per cent more
+    /// The memory that the trusted side may usually take; it may take a few per cent more at times
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     trusted_memory: Size,
-    /// Sizes of blocks to look at, such as 64KiB,1MiB [default: 4KiB, 16KiB, 64KiB, 256KiB and 1MiB]
+    /// Block sizes to compare, such as 64KiB,1MiB [default: 4KiB, 16KiB, 64KiB, 256KiB and 1MiB]
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     block: Vec<Size>,
-    /// The order of the choices
+    /// The order of the rows
     #[arg(long, value_enum, default_value_t = By::Bill)]
     by: By,
-    /// The most choices that are shown
+    /// The maximum number of rows
     #[arg(long, value_name = "NUMBER", default_value_t = 12)]
     rows: usize,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum By {
-    /// The bill of a month
+    /// By monthly bill
     Bill,
-    /// The time of an object
+    /// By the time to read an object
     Time,
-    /// The size of the store
+    /// By the size of the store
     Store,
 }
 
-/// Times a month.
+/// A number of operations per month.
 #[derive(Clone, Copy)]
 struct Rate(f64);
 
@@ -101,10 +102,10 @@ impl FromStr for Rate {
             number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
         let seconds = UNITS.iter().find(|(name, _)| *name == unit.trim());
         match (number, seconds) {
-            (Some(number), Some((_, seconds))) if number * MONTH / seconds <= MAX_A_MONTH => {
+            (Some(number), Some((_, seconds))) if number * MONTH / seconds <= MAX_PER_MONTH => {
                 Ok(Rate(number * MONTH / seconds))
             }
-            (Some(_), Some(_)) => Err("a month has at most 1e12 of them".into()),
+            (Some(_), Some(_)) => Err("at most 1e12 per month".into()),
             _ => {
                 Err("write a number and a unit of time, such as 1000/day (second, hour, day, week, month)"
                     .into())
@@ -113,7 +114,7 @@ impl FromStr for Rate {
     }
 }
 
-/// A link.
+/// The speed of a link.
 #[derive(Clone, Copy)]
 struct LinkFlag(LinkSpeed);
 
@@ -121,38 +122,37 @@ impl FromStr for LinkFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "write a bandwidth and a round trip, such as 100Mbit/s,30ms".to_owned();
-        let (bandwidth, round_trip) = text.split_once(',').ok_or_else(wrong)?;
+        let error = || "write a bandwidth and a round trip, such as 100Mbit/s,30ms".to_owned();
+        let (bandwidth, round_trip) = text.split_once(',').ok_or_else(error)?;
         let bandwidth = bandwidth.trim();
         let units = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
         let in_unit = |(unit, bits): &(&str, f64)| bandwidth.strip_suffix(unit).map(|number| (number, *bits));
-        let (number, bits) = units.iter().find_map(in_unit).ok_or_else(wrong)?;
-        let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-        // Not more than the clock of a nanosecond can tell.
+        let (number, bits) = units.iter().find_map(in_unit).ok_or_else(error)?;
+        let number: f64 = number.trim().parse().map_err(|_| error())?;
+        // Bandwidths must fit a clock in nanoseconds.
         if !(number * bits >= 1.0 && number * bits < 1e15) {
-            return Err(wrong());
+            return Err(error());
         }
-        let round_trip: Interval = round_trip.trim().parse().map_err(|_| wrong())?;
+        let round_trip: Interval = round_trip.trim().parse().map_err(|_| error())?;
         let line = BitsPerSecond((number * bits) as u64);
         Ok(LinkFlag(LinkSpeed { round_trip: round_trip.0, up: line, down: line }))
     }
 }
 
 impl Arguments {
-    /// The prices, each by the name that `ameles serve` takes.
+    /// Returns the prices, each with its name for `ameles serve`.
     fn prices(&self) -> Result<Vec<(String, Prices)>> {
         let mut all = Vec::new();
-        for asked in &self.prices {
-            if asked == ALL {
-                all.extend(prices::of_all_providers());
+        for name in &self.prices {
+            if name == ALL_PROVIDERS {
+                all.extend(prices::all_providers());
                 continue;
             }
-            let named =
-                prices::named(asked).map_err(|why| usage_error(format!("--prices {asked}: {why}")))?;
-            all.push((asked.clone(), named.1));
+            let named = prices::find(name).map_err(|why| usage_error(format!("--prices {name}: {why}")))?;
+            all.push((name.clone(), named.1));
         }
-        let mut seen = BTreeSet::new();
-        all.retain(|(name, _)| seen.insert(name.clone()));
+        let mut names = BTreeSet::new();
+        all.retain(|(name, _)| names.insert(name.clone()));
         Ok(all)
     }
 
@@ -164,31 +164,31 @@ impl Arguments {
     }
 
     fn blocks(&self) -> Result<Vec<u64>> {
-        let is_none = |size: &&Size| !(4 << 10..=16 << 20).contains(&size.0);
-        match self.block.iter().find(is_none) {
+        let is_out_of_range = |size: &&Size| !(4 << 10..=16 << 20).contains(&size.0);
+        match self.block.iter().find(is_out_of_range) {
             Some(size) => Err(usage_error(format!("--block {size}: give 4KiB to 16MiB")).into()),
             None if self.block.is_empty() => Ok(BLOCK_BYTES.into()),
             None => Ok(self.block.iter().map(|size| size.0).collect()),
         }
     }
 
-    /// The work, with some of the prices.
+    /// Returns the work to plan, with these prices.
     fn work(&self, prices: &Prices) -> Result<Work> {
         if self.capacity.0 == 0 {
-            return Err(usage_error("--capacity 0: give the bytes to be stored, such as 100GiB").into());
+            return Err(usage_error("--capacity is 0: give the bytes to store, such as 100GiB").into());
         }
         let server = match *self.server_time {
             [both] => ServerTime { get: both.0, put: both.0 },
             [get, put] => ServerTime { get: get.0, put: put.0 },
             _ => {
-                return Err(usage_error("--server-time takes one time or two: write such as 5ms,80ms").into());
+                return Err(usage_error("--server-time takes one or two times, such as 5ms,80ms").into());
             }
         };
         let sizes = self.sizes()?;
         if sizes.max() > self.capacity.0 {
             let (greatest, capacity) = (Size(sizes.max()), self.capacity);
             return Err(usage_error(format!(
-                "--objects: one of {greatest} does not fit into --capacity {capacity}: give more, or smaller objects"
+                "--objects: an object of {greatest} does not fit into --capacity {capacity}: raise the capacity, or give smaller objects"
             )).into());
         }
         Ok(Work {
@@ -205,8 +205,8 @@ impl Arguments {
     }
 }
 
-/// A word as a shell takes it.
-fn in_a_shell(word: &str) -> String {
+/// Quotes a word for a shell.
+fn shell_quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./#:".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
@@ -218,21 +218,23 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         By::Store => Order::Store,
     };
     let prices = arguments.prices()?;
-    let Some((_, first)) = prices.first() else { return Err(usage_error("--prices: give a name").into()) };
+    let Some((_, first)) = prices.first() else {
+        return Err(usage_error("--prices is empty: give a name").into());
+    };
     let plan = Plan::of(&arguments.work(first)?, &prices, order, &process_memory);
-    say!("{}\n", plan.tables(arguments.rows));
+    print_line!("{}\n", plan.tables(arguments.rows));
     let best = plan.best_vault().and_then(|(offer, choice)| Some((offer, choice.flags.as_ref()?)));
     match (best, plan.smallest_too_large_vault()) {
         (Some((offer, flags)), _) => {
-            let (store, prices) = (in_a_shell(&arguments.store), in_a_shell(&offer.prices));
-            say!(
-                "The first of these that a vault runs is made and served by\n\n  ameles serve --store {store} {flags} --prices \
-                 {prices}\n\n`ameles init` with the same flags makes it, and says what it costs."
+            let (store, prices) = (shell_quoted(&arguments.store), shell_quoted(&offer.prices));
+            print_line!(
+                "The first row that `ameles serve` supports is created and served by\n\n  ameles serve --store {store} {flags} --prices \
+                 {prices}\n\n`ameles init` with the same flags only creates it, and prints what it costs."
             );
             Ok(Exit::Success)
         }
         (None, Some((offer, nearest))) => Err(anyhow!(
-            "no vault fits into --trusted-memory {}: the nearest is {} with blocks of {} KiB, which takes {} MiB and costs {:.2} \
+            "no vault fits into --trusted-memory {}: the closest is {} with blocks of {} KiB, which takes {} MiB and costs {:.2} \
              dollars a month at {}",
             arguments.trusted_memory,
             nearest.scheme,
@@ -241,7 +243,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             nearest.figures.dollars(),
             offer.prices,
         )),
-        (None, None) => Err(anyhow!("no vault holds so much: give a smaller --capacity")),
+        (None, None) => Err(anyhow!("no vault can hold this capacity: give a smaller --capacity")),
     }
 }
 
@@ -262,10 +264,10 @@ mod tests {
     }
 
     #[test]
-    fn a_word_for_the_shell_is_quoted_where_it_must_be() {
-        assert_eq!(in_a_shell("prices/mine.toml#a-b"), "prices/mine.toml#a-b");
-        assert_eq!(in_a_shell("sp ace/pr.toml#mine"), "'sp ace/pr.toml#mine'");
-        assert_eq!(in_a_shell("it's"), r"'it'\''s'");
+    fn a_word_for_the_shell_is_quoted_if_needed() {
+        assert_eq!(shell_quoted("prices/mine.toml#a-b"), "prices/mine.toml#a-b");
+        assert_eq!(shell_quoted("sp ace/pr.toml#mine"), "'sp ace/pr.toml#mine'");
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
     }
 
     #[test]

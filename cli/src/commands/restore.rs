@@ -3,7 +3,7 @@
 use crate::config::{Config, KeyConfig, Settings, StoreConfig};
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::{complain, say};
+use crate::runtime::output::{print_error, print_line};
 use crate::runtime::progress;
 use crate::runtime::remove_folder::remove_folder;
 use crate::vault::created_files::CreatedFiles;
@@ -22,18 +22,18 @@ use std::path::Path;
 
 #[derive(Args)]
 #[command(
-    after_help = "Writes since the last shipped checkpoint are gone, unless the vault has its journal in the store. The whole vault is fetched once into a \
-folder beside the trusted one, and written anew, every position drawn again.
+    after_help = "Writes since the last shipped checkpoint are lost, unless the vault has its journal in the store. The whole \
+vault is fetched once into a folder next to the trusted one, and rewritten with new random positions.
 
 Examples:
   ameles restore --store s3://my-bucket/ameles --key-file master.key --takeover
   ameles restore --store s3://my-bucket/ameles --takeover --expect \"$(cat receipt.txt)\""
 )]
 pub(super) struct Arguments {
-    /// The receipt of a state: what is restored must be that state or one after it
+    /// The receipt of a state: the restored state must be this one or a later one
     #[arg(long, value_name = "RECEIPT")]
     expect: Option<String>,
-    /// Displace the gateway that had the vault open: it can never write again
+    /// Displace the gateway that has the vault open: it can never write again
     #[arg(long)]
     takeover: bool,
     #[command(flatten)]
@@ -53,59 +53,60 @@ impl Arguments {
         Ok(RestoreOptions { expect, takeover: self.takeover })
     }
 
-    pub(super) fn over(self, config: Config) -> Config {
-        config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        config.overlay(Config { store: self.store, key: self.key, ..Config::default() })
     }
 }
 
-pub(super) async fn run(settings: Settings, wanted: RestoreOptions) -> Result<Exit> {
+pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<Exit> {
     let home = Home::new(&settings);
-    if wanted.expect.is_none() {
-        complain!(
-            "warning: without --expect RECEIPT, an older consistent state of the store cannot be told from the newest"
+    if request.expect.is_none() {
+        print_error!(
+            "warning: without --expect RECEIPT, a restore cannot detect that the store was rolled back to an older state"
         );
     }
-    let objects = home.objects_of_a_vault().await?;
+    let objects = home.existing_objects().await?;
     let raw = raw_header_of_store(&objects).await?;
     let master = home.key(&raw)?;
     let header = VaultHeader::decode(&raw, &master)?;
     let folder = settings.data.restoring();
-    if let Some(receipt) = complete_before(&home, &folder, (header.vault, &master))? {
-        tell(&settings, &header.parameters, &receipt, None);
+    if let Some(receipt) = already_restored(&home, &folder, (header.vault, &master))? {
+        print_restored(&settings, &header.parameters, &receipt, None);
         remove_folder(&folder)?;
         return Ok(Exit::Success);
     }
     let parameters = header.parameters;
     let layout = parameters.layout();
-    let mut made = CreatedFiles::new();
+    let mut created = CreatedFiles::new();
     let restoring = async {
-        let disk = home.new_disk(&mut made)?;
+        let disk = home.new_disk(&mut created)?;
         remove_folder(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let buckets = folder.join("buckets").display().to_string();
-        let copy = Objects::open(&buckets, &options).await.map_err(not_a_store)?.with_layout(layout.clone());
+        let copy =
+            Objects::open(&buckets, &options).await.map_err(local_copy_error)?.with_layout(layout.clone());
         let scratch = TrustedDisk::open(&folder.join("stash.redb"))?;
-        let (store, meter, _) = home.wrapped(&objects, layout);
+        let (store, meter, _) = home.instrumented(&objects, layout);
         let bar = progress::steps("", 0);
-        let shown = bar.clone();
+        let stage_bar = bar.clone();
         let progress = move |stage: &'static str, done, all| {
-            shown.set_message(stage);
-            shown.set_length(all);
-            shown.set_position(done);
+            stage_bar.set_message(stage);
+            stage_bar.set_length(all);
+            stage_bar.set_position(done);
         };
-        let RestoreOptions { expect, takeover } = wanted;
+        let RestoreOptions { expect, takeover } = request;
         let options = Restore { copy, scratch, expect, takeover, progress: Box::new(progress) };
-        let brought = restore(home.setup(disk, store, master)?, options).await;
+        let restored_vault = restore(home.setup(disk, store, master)?, options).await;
         bar.finish_and_clear();
-        anyhow::Ok((brought?, meter.usage()))
+        anyhow::Ok((restored_vault?, meter.usage()))
     };
     let (receipt, usage) = match restoring.await {
         Ok(restored) => restored,
         Err(error) => {
             remove_folder(&folder)?;
-            // A restore that was refused, or failed before there was anything to keep, leaves nothing behind.
+            // A restore that failed before it created a vault leaves no files behind.
             if !home.has_vault().unwrap_or(true) {
-                made.take_back();
+                created.remove_all();
             }
             return Err(match error.downcast_ref() {
                 Some(VaultError::LocalCopy(_)) => error.context(folder.display().to_string()),
@@ -113,19 +114,19 @@ pub(super) async fn run(settings: Settings, wanted: RestoreOptions) -> Result<Ex
             });
         }
     };
-    tell(&settings, &parameters, &receipt, Some(&usage));
-    // As long as it is there, a restore that is repeated tells the same.
+    print_restored(&settings, &parameters, &receipt, Some(&usage));
+    // While the folder exists, a repeated restore prints the same result.
     remove_folder(&folder)?;
     Ok(Exit::Success)
 }
 
-/// The copy on this machine could not be made: nothing that the store did.
-fn not_a_store(error: OpenError) -> VaultError {
+/// Returns the error of the local copy, which is no error of the store.
+fn local_copy_error(error: OpenError) -> VaultError {
     VaultError::LocalCopy(error.to_string().into())
 }
 
-/// The receipt of a vault that was restored here completely by a command that was cut off before it had said so.
-fn complete_before(
+/// Returns the receipt of a vault whose restore was complete before the last command was interrupted.
+fn already_restored(
     home: &Home<'_>,
     folder: &Path,
     (vault, master): (VaultId, &MasterKey),
@@ -135,30 +136,38 @@ fn complete_before(
     }
     match restored(&home.disk()?, master) {
         Ok(receipt) => Ok(receipt.filter(|receipt| receipt.vault == vault)),
-        // There is another vault, and the restore says so.
+        // The folder holds another vault: the restore reports that.
         Err(VaultError::WrongKey) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Says that the vault is restored, and leaves its figures; those that it has left in service stay.
-fn tell(settings: &Settings, parameters: &VaultParameters, receipt: &Receipt, usage: Option<&Usage>) {
+/// Prints that the vault is restored, and writes its figures, unless it has figures from its time in service.
+fn print_restored(
+    settings: &Settings,
+    parameters: &VaultParameters,
+    receipt: &Receipt,
+    usage: Option<&Usage>,
+) {
     let home = Home::new(settings);
-    say!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", home.serve_line());
-    say!("{receipt}");
-    if usage.is_none() && Report::earlier(&settings.data).is_some() {
+    print_line!(
+        "The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:",
+        home.serve_line()
+    );
+    print_line!("{receipt}");
+    if usage.is_none() && Report::load_or_warn(&settings.data).is_some() {
         return;
     }
     let summary = summary(parameters, home.store_name(), false, None, None, &settings.serve);
     let batch = u64::from(parameters.scheme.max_batch());
-    let written = parameters.scheme.capacity();
+    let blocks = parameters.scheme.capacity();
     let status = Status {
         epoch: receipt.epoch,
-        // Every block was written once.
-        accesses: if parameters.pad_batches { written.next_multiple_of(batch) } else { written },
+        // The restore wrote every block once.
+        accesses: if parameters.pad_batches { blocks.next_multiple_of(batch) } else { blocks },
         checkpoints: CheckpointFigures { receipt: Some(receipt.to_string()), ..CheckpointFigures::default() },
         ..Status::default()
     };
     let none = Usage::default();
-    Report::now(&summary, &status, usage.unwrap_or(&none), &none, None).leave_or_warn(&settings.data);
+    Report::now(&summary, &status, usage.unwrap_or(&none), &none, None).write_or_warn(&settings.data);
 }

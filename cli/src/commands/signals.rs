@@ -1,5 +1,5 @@
-//! Signals while a program runs in our place: those of the terminal reach it by themselves, and it decides what becomes of
-//! them; requests to end are handed on.
+//! Signals while a program runs on behalf of this process. The program gets signals of the terminal directly; requests to end
+//! are forwarded to it.
 
 use crate::runtime::interrupt::is_ignored;
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use std::thread;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// The listener. From now on none of these signals ends this process, other than it was started with.
+/// The listener. While it exists, these signals do not end this process, unless they were ignored from the start.
 pub(super) struct Signals {
     runtime: Runtime,
     terminate: Option<Stream>,
@@ -20,45 +20,47 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on: before the program is started, which inherits nothing of it.
+    /// Listens from now on. Call it before the program starts; the program does not inherit it.
     ///
     /// # Errors
-    /// The system does not tell of signals.
+    /// The system refuses signal handlers.
     pub(super) fn listen() -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build().context("listening for signals")?;
-        let _entered = runtime.enter();
-        // An ignored signal stays ignored, for the program too: `nohup` asks for that, and shells do for background
-        // jobs.
+        let guard = runtime.enter();
+        // An ignored signal stays ignored, for the program too: `nohup` and shells with background jobs rely on that.
         let listen =
             |kind| (!is_ignored(kind)).then(|| signal(kind)).transpose().context("listening for signals");
         let (terminate, hang_up) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
         let _from_terminal = [listen(SignalKind::interrupt())?, listen(SignalKind::quit())?];
-        drop(_entered);
+        drop(guard);
         Ok(Signals { runtime, terminate, hang_up, _from_terminal })
     }
 
-    /// Hands requests to end on to the program, as long as this process lives.
+    /// Forwards requests to end to the program until this process exits.
     ///
     /// # Errors
-    /// The system gives no handle of the program, or no thread.
-    pub(super) fn hand_on(self, process: &Child) -> Result<()> {
+    /// The system refuses a handle of the program, or a thread.
+    pub(super) fn forward(self, process: &Child) -> Result<()> {
         let program = pidfd_open(rustix::process::Pid::from_child(process), PidfdFlags::empty())
-            .context("a handle of the program")?;
-        let hand_on = move || {
+            .context("opening a handle of the program")?;
+        let forward = move || {
             let Signals { runtime, terminate, hang_up, _from_terminal } = self;
             runtime.block_on(async {
-                tokio::join!(each(terminate, &program, Signal::TERM), each(hang_up, &program, Signal::HUP));
+                tokio::join!(
+                    forward_each(terminate, &program, Signal::TERM),
+                    forward_each(hang_up, &program, Signal::HUP)
+                );
             });
         };
-        thread::Builder::new().name("signals".to_owned()).spawn(hand_on)?;
+        thread::Builder::new().name("signals".to_owned()).spawn(forward)?;
         Ok(())
     }
 }
 
-async fn each(stream: Option<Stream>, program: &OwnedFd, signal: Signal) {
+async fn forward_each(stream: Option<Stream>, program: &OwnedFd, signal: Signal) {
     let Some(mut stream) = stream else { return };
     while stream.recv().await.is_some() {
-        // A program that has ended needs it no more.
+        // The program may already have ended.
         let _ = pidfd_send_signal(program, signal);
     }
 }

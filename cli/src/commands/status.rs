@@ -10,8 +10,8 @@ use clap::Args;
 
 #[derive(Args)]
 #[command(
-    after_help = "Shows what the vault's process last left in the trusted folder: asking costs no request, and \
-works while the vault is served.
+    after_help = "Shows the figures that the vault's process last wrote to the trusted folder. This takes no request to the store, \
+and works while the vault is served.
 
 Examples:
   ameles status
@@ -23,8 +23,8 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn over(self, config: Config) -> Config {
-        config.overlaid(Config { prices: self.prices, ..Config::default() })
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        config.overlay(Config { prices: self.prices, ..Config::default() })
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let prices = home.prices()?;
     let Some(report) = Report::load(&settings.data)? else {
         if home.database().exists() && !home.is_being_restored() {
-            bail!("this vault has left no figures yet: `ameles serve` does, from its start on");
+            bail!("this vault has no figures yet: `ameles serve` writes them from its start on");
         }
         return Err(home.no_vault());
     };

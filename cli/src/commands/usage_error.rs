@@ -1,8 +1,8 @@
-//! Flags that cannot be meant.
+//! Errors of flags.
 
 use clap::error::ErrorKind;
 
-/// The error of flags that cannot be meant, with which the command line ends as for a mistyped one.
+/// Returns the error of an invalid flag. The command then exits like clap on a mistyped flag.
 pub(super) fn usage_error(why: impl Into<String>) -> clap::Error {
     clap::Error::raw(ErrorKind::ValueValidation, format!("{}\n", why.into().trim_end()))
 }

@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::users::file::{UsersFile, hash, new_key, new_password};
 use crate::users::{MAX_PASSWORD_BYTES, UserError};
 use crate::vault::home::Home;
@@ -15,7 +15,7 @@ use std::str::FromStr;
 use zeroize::Zeroizing;
 
 #[derive(Args)]
-#[command(after_help = "A gateway that runs takes changes over within a second.
+#[command(after_help = "A running gateway applies changes within a second.
 
 Examples:
   ameles user add ameles:backup --role owner --s3-keys
@@ -31,31 +31,31 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Add a user; the account comes to be with its first user
+    /// Add a user; an account is created with its first user
     Add(Add),
-    /// Name all users, without their secrets
+    /// List all users, without their secrets
     List,
-    /// Remove a user; what the account holds stays
+    /// Remove a user; the data of the account stays
     Remove {
         /// Account and name
         #[arg(value_name = "ACCOUNT:USER")]
         user: FullName,
     },
-    /// Give a user another password and end all logins with the old one
+    /// Change the password of a user and end all logins with the old one
     Password {
         /// Account and name
         #[arg(value_name = "ACCOUNT:USER")]
         user: FullName,
-        /// Read the password from standard input instead of making one
+        /// Read the password from standard input instead of generating one
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Give a user another pair of S3 keys, or take one away
+    /// Add a pair of S3 keys to a user, or remove one
     Keys {
         /// Account and name
         #[arg(value_name = "ACCOUNT:USER")]
         user: FullName,
-        /// The access key to take away; without it, a new pair is made
+        /// The access key to remove; without it, a new pair is generated
         #[arg(long, value_name = "ACCESS_KEY_ID")]
         remove: Option<String>,
     },
@@ -69,24 +69,24 @@ struct Add {
     /// The rights of the user
     #[arg(long, value_enum, default_value_t = RoleChoice::Owner)]
     role: RoleChoice,
-    /// Make a pair of S3 keys
+    /// Generate a pair of S3 keys
     #[arg(long)]
     s3_keys: bool,
-    /// Read the password from standard input instead of making one
+    /// Read the password from standard input instead of generating one
     #[arg(long, conflicts_with = "no_password")]
     password_stdin: bool,
-    /// Let the user in with S3 keys only
+    /// Give the user no password, only S3 keys
     #[arg(long, requires = "s3_keys")]
     no_password: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum RoleChoice {
-    /// The rights that the access lists of containers grant, and nothing else
+    /// Only the rights that the access lists of containers grant
     Member,
-    /// Everything in the account but its quota
+    /// All rights in the account except its quota
     Owner,
-    /// Everything in all accounts
+    /// All rights in all accounts
     Admin,
 }
 
@@ -108,7 +108,7 @@ struct FullName {
 }
 
 impl FullName {
-    fn is(&self, user: &User) -> bool {
+    fn matches(&self, user: &User) -> bool {
         user.identity.account == self.account && user.identity.user == self.user
     }
 }
@@ -117,8 +117,7 @@ impl FromStr for FullName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (account, user) =
-            text.split_once(':').ok_or("write the account and the name, such as ameles:backup")?;
+        let (account, user) = text.split_once(':').ok_or("write ACCOUNT:USER, such as ameles:backup")?;
         Ok(FullName {
             account: account.parse().map_err(|error| format!("the account: {error}"))?,
             user: user.parse().map_err(|error| format!("the user: {error}"))?,
@@ -143,17 +142,17 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
         Action::List => list(&file)?,
         Action::Remove { user } => {
             remove(&file, &user)?;
-            say!("Removed {user}.");
+            print_line!("Removed {user}.");
         }
         Action::Password { user, password_stdin } => {
-            let (password, made) = password(password_stdin)?;
+            let (password, is_generated) = password(password_stdin)?;
             let hash = hash(&password)?;
             change_one(&file, &user, |user| {
                 user.password = Some(hash);
                 Ok(())
             })?;
-            say!("{user} has another password.");
-            show_password(&password, made);
+            print_line!("{user} has a new password.");
+            show_password(&password, is_generated);
         }
         Action::Keys { user, remove: None } => {
             let key = new_key()?;
@@ -165,11 +164,11 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
         }
         Action::Keys { user, remove: Some(id) } => {
             change_one(&file, &user, |user| {
-                let before = user.keys.len();
+                let count = user.keys.len();
                 user.keys.retain(|key| key.id != id);
-                if user.keys.len() == before { Err(UserError::NoSuchKey) } else { Ok(()) }
+                if user.keys.len() == count { Err(UserError::MissingKey) } else { Ok(()) }
             })?;
-            say!("The access key is worth nothing now.");
+            print_line!("Removed the access key: it no longer works.");
         }
     }
     Ok(Exit::Success)
@@ -183,15 +182,15 @@ fn add(file: &UsersFile, add: Add) -> Result<(), UserError> {
     let identity = Identity { account: name.account.clone(), user: name.user.clone(), role: add.role.role() };
     let user = User { identity, password: hash, keys: key.iter().cloned().collect() };
     file.change(|users| {
-        if users.iter().any(|user| name.is(user)) {
-            return Err(UserError::There(name.to_string()));
+        if users.iter().any(|user| name.matches(user)) {
+            return Err(UserError::Exists(name.to_string()));
         }
         users.push(user);
         Ok(())
     })?;
-    say!("Added {name} ({}).", add.role.role().name());
-    if let Some((password, made)) = &password {
-        show_password(password, *made);
+    print_line!("Added {name} ({}).", add.role.role().name());
+    if let Some((password, is_generated)) = &password {
+        show_password(password, *is_generated);
     }
     if let Some(key) = &key {
         show_key(key);
@@ -206,19 +205,19 @@ fn list(file: &UsersFile) -> Result<(), UserError> {
         let keys: Vec<&str> = user.keys.iter().map(|key| &*key.id).collect();
         let keys =
             if keys.is_empty() { "no S3 keys".to_owned() } else { format!("S3 keys {}", keys.join(", ")) };
-        say!("{}:{}  {}  {password}  {keys}", account.as_str(), name.as_str(), role.name());
+        print_line!("{}:{}  {}  {password}  {keys}", account.as_str(), name.as_str(), role.name());
     }
     Ok(())
 }
 
 fn remove(file: &UsersFile, name: &FullName) -> Result<(), UserError> {
     file.change(|users| {
-        let before = users.len();
-        if before == 1 && name.is(&users[0]) {
+        let count = users.len();
+        if count == 1 && name.matches(&users[0]) {
             return Err(UserError::Last(name.to_string()));
         }
-        users.retain(|user| !name.is(user));
-        if users.len() == before { Err(UserError::Missing(name.to_string())) } else { Ok(()) }
+        users.retain(|user| !name.matches(user));
+        if users.len() == count { Err(UserError::Missing(name.to_string())) } else { Ok(()) }
     })
 }
 
@@ -228,12 +227,12 @@ fn change_one(
     edit: impl FnOnce(&mut User) -> Result<(), UserError>,
 ) -> Result<(), UserError> {
     file.change(|users| {
-        let user = users.iter_mut().find(|user| name.is(user));
+        let user = users.iter_mut().find(|user| name.matches(user));
         edit(user.ok_or_else(|| UserError::Missing(name.to_string()))?)
     })
 }
 
-/// The password, and whether it was made here.
+/// Returns the password, and true if it was generated here.
 fn password(from_stdin: bool) -> Result<(Zeroizing<String>, bool), UserError> {
     if !from_stdin {
         return Ok((new_password()?, true));
@@ -247,12 +246,12 @@ fn password(from_stdin: bool) -> Result<(Zeroizing<String>, bool), UserError> {
     Ok((Zeroizing::new(line.to_owned()), false))
 }
 
-fn show_password(password: &str, made: bool) {
-    if made {
-        say!("  password            {password}   (shown this once)");
+fn show_password(password: &str, is_generated: bool) {
+    if is_generated {
+        print_line!("  password            {password}   (shown only once)");
     }
 }
 
 fn show_key(key: &AccessKey) {
-    say!("  access_key_id       {}\n  secret_access_key   {}", key.id, *key.secret);
+    print_line!("  access_key_id       {}\n  secret_access_key   {}", key.id, *key.secret);
 }

@@ -1,9 +1,9 @@
-//! The flags that several commands share: those that find a vault, and those that shape a new one.
+//! Flags of several commands: those that locate a vault, and those that shape a new one.
 
 use crate::config::{Config, KeyConfig, StoreConfig, VaultConfig};
 use clap::Args;
 
-/// The flags that find a vault: its store and its key.
+/// The flags that locate a vault: its store and its key.
 #[derive(Args)]
 pub(super) struct VaultFlags {
     #[command(flatten)]
@@ -13,24 +13,24 @@ pub(super) struct VaultFlags {
 }
 
 impl VaultFlags {
-    /// Lays what was given over the configuration.
-    pub(super) fn over(self, config: Config) -> Config {
-        config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
+    /// Returns the configuration with these flags applied.
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        config.overlay(Config { store: self.store, key: self.key, ..Config::default() })
     }
 }
 
-/// The flags that find a vault, or shape a new one.
+/// The flags that locate a vault, or shape a new one.
 #[derive(Args)]
 pub(super) struct ShapeFlags {
     #[command(flatten)]
-    pub(super) vault: VaultConfig,
+    pub(super) shape: VaultConfig,
     #[command(flatten)]
-    pub(super) found: VaultFlags,
+    pub(super) vault: VaultFlags,
 }
 
 impl ShapeFlags {
-    /// Lays what was given over the configuration.
-    pub(super) fn over(self, config: Config) -> Config {
-        self.found.over(config.overlaid(Config { vault: self.vault, ..Config::default() }))
+    /// Returns the configuration with these flags applied.
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        self.vault.apply_to(config.overlay(Config { vault: self.shape, ..Config::default() }))
     }
 }

@@ -4,7 +4,7 @@ use crate::runtime::checkout::{Checkout, Kind, Part};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::listen::listen;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use ameles_gateway::http::admin;
 use anyhow::{Context, Result, bail};
 use axum::Router;
@@ -17,7 +17,7 @@ use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// The schemes for the page, compiled to WebAssembly.
+/// The schemes of the page, compiled to WebAssembly.
 const MODULE: Part = Part {
     name: "the page's schemes",
     command: "ameles visualize",
@@ -56,55 +56,52 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 #[derive(Args)]
 #[command(
-    after_help = "The page shows every scheme of the library at a toy's size: trees, levels, stash, and what a \
-provider sees of them. It is served on this machine alone, loads nothing from elsewhere, and touches no vault.
+    after_help = "The page shows every scheme of the library at a very small size: trees, levels, stash, and what a provider \
+sees of them. It is served only on this machine, loads nothing from elsewhere, and uses no vault.
 
 Examples:
   ameles visualize
   ameles visualize --port 8400"
 )]
 pub(super) struct Arguments {
-    /// The port on 127.0.0.1; 0 is any free one
+    /// The port on 127.0.0.1; 0 means any free port
     #[arg(long, default_value_t = 9320, value_name = "PORT")]
     port: u16,
-    /// The schemes, compiled to WebAssembly [default: ameles_web.wasm beside this program, or built from the checkout]
+    /// The schemes, compiled to WebAssembly [default: ameles_web.wasm next to this program, or built from the checkout]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
 }
 
-/// Serves the page until it is interrupted.
+/// Serves the page until an interrupt.
 ///
 /// # Errors
-/// The schemes cannot be had, or the port is taken.
+/// The schemes are not found, or the port is in use.
 pub(super) async fn run(Arguments { port, module }: Arguments) -> Result<Exit> {
-    // A port that is taken is told before anything is built.
+    // A used port is reported before anything is built.
     let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), "--port".into())?;
     let path = module.map_or_else(find, Ok)?;
     let module = tokio::fs::read(&path).await.with_context(|| path.display().to_string())?;
     if !module.starts_with(b"\0asm") {
-        bail!(
-            "{} is no module of WebAssembly: `cargo xtask web` builds the one that is needed",
-            path.display()
-        );
+        bail!("{} is not a WebAssembly module: build it with `cargo xtask web`", path.display());
     }
     let address = listener.local_addr()?;
     let mut interrupts = Interrupts::listen()?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    say!("The page is at http://{address}/ on this machine. Ctrl-C ends it.");
+    print_line!("The page is at http://{address}/ on this machine. Press Ctrl-C to stop.");
     admin::serve(listener, router(module.into()), async move { interrupts.next().await }).await?;
     Ok(Exit::Success)
 }
 
-/// The module beside this program, or the one of the checkout.
+/// Returns the module next to this program, or the one of the checkout.
 fn find() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
-    let beside = program.with_file_name(MODULE.file());
-    if beside.is_file() {
-        return Ok(beside);
+    let sibling = program.with_file_name(MODULE.file());
+    if sibling.is_file() {
+        return Ok(sibling);
     }
     let Some(checkout) = Checkout::find()? else {
         bail!(
-            "{} is not beside {}, and this is no checkout to build it from: name it with --module",
+            "{} is not next to {}, and there is no checkout to build it from: name it with --module",
             MODULE.file(),
             program.display()
         )
@@ -118,11 +115,11 @@ fn router(module: Bytes) -> Router {
         routes = routes.route(path, get(move || async move { ([(header::CONTENT_TYPE, kind)], text) }));
     }
     let module = get(move || async move { ([(header::CONTENT_TYPE, "application/wasm")], module) });
-    routes.route("/ameles_web.wasm", module).layer(map_response(hardened))
+    routes.route("/ameles_web.wasm", module).layer(map_response(with_security_headers))
 }
 
-/// The rights of the page in a browser: it loads its own files, compiles its module, and nothing else.
-const HARDENED: [(HeaderName, &str); 4] = [
+/// The rights of the page in a browser: it may only load its own files and compile its module.
+const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; \
@@ -133,8 +130,8 @@ const HARDENED: [(HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-async fn hardened(mut response: Response) -> Response {
-    for (name, value) in HARDENED {
+async fn with_security_headers(mut response: Response) -> Response {
+    for (name, value) in SECURITY_HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response

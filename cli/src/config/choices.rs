@@ -1,4 +1,4 @@
-//! The choices: values of options that have names.
+//! The choices of options that have named values.
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -10,23 +10,23 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
-    /// Ring ORAM (Ren et al. 2015): one slot a bucket is read
+    /// Ring ORAM (Ren et al. 2015): reads one slot per bucket
     Ring,
-    /// Path ORAM (Stefanov et al. 2013): whole paths are read
+    /// Path ORAM (Stefanov et al. 2013): reads whole paths
     Path,
-    /// Everything is read at every access: for very small vaults
+    /// Reads everything at every access: for very small vaults
     Trivial,
 }
 
-/// A cost of an access that the planned parameters make small.
+/// The cost of an access that the planned parameters minimise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
-    /// The bytes moved, to the store and from it
+    /// The bytes moved to and from the store
     Bytes,
     /// The requests to the store
     Requests,
-    /// The price of requests and bytes (`--prices`; S3's list prices if none are given)
+    /// The price of requests and bytes (`--prices`, or S3's list prices)
     Dollars,
 }
 
@@ -37,7 +37,7 @@ pub enum Cipher {
     #[serde(rename = "aes-256-gcm")]
     #[value(name = "aes-256-gcm")]
     Aes256Gcm,
-    /// AEGIS-128L: the fastest, with a 128-bit key
+    /// AEGIS-128L: the fastest one, with a 128-bit key
     #[serde(rename = "aegis-128l")]
     #[value(name = "aegis-128l")]
     Aegis128L,
@@ -51,23 +51,23 @@ pub enum Cipher {
     ChaCha20Poly1305,
 }
 
-/// The place of the journal that an acknowledged write waits for.
+/// The place of the journal in which a write must be before it is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Journal {
-    /// The trusted folder: a lost machine loses what came after the last shipped checkpoint
+    /// The trusted folder: if the machine is lost, writes after the last shipped checkpoint are lost
     Disk,
-    /// The store as well, an object for each batch: a lost machine loses nothing that was acknowledged
+    /// Also the store, with an object for each batch: if the machine is lost, no acknowledged write is lost
     Store,
 }
 
-/// The place of stash and tree top.
+/// The place of the stash and the tree top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum TreeTopOn {
     /// Memory
     Memory,
-    /// The trusted folder: memory holds what came or was asked for since the last checkpoint alone
+    /// The trusted folder: memory holds only blocks that were accessed since the last checkpoint
     Disk,
 }
 
@@ -75,56 +75,60 @@ pub enum TreeTopOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum KeySource {
-    /// A file, made with a fresh key together with the vault
+    /// A file, created with a new key together with the vault
     File,
     /// An environment variable that holds the key
     Env,
-    /// A passphrase, from an environment variable or asked for on the terminal
+    /// A passphrase, from an environment variable or from the terminal
     Passphrase,
 }
 
-/// Classes that the sizes of objects are padded to, so that an access shows less of a size.
+/// The padding of object sizes, so that accesses reveal less about a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Padding {
-    /// Whole blocks and nothing more
+    /// To whole blocks only
     None,
-    /// Powers of two
+    /// To powers of two
     Power2,
 }
 
-/// The look of a line of the log.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people
+    /// Readable text
     Text,
     /// A JSON object for each line
     Json,
 }
 
-/// Reads an address to listen on. Names are refused: a name stands for several addresses, or for another one tomorrow.
+/// Parses an address to listen on. Host names are refused: they may stand for several addresses, or change.
 ///
 /// # Errors
-/// The text is no address; an example says what it should look like.
+/// The text is not an address; the error gives an example.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        format!("`{text}` is no address: write numbers and a port, such as 127.0.0.1:9317 or [::1]:9317")
+        format!(
+            "`{text}` is not an address: write an IP address and a port, such as 127.0.0.1:9317 or [::1]:9317"
+        )
     })
 }
 
-/// Reads an address of the file.
-pub(super) fn some_address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+/// Reads an address from the file.
+pub(super) fn deserialize_address<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<SocketAddr>, D::Error> {
     address(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
 }
 
-/// The place where clients of Swift connect, if they may.
+/// The address for clients of Swift, if Swift is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum SwiftListen {
-    /// Nowhere.
+    /// Swift is not served.
     Off,
-    /// At this address.
+    /// Swift is served at this address.
     At(SocketAddr),
 }
 
@@ -134,7 +138,7 @@ impl FromStr for SwiftListen {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "off" => Ok(SwiftListen::Off),
-            text => address(text).map(SwiftListen::At).map_err(|why| format!("{why}, or off")),
+            text => address(text).map(SwiftListen::At).map_err(|why| format!("{why}; or write off")),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Errors in the configuration that say where: file, line and key, and what was probably meant.
+//! Errors in the configuration, with file, line and key, and a suggestion.
 
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
-/// The reason why a configuration file was refused.
+/// An error in a configuration file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is not there, or this user may not read it.
+    /// The file does not exist, or this user may not read it.
     #[error("{} cannot be read: {error}", file.display())]
     Unreadable {
         /// The file.
@@ -14,9 +14,9 @@ pub enum ConfigError {
         /// The system's message.
         error: std::io::Error,
     },
-    /// The file holds a wrong key or value.
+    /// The file has an invalid key or value.
     #[error("{}, line {line}: {what}", file.display())]
-    Wrong {
+    Invalid {
         /// The file.
         file: PathBuf,
         /// The line, counted from 1.
@@ -26,36 +26,36 @@ pub enum ConfigError {
     },
 }
 
-/// Reads `text` as TOML.
+/// Parses `text` as TOML.
 pub(super) fn deserialize<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T, ConfigError> {
-    let wrong = |key: Option<String>, error: &toml::de::Error| ConfigError::Wrong {
+    let error_at = |key: Option<String>, error: &toml::de::Error| ConfigError::Invalid {
         file: file.to_path_buf(),
         line: line_of(text, error.span().map_or(0, |span| span.start)),
         what: explain(key.as_deref(), error.message()),
     };
-    let document = toml::Deserializer::parse(text).map_err(|error| wrong(None, &error))?;
+    let document = toml::Deserializer::parse(text).map_err(|error| error_at(None, &error))?;
     serde_path_to_error::deserialize(document).map_err(|error| {
         let key = error.path().to_string();
-        wrong(Some(key), error.inner())
+        error_at(Some(key), error.inner())
     })
 }
 
-/// The line of a byte, counted from 1.
+/// Returns the line of a byte, counted from 1.
 fn line_of(text: &str, byte: usize) -> usize {
     let before = &text.as_bytes()[..byte.min(text.len())];
     1 + before.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// A line that names the key, from a message of serde or of the TOML parser.
+/// Returns a one-line message with the key, from a message of serde or of the TOML parser.
 fn explain(key: Option<&str>, message: &str) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let key = key.filter(|key| !key.is_empty() && *key != ".");
-    if let Some((written, expected)) = unknown(&message, "unknown field ") {
-        return format!("unknown key `{}`; {}", key.unwrap_or(written), meant(written, &expected, "keys"));
+    if let Some((name, expected)) = unknown(&message, "unknown field ") {
+        return format!("unknown key `{}`; {}", key.unwrap_or(name), suggestion(name, &expected, "keys"));
     }
     let what = match unknown(&message, "unknown variant ") {
-        Some((written, expected)) => {
-            format!("unknown value `{written}`; {}", meant(written, &expected, "values"))
+        Some((name, expected)) => {
+            format!("unknown value `{name}`; {}", suggestion(name, &expected, "values"))
         }
         None => message.clone(),
     };
@@ -65,17 +65,17 @@ fn explain(key: Option<&str>, message: &str) -> String {
     }
 }
 
-/// Takes "unknown field `a`, expected one of `b`, `c`" apart.
+/// Splits "unknown field `a`, expected one of `b`, `c`" into the name and the expected names.
 fn unknown<'a>(message: &'a str, start: &str) -> Option<(&'a str, Vec<&'a str>)> {
     let mut quoted = message.strip_prefix(start)?.split('`').skip(1).step_by(2);
     Some((quoted.next()?, quoted.collect()))
 }
 
-/// The name that was probably meant, or all that could have been.
-fn meant(written: &str, expected: &[&str], what: &str) -> String {
+/// Returns the most similar name as a suggestion, or all possible names.
+fn suggestion(name: &str, expected: &[&str], what: &str) -> String {
     let nearest = expected
         .iter()
-        .map(|candidate| (strsim::jaro_winkler(written, candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     match nearest {
         Some((likeness, candidate)) if likeness > 0.75 => format!("did you mean `{candidate}`?"),

@@ -1,4 +1,4 @@
-//! The contents of `ameles.toml`. Everything is optional; an unknown key is an error.
+//! The contents of `ameles.toml`. All keys are optional; an unknown key is an error.
 
 use super::error_location::{self, ConfigError};
 use super::key::KeyConfig;
@@ -9,20 +9,20 @@ use clap::Args;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// The file that is read if no other is named.
+/// The default configuration file.
 const CONFIG_FILE: &str = "ameles.toml";
 
 /// The folder of the vault on this machine.
 pub const DATA: Name = Name { flag: "--data", key: "data" };
 
-/// The whole file, or what the flags of one command say. Of itself it takes the flags of every command.
+/// The whole file, or the flags of one command. It declares the flags of every command.
 #[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The folder of the vault on this machine [default: ./ameles-data]
     #[arg(long, global = true, help_heading = "Every command", value_name = "FOLDER")]
     pub data: Option<PathBuf>,
-    /// The vault's shape, fixed when it is made.
+    /// The vault's shape, fixed when it is created.
     #[arg(skip)]
     pub vault: VaultConfig,
     /// The untrusted side.
@@ -40,31 +40,31 @@ pub struct Config {
     /// The log.
     #[command(flatten)]
     pub log: LogConfig,
-    /// The values among these that come from the file.
+    /// The values that come from the file.
     #[arg(skip)]
     #[serde(skip)]
     pub origins: Origins,
 }
 
 impl Config {
-    /// Reads `path`, or `ameles.toml` of this folder if there is one, or nothing.
+    /// Reads `path`, or `ameles.toml` in the current folder if it exists.
     ///
     /// # Errors
-    /// The named file is missing, cannot be read, or holds what it should not.
+    /// The named file is missing or cannot be read, or the file is invalid.
     pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
-        let named = path.is_some();
+        let is_named = path.is_some();
         let path = path.unwrap_or(Path::new(CONFIG_FILE));
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, path),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(Config::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => Ok(Config::default()),
             Err(error) => Err(ConfigError::Unreadable { file: path.to_path_buf(), error }),
         }
     }
 
-    /// Reads a configuration; `path` is what errors call it, and what its relative paths start from.
+    /// Parses a configuration. `path` names it in errors, and its relative paths start from the folder of `path`.
     ///
     /// # Errors
-    /// What is written is no TOML, names an unknown key, or gives a key an impossible value.
+    /// The text is not TOML, has an unknown key, or an invalid value.
     pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
         let mut config: Config = error_location::deserialize(text, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -74,36 +74,36 @@ impl Config {
         for written in paths.into_iter().flatten() {
             *written = folder.join(&*written);
         }
-        config.origins = Origins::of(&config.given(), path);
+        config.origins = Origins::of(&config.names(), path);
         Ok(config)
     }
 
-    /// Names all values that are given here.
-    pub(super) fn given(&self) -> Vec<Name> {
+    /// Returns the names of all values that are set.
+    pub(super) fn names(&self) -> Vec<Name> {
         let Config { data, vault, store, key, serve, prices, log, origins: _ } = self;
-        let tables = [vault.given(), store.given(), key.given(), serve.given(), prices.given(), log.given()];
+        let tables = [vault.names(), store.names(), key.names(), serve.names(), prices.names(), log.names()];
         data.iter().map(|_| DATA).chain(tables.into_iter().flatten()).collect()
     }
 
-    /// The first of `names` that has a value, as its writer knows it.
-    pub fn first_given(&self, names: &[Name]) -> Option<String> {
-        let given = self.given();
-        names.iter().find(|name| given.contains(name)).map(|name| self.origins.name(*name))
+    /// Returns the first of `candidates` that is set, by the name that the user gave it.
+    pub fn first_set(&self, candidates: &[Name]) -> Option<String> {
+        let names = self.names();
+        candidates.iter().find(|name| names.contains(name)).map(|name| self.origins.name(*name))
     }
 
-    /// Lays the flags of a command over this configuration: the values that they give win.
+    /// Returns this configuration with the flags of a command applied: their values win.
     #[must_use]
-    pub fn overlaid(self, flags: Config) -> Config {
-        let flags = Config { key: flags.key.of_flags(), ..flags };
+    pub fn overlay(self, flags: Config) -> Config {
+        let flags = Config { key: flags.key.with_source(), ..flags };
         Config {
-            origins: self.origins.overlaid(&flags.given()),
+            origins: self.origins.overlay(&flags.names()),
             data: flags.data.or(self.data),
-            vault: self.vault.overlaid(flags.vault),
-            store: self.store.overlaid(flags.store),
-            key: self.key.overlaid(flags.key),
-            serve: self.serve.overlaid(flags.serve),
-            prices: self.prices.overlaid(flags.prices),
-            log: self.log.overlaid(flags.log),
+            vault: self.vault.overlay(flags.vault),
+            store: self.store.overlay(flags.store),
+            key: self.key.overlay(flags.key),
+            serve: self.serve.overlay(flags.serve),
+            prices: self.prices.overlay(flags.prices),
+            log: self.log.overlay(flags.log),
         }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_key_is_named_with_its_line_and_what_was_meant() {
+    fn a_mistyped_key_is_named_with_its_line_and_a_suggestion() {
         assert_eq!(
             parse("[vault]\nscheme = \"ring\"\ncapcity = 5\n").unwrap_err(),
             "conf/ameles.toml, line 3: unknown key `vault.capcity`; did you mean `capacity`?"
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_value_is_named_with_its_line_and_key() {
+    fn an_invalid_value_is_named_with_its_line_and_key() {
         assert_eq!(
             parse("[vault]\nscheme = \"rng\"").unwrap_err(),
             "conf/ameles.toml, line 2: `vault.scheme`: unknown value `rng`; did you mean `ring`?"
         );
         let size = parse("[vault]\n\nblock_size = \"64 potatoes\"").unwrap_err();
         assert!(
-            size.starts_with("conf/ameles.toml, line 3: `vault.block_size`: `64 potatoes` is no size"),
+            size.starts_with("conf/ameles.toml, line 3: `vault.block_size`: `64 potatoes` is not a size"),
             "{size}"
         );
         let address = parse("[serve]\nlisten = \"here\"").unwrap_err();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_toml_is_named_with_its_line() {
+    fn a_file_that_is_not_toml_is_named_with_its_line() {
         let error = parse("[vault]\nscheme = = 5").unwrap_err();
         assert!(error.starts_with("conf/ameles.toml, line 2: "), "{error}");
     }
@@ -246,11 +246,11 @@ mod tests {
         let mut flags = Config::default();
         flags.vault.z = Some(5);
         flags.store.options.0.insert("region".into(), "b".into());
-        let both = file.overlaid(flags);
-        assert_eq!(both.data, Some("/d".into()));
-        assert_eq!((both.vault.z, both.vault.s), (Some(5), Some(6)));
-        assert_eq!(both.store.options.0["region"], "b");
-        assert_eq!(both.store.options.0["user"], "u");
+        let merged = file.overlay(flags);
+        assert_eq!(merged.data, Some("/d".into()));
+        assert_eq!((merged.vault.z, merged.vault.s), (Some(5), Some(6)));
+        assert_eq!(merged.store.options.0["region"], "b");
+        assert_eq!(merged.store.options.0["user"], "u");
     }
 
     #[test]

@@ -1,22 +1,22 @@
-//! The places of files on this machine: trusted state and key apart from the untrusted side.
+//! The paths of files on this machine: trusted state and key, separate from the untrusted side.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The trusted disk's file, in the trusted folder.
+/// The file of the trusted disk, in the trusted folder.
 pub(crate) const DATABASE: &str = "vault.redb";
-/// The file of the room that is kept beside it.
+/// The file that reserves space for a full disk.
 pub(crate) const RESERVE: &str = "vault.reserve";
 
 /// The folder of one vault.
 ///
 /// ```text
-/// ameles-data/master.key              the key, if it comes from a file and no other was named
+/// ameles-data/master.key              the key, if it comes from a file and no other file is named
 /// ameles-data/trusted/                position map, stash, journal, credentials; never give it away
-/// ameles-data/trusted/successor/      the same of the vault that is to take this one's place, while there is one
-/// ameles-data/trusted/predecessor-…/  what was trusted of the vault that was here before
+/// ameles-data/trusted/successor/      the same files of the successor, while there is one
+/// ameles-data/trusted/predecessor-…/  the trusted files of the vault that the successor has replaced
 /// ameles-data/restoring/              a copy of the store's buckets, while a vault is restored
-/// ameles-data/untrusted/              what a provider would hold, if no other store was named
+/// ameles-data/untrusted/              the untrusted store, if no other store is named
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFolder {
@@ -25,50 +25,50 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Names the folder; makes nothing.
+    /// Names the folder, without creating it.
     pub fn new(root: PathBuf) -> Self {
         DataFolder { trusted: root.join("trusted"), root }
     }
 
-    /// The same folder as the successor of its vault sees it.
-    pub fn of_successor(&self) -> Self {
+    /// Returns the folder of the successor, inside this one.
+    pub fn successor(&self) -> Self {
         DataFolder { root: self.root.clone(), trusted: self.trusted.join("successor") }
     }
 
-    /// The folder itself.
+    /// Returns the folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder of the trusted state.
+    /// Returns the folder of the trusted state.
     pub fn trusted(&self) -> PathBuf {
         self.trusted.clone()
     }
 
-    /// The folder of the untrusted side when no other store was named.
+    /// Returns the folder of the untrusted side, if no other store is named.
     pub fn untrusted(&self) -> PathBuf {
         self.root.join("untrusted")
     }
 
-    /// The folder of what a restore keeps until it is complete. A successor is never restored, and has one of its own.
+    /// Returns the folder for the files of a running restore.
     pub fn restoring(&self) -> PathBuf {
         self.trusted.with_file_name("restoring")
     }
 
-    /// The master key's file when no other was named.
+    /// Returns the default file of the master key.
     pub fn master_key(&self) -> PathBuf {
         self.root.join("master.key")
     }
 
-    /// The users of the gateway.
+    /// Returns the file of the users of the gateway.
     pub fn credentials(&self) -> PathBuf {
         self.trusted().join("credentials.toml")
     }
 
-    /// Makes the trusted folder, closed to other users of the machine.
+    /// Creates the trusted folder, closed to other users of the machine.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn make_trusted(&self) -> io::Result<()> {
         std::fs::create_dir_all(&self.root)?;
         make_private(&self.trusted())

@@ -1,18 +1,18 @@
-//! Lengths of time as people write them: `50ms`, `1s`, `1m 30s`.
+//! Durations in readable form: `50ms`, `1s`, `1m 30s`.
 
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A length of time that a person wrote or reads. Always with its unit: a bare number would be read in two ways.
+/// A duration in readable form. The unit is required: a bare number would be ambiguous.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Interval(pub Duration);
 
-/// The reason why a text is no length of time.
+/// The error of a text that is not a duration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no length of time: write a number and a unit, such as 50ms or 2s")]
+#[error("`{0}` is not a duration: write a number and a unit, such as 50ms or 2s")]
 pub struct IntervalError(String);
 
 impl FromStr for Interval {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_of_time_is_read_as_people_write_it() {
+    fn a_duration_is_read_in_its_usual_form() {
         for (text, expected) in
             [("50ms", 50), ("2s", 2_000), ("1s 500ms", 1_500), ("1m", 60_000), ("1hour", 3_600_000)]
         {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_length_of_time_is_told_how_to_write_one() {
+    fn a_text_that_is_not_a_duration_gets_an_example() {
         for text in ["", "50", "ms", "fast", "-5ms", "99999999999999999999s"] {
             let error = text.parse::<Interval>().unwrap_err().to_string();
             assert!(error.contains("such as 50ms or 2s"), "{error}");

@@ -1,4 +1,4 @@
-//! The source of the master key: a file's `[key]`, or one of three flags.
+//! The source of the master key: `[key]` of the file, or one of three flags.
 
 use super::choices::KeySource;
 use super::option_table::{Name, Options};
@@ -13,7 +13,7 @@ pub const KEY_ENV: Name = Name { flag: "--key-env", key: "key.variable" };
 /// The kind of key.
 pub const KEY_SOURCE: Name = Name { flag: "--passphrase", key: "key.source" };
 
-/// `[key]`: the source of the master key. A flag names the kind of source together with its value.
+/// `[key]`: the source of the master key. A flag gives the kind of source together with its value.
 #[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
 #[command(next_help_heading = "Master key")]
 #[group(multiple = false)]
@@ -28,15 +28,15 @@ pub struct KeyConfig {
     /// The environment variable that holds the key
     #[arg(id = "key-env", long = "key-env", value_name = "NAME")]
     pub variable: Option<String>,
-    /// Take a passphrase, from AMELES_PASSPHRASE or from the terminal
+    /// Use a passphrase, from AMELES_PASSPHRASE or from the terminal
     #[arg(long)]
     #[serde(skip)]
     passphrase: bool,
 }
 
 impl KeyConfig {
-    /// The same as a file would say it.
-    pub fn of_flags(self) -> Self {
+    /// Returns the same configuration in the form of the file, with its `source`.
+    pub fn with_source(self) -> Self {
         let source = match (&self.file, &self.variable, self.passphrase) {
             (Some(_), _, _) => Some(KeySource::File),
             (_, Some(_), _) => Some(KeySource::Env),
@@ -48,19 +48,19 @@ impl KeyConfig {
 }
 
 impl Options for KeyConfig {
-    /// Naming a kind of source says that what the file says about another kind is not meant.
-    fn overlaid(self, over: Self) -> Self {
-        if over.source.is_some() { over } else { self }
+    /// A flag that gives a source replaces the whole `[key]` of the file.
+    fn overlay(self, other: Self) -> Self {
+        if other.source.is_some() { other } else { self }
     }
 
-    /// A flag that names a kind of key replaces all that the file says of keys.
-    fn given(&self) -> Vec<Name> {
+    /// A flag that gives a source replaces all three values.
+    fn names(&self) -> Vec<Name> {
         let has_source = self.source.is_some();
         let all = [
             (KEY_SOURCE, has_source),
             (KEY_FILE, has_source || self.file.is_some()),
             (KEY_ENV, has_source || self.variable.is_some()),
         ];
-        all.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
+        all.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The configuration: one TOML file for every command, which flags override. Each option is declared once.
+//! The configuration: one TOML file for every command, with flags that override it. Each option is declared once.
 
 mod choices;
 mod error_location;

@@ -1,4 +1,4 @@
-//! The names of all options, for errors that say which of them is meant.
+//! The names of all options, for error messages.
 
 pub use super::file::DATA;
 pub use super::key::{KEY_ENV, KEY_FILE, KEY_SOURCE};

@@ -1,9 +1,9 @@
-//! Declares an option once: its flag, its key in the file, its type, its default and what it is for.
+//! The macro that declares an option: its flag, its key in the file, its type, its default and its help.
 
 use clap::builder::ValueParser;
 use clap::{Arg, Command};
 
-/// A value, by its two names.
+/// The two names of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The flag, such as `--capacity`.
@@ -14,31 +14,30 @@ pub struct Name {
 
 /// The options of a table of the file.
 pub(super) trait Options {
-    /// Lays `over` over these: the values that it gives win.
+    /// Returns these options with `other` applied: its values win.
     #[must_use]
-    fn overlaid(self, over: Self) -> Self;
+    fn overlay(self, other: Self) -> Self;
 
-    /// Names all values that are given here.
-    fn given(&self) -> Vec<Name>;
+    /// Returns the names of all values that are set.
+    fn names(&self) -> Vec<Name>;
 }
 
-/// Reads the default of an option as its flag would be read.
+/// Parses the default of an option like a value of its flag.
 pub(super) fn default<T: Clone + Send + Sync + 'static>(parser: impl Into<ValueParser>, text: &str) -> T {
     let command =
         Command::new("ameles").no_binary_name(true).arg(Arg::new("default").value_parser(parser.into()));
     let read = command.try_get_matches_from([text]).ok().and_then(|mut read| read.remove_one("default"));
-    read.expect("a default is a value of its option")
+    read.expect("a default is a valid value of its option")
 }
 
-/// Declares the table `$table` of the file, whose flags stand under `$heading` in the help:
+/// Declares the table `$table` of the file, whose flags appear under `$heading` in the help:
 ///
 /// ```text
-/// NAME: key: Type = "flag" [or "DEFAULT"], "what it is for";
+/// NAME: key: Type = "flag" [or "DEFAULT"], "the help";
 /// ```
 ///
-/// makes the field `key: Option<Type>`, the flag `--flag`, the constant [`NAME`](Name), and for an option with a default
-/// the method `key()`. Attributes of clap and serde may stand before it. `with key: Type` adds a table within the
-/// table.
+/// declares the field `key: Option<Type>`, the flag `--flag`, the constant [`NAME`](Name), and for an option with a default
+/// the method `key()`. Attributes of clap and serde may come before it. `with key: Type` adds a nested table.
 macro_rules! options {
     (
         $(#[$about:meta])*
@@ -70,27 +69,27 @@ macro_rules! options {
 
         impl $group {
             $($(
-                #[doc = concat!($help, ". `", $default, "` if nothing was said.")]
+                #[doc = concat!($help, ". The default is `", $default, "`.")]
                 pub fn $field(&self) -> $kind {
-                    let given = self.$field.clone();
-                    given.unwrap_or_else(|| $crate::config::option_table::default(clap::value_parser!($kind), $default))
+                    let value = self.$field.clone();
+                    value.unwrap_or_else(|| $crate::config::option_table::default(clap::value_parser!($kind), $default))
                 }
             )?)*
         }
 
         impl $crate::config::option_table::Options for $group {
-            fn overlaid(self, over: Self) -> Self {
+            fn overlay(self, other: Self) -> Self {
                 $group {
-                    $($field: over.$field.or(self.$field),)*
-                    $($inner: self.$inner.overlaid(over.$inner),)?
+                    $($field: other.$field.or(self.$field),)*
+                    $($inner: self.$inner.overlay(other.$inner),)?
                 }
             }
 
-            fn given(&self) -> Vec<Name> {
-                let mut given = Vec::new();
-                $(given.extend(self.$field.is_some().then_some($name));)*
-                $(given.extend(self.$inner.given());)?
-                given
+            fn names(&self) -> Vec<Name> {
+                let mut names = Vec::new();
+                $(names.extend(self.$field.is_some().then_some($name));)*
+                $(names.extend(self.$inner.names());)?
+                names
             }
         }
 

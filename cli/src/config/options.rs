@@ -1,7 +1,8 @@
-//! All options that a file or a flag may give, a table of the file after the other.
+//! All options of the file and of the flags, table by table.
 
 use super::choices::{
-    Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn, address, some_address,
+    Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn, address,
+    deserialize_address,
 };
 use super::option_table::{Name, options};
 use super::store_options::StoreOptions;
@@ -12,12 +13,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 options! {
-    /// `[vault]`: the shape of a vault, fixed when it is made.
+    /// `[vault]`: the shape of a vault, fixed when it is created.
     VaultConfig("vault", "Vault") {
         #[arg(value_name = "SIZE")]
-        CAPACITY: capacity: Size = "capacity" or "1GiB", "How much you can store, such as 10GiB";
+        CAPACITY: capacity: Size = "capacity" or "1GiB", "The number of bytes that you can store, such as 10GiB";
         #[arg(value_name = "SIZE")]
-        BLOCK_SIZE: block_size: Size = "block-size" or "64KiB", "The unit that is moved, such as 64KiB";
+        BLOCK_SIZE: block_size: Size = "block-size" or "64KiB", "The unit of reads and writes, such as 64KiB";
         #[arg(value_name = "SCHEME")]
         SCHEME: scheme: Scheme = "scheme" or "ring", "The ORAM algorithm";
         #[arg(value_name = "N")]
@@ -27,23 +28,23 @@ options! {
         #[arg(value_name = "N")]
         A: a: u32 = "a", "Accesses from one eviction to the next (ring)";
         #[arg(value_name = "N")]
-        MAX_BATCH: max_batch: u32 = "max-batch", "The most accesses of one batch";
+        MAX_BATCH: max_batch: u32 = "max-batch", "The maximum number of accesses in one batch";
         #[arg(value_name = "SIZE")]
-        TREE_TOP: tree_top: Share = "tree-top", "Trusted room for the top of the tree, such as 8MiB or 25%";
+        TREE_TOP: tree_top: Share = "tree-top", "Trusted space for the top of the tree, such as 8MiB, or 25% of the capacity";
         #[arg(value_name = "PLACE")]
-        TREE_TOP_ON: tree_top_on: TreeTopOn = "tree-top-on" or "memory", "Where that room is (ring, path)";
+        TREE_TOP_ON: tree_top_on: TreeTopOn = "tree-top-on" or "memory", "Where the stash and the tree top are (ring, path)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         NETWORK_DISK: allow_network_disk: bool = "allow-network-disk" or "false",
-            "Keep the tree top on a network file system too: its owner sees which blocks are asked for again";
+            "Allow the tree top on a network file system: its owner sees which blocks are accessed again";
         #[arg(value_name = "WHAT")]
-        OBJECTIVE: objective: Objective = "objective" or "bytes", "What the planned parameters make small (ring)";
+        OBJECTIVE: objective: Objective = "objective" or "bytes", "What the planned parameters minimise (ring)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
-            "Fill every batch up with dummy accesses, so that its length does not show";
+            "Fill every batch with dummy accesses, so that its length does not show";
         #[arg(value_name = "PLACE")]
         JOURNAL: journal: Journal = "journal" or "disk", "Where a write must be before it is acknowledged";
         #[arg(value_name = "CIPHER")]
-        CIPHER: cipher: Cipher = "cipher" or "aes-256-gcm", "What seals the slots";
+        CIPHER: cipher: Cipher = "cipher" or "aes-256-gcm", "The cipher that seals the slots";
     }
 }
 
@@ -55,7 +56,7 @@ options! {
             "s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER [default: DATA/untrusted]";
         #[arg(value_name = "URL")]
         ENDPOINT: endpoint: String = "endpoint",
-            "A server that speaks the provider's protocol, such as http://127.0.0.1:7070";
+            "The address of a server with the provider's protocol, such as http://127.0.0.1:7070";
     } with options: StoreOptions
 }
 
@@ -63,50 +64,50 @@ options! {
     /// `[serve]`: the gateway.
     ServeConfig("serve", "Gateway") {
         #[arg(value_name = "ADDRESS", value_parser = address)]
-        #[serde(deserialize_with = "some_address")]
+        #[serde(deserialize_with = "deserialize_address")]
         LISTEN: listen: SocketAddr = "listen" or "127.0.0.1:9317",
-            "Where clients connect, an IP address and a port";
+            "The address for clients: an IP address and a port";
         #[arg(value_name = "ADDRESS", value_parser = address)]
-        #[serde(deserialize_with = "some_address")]
-        ADMIN: admin: SocketAddr = "admin" or "127.0.0.1:9318", "Where health and metrics are asked for";
+        #[serde(deserialize_with = "deserialize_address")]
+        ADMIN: admin: SocketAddr = "admin" or "127.0.0.1:9318", "The address for health, metrics and the owner's page";
         #[arg(value_name = "ADDRESS|off")]
-        SWIFT: swift: SwiftListen = "swift" or "127.0.0.1:9319", "Where clients of Swift connect, or off";
+        SWIFT: swift: SwiftListen = "swift" or "127.0.0.1:9319", "The address for clients of Swift, or off";
         #[arg(value_name = "URL")]
         SWIFT_URL: swift_url: String = "swift-url",
-            "The address that the Swift server's catalogues name [default: what each request's Host says]";
+            "The URL in the catalogues of the Swift server [default: the Host of each request]";
         #[arg(value_name = "NAME")]
         REGION: region: String = "region",
-            "The region that clients of S3 sign for, and no other [default: any]";
+            "The only region that clients of S3 may sign for [default: any]";
         #[arg(value_name = "CLASSES")]
-        PADDING: padding: Padding = "padding" or "none", "What the sizes of objects are padded to";
+        PADDING: padding: Padding = "padding" or "none", "The padding of object sizes";
         #[arg(value_name = "N")]
-        REQUESTS: requests: u32 = "requests" or "128", "Requests at work at a time; more are told to come again";
+        REQUESTS: requests: u32 = "requests" or "128", "The maximum number of requests at a time; others are told to retry";
         #[arg(value_name = "SIZE")]
         TRANSFER_MEMORY: transfer_memory: Size = "transfer-memory" or "256MiB",
-            "Memory for the objects under way, such as 1GiB; more are told to come again";
+            "Memory for objects in transfer, such as 1GiB; other requests are told to retry";
         #[arg(value_name = "TIME")]
         PACE: pace: Interval = "pace",
-            "Send a full batch this often, such as 500ms, whether or not anybody asks: hides when clients are active";
+            "Send a full batch at this interval, such as 500ms, with or without requests: hides when clients are active";
     } with tls: TlsConfig
 }
 
 options! {
-    /// `[serve.tls]`: the certificate that clients are served with, and its key.
+    /// `[serve.tls]`: the TLS certificate of the gateway, and its key.
     TlsConfig("serve.tls", "Gateway") {
         #[arg(value_name = "FILE")]
         TLS_CERT: cert: PathBuf = "tls-cert",
-            "The certificate for TLS, in PEM, with those that vouch for it; plain HTTP without";
+            "The TLS certificate with its chain, in PEM; without it, plain HTTP";
         #[arg(value_name = "FILE")]
-        TLS_KEY: key: PathBuf = "tls-key", "The certificate's key, in PEM";
+        TLS_KEY: key: PathBuf = "tls-key", "The key of the certificate, in PEM";
     }
 }
 
 options! {
-    /// `[prices]`: what the provider charges.
+    /// `[prices]`: the prices of the provider.
     PricesConfig("prices", "Prices") {
         #[arg(value_name = "NAME|FILE")]
         PRICES: file: PathBuf = "prices",
-            "What the provider charges: free, s3-standard, r2-standard (examples with a date), FILE or FILE#NAME";
+            "The provider's prices: free, s3-standard, r2-standard (dated examples), FILE or FILE#NAME";
     }
 }
 
@@ -115,9 +116,9 @@ options! {
     LogConfig("log", "Every command") {
         #[arg(global = true, value_name = "LEVEL")]
         LOG: level: String = "log" or "info",
-            "How much is logged: error, warn, info, debug, trace, or a filter";
+            "The log level: error, warn, info, debug, trace, off, or a filter";
         #[arg(global = true, value_name = "FORMAT")]
-        LOG_FORMAT: format: LogFormat = "log-format" or "text", "How a line of the log looks";
+        LOG_FORMAT: format: LogFormat = "log-format" or "text", "The format of a log line";
     }
 }
 
@@ -130,7 +131,7 @@ mod tests {
     #[derive(Parser)]
     struct All {
         #[command(flatten)]
-        everywhere: Config,
+        global: Config,
         #[command(flatten)]
         vault: VaultConfig,
         #[command(flatten)]
@@ -147,8 +148,8 @@ mod tests {
         let all = All::try_parse_from(std::iter::once("ameles").chain(line.split_whitespace()))
             .map_err(|error| error.to_string())?;
         let config = Config::parse(file, "ameles.toml".as_ref()).map_err(|error| error.to_string())?;
-        let All { everywhere, vault, store, key, serve, prices } = all;
-        Ok(config.overlaid(Config { vault, store, key, serve, prices, ..everywhere }))
+        let All { global, vault, store, key, serve, prices } = all;
+        Ok(config.overlay(Config { vault, store, key, serve, prices, ..global }))
     }
 
     fn settings(line: &str, file: &str) -> Result<Settings, String> {
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_names_every_option_by_its_flag_and_by_its_key() {
+    fn the_reference_lists_every_option_by_its_flag_and_by_its_key() {
         let page = include_str!("../../../docs/reference/configuration.md");
         for option in All::command().get_arguments().filter(|option| option.get_id() != "help") {
             let flag = format!("`--{}`", option.get_long().expect("every option has a flag"));
@@ -166,8 +167,8 @@ mod tests {
             --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --allow-network-disk --objective dollars --pad-batches --journal store \
             --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
             --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
-        let names = config(everything, "").unwrap().given();
-        // Of the three flags of a key, one at a time is taken; `--help` and those that this is no test of are none.
+        let names = config(everything, "").unwrap().names();
+        // Only one of the three flags of a key can be given, and it sets all three names.
         assert_eq!(names.len(), All::command().get_arguments().count());
         for name in names {
             let key = name.key.rsplit('.').next().expect("a key has a name");
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_option_says_what_was_meant() {
+    fn a_mistyped_option_gets_a_suggestion() {
         let error = settings("--capacty 1GiB", "").unwrap_err();
         assert!(error.contains("--capacity"), "{error}");
         let error = settings("--scheme rign", "").unwrap_err();
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn a_bad_size_in_a_flag_is_named() {
         let error = settings("--capacity lots", "").unwrap_err();
-        assert!(error.contains("'--capacity <SIZE>'") && error.contains("`lots` is no size"), "{error}");
+        assert!(error.contains("'--capacity <SIZE>'") && error.contains("`lots` is not a size"), "{error}");
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! The origin of a value, so that an error can name the flag or the key and its file.
+//! The origins of values, so that an error can name the flag, or the key and its file.
 
 use super::option_table::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The values that stand in the configuration's file, and that file; all others came from a flag, or would.
+/// The values that come from the configuration file, and that file. All other values come from flags or defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     file: PathBuf,
     keys: BTreeSet<&'static str>,
-    /// The flags of a command that has others for these keys.
+    /// Other flags for some keys, in a command that renames them.
     flags: BTreeMap<&'static str, &'static str>,
 }
 
@@ -21,21 +21,21 @@ impl PartialEq for Origins {
 }
 
 impl Origins {
-    /// These values come from `file`.
-    pub(super) fn of(given: &[Name], file: &Path) -> Self {
-        let keys = given.iter().map(|name| name.key).collect();
+    /// Records that these values come from `file`.
+    pub(super) fn of(names: &[Name], file: &Path) -> Self {
+        let keys = names.iter().map(|name| name.key).collect();
         Origins { file: file.to_path_buf(), keys, flags: BTreeMap::new() }
     }
 
-    /// The same after these flags.
-    pub(super) fn overlaid(mut self, flags: &[Name]) -> Self {
+    /// Returns the origins after these flags are applied.
+    pub(super) fn overlay(mut self, flags: &[Name]) -> Self {
         self.keys.retain(|key| !flags.iter().any(|name| name.key == *key));
         self
     }
 
-    /// The same where these values came from other flags than their own.
+    /// Returns the origins with other flags for these values.
     #[must_use]
-    pub fn from_flags(mut self, flags: impl IntoIterator<Item = (Name, &'static str)>) -> Self {
+    pub fn with_flags(mut self, flags: impl IntoIterator<Item = (Name, &'static str)>) -> Self {
         for (name, flag) in flags {
             self.keys.remove(name.key);
             self.flags.insert(name.key, flag);
@@ -43,7 +43,7 @@ impl Origins {
         self
     }
 
-    /// A value as its writer knows it.
+    /// Returns the name of a value as the user gave it.
     pub fn name(&self, name: Name) -> String {
         if self.keys.contains(name.key) {
             format!("`{}` in {}", name.key, self.file.display())

@@ -11,7 +11,7 @@ const FLAG: &str = "pace";
 pub struct PaceOnly(Option<Interval>);
 
 impl PaceOnly {
-    /// The table with this value only.
+    /// Returns the table with only this value.
     pub fn serve(self) -> ServeConfig {
         ServeConfig { pace: self.0, ..ServeConfig::default() }
     }
@@ -19,9 +19,9 @@ impl PaceOnly {
 
 impl Args for PaceOnly {
     fn augment_args(command: Command) -> Command {
-        let whole = ServeConfig::augment_args(Command::new("whole"));
-        let pace = whole.get_arguments().find(|option| option.get_id() == FLAG);
-        command.arg(pace.expect("the gateway has a pace"))
+        let all = ServeConfig::augment_args(Command::new("whole"));
+        let pace = all.get_arguments().find(|option| option.get_id() == FLAG);
+        command.arg(pace.expect("the gateway has the flag --pace"))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

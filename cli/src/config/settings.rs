@@ -1,4 +1,4 @@
-//! A configuration with nothing left open, as a command works with it.
+//! The settings of a command: a configuration with all defaults filled in.
 
 use super::choices::{
     Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn,
@@ -22,19 +22,19 @@ use ameles_vault::Pace;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The folder of the vault, beside the configuration that says nothing of it.
+/// The default folder of the vault.
 const DATA_FOLDER: &str = "ameles-data";
-/// The variable of a key, of the source `env`.
+/// The default variable of a key.
 const KEY_VARIABLE: &str = "AMELES_KEY";
-/// The variable of a passphrase.
+/// The default variable of a passphrase.
 const PASSPHRASE_VARIABLE: &str = "AMELES_PASSPHRASE";
 
-/// Everything that a command may ask.
+/// All settings of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The folder of the vault on this machine.
     pub data: DataFolder,
-    /// Bytes that the user can store: whole blocks.
+    /// Bytes that the user can store, in whole blocks.
     pub capacity: Size,
     /// Bytes of a block.
     pub block_size: Size,
@@ -46,17 +46,17 @@ pub struct Settings {
     pub key: KeySettings,
     /// The gateway.
     pub serve: ServeSettings,
-    /// A table of prices, if one was given.
+    /// The table of prices, if one is given.
     pub prices: Option<PathBuf>,
     /// The filter of the log.
     pub log_level: String,
-    /// The format of a line of the log.
+    /// The format of a log line.
     pub log_format: LogFormat,
     /// The origin of each value, for errors.
     pub origins: Origins,
 }
 
-/// The ORAM algorithm and its parameters; the scheme chooses those that are `None`.
+/// The ORAM algorithm and its parameters. The scheme chooses parameters that are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
     /// The algorithm.
@@ -67,17 +67,17 @@ pub struct SchemeSettings {
     pub s: Option<u32>,
     /// Accesses from one eviction to the next.
     pub a: Option<u32>,
-    /// The most accesses of one batch.
+    /// The maximum number of accesses in one batch.
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
     pub tree_top: Option<Share>,
-    /// The place of stash and tree top.
+    /// The place of the stash and the tree top.
     pub tree_top_on: TreeTopOn,
-    /// Tells whether a network file system may hold them, whose owner sees which blocks are asked for again.
+    /// True if they may be on a network file system, whose owner sees which blocks are accessed again.
     pub allows_network_disk: bool,
-    /// The cost of an access that the plan makes small.
+    /// The cost of an access that the plan minimises.
     pub objective: Objective,
-    /// Tells whether every batch is filled up with dummies, so that its length does not show.
+    /// True if every batch is filled with dummies, so that its length does not show.
     pub pad_batches: bool,
     /// The place of the journal.
     pub journal: Journal,
@@ -88,9 +88,9 @@ pub struct SchemeSettings {
 /// The untrusted side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// The store's place; the folder of [`DataFolder::untrusted`] if nothing was said.
+    /// The URL of the store; `None` for the folder [`DataFolder::untrusted`].
     pub url: Option<String>,
-    /// The address of a server that speaks the provider's protocol.
+    /// The address of a server with the provider's protocol.
     pub endpoint: Option<String>,
     /// Further options of the provider's client.
     pub options: StoreOptions,
@@ -103,7 +103,7 @@ pub enum KeySettings {
     File(PathBuf),
     /// An environment variable that holds the key.
     Env(String),
-    /// A passphrase, from this environment variable if it is set, else from the terminal.
+    /// A passphrase, from this environment variable if it is set, or from the terminal.
     Passphrase(String),
 }
 
@@ -116,36 +116,36 @@ pub struct ServeSettings {
     pub admin: SocketAddr,
     /// The address for clients of Swift, if there is one.
     pub swift: Option<SocketAddr>,
-    /// The address that the Swift server's catalogues name, if it is not that of each request's `Host`.
+    /// The URL in the catalogues of the Swift server, if not the `Host` of each request.
     pub swift_url: Option<String>,
-    /// The region that clients of S3 must sign for, if not any.
+    /// The region that clients of S3 must sign for; `None` for any.
     pub region: Option<String>,
-    /// The rule by which the sizes of objects are padded.
+    /// The padding of object sizes.
     pub padding: Padding,
-    /// The time between two batches, whether or not a client asks; `None` sends a batch when a client asks.
+    /// The time between two batches, with or without requests; `None` sends a batch on request.
     pub pace: Option<Pace>,
-    /// The certificate that clients are served with, and its key.
+    /// The TLS certificate of the gateway, and its key.
     pub tls: Option<TlsSettings>,
-    /// Requests at work at a time.
+    /// The maximum number of requests at a time.
     pub requests: u32,
-    /// Bytes of objects that all transfers hold in memory together.
+    /// The maximum bytes of objects in transfer, over all requests.
     pub transfer_memory: Size,
 }
 
 /// The files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// The certificate, with those that vouch for it.
+    /// The certificate with its chain.
     pub cert: PathBuf,
     /// The key.
     pub key: PathBuf,
 }
 
 impl Settings {
-    /// Fills in what `config` leaves open.
+    /// Fills in the defaults and checks all values.
     ///
     /// # Errors
-    /// Two settings contradict one another, or one is out of bounds.
+    /// Two settings contradict each other, or one is out of range.
     pub fn resolve(config: Config) -> Result<Settings, SettingsError> {
         let data = DataFolder::new(config.data.unwrap_or_else(|| DATA_FOLDER.into()));
         let origins = config.origins;
@@ -165,7 +165,7 @@ impl Settings {
         })
     }
 
-    /// Blocks that the user can address.
+    /// Returns the number of blocks that the user can address.
     pub fn blocks(&self) -> u64 {
         self.capacity.0 / self.block_size.0
     }
@@ -183,14 +183,14 @@ fn refuse_same_addresses(all: &[(Name, Option<SocketAddr>)], origins: &Origins) 
     Ok(())
 }
 
-/// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
+/// Returns capacity and block size. The capacity is rounded down to whole blocks.
 fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), SettingsError> {
     let (block_size, capacity) = (vault.block_size(), vault.capacity());
-    let (min, max) = (limits::MIN_BLOCK, limits::MAX_BLOCK);
+    let (min, max) = (limits::MIN_BLOCK_SIZE, limits::MAX_BLOCK_SIZE);
     if !(min..=max).contains(&block_size) {
         return Err(SettingsError::Size { name: origins.name(BLOCK_SIZE), value: block_size, min, max });
     }
-    let limit = Size(limits::TOO_MANY_BLOCKS * block_size.0);
+    let limit = Size(limits::BLOCK_COUNT_LIMIT * block_size.0);
     if !(block_size..limit).contains(&capacity) {
         let (name, block_name) = (origins.name(CAPACITY), origins.name(BLOCK_SIZE));
         return Err(SettingsError::Capacity { name, capacity, block_name, block_size, limit });
@@ -200,7 +200,7 @@ fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), Setting
 
 fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<SchemeSettings, SettingsError> {
     let scheme = vault.scheme();
-    let (scheme_name, has): (_, &[Name]) = match scheme {
+    let (scheme_name, accepted): (_, &[Name]) = match scheme {
         Scheme::Ring => ("ring", &[Z, S, A, TREE_TOP]),
         Scheme::Path => ("path", &[Z, TREE_TOP]),
         Scheme::Trivial => ("trivial", &[]),
@@ -213,7 +213,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         (MAX_BATCH, vault.max_batch, limits::MAX_BATCH),
     ] {
         let Some(value) = value else { continue };
-        if name != MAX_BATCH && !has.contains(&name) {
+        if name != MAX_BATCH && !accepted.contains(&name) {
             return Err(SettingsError::Parameter { name: origins.name(name), scheme: scheme_name });
         }
         if !(1..=max).contains(&value) {
@@ -221,12 +221,12 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
             return Err(SettingsError::Number { name, value, min: 1, max });
         }
     }
-    if vault.tree_top_on() == TreeTopOn::Disk && !has.contains(&TREE_TOP) {
+    if vault.tree_top_on() == TreeTopOn::Disk && !accepted.contains(&TREE_TOP) {
         return Err(SettingsError::Parameter { name: origins.name(TREE_TOP_ON), scheme: scheme_name });
     }
     if let Some(top) = vault.tree_top {
-        let value = top.of(capacity);
-        if !has.contains(&TREE_TOP) {
+        let value = top.resolve(capacity);
+        if !accepted.contains(&TREE_TOP) {
             return Err(SettingsError::Parameter { name: origins.name(TREE_TOP), scheme: scheme_name });
         }
         if value > capacity {
@@ -280,7 +280,7 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
         admin,
         swift,
         padding: config.padding(),
-        pace: config.pace.map(|turn| pace(turn, origins)).transpose()?,
+        pace: config.pace.map(|interval| pace(interval, origins)).transpose()?,
         requests,
         transfer_memory: config.transfer_memory(),
         swift_url: config.swift_url,
@@ -305,17 +305,19 @@ fn store(store: StoreConfig, origins: &Origins) -> Result<StoreSettings, Setting
         Some(url) if !url.contains("://") => {
             return Err(SettingsError::Store { name: origins.name(STORE), url: url.clone() });
         }
-        None if endpoint.is_some() => return Err(SettingsError::EndpointAlone(origins.name(ENDPOINT))),
+        None if endpoint.is_some() => {
+            return Err(SettingsError::EndpointWithoutStore(origins.name(ENDPOINT)));
+        }
         _ => {}
     }
     Ok(StoreSettings { url, endpoint, options })
 }
 
-fn pace(turn: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
+fn pace(interval: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
     let (min, max) = (Interval(Pace::MIN), Interval(Pace::MAX));
-    Pace::every(turn.0).map_err(|_| SettingsError::Interval {
+    Pace::every(interval.0).map_err(|_| SettingsError::Interval {
         name: origins.name(PACE),
-        value: turn,
+        value: interval,
         min,
         max,
     })
@@ -348,12 +350,12 @@ mod tests {
 
     #[test]
     fn a_certificate_needs_its_key() {
-        let error = refused("[serve]\ntls.cert = \"c.pem\"");
+        let error = error_of("[serve]\ntls.cert = \"c.pem\"");
         assert_eq!(
             error,
             "`serve.tls.cert` in ameles.toml is given without --tls-key: give both, or neither"
         );
-        let error = refused("[serve.tls]\nkey = \"k.pem\"");
+        let error = error_of("[serve.tls]\nkey = \"k.pem\"");
         assert_eq!(
             error,
             "`serve.tls.key` in ameles.toml is given without --tls-cert: give both, or neither"
@@ -361,19 +363,19 @@ mod tests {
     }
 
     #[test]
-    fn requests_at_work_are_counted_from_one() {
+    fn the_number_of_requests_is_at_least_one() {
         assert_eq!(
-            refused("[serve]\nrequests = 0"),
+            error_of("[serve]\nrequests = 0"),
             "`serve.requests` in ameles.toml is 0: choose from 1 to 65536"
         );
     }
 
-    fn refused(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         settings(text).unwrap_err().to_string()
     }
 
     #[test]
-    fn nothing_said_is_one_gibibyte_of_ring_oram_on_loopback() {
+    fn the_default_is_one_gibibyte_of_ring_oram_on_loopback() {
         let settings = settings("").unwrap();
         assert_eq!(settings.capacity, Size(1 << 30));
         assert_eq!(settings.blocks(), 16384);
@@ -431,12 +433,12 @@ mod tests {
                  and metrics need an address each",
             ),
         ] {
-            assert_eq!(refused(text), expected);
+            assert_eq!(error_of(text), expected);
         }
-        assert!(refused("[key]\nsource = \"env\"\nfile = \"k\"").starts_with("`key.file` in ameles.toml"));
-        assert!(refused("[store]\nurl = \"bucket\"").starts_with("`store.url` in ameles.toml is `bucket`"));
-        let alone = refused("[store]\nendpoint = \"http://127.0.0.1\"");
-        assert!(alone.starts_with("`store.endpoint` in ameles.toml") && alone.contains("--store"), "{alone}");
+        assert!(error_of("[key]\nsource = \"env\"\nfile = \"k\"").starts_with("`key.file` in ameles.toml"));
+        assert!(error_of("[store]\nurl = \"bucket\"").starts_with("`store.url` in ameles.toml is `bucket`"));
+        let error = error_of("[store]\nendpoint = \"http://127.0.0.1\"");
+        assert!(error.starts_with("`store.endpoint` in ameles.toml") && error.contains("--store"), "{error}");
     }
 
     #[test]
@@ -445,7 +447,7 @@ mod tests {
         let file = Config::parse(file, Path::new("ameles.toml")).unwrap();
         let mut flags = Config::default();
         flags.vault.capacity = Some(Size(1 << 50));
-        let error = Settings::resolve(file.overlaid(flags)).unwrap_err().to_string();
+        let error = Settings::resolve(file.overlay(flags)).unwrap_err().to_string();
         assert!(
             error.starts_with("--capacity is 1 PiB: in blocks of 64 KiB (--block-size) choose"),
             "{error}"

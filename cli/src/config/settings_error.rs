@@ -1,21 +1,21 @@
-//! Settings that cannot be.
+//! Errors of settings.
 
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use std::net::SocketAddr;
 
-/// Settings that contradict one another, or that no vault can have. Each names the flag, or the key and its file, that
-/// the value came from.
+/// Settings that contradict each other, or that no vault can have. Each error names the flag, or the key and its file, of
+/// the value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The store that a vault is to be brought back from is not there.
+    /// The store of the vault does not exist.
     #[error("{}", no_store(name, path, *named))]
     NoStore {
-        /// The flag, or the key and its file, that it came from or should.
+        /// The flag, or the key and its file, of the store.
         name: String,
-        /// The place where it was looked for.
+        /// The path of the missing folder.
         path: String,
-        /// Tells whether it was named.
+        /// True if the user named the store.
         named: bool,
     },
     /// A size outside of its range.
@@ -23,11 +23,11 @@ pub enum SettingsError {
     Size {
         /// The setting.
         name: String,
-        /// The value that was given.
+        /// The given value.
         value: Size,
-        /// The least that works.
+        /// The smallest valid value.
         min: Size,
-        /// The most that works.
+        /// The largest valid value.
         max: Size,
     },
     /// A number outside of its range.
@@ -35,23 +35,23 @@ pub enum SettingsError {
     Number {
         /// The setting.
         name: String,
-        /// The value that was given.
+        /// The given value.
         value: u64,
-        /// The least that works.
+        /// The smallest valid value.
         min: u64,
-        /// The most that works.
+        /// The largest valid value.
         max: u64,
     },
-    /// A length of time outside of its range.
+    /// A duration outside of its range.
     #[error("{name} is {value}: choose from {min} to {max}")]
     Interval {
         /// The setting.
         name: String,
-        /// The value that was given.
+        /// The given value.
         value: Interval,
-        /// The shortest that works.
+        /// The shortest valid duration.
         min: Interval,
-        /// The longest that works.
+        /// The longest valid duration.
         max: Interval,
     },
     /// A capacity that no vault of this block size can have.
@@ -61,26 +61,26 @@ pub enum SettingsError {
     Capacity {
         /// The capacity's name.
         name: String,
-        /// The capacity that was given.
+        /// The given capacity.
         capacity: Size,
         /// The block size's name.
         block_name: String,
         /// Bytes of a block.
         block_size: Size,
-        /// The least that is too much.
+        /// The smallest capacity that is too large.
         limit: Size,
     },
     /// A parameter that the chosen scheme does not have.
-    #[error("{name} is given, and the {scheme} scheme has no such parameter: leave it out")]
+    #[error("{name} is not a parameter of the scheme {scheme}: leave it out")]
     Parameter {
         /// The setting.
         name: String,
         /// The scheme.
         scheme: &'static str,
     },
-    /// Parameters that each are in range and do not work together.
+    /// Parameters that are each in range but do not work together.
     #[error("{names} do not fit together: {why}")]
-    Together {
+    Incompatible {
         /// The settings.
         names: String,
         /// The scheme's reason.
@@ -88,13 +88,13 @@ pub enum SettingsError {
     },
     /// More trusted memory than the machine has.
     #[error(
-        "{name} is {capacity}: such a vault takes up to {needed} of trusted memory and this machine has {total}; \
+        "{name} is {capacity}: such a vault takes up to {needed} of trusted memory, and this machine has {total}; \
          {advice}lower the capacity, or raise {block_name}"
     )]
     Memory {
         /// The capacity's name.
         name: String,
-        /// The capacity that was given.
+        /// The given capacity.
         capacity: Size,
         /// Trusted memory of such a vault.
         needed: Size,
@@ -105,114 +105,113 @@ pub enum SettingsError {
         /// The block size's name.
         block_name: String,
     },
-    /// A tree top on a disk that somebody else may watch.
+    /// A tree top on a disk that others may watch.
     #[error(
-        "{folder} lies on a file system that another machine or program hands out (NFS, SMB, FUSE or the like), which sees \
-         which blocks of the tree top are asked for: name a --data folder on a disk of this machine, or say \
-         --allow-network-disk"
+        "{folder} is on a file system of another machine or program (such as NFS, SMB or FUSE), which sees which blocks of \
+         the tree top are accessed: choose a --data folder on a disk of this machine, or add --allow-network-disk"
     )]
-    WatchedDisk {
+    NetworkDisk {
         /// The trusted folder.
         folder: String,
     },
     /// An existing vault of another shape.
     #[error(
-        "this vault was made with other parameters: {0}; leave them out, have `ameles migrate` make a successor that has \
-         them, or name another --data folder and store for a new vault"
+        "this vault has other parameters: {0}; leave the flags out, create a successor with them by `ameles migrate`, or \
+         name another --data folder and store for a new vault"
     )]
-    OtherShape(String),
+    ShapeMismatch(String),
     /// A key of `[key]` that the chosen source does not use.
-    #[error("{name} is not used by the key source `{source_name}`: leave it out or choose another source")]
+    #[error("{name} is not used with the key source `{source_name}`: leave it out, or choose another source")]
     KeySource {
         /// The setting.
         name: String,
         /// The source.
         source_name: &'static str,
     },
-    /// A setting without the other one that it needs.
-    #[error("{given} is given without {missing}: give both, or neither")]
+    /// A setting without the other setting that it needs.
+    #[error("{given} needs {missing} too: give both, or neither")]
     Alone {
-        /// The one.
+        /// The given setting.
         given: String,
-        /// The flag of the other.
+        /// The flag of the missing setting.
         missing: &'static str,
     },
     /// Two listeners on one address.
-    #[error("{one} and {other} are both {address}: clients of each kind and metrics need an address each")]
+    #[error("{one} and {other} are both {address}: choose a different address for each")]
     SameAddress {
-        /// The name of one.
+        /// The name of the first setting.
         one: String,
-        /// The name of the other.
+        /// The name of the second setting.
         other: String,
-        /// Both.
+        /// The common address.
         address: SocketAddr,
     },
     /// A setting that a demonstration does not take.
     #[error(
-        "{0} is given, and --demonstration has a small vault, a store and a key of its own, in a temporary folder: leave \
-         out the one or the other"
+        "{0} cannot be combined with --demonstration, which has its own small vault, store and key in a temporary folder: \
+         leave out one of them"
     )]
     Demonstration(String),
-    /// A page that no browser would reach.
-    #[error("{name} is {address}: a demonstration is its page, which is served on loopback only")]
-    PageBeyondLoopback {
+    /// A demonstration whose page is not on loopback.
+    #[error(
+        "{name} is {address}: the page of a demonstration needs a loopback address, such as 127.0.0.1:9318"
+    )]
+    PageNotOnLoopback {
         /// The setting.
         name: String,
-        /// The address that was given.
+        /// The given address.
         address: SocketAddr,
     },
-    /// An address for catalogues that is not valid.
+    /// An invalid URL for catalogues.
     #[error("{name} is `{url}`, which clients cannot use: write http://HOST:PORT or https://HOST")]
     SwiftUrl {
         /// The setting.
         name: String,
-        /// The text that was given.
+        /// The given text.
         url: String,
     },
-    /// A region that no client could sign for.
-    #[error(
-        "{name} is `{region}`, which is no name of a region: take up to 63 letters, digits, `-`, `_` or `.`"
-    )]
+    /// An invalid region.
+    #[error("{name} is `{region}`, which is not a region: use up to 63 letters, digits, `-`, `_` or `.`")]
     Region {
         /// The setting.
         name: String,
-        /// The text that was given.
+        /// The given text.
         region: String,
     },
-    /// A store that is no URL.
+    /// A store that is not a URL.
     #[error(
-        "{name} is `{url}`, which is no address of a store: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or \
+        "{name} is `{url}`, which is not the URL of a store: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or \
          file:///FOLDER"
     )]
     Store {
         /// The setting.
         name: String,
-        /// The text that was given.
+        /// The given text.
         url: String,
     },
-    /// An endpoint without a store to reach there.
-    #[error("{0} needs a store to reach there: add --store s3://BUCKET (`store.url`)")]
-    EndpointAlone(String),
-    /// A table of prices that is not there or is none.
-    #[error("{name} is {asked}: {why}")]
+    /// An endpoint without a store.
+    #[error("{0} needs a store: add --store s3://BUCKET (`store.url`)")]
+    EndpointWithoutStore(String),
+    /// A missing or invalid table of prices.
+    #[error("{name} is {requested}: {why}")]
     Prices {
         /// The setting.
         name: String,
-        /// The value that was given.
-        asked: String,
-        /// The mistake in it.
+        /// The given value.
+        requested: String,
+        /// The reason.
         why: String,
     },
-    /// A key source that gives no key, or one of another kind than the vault's.
+    /// A key source without a key, or of another kind than the vault's key.
     #[error("{0}")]
     Key(String),
-    /// A successor that this vault cannot have.
+    /// An invalid successor.
     #[error("{0}")]
     Successor(String),
-    /// The earlier store of a vault that has moved.
-    #[error("the vault is not at {from} any more: its successor has taken over. To serve it: {line}")]
+    /// The old store of a vault whose successor has taken over.
+    #[error("the vault is no longer at {from}: its successor has taken over. To serve it: {line}")]
     Moved {
-        /// The store that was named.
+        /// The named store.
         from: String,
         /// The command that serves the vault.
         line: String,
@@ -221,10 +220,10 @@ pub enum SettingsError {
 
 fn no_store(name: &str, path: &str, named: bool) -> String {
     if named {
-        format!("{name} is {path}, and no folder is there: name the store of the vault (is it mounted?)")
+        format!("{name} is {path}, but there is no such folder: name the store of the vault (is it mounted?)")
     } else {
         format!(
-            "{name} is not given, and {path} is not there: say where the vault's store is, such as s3://my-bucket/ameles"
+            "{name} is not given, and {path} does not exist: name the vault's store, such as s3://my-bucket/ameles"
         )
     }
 }

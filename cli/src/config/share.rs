@@ -1,4 +1,4 @@
-//! Sizes that may be written as a share of the capacity: `8MiB`, `25%`.
+//! Sizes that may be given as a share of the capacity: `8MiB`, `25%`.
 
 use super::size::{Size, SizeError, SizeForm};
 use serde::Deserialize;
@@ -10,27 +10,27 @@ use std::str::FromStr;
 pub enum Share {
     /// Bytes.
     Size(Size),
-    /// Thousandths of a per cent of the capacity.
-    Of(u64),
+    /// A share of the capacity, in thousandths of a per cent.
+    PercentThousandths(u64),
 }
 
-/// The reason why a text is neither.
+/// The error of a text that is neither.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
-    /// A per cent sign behind something that is no share.
-    #[error("`{0}` is no share of the capacity: write 0% to 100%, such as 25%")]
+    /// An invalid number before a per cent sign.
+    #[error("`{0}` is not a share of the capacity: write 0% to 100%, such as 25%")]
     Share(String),
-    /// Without a per cent sign it is a size.
+    /// An invalid size, without a per cent sign.
     #[error(transparent)]
     Size(#[from] SizeError),
 }
 
 impl Share {
-    /// The size, for this capacity.
-    pub fn of(self, capacity: Size) -> Size {
+    /// Returns the size, for this capacity.
+    pub fn resolve(self, capacity: Size) -> Size {
         match self {
             Share::Size(size) => size,
-            Share::Of(thousandths) => {
+            Share::PercentThousandths(thousandths) => {
                 Size((u128::from(capacity.0) * u128::from(thousandths) / 100_000) as u64)
             }
         }
@@ -44,15 +44,15 @@ impl FromStr for Share {
         let Some(number) = text.trim().strip_suffix('%') else { return Ok(Share::Size(text.parse()?)) };
         let share = number.trim_end().parse::<f64>().ok().filter(|share| (0.0..=100.0).contains(share));
         let share = share.ok_or_else(|| ShareError::Share(text.to_owned()))?;
-        Ok(Share::Of((share * 1000.0).round() as u64))
+        Ok(Share::PercentThousandths((share * 1000.0).round() as u64))
     }
 }
 
 impl TryFrom<SizeForm> for Share {
     type Error = ShareError;
 
-    fn try_from(written: SizeForm) -> Result<Self, ShareError> {
-        match written {
+    fn try_from(form: SizeForm) -> Result<Self, ShareError> {
+        match form {
             SizeForm::Text(text) => text.parse(),
             number @ SizeForm::Number(_) => Ok(Share::Size(number.try_into()?)),
         }
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn a_share_is_of_the_capacity_and_a_size_is_not() {
-        let of = |text: &str| text.parse::<Share>().unwrap().of(Size(1 << 30));
+        let of = |text: &str| text.parse::<Share>().unwrap().resolve(Size(1 << 30));
         assert_eq!(of("25%"), Size(1 << 28));
         assert_eq!(of(" 12.5 % "), Size(1 << 27));
         assert_eq!(of("8MiB"), Size(8 << 20));
-        assert_eq!("100%".parse::<Share>().unwrap().of(Size(u64::MAX)), Size(u64::MAX));
+        assert_eq!("100%".parse::<Share>().unwrap().resolve(Size(u64::MAX)), Size(u64::MAX));
     }
 
     #[test]

@@ -1,33 +1,33 @@
-//! Sizes as people write them: `64KiB`, `1.5GiB`, `4096`.
+//! Sizes in readable form: `64KiB`, `1.5GiB`, `4096`.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of bytes that a person wrote or reads.
+/// A number of bytes in readable form.
 ///
-/// SizeForm with a binary unit (`KiB`, `MiB`, `GiB`, `TiB`), a decimal one (`kB`, `MB`, `GB`, `TB`) or none (bytes).
-/// A bare `K` or `M` is refused: half of the world means 1000 by it and the other half 1024.
+/// The unit is binary (`KiB`, `MiB`, `GiB`, `TiB`), decimal (`kB`, `MB`, `GB`, `TB`) or missing (bytes). A bare `K` or `M` is
+/// refused: it may mean 1000 or 1024.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "SizeForm")]
 pub struct Size(pub u64);
 
-/// The size as a number of bytes.
+/// Serialized as a number of bytes.
 impl Serialize for Size {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
 }
 
-/// The reason why a text is no size.
+/// The error of a text that is not a size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Not a number with a known unit.
-    #[error("`{0}` is no size: write a number of bytes, or a number and a unit, such as 64KiB or 10GiB")]
-    Nonsense(String),
-    /// A unit that is read in two ways.
+    #[error("`{0}` is not a size: write a number of bytes, or a number and a unit, such as 64KiB or 10GiB")]
+    Invalid(String),
+    /// An ambiguous unit.
     #[error(
-        "`{text}` can mean two sizes: write {number}{unit}iB for powers of 1024, or {number}{unit}B for powers of 1000"
+        "`{text}` is ambiguous: write {number}{unit}iB for powers of 1024, or {number}{unit}B for powers of 1000"
     )]
     Ambiguous {
         /// The text that was given.
@@ -38,10 +38,10 @@ pub enum SizeError {
         unit: char,
     },
     /// More than 2^64 - 1 bytes.
-    #[error("`{0}` is too large: the most is 16EiB less one byte")]
+    #[error("`{0}` is too large: the maximum is 16EiB less one byte")]
     TooLarge(String),
     /// A number below zero.
-    #[error("`{0}` is below zero")]
+    #[error("`{0}` is negative: write a size of 0 or more")]
     Negative(String),
 }
 
@@ -66,17 +66,17 @@ impl FromStr for Size {
         match parse_size::parse_size(trimmed) {
             Ok(bytes) => Ok(Size(bytes)),
             Err(parse_size::Error::PosOverflow) => Err(SizeError::TooLarge(text.to_owned())),
-            Err(_) => Err(SizeError::Nonsense(text.to_owned())),
+            Err(_) => Err(SizeError::Invalid(text.to_owned())),
         }
     }
 }
 
-/// Exact where it can be: the largest binary unit that gives a whole number, and two digits otherwise.
+/// Written in the largest binary unit of at least one, exactly for whole numbers and otherwise with two digits.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u32, &str); 6] =
             [(60, "EiB"), (50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-        // From here on two digits would show 1024.00 of the unit below.
+        // Below this, two digits of the smaller unit stay under 1024.00.
         const MIN: f64 = 1023.995 / 1024.0;
         for (shift, unit) in UNITS {
             let number = self.0 as f64 / (1u64 << shift) as f64;
@@ -98,7 +98,7 @@ impl fmt::Debug for Size {
     }
 }
 
-/// A TOML file may hold a text or a plain number of bytes.
+/// The forms of a size in TOML: a text, or a number of bytes.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a size such as \"64KiB\", or a number of bytes")]
 pub(super) enum SizeForm {
@@ -109,8 +109,8 @@ pub(super) enum SizeForm {
 impl TryFrom<SizeForm> for Size {
     type Error = SizeError;
 
-    fn try_from(written: SizeForm) -> Result<Self, SizeError> {
-        match written {
+    fn try_from(form: SizeForm) -> Result<Self, SizeError> {
+        match form {
             SizeForm::Number(number) => {
                 u64::try_from(number).map(Size).map_err(|_| SizeError::Negative(number.to_string()))
             }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_sizes_as_people_write_them() {
+    fn sizes_are_read_in_their_usual_forms() {
         for (text, bytes) in [
             ("0", 0),
             ("4096", 4096),
@@ -142,29 +142,26 @@ mod tests {
     }
 
     #[test]
-    fn refuses_nonsense_with_an_error_that_shows_it() {
+    fn an_invalid_text_is_refused_with_an_error_that_quotes_it() {
         for text in
             ["", "KiB", "sixty-four", "64 potatoes", "0x40", "1..5KiB", "64KiBKiB", "nan", "inf", "--5"]
         {
-            assert_eq!(text.parse::<Size>(), Err(SizeError::Nonsense(text.to_owned())), "{text}");
+            assert_eq!(text.parse::<Size>(), Err(SizeError::Invalid(text.to_owned())), "{text}");
         }
         assert_eq!("-1".parse::<Size>(), Err(SizeError::Negative("-1".into())));
         assert_eq!("16EiB".parse::<Size>(), Err(SizeError::TooLarge("16EiB".into())));
     }
 
     #[test]
-    fn refuses_a_unit_that_is_read_in_two_ways() {
+    fn an_ambiguous_unit_is_refused() {
         let error = "64K".parse::<Size>().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "`64K` can mean two sizes: write 64KiB for powers of 1024, or 64KB for powers of 1000"
-        );
+        assert_eq!(error, "`64K` is ambiguous: write 64KiB for powers of 1024, or 64KB for powers of 1000");
         assert!("1.5 g".parse::<Size>().unwrap_err().to_string().contains("1.5GiB"));
     }
 
     #[test]
-    fn shows_whole_units_exactly() {
-        for (bytes, shown) in [
+    fn whole_units_are_written_exactly() {
+        for (bytes, expected) in [
             (0, "0 B"),
             (1000, "1000 B"),
             (65536, "64 KiB"),
@@ -174,7 +171,7 @@ mod tests {
             ((1 << 30) - (1 << 20), "1023 MiB"),
             (u64::MAX, "16.00 EiB"),
         ] {
-            assert_eq!(Size(bytes).to_string(), shown);
+            assert_eq!(Size(bytes).to_string(), expected);
         }
     }
 

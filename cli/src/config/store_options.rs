@@ -1,4 +1,4 @@
-//! Further options of the provider's client, such as its region: keys and values.
+//! Further options of the provider's client, such as its region, as keys and values.
 
 use super::option_table::{Name, Options};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -6,10 +6,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// `store.options`, and all of `--store-option`.
+/// `store.options` and `--store-option`.
 pub const STORE_OPTION: Name = Name { flag: "--store-option", key: "store.options" };
 
-/// Options of the provider's client. May hold credentials: values are never shown.
+/// Options of the provider's client. They may hold credentials, so values are never printed.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct StoreOptions(pub BTreeMap<String, String>);
@@ -21,13 +21,13 @@ impl fmt::Debug for StoreOptions {
 }
 
 impl Options for StoreOptions {
-    /// Key by key.
-    fn overlaid(mut self, over: Self) -> Self {
-        self.0.extend(over.0);
+    /// Merges key by key.
+    fn overlay(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
         self
     }
 
-    fn given(&self) -> Vec<Name> {
+    fn names(&self) -> Vec<Name> {
         if self.0.is_empty() { Vec::new() } else { vec![STORE_OPTION] }
     }
 }
@@ -42,7 +42,7 @@ impl Args for StoreOptions {
                 .value_name("KEY=VALUE")
                 .value_parser(key_and_value)
                 .action(ArgAction::Append)
-                .help("What else the provider's client takes, such as region=eu-north-1 (may be given several times)"),
+                .help("Another option of the provider's client, such as region=eu-north-1 (may be given several times)"),
         )
     }
 
@@ -53,8 +53,8 @@ impl Args for StoreOptions {
 
 impl FromArgMatches for StoreOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = matches.get_many::<(String, String)>(FLAG);
-        Ok(StoreOptions(given.into_iter().flatten().cloned().collect()))
+        let values = matches.get_many::<(String, String)>(FLAG);
+        Ok(StoreOptions(values.into_iter().flatten().cloned().collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -63,7 +63,7 @@ impl FromArgMatches for StoreOptions {
     }
 }
 
-/// Reads `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 ///
 /// # Errors
 /// The text has no `=`, or nothing before it.

@@ -1,6 +1,6 @@
-//! The reads that a demonstration makes of its own accord: a pattern that the eye finds at once.
+//! The reads that a demonstration makes by itself, in a pattern that is easy to see.
 //!
-//! They go through the gateway, as a client's reads do.
+//! They go through the gateway, like a client's reads.
 
 use ameles_gateway::catalogue::{ContainerSettings, Details};
 use ameles_gateway::objects::conditions::WriteConditions;
@@ -13,37 +13,37 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// The container of the objects.
 pub const CONTAINER: &str = "demonstration";
-/// The number of them. Together they fill three quarters of the vault.
+/// The number of objects. They fill three quarters of the vault.
 pub const OBJECTS: u64 = 48;
 /// Blocks of an object.
 const OBJECT_BLOCKS: u64 = 16;
-/// The number of reads of each: two for each column of the page's heat map.
-const EVERY: Duration = Duration::from_millis(250);
-/// Reads of one object after each sweep over all.
-const HOT: u64 = 32;
+/// The time between two reads: two reads for each column of the page's heat map.
+const READ_INTERVAL: Duration = Duration::from_millis(250);
+/// The number of reads of one object after each sweep over all objects.
+const HOT_READS: u64 = 32;
 
-/// The pattern that a demonstration reads of its own accord.
+/// The pattern that a demonstration reads by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
-    /// All objects in their order, then one again and again
+    /// All objects in order, then one object repeatedly
     Sweep,
-    /// Nothing: what clients ask for is the pattern
+    /// Nothing: only clients read
     Quiet,
 }
 
-/// The name of the object of this number.
+/// Returns the name of the object with this number.
 pub fn object_name(number: u64) -> String {
     format!("object-{number:02}")
 }
 
-/// Puts the objects that are read, of random bytes. Tells of each one that is there.
+/// Creates the objects with random bytes. Calls `on_put` after each.
 ///
 /// # Errors
 /// Those of puts.
-pub async fn put_objects(gateway: &Gateway, put: impl Fn()) -> Result<(), Error> {
+pub async fn put_objects(gateway: &Gateway, on_put: impl Fn()) -> Result<(), Error> {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container(CONTAINER, ContainerSettings::default()).await?;
-    // One after the other, so that their blocks are in the order of their names.
+    // One by one, so that their blocks are in the order of their names.
     for number in 0..OBJECTS {
         let mut body = vec![0; OBJECT_BLOCKS as usize * gateway.device().block_bytes()];
         OsRng.unwrap_err().fill_bytes(&mut body);
@@ -52,34 +52,34 @@ pub async fn put_objects(gateway: &Gateway, put: impl Fn()) -> Result<(), Error>
         let written = writer.finish().await?;
         let (details, conditions) = (Details::default(), WriteConditions::default());
         account.link(CONTAINER, &object_name(number), written, details, conditions).await?;
-        put();
+        on_put();
     }
     Ok(())
 }
 
-/// Reads in the pattern for as long as it is let. Ends at once if there is none.
-pub async fn read_on(gateway: Gateway, pattern: Pattern) {
+/// Reads in the pattern until it is aborted. Returns at once for [`Pattern::Quiet`].
+pub async fn read_repeatedly(gateway: Gateway, pattern: Pattern) {
     if pattern == Pattern::Quiet {
         return;
     }
-    let mut ticks = interval(EVERY);
+    let mut ticks = interval(READ_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for number in (0..).map(nth) {
+    for number in (0..).map(object_at) {
         ticks.tick().await;
         if let Err(error) = read(&gateway, number).await {
-            tracing::warn!(%error, "an object of the demonstration could not be read");
+            tracing::warn!(%error, "cannot read an object of the demonstration");
         }
     }
 }
 
-/// The object that is read at this step.
-fn nth(step: u64) -> u64 {
-    let step = step % (OBJECTS + HOT);
+/// Returns the number of the object that is read in this step.
+fn object_at(step: u64) -> u64 {
+    let step = step % (OBJECTS + HOT_READS);
     if step < OBJECTS { step } else { OBJECTS / 4 }
 }
 
 async fn read(gateway: &Gateway, number: u64) -> Result<(), Error> {
-    // A visitor may have deleted it.
+    // A user may have deleted it.
     let Ok(object) = gateway.account(FIRST_ACCOUNT).object(CONTAINER, &object_name(number)) else {
         return Ok(());
     };
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn a_sweep_over_all_objects_is_followed_by_one_that_is_hot() {
-        let steps: Vec<u64> = (0..OBJECTS + HOT + 2).map(nth).collect();
+        let steps: Vec<u64> = (0..OBJECTS + HOT_READS + 2).map(object_at).collect();
         assert!(steps[..48].iter().copied().eq(0..48));
         assert_eq!(steps[48..80], [12; 32]);
         assert_eq!(steps[80..], [0, 1]);
     }
 
     #[tokio::test]
-    async fn objects_lie_in_the_order_of_their_names_so_that_a_sweep_is_a_line() {
+    async fn objects_are_stored_in_the_order_of_their_names_so_that_a_sweep_is_a_line() {
         let device = Arc::new(MemoryDevice::new(256, 1024, 8));
         let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.unwrap();
         put_objects(&gateway, || ()).await.unwrap();
@@ -116,7 +116,7 @@ mod tests {
                 Event::Read(blocks) => blocks,
                 _ => Vec::new(),
             });
-            // Batches of one object may overtake one another.
+            // Batches of one object may arrive in any order.
             let blocks: BTreeSet<u64> = read.collect();
             assert!(blocks.iter().copied().eq(number * 16..number * 16 + 16), "{number}: {blocks:?}");
         }

@@ -1,8 +1,8 @@
-//! A store without an ORAM: block n lies in slot n, sealed.
+//! A store without an ORAM: block n is in slot n, sealed.
 //!
-//! Contents are as safe as in a vault: each block is authenticated with its slot and its version before it is used, and
-//! the versions are kept in trusted memory, so that an older one is refused. A watcher sees which slot is read or
-//! written, and how often.
+//! Contents are as safe as in a vault: each block is authenticated with its slot and its version before it is used. The
+//! versions are in trusted memory, so an older version is refused. A watcher sees which slots are read or written, and how
+//! often.
 
 use crate::report::provider::Provider;
 use ameles_core::tree::layout::{Extent, Layout};
@@ -22,31 +22,31 @@ use tokio::sync::Mutex;
 
 const BLOCKS: Purpose = Purpose::named("bare-blocks");
 
-/// See the module. Its key lives no longer than the process.
+/// The store without an ORAM, see the module. Its key exists only in this process.
 pub struct BareStore<S = Objects> {
     store: Meter<S>,
     touches: Touches,
     master: MasterKey,
     cipher: Cipher,
     block_bytes: usize,
-    /// The number of times that each block was written. Held while its slot is read or written.
+    /// The number of writes of each block. It is locked while its slot is read or written.
     versions: Vec<Mutex<u64>>,
 }
 
 impl BareStore {
-    /// An empty store of so many blocks in a folder, which is made.
+    /// Creates a folder with an empty store of this many blocks.
     ///
     /// # Errors
-    /// The folder cannot be made.
-    pub async fn make(folder: &Path, cipher: Cipher, blocks: u64, block_bytes: usize) -> Result<Self> {
+    /// The folder cannot be created.
+    pub async fn create(folder: &Path, cipher: Cipher, blocks: u64, block_bytes: usize) -> Result<Self> {
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let objects = Objects::open(&folder.display().to_string(), &options).await?;
-        Ok(Self::over(objects, cipher, blocks, block_bytes))
+        Ok(Self::new(objects, cipher, blocks, block_bytes))
     }
 }
 
 impl<S: Blobs> BareStore<S> {
-    fn over(store: S, cipher: Cipher, blocks: u64, block_bytes: usize) -> Self {
+    fn new(store: S, cipher: Cipher, blocks: u64, block_bytes: usize) -> Self {
         let slot_bytes = sealed_bytes(block_bytes) as u32;
         BareStore {
             store: Meter::new(store),
@@ -58,12 +58,12 @@ impl<S: Blobs> BareStore<S> {
         }
     }
 
-    /// The requests that its provider sees.
+    /// Returns the requests that its provider sees.
     pub fn provider(&self) -> Provider {
         Provider { meter: self.store.reader(), touches: self.touches.clone() }
     }
 
-    /// Reads blocks in the order asked. A block that was never written reads as zeros.
+    /// Reads blocks in the given order. A block that was never written reads as zeros.
     ///
     /// # Errors
     /// [`DeviceError::Tampered`], [`DeviceError::Unavailable`].
@@ -71,7 +71,7 @@ impl<S: Blobs> BareStore<S> {
         try_join_all(blocks.into_iter().map(|block| self.read_block(block))).await
     }
 
-    /// Replaces blocks. Nothing of it is still under way when this returns, with an error or without.
+    /// Replaces blocks. All writes have ended when this returns, also after an error.
     ///
     /// # Errors
     /// [`DeviceError::Unavailable`].
@@ -87,7 +87,7 @@ impl<S: Blobs> BareStore<S> {
             self.store.get(&slot(block), sealed_bytes(self.block_bytes)).await.map_err(unavailable)?;
         match (found, *version) {
             (None, 0) => Ok(Bytes::from(vec![0; self.block_bytes])),
-            (None, _) => Err(DeviceError::Tampered("a slot of the bare store is gone".into())),
+            (None, _) => Err(DeviceError::Tampered("a slot of the bare store is missing".into())),
             (Some(sealed), version) => blob::open(&self.master, BLOCKS, &identity(block, version), &sealed)
                 .map(Bytes::from)
                 .map_err(|error| DeviceError::Tampered(error.to_string())),
@@ -110,12 +110,12 @@ impl<S: Blobs> BareStore<S> {
     }
 }
 
-/// The slot's name at the provider.
+/// Returns the name of a slot at the provider.
 fn slot(block: u64) -> String {
     format!("slot/{block}")
 }
 
-/// The identity that a sealed block is bound to.
+/// Returns the identity that a sealed block is bound to.
 fn identity(block: u64, version: u64) -> [u8; 16] {
     let mut identity = [0; 16];
     identity[..8].copy_from_slice(&block.to_be_bytes());
@@ -135,7 +135,7 @@ mod tests {
     const BLOCK: usize = 64;
 
     fn store() -> BareStore<VersionedMemory> {
-        BareStore::over(VersionedMemory::new(Layout::default()), Cipher::Aes256Gcm, 128, BLOCK)
+        BareStore::new(VersionedMemory::new(Layout::default()), Cipher::Aes256Gcm, 128, BLOCK)
     }
 
     fn block(filled: u8) -> Bytes {
@@ -143,18 +143,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_written_comes_back_and_every_touch_shows_in_its_place() {
+    async fn written_blocks_are_read_back_and_every_access_shows_in_its_place() {
         let bare = store();
         bare.write(vec![(2, block(1)), (127, block(2))]).await.unwrap();
         assert_eq!(bare.read(vec![127, 5, 2]).await.unwrap(), [block(2), block(0), block(1)]);
-        let seen = bare.provider().touches.whole();
-        assert_eq!((seen.writes[1], seen.writes[63], seen.writes.iter().sum::<u64>()), (1, 1, 2));
-        assert_eq!((seen.reads[1], seen.reads[2], seen.reads[63]), (1, 1, 1));
+        let counts = bare.provider().touches.whole();
+        assert_eq!((counts.writes[1], counts.writes[63], counts.writes.iter().sum::<u64>()), (1, 1, 2));
+        assert_eq!((counts.reads[1], counts.reads[2], counts.reads[63]), (1, 1, 1));
         assert_eq!(bare.provider().meter.usage().requests(), 5);
     }
 
     #[tokio::test]
-    async fn a_slot_that_is_changed_older_moved_or_gone_is_refused() {
+    async fn a_changed_older_moved_or_missing_slot_is_refused() {
         let bare = store();
         bare.write(vec![(0, block(1)), (1, block(2))]).await.unwrap();
         let inner = bare.store.inner();

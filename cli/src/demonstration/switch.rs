@@ -1,4 +1,4 @@
-//! The switch of a demonstration: whether the ORAM is on, and which figures belong to how it stands.
+//! The switch of a demonstration, which turns the ORAM on or off, and the figures since the last turn.
 
 use crate::report::provider::Provider;
 use ameles_gateway::page::{Demonstration, RequestCounters};
@@ -7,23 +7,23 @@ use ameles_vault::Vault;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Tells whether the ORAM is on, for those who read.
+/// The state of the switch, for readers of blocks.
 #[derive(Clone, Debug)]
 pub struct ObliviousFlag(Arc<AtomicBool>);
 
 impl ObliviousFlag {
-    /// The switch, turned on.
+    /// Creates the flag with the ORAM on.
     pub fn on() -> Self {
         ObliviousFlag(Arc::new(AtomicBool::new(true)))
     }
 
-    /// Tells whether it is.
+    /// Returns true if the ORAM is on.
     pub fn is_on(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// Turns the ORAM off and on, and tells what is to be shown. Clones are the same switch.
+/// Turns the ORAM on and off, and provides the figures to show. Clones share one switch.
 #[derive(Clone)]
 pub struct Switch {
     oblivious: ObliviousFlag,
@@ -31,40 +31,40 @@ pub struct Switch {
     vault_provider: Provider,
     bare_provider: Provider,
     counters: RequestCounters,
-    turned: Arc<Mutex<SwitchInner>>,
+    inner: Arc<Mutex<SwitchInner>>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct SwitchInner {
-    times: u64,
-    since: Baseline,
+    turns: u64,
+    baseline: Baseline,
 }
 
-/// Sums at the moment from which figures count.
+/// The sums from which figures count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Baseline {
     /// The provider's requests until then.
     pub usage: Usage,
-    /// Accesses of the vault.
+    /// Accesses of the vault until then.
     pub accesses: u64,
-    /// Blocks that had been read.
+    /// Blocks read until then.
     pub read: u64,
-    /// Blocks that had been written.
+    /// Blocks written until then.
     pub written: u64,
 }
 
-/// The view of the page at the moment.
+/// The current state of the switch.
 pub struct SwitchState {
     /// The store that is read.
     pub provider: Provider,
-    /// The moment that its figures count from.
-    pub since: Baseline,
+    /// The baseline of its figures.
+    pub baseline: Baseline,
     /// The position of the switch.
-    pub stands: Demonstration,
+    pub position: Demonstration,
 }
 
 impl Switch {
-    /// A switch of `oblivious`, which is on.
+    /// Creates a switch for `oblivious`, which must be on.
     pub fn new(
         oblivious: ObliviousFlag,
         vault: Vault,
@@ -73,32 +73,32 @@ impl Switch {
         counters: RequestCounters,
     ) -> Self {
         let switch =
-            Switch { oblivious, vault, vault_provider, bare_provider, counters, turned: Arc::default() };
+            Switch { oblivious, vault, vault_provider, bare_provider, counters, inner: Arc::default() };
         switch.reset();
         switch
     }
 
-    /// Lets the figures begin now.
+    /// Restarts the figures.
     pub fn reset(&self) {
-        self.begin(&mut self.turned.lock().expect("nobody panics with it"));
+        self.start_figures(&mut self.inner.lock().expect("no panic while locked"));
     }
 
-    /// Turns it, and lets the figures begin anew unless it stands so already.
+    /// Sets the switch. If this changes it, the figures restart.
     pub fn set(&self, oblivious: bool) {
-        let mut turned = self.turned.lock().expect("nobody panics with it");
+        let mut inner = self.inner.lock().expect("no panic while locked");
         if self.oblivious.0.swap(oblivious, Ordering::AcqRel) != oblivious {
-            self.begin(&mut turned);
+            self.start_figures(&mut inner);
         }
     }
 
-    /// The view to show now.
-    pub fn shown(&self) -> SwitchState {
-        // Held, so that store, figures and stand are of one moment.
-        let turned = self.turned.lock().expect("nobody panics with it");
+    /// Returns the current state.
+    pub fn state(&self) -> SwitchState {
+        // Locked, so that store, figures and position belong together.
+        let inner = self.inner.lock().expect("no panic while locked");
         SwitchState {
             provider: self.provider().clone(),
-            since: turned.since,
-            stands: Demonstration { oblivious: self.oblivious.is_on(), turned: turned.times },
+            baseline: inner.baseline,
+            position: Demonstration { oblivious: self.oblivious.is_on(), turned: inner.turns },
         }
     }
 
@@ -106,11 +106,11 @@ impl Switch {
         if self.oblivious.is_on() { &self.vault_provider } else { &self.bare_provider }
     }
 
-    fn begin(&self, turned: &mut SwitchInner) {
+    fn start_figures(&self, inner: &mut SwitchInner) {
         let (read, written) = self.counters.blocks();
         self.counters.forget_times();
         let (usage, accesses) = (self.provider().meter.usage(), self.vault.status().accesses);
-        let since = Baseline { usage, accesses, read, written };
-        *turned = SwitchInner { times: turned.times + 1, since };
+        let baseline = Baseline { usage, accesses, read, written };
+        *inner = SwitchInner { turns: inner.turns + 1, baseline };
     }
 }

@@ -1,6 +1,6 @@
-//! The machine: its memory, what lies in it at the start, and its end.
+//! The machine: its memory with its first contents, its start and its end.
 
-use super::device_tree::{self, MAX_PACKAGE_BYTES, PACKAGE_START, Places, TREE_START};
+use super::device_tree::{self, MAX_PACKAGE_BYTES, MachineLayout, PACKAGE_START, TREE_START};
 use super::emulator;
 use super::program::Image;
 use super::runtime::Runtime;
@@ -21,52 +21,52 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// The most untrusted memory: one region of the processor's memory protection.
+/// The maximum untrusted memory: one region of the processor's memory protection.
 const MAX_UNTRUSTED_BYTES: u64 = 1 << 30;
-/// The most sealed pages that there is room for, in bytes.
+/// The maximum bytes of sealed pages.
 pub const MAX_PAGES_BYTES: u64 = MAX_UNTRUSTED_BYTES - (2 << 20);
-/// The program of the host's hart if there is no other: it waits (`wfi`, and a jump back to it).
-const WAITS: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
-/// The beginning of the last line of the firmware's banner.
-const LAST_OF_BANNER: &str = "Boot HART MEDELEG";
-/// The most bytes of the emulator's words that an error repeats.
-const MAX_WORDS: u64 = 2000;
+/// The default program of the host's hart: it waits (`wfi`, and a jump back).
+const WAIT_LOOP: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
+/// The start of the last line of the firmware's banner.
+const BANNER_END: &str = "Boot HART MEDELEG";
+/// The maximum bytes of console output in an error.
+const MAX_CONSOLE_BYTES: u64 = 2000;
 
-/// The settings of the machine itself, beside those of the package.
+/// The settings of the machine that are not in the launch package.
 #[derive(Clone, Debug, Default)]
 pub struct MachineSettings {
-    /// True if each instruction takes a nanosecond of the machine's time: counts are the same in every run then, and
-    /// the host's hart rests.
+    /// True if each instruction takes a nanosecond of the machine's time. Counts are then the same in every run, and the
+    /// host's hart is idle.
     pub counts: bool,
-    /// The program of the host's hart: bytes that begin with an instruction. It waits if there is none.
+    /// The program of the host's hart: bytes that begin with an instruction. Without it, the hart waits.
     pub host: Option<Vec<u8>>,
 }
 
-/// A machine that runs.
+/// A running machine.
 #[derive(Debug)]
 pub struct Machine {
     process: Child,
     untrusted: Untrusted,
-    /// The firmware's words, and the emulator's.
-    said: File,
-    kept_bytes: usize,
-    begin: Instant,
+    /// The output of the firmware and of the emulator.
+    console: File,
+    host_page_bytes: usize,
+    start_time: Instant,
 }
 
-/// The end of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct RunResult {
-    /// The runtime's record; nothing if the machine was switched off.
+    /// The runtime's record; `None` if the machine was switched off.
     pub record: Option<ExitRecord>,
-    /// The time from start to end on a clock on the wall.
-    pub took: Duration,
+    /// The wall-clock time from start to end.
+    pub elapsed: Duration,
 }
 
 impl Machine {
     /// Starts a machine with a program in its private memory.
     ///
     /// # Errors
-    /// The package cannot be made; the emulator is missing.
+    /// The launch package cannot be built; the emulator is missing.
     pub fn start(
         runtime: &Runtime,
         launch: &Launch,
@@ -78,36 +78,36 @@ impl Machine {
             bytes.filter(|bytes| *bytes <= MAX_UNTRUSTED_BYTES).context("too much untrusted memory")?;
         let untrusted = Untrusted::new(bytes)?;
         let host = bytes - HOST_BYTES;
-        let waits: Vec<u8> = WAITS.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let program = setting.host.as_deref().unwrap_or(&waits);
+        let wait_loop: Vec<u8> = WAIT_LOOP.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let program = setting.host.as_deref().unwrap_or(&wait_loop);
         ensure!(program.len() as u64 <= HOST_BYTES, "the program of the host's hart is longer than 64 KiB");
         untrusted.write(host, program)?;
 
         let package = Zeroizing::new(launch::encode(launch, image.bytes())?);
-        let places = Places {
+        let layout = MachineLayout {
             harts: launch.paging.harts,
             untrusted_bytes: bytes,
             host: UNTRUSTED_START + host,
             package_bytes: package.len() as u64,
         };
         ensure!(
-            places.package_bytes <= MAX_PACKAGE_BYTES,
+            layout.package_bytes <= MAX_PACKAGE_BYTES,
             "the program is larger than the machine's private memory"
         );
-        let tree = device_tree::blob(&places).map_err(|error| anyhow!("{error}"))?;
-        let package = in_memory("ameles-package", &package)?;
-        let tree = in_memory("ameles-device-tree", &tree)?;
-        let said = in_memory("ameles-console", &[])?;
+        let tree = device_tree::blob(&layout).map_err(|error| anyhow!("{error}"))?;
+        let package = memory_file("ameles-package", &package)?;
+        let tree = memory_file("ameles-device-tree", &tree)?;
+        let console = memory_file("ameles-console", &[])?;
 
         let mut command = emulator::command()?;
         let memory = format!(
             "memory-backend-file,id=untrusted,size={bytes},share=on,mem-path={}",
-            path(untrusted.file())
+            inherited_path(untrusted.file())
         );
         let harts = launch.paging.harts;
         let all = harts + 1;
-        // The interrupt controller that the board has otherwise cannot be made for nodes of unlike numbers of harts
-        // (QEMU 7.2). The machine uses none.
+        // The default interrupt controller of the board does not support nodes with different numbers of harts (QEMU 7.2).
+        // The machine uses no interrupt controller.
         command.args(["-machine", "virt,aia=aplic", "-smp"]).arg(format!("{all},sockets={all},cores=1"));
         command.arg("-m").arg(format!("{}M", (PRIVATE_BYTES + bytes) >> 20));
         command.arg("-object").arg(format!("memory-backend-ram,id=private,size={PRIVATE_BYTES}"));
@@ -115,9 +115,9 @@ impl Machine {
         command.arg("-numa").arg(format!("node,nodeid=0,memdev=private,cpus=0-{}", harts - 1));
         command.arg("-numa").arg(format!("node,nodeid=1,memdev=untrusted,cpus={harts}"));
         command.args(["-bios", "default", "-kernel"]).arg(runtime.path());
-        command.arg("-dtb").arg(path(&tree));
+        command.arg("-dtb").arg(inherited_path(&tree));
         for (file, start) in [(&tree, TREE_START), (&package, PACKAGE_START)] {
-            let loaded = format!("loader,file={},addr={start:#x},force-raw=on", path(file));
+            let loaded = format!("loader,file={},addr={start:#x},force-raw=on", inherited_path(file));
             command.arg("-device").arg(loaded);
         }
         command.args([
@@ -135,31 +135,31 @@ impl Machine {
         } else if harts > 1 {
             command.args(["-accel", "tcg,thread=multi"]);
         }
-        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
-        let begin = Instant::now();
+        command.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console.try_clone()?);
+        let start_time = Instant::now();
         let process = command.spawn().context("the emulator cannot be started")?;
-        let kept_bytes = match launch.paging.way {
+        let host_page_bytes = match launch.paging.storage {
             SealedStorage::Backing => 0,
             SealedStorage::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
         };
-        // The package's file, with the seed in it, is closed here: from now on only the emulator has it.
-        Ok(Machine { process, untrusted, said, kept_bytes, begin })
+        // The file of the package, which holds the seed, is closed here: now only the emulator has it.
+        Ok(Machine { process, untrusted, console, host_page_bytes, start_time })
     }
 
-    /// The emulator's process.
+    /// Returns the emulator's process.
     pub fn process(&self) -> &Child {
         &self.process
     }
 
-    /// Untrusted memory.
+    /// Returns the untrusted memory.
     pub fn untrusted(&self) -> &Untrusted {
         &self.untrusted
     }
 
-    /// Serves the program to its end, and tells the listener of each fault that the runtime tells of.
+    /// Serves the program to its end, and calls the listener at each fault that the runtime reports.
     ///
     /// # Errors
-    /// The machine ended without a record; the listener's.
+    /// The machine ended without a record; errors of the listener.
     pub fn serve(
         mut self,
         streams: &mut Streams,
@@ -171,47 +171,47 @@ impl Machine {
             switched_off |= next == Next::SwitchOff;
             Ok(next)
         };
-        let service = Service::new(&self.untrusted, self.kept_bytes, streams, &mut listen);
-        let served = service.serve(&mut self.process);
-        if served.is_err() {
-            // Nobody would answer it any longer.
+        let service = Service::new(&self.untrusted, self.host_page_bytes, streams, &mut listen);
+        let result = service.serve(&mut self.process);
+        if result.is_err() {
+            // Its requests would get no response.
             let _ = self.process.kill();
             let _ = self.process.wait();
         }
-        let status = served?;
-        let took = self.begin.elapsed();
+        let status = result?;
+        let elapsed = self.start_time.elapsed();
         let record = match self.untrusted.exit_record()? {
             _ if switched_off => None,
-            Some(record) => Some(record.context("the enclave's runtime left no record that can be read")?),
-            None => bail!("{}", self.silence(status)),
+            Some(record) => Some(record.context("the record of the enclave's runtime cannot be read")?),
+            None => bail!("{}", self.missing_record_message(status)),
         };
-        Ok(RunResult { record, took })
+        Ok(RunResult { record, elapsed })
     }
 
-    /// An end without a record, in words.
-    fn silence(&self, status: ExitStatus) -> String {
-        let bytes = self.said.metadata().map_or(0, |said| said.len());
-        let mut last = vec![0; bytes.min(MAX_WORDS) as usize];
-        let _ = self.said.read_exact_at(&mut last, bytes - bytes.min(MAX_WORDS));
-        let said = String::from_utf8_lossy(&last);
-        // The firmware's banner tells nothing.
-        let said = said
-            .rsplit_once(LAST_OF_BANNER)
-            .map_or(&*said, |(_, after)| after.split_once('\n').unwrap_or_default().1);
-        let said = said.trim();
-        let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
-        format!("the machine ended ({status}) before the program did{said}")
+    /// Returns the error of an end without a record.
+    fn missing_record_message(&self, status: ExitStatus) -> String {
+        let bytes = self.console.metadata().map_or(0, |console| console.len());
+        let mut last = vec![0; bytes.min(MAX_CONSOLE_BYTES) as usize];
+        let _ = self.console.read_exact_at(&mut last, bytes - bytes.min(MAX_CONSOLE_BYTES));
+        let console = String::from_utf8_lossy(&last);
+        // The firmware's banner is of no use.
+        let console = console
+            .rsplit_once(BANNER_END)
+            .map_or(&*console, |(_, after)| after.split_once('\n').unwrap_or_default().1);
+        let console = console.trim();
+        let console = if console.is_empty() { String::new() } else { format!("; its output: {console}") };
+        format!("the machine ended ({status}) before the program{console}")
     }
 }
 
-/// A file in memory that the emulator inherits.
-fn in_memory(name: &str, bytes: &[u8]) -> Result<File> {
+/// Creates a file in memory that the emulator inherits.
+fn memory_file(name: &str, bytes: &[u8]) -> Result<File> {
     let mut file = File::from(memfd_create(name, MemfdFlags::empty())?);
     file.write_all(bytes)?;
     Ok(file)
 }
 
-/// The path by which a process that inherited a file opens it anew.
-fn path(file: &impl AsRawFd) -> String {
+/// Returns the path by which a process opens a file that it inherited.
+fn inherited_path(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }

@@ -1,8 +1,8 @@
 //! The enclave's machine: an emulated RISC-V processor whose untrusted memory is a file of this process.
 //!
-//! This process is the host of the paper. It owns the file and serves the calls of the runtime, which stand in it. The
-//! runtime, the program and their secrets lie in the emulator's private memory, of which the file has nothing. (That
-//! the emulator itself could look there is the difference between it and a chip.)
+//! This process is the host of the paper. It owns the file and serves the calls that the runtime writes to it. The runtime,
+//! the program and their secrets are in the emulator's private memory, which is not in the file. (Unlike a chip, the
+//! emulator itself can read private memory.)
 
 mod device_tree;
 pub mod emulator;
@@ -15,7 +15,7 @@ mod service;
 mod streams;
 mod untrusted;
 
-pub use file::read_whole;
+pub use file::read_file;
 pub use machine::{MAX_PAGES_BYTES, Machine, MachineSettings, RunResult};
 pub use measured_programs::MeasuredPrograms;
 pub use program::Image;

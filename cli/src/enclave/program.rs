@@ -1,7 +1,7 @@
-//! The program for the enclave: found unfit before a machine is started for it.
+//! The program for the enclave, checked before a machine starts.
 
 use super::device_tree::MAX_PACKAGE_BYTES;
-use super::file::read_whole;
+use super::file::read_file;
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{ELFCLASS64, EM_RISCV, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -16,44 +16,44 @@ impl Image {
     /// Reads the program.
     ///
     /// # Errors
-    /// The file cannot be read, is no program, is for another processor, or needs a loader.
+    /// The file cannot be read, is not a program, is for another processor, or needs a loader.
     pub fn read(file: &Path) -> Result<Self> {
-        ensure!(!file.as_os_str().is_empty(), "the program's name is empty: name a file");
+        ensure!(!file.as_os_str().is_empty(), "the name of the program is empty: name a file");
         let name = file.display();
-        let bytes = read_whole(file, MAX_PACKAGE_BYTES).with_context(|| format!("{name} cannot be read"))?;
+        let bytes = read_file(file, MAX_PACKAGE_BYTES).with_context(|| format!("{name} cannot be read"))?;
         check(&bytes).with_context(|| format!("{name} cannot run in the enclave"))?;
         Ok(Image(bytes))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the program.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// The advice to those whose program is none for the enclave.
-const HOW: &str = "build it with `riscv64-linux-gnu-gcc -static`, or with `cargo build --target \
+/// The advice for a program that cannot run in the enclave.
+const ADVICE: &str = "build it with `riscv64-linux-gnu-gcc -static`, or with `cargo build --target \
                    riscv64gc-unknown-linux-gnu` and `-C target-feature=+crt-static`";
 
 fn check(bytes: &[u8]) -> Result<()> {
     if bytes.starts_with(b"#!") {
-        bail!("it is a script: name its interpreter, as a static program for RISC-V");
+        bail!("it is a script: name its interpreter, built as a static program for RISC-V");
     }
     match FileKind::parse(bytes) {
         Ok(FileKind::Elf64) => {}
-        Ok(FileKind::Elf32) => bail!("it is a program for 32 bits, and the machine has 64: {HOW}"),
-        _ => bail!("it is no ELF program: {HOW}"),
+        Ok(FileKind::Elf32) => bail!("it is a 32-bit program, and the machine has 64 bits: {ADVICE}"),
+        _ => bail!("it is not an ELF program: {ADVICE}"),
     }
-    let whole = "it is an ELF program that is cut short or damaged";
-    let header = FileHeader64::<Endianness>::parse(bytes).context(whole)?;
-    let endian = header.endian().context(whole)?;
+    let damaged = "it is a truncated or damaged ELF program";
+    let header = FileHeader64::<Endianness>::parse(bytes).context(damaged)?;
+    let endian = header.endian().context(damaged)?;
     let machine = header.e_machine(endian);
     if machine != EM_RISCV || header.e_ident().class != ELFCLASS64 {
-        bail!("it is made for another processor than RISC-V: {HOW}");
+        bail!("it is built for another processor than RISC-V: {ADVICE}");
     }
-    let segments = header.program_headers(endian, bytes).context(whole)?;
+    let segments = header.program_headers(endian, bytes).context(damaged)?;
     if segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP) {
-        bail!("it is linked dynamically, and the enclave has no libraries to load: {HOW}");
+        bail!("it is linked dynamically, and the enclave cannot load libraries: {ADVICE}");
     }
     Ok(())
 }
@@ -78,22 +78,22 @@ mod tests {
     }
 
     #[test]
-    fn each_unfit_program_is_refused_for_its_own_reason() {
+    fn each_invalid_program_is_refused_with_its_reason() {
         check(&program(243, 1)).unwrap();
         for (bytes, reason) in [
             (b"#!/bin/sh\n".to_vec(), "script"),
-            (b"hello".to_vec(), "no ELF program"),
-            (Vec::new(), "no ELF program"),
+            (b"hello".to_vec(), "not an ELF program"),
+            (Vec::new(), "not an ELF program"),
             (program(62, 1), "another processor"),
             (program(243, 3), "dynamically"),
-            (program(243, 1)[..80].to_vec(), "cut short"),
+            (program(243, 1)[..80].to_vec(), "truncated"),
         ] {
             let error = check(&bytes).unwrap_err().to_string();
             assert!(error.contains(reason), "{reason}: {error}");
         }
         let mut of_32_bits = program(243, 1);
         of_32_bits[4] = 1;
-        assert!(check(&of_32_bits).unwrap_err().to_string().contains("32 bits"));
+        assert!(check(&of_32_bits).unwrap_err().to_string().contains("32-bit"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The enclave's runtime, which is a program for a machine without an operating system.
+//! The enclave's runtime, a program for a machine without an operating system.
 
-use super::file::read_whole;
+use super::file::read_file;
 use crate::runtime::checkout::{Checkout, Kind, Part};
 use ameles_enclave_boundary::map::RUNTIME_START;
 use ameles_enclave_boundary::mark::{MARK, MARK_SECTION};
@@ -20,7 +20,7 @@ const PART: Part = Part {
     profile: "enclave",
 };
 
-/// The most bytes of a runtime's file: a build with all that a debugger wants to know takes some of them.
+/// The maximum size of a runtime's file, including debug information.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The runtime's file.
@@ -28,41 +28,41 @@ const MAX_BYTES: u64 = 64 << 20;
 pub struct Runtime(PathBuf);
 
 impl Runtime {
-    /// The runtime that was named.
+    /// Checks and returns a named runtime.
     ///
     /// # Errors
-    /// It cannot be read, or is no runtime for this program.
-    pub fn named(path: &Path) -> Result<Self> {
+    /// The file cannot be read, or is not a runtime for this program.
+    pub fn from_path(path: &Path) -> Result<Self> {
         let found = path.canonicalize()?;
-        Runtime::checked(found)
+        Runtime::validate(found)
     }
 
-    /// The runtime beside this program. In a checkout it is built where that is needed.
+    /// Returns the runtime next to this program, or builds it in a checkout.
     ///
     /// # Errors
-    /// There is none, and none can be built; it is for another version of this program.
+    /// There is no runtime and it cannot be built, or it is for another version of this program.
     pub fn find() -> Result<Self> {
         let program = std::env::current_exe()?;
-        let beside = program.with_file_name(PART.package);
-        if beside.is_file() {
-            return Runtime::checked(beside.clone()).with_context(|| format!("{}", beside.display()));
+        let sibling = program.with_file_name(PART.package);
+        if sibling.is_file() {
+            return Runtime::validate(sibling.clone()).with_context(|| format!("{}", sibling.display()));
         }
         let Some(checkout) = Checkout::find()? else {
             bail!(
-                "the enclave's runtime is not beside {}, and this is no checkout to build it from: name it with --runtime",
+                "the enclave's runtime is not next to {}, and there is no checkout to build it from: name it with --runtime",
                 program.display()
             )
         };
         checkout.build(&PART).map(Runtime)
     }
 
-    /// A machine that began with anything else would say nothing, and never end.
-    fn checked(path: PathBuf) -> Result<Self> {
-        check(&read_whole(&path, MAX_BYTES)?)?;
+    /// Checks the file: a machine would hang without a message if it started anything else.
+    fn validate(path: PathBuf) -> Result<Self> {
+        check(&read_file(&path, MAX_BYTES)?)?;
         Ok(Runtime(path))
     }
 
-    /// Its path.
+    /// Returns the path of the runtime.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -71,14 +71,14 @@ impl Runtime {
 fn check(bytes: &[u8]) -> Result<()> {
     match entry_and_mark(bytes) {
         Ok(Some((RUNTIME_START, mark))) => {
-            ensure!(mark == MARK, "it is the enclave's runtime of another version of ameles: build it anew");
+            ensure!(mark == MARK, "it is the enclave's runtime of another version of ameles: rebuild it");
             Ok(())
         }
         _ => bail!("it is not the enclave's runtime"),
     }
 }
 
-/// The address at which a program for the machine begins, and its mark if it has one.
+/// Returns the entry address and the mark of a program, or `None` if it is no runtime.
 fn entry_and_mark(bytes: &[u8]) -> object::read::Result<Option<(u64, &[u8])>> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;
@@ -97,11 +97,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_runtime_is_told_from_one_that_is_older() {
+    fn a_file_that_is_no_runtime_is_distinguished_from_an_older_runtime() {
         for bytes in [&b"hello"[..], b"", &[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0]] {
             assert!(check(bytes).unwrap_err().to_string().contains("not the enclave's runtime"));
         }
-        // The tests themselves are a program, of another machine.
+        // The test binary is a program for another machine.
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert!(check(&own).unwrap_err().to_string().contains("not the enclave's runtime"));
         check(&runtime(MARK)).unwrap();
@@ -113,7 +113,7 @@ mod tests {
         assert!(check(&elsewhere).is_err());
     }
 
-    /// A file with nothing but a header, the mark, and the names of sections.
+    /// Returns a file with only a header, the mark and the names of sections.
     fn runtime(mark: [u8; MARK.len()]) -> Vec<u8> {
         let names = [b"\0", MARK_SECTION.as_bytes(), b"\0"].concat();
         let mark_at = 64;

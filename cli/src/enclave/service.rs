@@ -1,4 +1,4 @@
-//! The host's side of the mailbox: it looks for requests, does them, and answers.
+//! The host's side of the mailbox: it polls for requests, serves them and answers.
 
 use super::streams::Streams;
 use super::untrusted::Untrusted;
@@ -11,61 +11,61 @@ use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time after a request in which the next is looked for without a pause: the runtime stands still between them.
-const BUSY: Duration = Duration::from_micros(200);
-/// The first pause after it; each is longer than the one before, up to the last.
+/// The time after a request during which the host polls without a pause: the runtime waits for it.
+const BUSY_POLL: Duration = Duration::from_micros(200);
+/// The first pause after that. Each pause is twice as long as the previous one, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LAST_PAUSE: Duration = Duration::from_millis(2);
 
-/// The word of the listener to a fault.
+/// The listener's decision at a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The program goes on.
-    GoOn,
+    /// The program continues.
+    Continue,
     /// The machine is switched off.
     SwitchOff,
 }
 
-/// The listener to faults.
+/// The listener for faults.
 pub(super) type Listener<'a> = dyn FnMut(&Untrusted, Request) -> Result<Next> + 'a;
 
-/// Serves a machine until it has ended.
+/// The service of a machine.
 pub(super) struct Service<'a> {
     untrusted: &'a Untrusted,
     streams: &'a mut Streams,
     listener: &'a mut Listener<'a>,
-    /// Sealed pages, where the host keeps them (the paper's Figure 1).
-    kept: Vec<u8>,
-    next: u64,
+    /// The sealed pages that the host stores (the paper's Figure 1).
+    host_pages: Vec<u8>,
+    next_number: u64,
 }
 
 impl<'a> Service<'a> {
-    /// A host that keeps so many bytes of sealed pages itself.
+    /// Creates a service with this many bytes of sealed pages in the host.
     pub(super) fn new(
         untrusted: &'a Untrusted,
-        kept_bytes: usize,
+        host_page_bytes: usize,
         streams: &'a mut Streams,
         listener: &'a mut Listener<'a>,
     ) -> Self {
-        Service { untrusted, streams, listener, kept: vec![0; kept_bytes], next: 1 }
+        Service { untrusted, streams, listener, host_pages: vec![0; host_page_bytes], next_number: 1 }
     }
 
-    /// Serves requests until the machine has ended by itself, or was switched off.
+    /// Serves requests until the machine ends or is switched off.
     ///
     /// # Errors
-    /// A request that is none; the listener's.
+    /// An invalid request; errors of the listener.
     pub(super) fn serve(mut self, machine: &mut Child) -> Result<ExitStatus> {
         let (mut last, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
-            if let Some(request) = self.untrusted.request(self.next)? {
+            if let Some(request) = self.untrusted.request(self.next_number)? {
                 let request = request.map_err(|error| anyhow!("the enclave's runtime: {error}"))?;
                 if self.answer(request, machine)? == Next::SwitchOff {
                     machine.kill()?;
                     return Ok(machine.wait()?);
                 }
-                self.next += 1;
+                self.next_number += 1;
                 (last, pause) = (Instant::now(), FIRST_PAUSE);
-            } else if last.elapsed() > BUSY {
+            } else if last.elapsed() > BUSY_POLL {
                 if let Some(status) = machine.try_wait()? {
                     return Ok(status);
                 }
@@ -79,30 +79,30 @@ impl<'a> Service<'a> {
 
     fn answer(&mut self, request: Request, machine: &mut Child) -> Result<Next> {
         let mut data = Vec::new();
-        let answered = match request {
+        let result = match request {
             Request::Write { stream, bytes } => self.write(stream, &self.untrusted.data(bytes)?),
             Request::Read { max } => match self.read(max, machine)? {
                 Some(read) => read.map(|read| {
                     data = read;
                     done(data.len())
                 }),
-                // It has ended: the answer goes to nobody.
-                None => return Ok(Next::GoOn),
+                // The machine has ended: no answer is needed.
+                None => return Ok(Next::Continue),
             },
             Request::Clock(clock) => Ok(time(clock)),
             Request::Store { at, bytes } => {
                 let stored = self.untrusted.data(bytes)?;
-                match self.keep(at, bytes) {
-                    Some(kept) => {
-                        kept.copy_from_slice(&stored);
+                match self.host_page(at, bytes) {
+                    Some(page) => {
+                        page.copy_from_slice(&stored);
                         Ok(done(stored.len()))
                     }
                     None => Err(Errno::INVAL.into()),
                 }
             }
-            Request::Load { at, bytes } => match self.keep(at, bytes) {
-                Some(kept) => {
-                    data = kept.to_vec();
+            Request::Load { at, bytes } => match self.host_page(at, bytes) {
+                Some(page) => {
+                    data = page.to_vec();
                     Ok(done(data.len()))
                 }
                 None => Err(Errno::INVAL.into()),
@@ -114,9 +114,11 @@ impl<'a> Service<'a> {
                 Ok(done(0))
             }
         };
-        let answer = answered.unwrap_or_else(|error: io::Error| failed(&error));
-        self.untrusted.answer(self.next, answer, &data).context("untrusted memory")?;
-        Ok(Next::GoOn)
+        let answer = result.unwrap_or_else(|error: io::Error| failed(&error));
+        self.untrusted
+            .answer(self.next_number, answer, &data)
+            .context("writing an answer to untrusted memory")?;
+        Ok(Next::Continue)
     }
 
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<Answer> {
@@ -128,7 +130,7 @@ impl<'a> Service<'a> {
         written.map(done)
     }
 
-    /// Waits for input as long as the machine is there.
+    /// Waits for input while the machine runs.
     fn read(&mut self, max: u32, machine: &mut Child) -> Result<Option<io::Result<Vec<u8>>>> {
         loop {
             match self.streams.input.read(max) {
@@ -140,15 +142,15 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// The bytes that the host keeps there.
-    fn keep(&mut self, at: u64, bytes: u32) -> Option<&mut [u8]> {
+    /// Returns the sealed page at an offset.
+    fn host_page(&mut self, at: u64, bytes: u32) -> Option<&mut [u8]> {
         let at = usize::try_from(at).ok()?;
-        self.kept.get_mut(at..at.checked_add(bytes as usize)?)
+        self.host_pages.get_mut(at..at.checked_add(bytes as usize)?)
     }
 }
 
 fn done(bytes: usize) -> Answer {
-    // No request is about more than fits.
+    // A request is never larger than this type.
     Answer::Done { bytes: bytes as u32 }
 }
 

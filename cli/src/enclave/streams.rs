@@ -5,8 +5,8 @@ use rustix::io::Errno;
 use std::io::{self, Cursor, Read};
 use std::os::fd::AsFd;
 
-/// The time for which a read of standard input waits before it is looked whether the machine is still there.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// The time that a read of standard input waits before the machine is checked.
+const READ_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// The streams of a run.
 #[derive(Debug)]
@@ -17,62 +17,62 @@ pub struct Streams {
     pub output: Output,
 }
 
-/// The place that input comes from.
+/// The source of input.
 #[derive(Debug)]
 pub enum Input {
-    /// Standard input of this process; what was read is kept, if it will be read again.
+    /// Standard input of this process, recorded if it will be replayed.
     Standard {
-        /// The bytes that were read.
-        kept: Option<Vec<u8>>,
+        /// The bytes read so far, if they are recorded.
+        recorded: Option<Vec<u8>>,
     },
-    /// Bytes that are there: those that another run has read, for example.
-    Again(Cursor<Vec<u8>>),
+    /// Bytes in memory, such as the recorded input of another run.
+    Buffer(Cursor<Vec<u8>>),
 }
 
-/// The place that output goes to.
+/// The destination of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The streams of this process.
     Standard,
-    /// Nowhere.
-    Nowhere,
+    /// Output is discarded.
+    Discard,
 }
 
 impl Streams {
-    /// Those of this process.
+    /// Returns the streams of this process.
     pub fn standard() -> Self {
-        Streams { input: Input::Standard { kept: None }, output: Output::Standard }
+        Streams { input: Input::Standard { recorded: None }, output: Output::Standard }
     }
 
-    /// Those of this process, to be [run again](Streams::again) with.
-    pub fn kept() -> Self {
-        Streams { input: Input::Standard { kept: Some(Vec::new()) }, output: Output::Standard }
+    /// Returns the streams of this process, with input recorded for a [replay](Streams::replay).
+    pub fn recorded() -> Self {
+        Streams { input: Input::Standard { recorded: Some(Vec::new()) }, output: Output::Standard }
     }
 
-    /// This input, and no output.
-    pub fn of(input: Vec<u8>) -> Self {
-        Streams { input: Input::Again(Cursor::new(input)), output: Output::Nowhere }
+    /// Returns streams with this input and no output.
+    pub fn from_input(input: Vec<u8>) -> Self {
+        Streams { input: Input::Buffer(Cursor::new(input)), output: Output::Discard }
     }
 
-    /// The same input once more, and no output.
-    pub fn again(self) -> Self {
+    /// Returns streams with the same input and no output.
+    pub fn replay(self) -> Self {
         let bytes = match self.input {
-            Input::Standard { kept } => kept.unwrap_or_default(),
-            Input::Again(bytes) => bytes.into_inner(),
+            Input::Standard { recorded } => recorded.unwrap_or_default(),
+            Input::Buffer(bytes) => bytes.into_inner(),
         };
-        Streams::of(bytes)
+        Streams::from_input(bytes)
     }
 }
 
 impl Input {
-    /// Reads as much as there is, at most `max` bytes; nothing yet is `None`.
+    /// Reads the available input, at most `max` bytes. Returns `None` if there is none yet.
     pub(super) fn read(&mut self, max: u32) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; max as usize];
         let read = match self {
-            Input::Again(of) => of.read(&mut bytes)?,
-            Input::Standard { kept } => {
+            Input::Buffer(buffer) => buffer.read(&mut bytes)?,
+            Input::Standard { recorded } => {
                 let stdin = io::stdin();
-                match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&PATIENCE)) {
+                match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&READ_TIMEOUT)) {
                     Ok(0) | Err(Errno::INTR) => return Ok(None),
                     Ok(_) => {}
                     Err(error) => return Err(error.into()),
@@ -81,8 +81,8 @@ impl Input {
                     Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
                     read => read?,
                 };
-                if let Some(kept) = kept {
-                    kept.extend(&bytes[..read]);
+                if let Some(recorded) = recorded {
+                    recorded.extend(&bytes[..read]);
                 }
                 read
             }
@@ -93,11 +93,11 @@ impl Input {
 }
 
 impl Output {
-    /// Writes bytes, perhaps not all of them, and says how many.
-    pub(super) fn write(self, to: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    /// Writes bytes, perhaps only some, and returns how many.
+    pub(super) fn write(self, stream: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Nowhere => Ok(bytes.len()),
-            Output::Standard => Ok(rustix::io::retry_on_intr(|| rustix::io::write(&to, bytes))?),
+            Output::Discard => Ok(bytes.len()),
+            Output::Standard => Ok(rustix::io::retry_on_intr(|| rustix::io::write(&stream, bytes))?),
         }
     }
 }

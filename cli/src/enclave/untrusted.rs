@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Untrusted memory. Another process writes to it at any moment.
+/// Untrusted memory. Another process may write to it at any time.
 #[derive(Debug)]
 pub struct Untrusted {
     file: File,
@@ -19,7 +19,7 @@ pub struct Untrusted {
 }
 
 impl Untrusted {
-    /// Zeros, so many bytes of them. Processes that are started inherit the file.
+    /// Creates this many bytes of zeros. Child processes inherit the file.
     pub(super) fn new(bytes: u64) -> io::Result<Self> {
         let file = File::from(memfd_create("ameles-untrusted", MemfdFlags::ALLOW_SEALING)?);
         file.set_len(bytes)?;
@@ -27,35 +27,35 @@ impl Untrusted {
         Ok(Untrusted { file, bytes })
     }
 
-    /// The file itself, for those who map it.
+    /// Returns the file, to be mapped.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Copies out what is there now.
+    /// Reads bytes.
     ///
     /// # Errors
-    /// The system's; bytes beyond the end.
-    pub fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, at)
+    /// Those of the system; bytes beyond the end.
+    pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, at)
     }
 
     /// Writes bytes.
     ///
     /// # Errors
-    /// The system's; bytes beyond the end.
+    /// Those of the system; bytes beyond the end.
     pub fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, at)
     }
 
-    /// The runtime's request with this number, if it is there.
+    /// Returns the runtime's request with this number, if it has arrived.
     ///
-    /// Numbers are asked for one by one: of a number that is half written, no other is taken for it.
+    /// Callers poll one number after the other, so a half-written number is never taken for another.
     pub(super) fn request(&self, number: u64) -> io::Result<Option<Result<Request, RequestError>>> {
         if self.word(REQUEST_NUMBER_AT)? != number {
             return Ok(None);
@@ -65,14 +65,14 @@ impl Untrusted {
         Ok(Some(Request::parse(&request)))
     }
 
-    /// The bytes that go with a request.
+    /// Reads the data of a request.
     pub(super) fn data(&self, bytes: u32) -> io::Result<Vec<u8>> {
         let mut data = vec![0; bytes as usize];
         self.read(DATA_AT, &mut data)?;
         Ok(data)
     }
 
-    /// Answers a request, with data that go with the answer.
+    /// Writes the answer to a request, with its data.
     pub(super) fn answer(&self, number: u64, answer: Answer, data: &[u8]) -> io::Result<()> {
         let answer: [u8; ANSWER_BYTES] = answer.encode();
         self.write(DATA_AT, data)?;
@@ -80,7 +80,7 @@ impl Untrusted {
         self.write(ANSWER_NUMBER_AT, &number.to_le_bytes())
     }
 
-    /// The record that the runtime left, if it left any.
+    /// Returns the exit record of the runtime, if there is one.
     pub(super) fn exit_record(&self) -> io::Result<Option<Result<ExitRecord, ExitError>>> {
         let length = self.word(EXIT_LENGTH_AT)?;
         if length == 0 {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_there_when_its_number_is() {
+    fn a_request_is_read_once_its_number_is_written() {
         let memory = memory();
         assert_eq!(memory.request(1).unwrap(), None);
         memory.write(REQUEST_AT, &Request::Read { max: 7 }.encode()).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_request_and_no_record_are_errors() {
+    fn invalid_requests_and_records_are_errors() {
         let memory = memory();
         memory.write(REQUEST_AT, &[0xff; REQUEST_BYTES]).unwrap();
         memory.write(REQUEST_NUMBER_AT, &1u64.to_le_bytes()).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_and_its_data_stand_where_the_runtime_looks() {
+    fn an_answer_and_its_data_are_written_where_the_runtime_reads() {
         let memory = memory();
         memory.answer(3, Answer::Done { bytes: 5 }, b"hello").unwrap();
         let mut answer = [0; ANSWER_BYTES];

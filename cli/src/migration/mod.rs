@@ -1,5 +1,5 @@
-//! The vault that is to take the place of this one, as the command line knows it: its place, its shape, and how its
-//! trusted disk takes the place of the old one. `ameles_vault` moves the blocks and rows.
+//! The migration of a vault to its successor, on the side of the command line: the location and shape of the successor, and
+//! the switch of trusted disks. `ameles_vault` copies the blocks and rows.
 
 pub mod flags;
 pub mod record;

@@ -1,12 +1,12 @@
-//! The places of a vault and its successor, noted in the trusted folder so that every start finds both.
+//! The records of a migration: the locations of a vault and its successor, stored in the trusted folder.
 //!
-//! `successor/making.toml` is written before anything of a successor is made: a making that is cut off is known by it. Once
-//! it is made, `successor/note.toml` takes its place, and is the sign that there is one. Both
-//! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor
-//! has taken over, without them: it tells a user who comes with the earlier flags which flags are right now. So does
-//! `given-up.toml` when a successor was given up: it tells again which store may be emptied.
+//! `successor/making.toml` is written before anything of a successor is created, so an interrupted creation is known by it.
+//! When the successor exists, `successor/note.toml` replaces it. Both files may hold credentials of the successor's
+//! provider, so only their owner can read them. `moved.toml` remains when the successor has taken over, and `given-up.toml`
+//! when a successor was cancelled. They hold no credentials: the first tells users of the old flags which flags are right
+//! now, the second tells which store may be emptied.
 
-use super::flags::named_as_successor;
+use super::flags::with_successor_origins;
 use crate::config::folders::DataFolder;
 use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
 use crate::runtime::replace::replace_durably;
@@ -23,13 +23,13 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MigrationRecord {
-    /// The vault that was there first.
+    /// The vault.
     pub from: VaultLocation,
-    /// The one that takes its place.
+    /// The successor.
     pub to: VaultLocation,
 }
 
-/// The store of a vault, and where its key comes from.
+/// The store of a vault, and the source of its key.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VaultLocation {
@@ -37,7 +37,7 @@ pub struct VaultLocation {
     store: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
-    /// The key is in the data folder's own file if nothing else is said.
+    /// The file of the key; without any source, the default file of the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,21 +48,21 @@ pub struct VaultLocation {
     options: BTreeMap<String, String>,
 }
 
-/// A store as far as two can be told apart: the server, and the words of the path.
+/// The parts of a store by which two stores are compared: the server and the parts of the path.
 #[derive(Debug, PartialEq, Eq)]
 struct StoreLocation {
     endpoint: Option<String>,
-    words: Vec<String>,
+    path_parts: Vec<String>,
 }
 
 impl VaultLocation {
-    /// The place where these settings say that the vault is.
+    /// Returns the location of the vault in these settings.
     ///
     /// # Errors
-    /// There is no current folder that a relative path could begin at.
+    /// There is no current folder to resolve a relative path.
     pub fn of(settings: &Settings) -> Result<Self> {
         let StoreSettings { url, endpoint, options } = settings.store.clone();
-        let mut at = VaultLocation {
+        let mut location = VaultLocation {
             store: url,
             endpoint,
             key_file: None,
@@ -72,15 +72,15 @@ impl VaultLocation {
         };
         match &settings.key {
             KeySettings::File(file) if *file == settings.data.master_key() => {}
-            KeySettings::File(file) => at.key_file = Some(std::path::absolute(file)?),
-            KeySettings::Env(variable) => at.key_env = Some(variable.clone()),
-            KeySettings::Passphrase(variable) => at.passphrase_env = Some(variable.clone()),
+            KeySettings::File(file) => location.key_file = Some(std::path::absolute(file)?),
+            KeySettings::Env(variable) => location.key_env = Some(variable.clone()),
+            KeySettings::Passphrase(variable) => location.passphrase_env = Some(variable.clone()),
         }
-        Ok(at)
+        Ok(location)
     }
 
-    /// These settings, but with the store and the key from here.
-    pub fn over(&self, settings: &Settings) -> Settings {
+    /// Returns these settings with the store and the key of this location.
+    pub fn apply_to(&self, settings: &Settings) -> Settings {
         let key = match (&self.key_file, &self.key_env, &self.passphrase_env) {
             (Some(file), _, _) => KeySettings::File(file.clone()),
             (_, Some(variable), _) => KeySettings::Env(variable.clone()),
@@ -95,12 +95,12 @@ impl VaultLocation {
         Settings { store, key, ..settings.clone() }
     }
 
-    /// Tells whether these settings name the same store.
+    /// Returns true if these settings name the same store.
     pub fn is_named_by(&self, settings: &Settings) -> bool {
-        StoreLocation::of(&self.over(settings)) == StoreLocation::of(settings)
+        StoreLocation::of(&self.apply_to(settings)) == StoreLocation::of(settings)
     }
 
-    /// The same without what may be secret.
+    /// Returns the location without values that may be secret.
     fn without_secrets(&self) -> Self {
         let options = self.options.keys().map(|name| (name.clone(), String::new())).collect();
         VaultLocation { options, ..self.clone() }
@@ -122,222 +122,227 @@ impl StoreLocation {
             }
             None => store.url.clone().unwrap_or_default(),
         };
-        let words = text.split('/').filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        StoreLocation { endpoint: endpoint.map(|url| url.trim_end_matches('/').to_owned()), words }
+        let path_parts = text.split('/').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+        StoreLocation { endpoint: endpoint.map(|url| url.trim_end_matches('/').to_owned()), path_parts }
     }
 
-    /// Tells whether one lies in the other, or is it.
-    fn touches(&self, other: &StoreLocation) -> bool {
-        let common = self.words.len().min(other.words.len());
-        self.endpoint == other.endpoint && self.words[..common] == other.words[..common]
+    /// Returns true if the stores are the same, or one is inside the other.
+    fn overlaps(&self, other: &StoreLocation) -> bool {
+        let common = self.path_parts.len().min(other.path_parts.len());
+        self.endpoint == other.endpoint && self.path_parts[..common] == other.path_parts[..common]
     }
 }
 
-/// Refuses a store for the successor that is the vault's own, lies in it, or holds it.
+/// Refuses a store for the successor that is the vault's own, is inside it, or contains it.
 ///
 /// # Errors
 /// [`SettingsError::Successor`].
 pub fn refuse_same_store(old: &Settings, new: &Settings, name: &str) -> Result<(), SettingsError> {
-    if !StoreLocation::of(old).touches(&StoreLocation::of(new)) {
+    if !StoreLocation::of(old).overlaps(&StoreLocation::of(new)) {
         return Ok(());
     }
-    let (theirs, ours) = (Home::new(new).store_name(), Home::new(old).store_name());
+    let (new_store, old_store) = (Home::new(new).store_name(), Home::new(old).store_name());
     Err(SettingsError::Successor(format!(
-        "{name} is {theirs}, and the vault itself is at {ours}: a successor needs a place of its own, neither in that one \
-         nor around it, such as another bucket or a prefix beside it"
+        "{name} is {new_store}, which overlaps the store of the vault, {old_store}: choose a separate place, such as another \
+         bucket or another prefix"
     )))
 }
 
 impl MigrationRecord {
     fn file(data: &DataFolder) -> PathBuf {
-        data.of_successor().trusted().join("note.toml")
+        data.successor().trusted().join("note.toml")
     }
 
     fn moved_file(data: &DataFolder) -> PathBuf {
         data.trusted().join("moved.toml")
     }
 
-    fn given_up_file(data: &DataFolder) -> PathBuf {
+    fn cancelled_file(data: &DataFolder) -> PathBuf {
         data.trusted().join("given-up.toml")
     }
 
-    fn making_file(data: &DataFolder) -> PathBuf {
-        data.of_successor().trusted().join("making.toml")
+    fn unfinished_file(data: &DataFolder) -> PathBuf {
+        data.successor().trusted().join("making.toml")
     }
 
-    /// The note of the vault's successor, if there is one. One whose making was cut off is there from the moment that its
-    /// trusted disk holds a vault: opening it does the rest.
+    /// Loads the record of the vault's successor, if there is one.
+    ///
+    /// A successor whose creation was interrupted exists as soon as its trusted disk holds a vault: opening it completes
+    /// the creation.
     ///
     /// # Errors
-    /// It cannot be read or understood; [`VaultError::Locked`](ameles_vault::VaultError::Locked) while it is made.
-    pub fn of_successor(settings: &Settings) -> Result<Option<MigrationRecord>> {
+    /// It cannot be read or parsed; [`VaultError::Locked`](ameles_vault::VaultError::Locked) while it is created.
+    pub fn load_successor(settings: &Settings) -> Result<Option<MigrationRecord>> {
         let data = &settings.data;
-        if let Some(making) = Self::being_made(data)?
-            && Home::new(&making.both(settings).1).has_vault()?
+        if let Some(unfinished) = Self::load_unfinished(data)?
+            && Home::new(&unfinished.settings_of_both(settings).1).has_vault()?
         {
-            making.leave(data)?;
+            unfinished.save(data)?;
         }
         Self::load(data)
     }
 
-    /// The note of a successor that is being made, or whose making was cut off.
+    /// Loads the record of a successor whose creation is running or was interrupted.
     ///
     /// # Errors
-    /// It cannot be read or understood.
-    pub fn being_made(data: &DataFolder) -> Result<Option<MigrationRecord>> {
+    /// It cannot be read or parsed.
+    pub fn load_unfinished(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         match Self::load(data)? {
             Some(_) => Ok(None),
-            None => read(&Self::making_file(data)),
+            None => read(&Self::unfinished_file(data)),
         }
     }
 
-    /// Notes that a successor is going to be made, before anything else of it is; `made` gets to know of it. The vault's disk
-    /// is held by this process.
+    /// Saves the record before anything else of the successor is created, and adds its files to `created`. This process must
+    /// have the vault's disk open.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn begin(&self, data: &DataFolder, made: &mut CreatedFiles) -> Result<()> {
-        let (successor, file) = (data.of_successor(), Self::making_file(data));
-        made.will_make_folder(&successor.trusted());
-        made.will_make_file(&file);
+    pub fn save_unfinished(&self, data: &DataFolder, created: &mut CreatedFiles) -> Result<()> {
+        let (successor, file) = (data.successor(), Self::unfinished_file(data));
+        created.add_folder(&successor.trusted());
+        created.add_file(&file);
         let folder = successor.trusted();
-        successor.make_trusted().with_context(|| format!("making {}", folder.display()))?;
+        successor.make_trusted().with_context(|| format!("creating {}", folder.display()))?;
         write(&file, self)?;
-        sync_folder_of(&folder)?;
-        remove(&Self::given_up_file(data))
+        sync_parent(&folder)?;
+        remove(&Self::cancelled_file(data))
     }
 
-    /// The note of the successor that is there, if one is.
+    /// Loads the record of an existing successor, if there is one.
     ///
     /// # Errors
-    /// It cannot be read or understood.
+    /// It cannot be read or parsed.
     pub fn load(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::file(data))
     }
 
-    /// The note of a successor that has taken over, if one has.
+    /// Loads the record of a successor that has taken over, if there is one.
     ///
     /// # Errors
-    /// It cannot be read or understood.
-    pub fn moved(data: &DataFolder) -> Result<Option<MigrationRecord>> {
+    /// It cannot be read or parsed.
+    pub fn load_moved(data: &DataFolder) -> Result<Option<MigrationRecord>> {
         read(&Self::moved_file(data))
     }
 
-    /// The note of the last successor that was given up, unless another was begun since.
+    /// Loads the record of the last cancelled successor, unless another one was started since.
     ///
     /// # Errors
-    /// It cannot be read or understood.
-    pub fn given_up(data: &DataFolder) -> Result<Option<MigrationRecord>> {
-        read(&Self::given_up_file(data))
+    /// It cannot be read or parsed.
+    pub fn load_cancelled(data: &DataFolder) -> Result<Option<MigrationRecord>> {
+        read(&Self::cancelled_file(data))
     }
 
-    /// Notes that there is a successor; its trusted folder is there.
+    /// Saves the record of an existing successor, whose trusted folder exists.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn leave(&self, data: &DataFolder) -> Result<()> {
+    pub fn save(&self, data: &DataFolder) -> Result<()> {
         write(&Self::file(data), self)?;
-        remove(&Self::making_file(data))
+        remove(&Self::unfinished_file(data))
     }
 
-    /// Notes that the successor has taken over.
+    /// Records that the successor has taken over.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn leave_moved(&self, data: &DataFolder) -> Result<()> {
+    pub fn save_moved(&self, data: &DataFolder) -> Result<()> {
         write(&Self::moved_file(data), &self.without_secrets())
     }
 
-    /// Forgets that there is a successor, or that one was begun, and notes where its store is.
+    /// Records that the successor is cancelled, with its store, and removes its other records.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn give_up(&self, data: &DataFolder) -> Result<()> {
-        write(&Self::given_up_file(data), &self.without_secrets())?;
-        Self::forget(data)
+    pub fn save_cancelled(&self, data: &DataFolder) -> Result<()> {
+        write(&Self::cancelled_file(data), &self.without_secrets())?;
+        Self::remove_records(data)
     }
 
     fn without_secrets(&self) -> Self {
         MigrationRecord { from: self.from.without_secrets(), to: self.to.without_secrets() }
     }
 
-    /// Forgets that there is a successor.
+    /// Removes the records of a successor.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn forget(data: &DataFolder) -> Result<()> {
-        remove(&Self::making_file(data))?;
+    pub fn remove_records(data: &DataFolder) -> Result<()> {
+        remove(&Self::unfinished_file(data))?;
         remove(&Self::file(data))
     }
 
-    /// The settings for the vault, and for its successor while it is one. `settings` may name the store of either.
-    pub fn both(&self, settings: &Settings) -> (Settings, Settings) {
-        let old = if self.is_for_new(settings) { self.from.over(settings) } else { settings.clone() };
-        let new = Settings { data: settings.data.of_successor(), ..self.to.over(settings) };
+    /// Returns the settings of the vault and of its successor, which has not taken over. `settings` may name either store.
+    pub fn settings_of_both(&self, settings: &Settings) -> (Settings, Settings) {
+        let old =
+            if self.is_for_successor(settings) { self.from.apply_to(settings) } else { settings.clone() };
+        let new = Settings { data: settings.data.successor(), ..self.to.apply_to(settings) };
         let has_own_key = new.key != old.key;
-        (old, named_as_successor(new, has_own_key))
+        (old, with_successor_origins(new, has_own_key))
     }
 
-    /// Refuses settings for the successor while it has `blocks` of `of` blocks.
+    /// Refuses settings of the successor while it has only `blocks` of `of` blocks.
     ///
     /// # Errors
     /// [`SettingsError::Successor`].
     pub fn refuse_early(&self, settings: &Settings, blocks: u64, of: u64) -> Result<(), SettingsError> {
-        if !self.is_for_new(settings) {
+        if !self.is_for_successor(settings) {
             return Ok(());
         }
-        let line = Home::new(&self.from.over(settings)).serve_line();
+        let line = Home::new(&self.from.apply_to(settings)).serve_line();
         Err(SettingsError::Successor(format!(
-            "this is the store of the successor, which has {blocks} of {of} blocks so far: until it has all of them, \
-             serve the vault with `{line}`"
+            "this is the store of the successor, which has only {blocks} of {of} blocks: until it is complete, serve the \
+             vault with `{line}`"
         )))
     }
 
-    /// Tells whether `settings` name the successor's store.
-    pub fn is_for_new(&self, settings: &Settings) -> bool {
+    /// Returns true if `settings` name the successor's store.
+    pub fn is_for_successor(&self, settings: &Settings) -> bool {
         self.to.is_named_by(settings)
     }
 
-    /// The line that serves the successor once it has taken over.
+    /// Returns the command that serves the successor after it has taken over.
     pub fn serve_line(&self, settings: &Settings) -> String {
-        Home::new(&self.to.over(settings)).serve_line()
+        Home::new(&self.to.apply_to(settings)).serve_line()
     }
 }
 
 fn read(file: &Path) -> Result<Option<MigrationRecord>> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
     };
     // The parser's message may quote a secret.
-    let note = toml::from_str(&text).ok();
-    note.map(Some).with_context(|| format!("{} is not as `ameles migrate` has written it", file.display()))
+    let record = toml::from_str(&text).ok();
+    record
+        .map(Some)
+        .with_context(|| format!("{} is damaged: `ameles migrate` did not write it so", file.display()))
 }
 
-/// Tells whether a file is not there, nor can be: the function that needs its folder reports a wrong folder.
-pub(super) fn is_absent(error: &std::io::Error) -> bool {
+/// Returns true if a file does not exist. A path through a file counts too: the user of the folder reports that error.
+pub(super) fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Writes the note in one step, for its owner alone, and durable.
-fn write(file: &Path, note: &MigrationRecord) -> Result<()> {
-    let work = || -> Result<()> { Ok(replace_durably(file, toml::to_string(note)?.as_bytes())?) };
+/// Writes the record atomically and durably. Only its owner can read it.
+fn write(file: &Path, record: &MigrationRecord) -> Result<()> {
+    let work = || -> Result<()> { Ok(replace_durably(file, toml::to_string(record)?.as_bytes())?) };
     work().with_context(|| format!("writing {}", file.display()))
 }
 
-/// Removes a note for good, if it is there.
+/// Removes a record durably, if it exists.
 fn remove(file: &Path) -> Result<()> {
     match std::fs::remove_file(file) {
-        Err(error) if !is_absent(&error) => {
+        Err(error) if !is_missing(&error) => {
             Err(error).with_context(|| format!("removing {}", file.display()))
         }
-        _ => sync_folder_of(file),
+        _ => sync_parent(file),
     }
 }
 
-/// Makes the names in a file's folder durable.
-pub(super) fn sync_folder_of(file: &Path) -> Result<()> {
+/// Syncs the folder of a file.
+pub(super) fn sync_parent(file: &Path) -> Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     match File::open(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -357,14 +362,14 @@ mod tests {
     }
 
     #[test]
-    fn a_store_in_around_or_at_the_old_one_is_refused() {
+    fn a_store_inside_around_or_equal_to_the_old_one_is_refused() {
         let s3 = |url: &str| settings(&format!("[store]\nurl = \"{url}\"\nendpoint = \"https://x\""));
         let old = s3("s3://bucket/a/b");
-        for refused in
+        for url in
             ["s3://bucket/a/b", "s3://bucket/a/b/", "s3://bucket/a/b/c", "s3://bucket/a", "s3://bucket"]
         {
-            let error = refuse_same_store(&old, &s3(refused), "--to").unwrap_err().to_string();
-            assert!(error.starts_with(&format!("--to is {refused}")), "{error}");
+            let error = refuse_same_store(&old, &s3(url), "--to").unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--to is {url}")), "{error}");
         }
         for fine in ["s3://bucket/a/c", "s3://bucket/a/b2", "s3://other/a/b", "gs://bucket/a/b"] {
             assert_eq!(refuse_same_store(&old, &s3(fine), "--to"), Ok(()), "{fine}");
@@ -379,26 +384,28 @@ mod tests {
         let named = settings("data = \"/d\"\nstore.url = \"file:///d/untrusted/\"");
         assert!(refuse_same_store(&old, &named, "--to").is_err());
         assert!(VaultLocation::of(&old).unwrap().is_named_by(&named));
-        let beside = settings("data = \"/d\"\nstore.url = \"file:///d/untrusted-2\"");
-        assert_eq!(refuse_same_store(&old, &beside, "--to"), Ok(()));
+        let other = settings("data = \"/d\"\nstore.url = \"file:///d/untrusted-2\"");
+        assert_eq!(refuse_same_store(&old, &other, "--to"), Ok(()));
     }
 
     #[test]
-    fn a_note_comes_back_as_it_was_and_keeps_no_secret_longer_than_needed() {
+    fn a_record_is_read_back_and_keeps_no_secret_longer_than_needed() {
         let home = tempfile::tempdir().unwrap();
         let data = DataFolder::new(home.path().to_path_buf());
-        std::fs::create_dir_all(data.of_successor().trusted()).unwrap();
+        std::fs::create_dir_all(data.successor().trusted()).unwrap();
         let old = settings("[key]\nsource = \"env\"\nvariable = \"K\"");
         let new = settings(
             "store.url = \"s3://b/p\"\nstore.options = { secret_access_key = \"hush\" }\nkey.file = \"/k\"",
         );
         let (from, to) = (VaultLocation::of(&old).unwrap(), VaultLocation::of(&new).unwrap());
-        let note = MigrationRecord { from, to };
-        note.leave(&data).unwrap();
-        assert!(MigrationRecord::load(&data).unwrap() == Some(note.clone()));
-        assert!(note.to.over(&old) == Settings { store: new.store.clone(), key: new.key, ..old.clone() });
-        note.leave_moved(&data).unwrap();
-        MigrationRecord::forget(&data).unwrap();
+        let record = MigrationRecord { from, to };
+        record.save(&data).unwrap();
+        assert!(MigrationRecord::load(&data).unwrap() == Some(record.clone()));
+        assert!(
+            record.to.apply_to(&old) == Settings { store: new.store.clone(), key: new.key, ..old.clone() }
+        );
+        record.save_moved(&data).unwrap();
+        MigrationRecord::remove_records(&data).unwrap();
         assert!(MigrationRecord::load(&data).unwrap().is_none());
         let text = std::fs::read_to_string(MigrationRecord::moved_file(&data)).unwrap();
         assert!(text.contains("secret_access_key") && !text.contains("hush"), "{text}");

@@ -1,4 +1,4 @@
-//! The flags of `ameles migrate` while there is a successor: those that it was made with go on with it, and no others do.
+//! The flags of `ameles migrate` while there is a successor: they must be those that it was created with.
 
 use super::flags::SuccessorFlags;
 use super::record::MigrationRecord;
@@ -10,52 +10,52 @@ use ameles_vault::VaultParameters;
 use anyhow::Result;
 use std::path::absolute;
 
-/// Refuses flags that name another store or another key than the successor has. What is not given contradicts nothing.
+/// Refuses flags that name another store or key than those of the successor. Missing flags are accepted.
 ///
 /// # Errors
 /// [`SettingsError::Successor`], with each flag that differs; there is no current folder.
 pub fn refuse_other_place(
     settings: &Settings,
-    asked: (&SuccessorFlags, &KeySettings),
-    note: &MigrationRecord,
+    requested: (&SuccessorFlags, &KeySettings),
+    record: &MigrationRecord,
 ) -> Result<()> {
-    let (flags, key) = asked;
-    let made = note.to.over(settings);
+    let (flags, key) = requested;
+    let existing = record.to.apply_to(settings);
     let mut differing = Vec::new();
     if let Some(url) = &flags.to {
         let store = StoreSettings {
             url: Some(url.clone()),
-            endpoint: flags.to_endpoint.clone().or_else(|| made.store.endpoint.clone()),
+            endpoint: flags.to_endpoint.clone().or_else(|| existing.store.endpoint.clone()),
             options: StoreOptions(flags.to_option.iter().cloned().collect()),
         };
-        let asked = Settings { store, ..settings.clone() };
-        if !note.to.is_named_by(&asked) {
-            differing.push(format!("--to is {url} and its store is {}", Home::new(&made).store_name()));
+        let requested = Settings { store, ..settings.clone() };
+        if !record.to.is_named_by(&requested) {
+            differing.push(format!("--to is {url}, but its store is {}", Home::new(&existing).store_name()));
         }
     }
     for (name, value) in &flags.to_option {
-        // It may be a secret.
-        if made.store.options.0.get(name) != Some(value) {
-            differing.push(format!("--to-option {name} is another than its own"));
+        // The value may be a secret.
+        if existing.store.options.0.get(name) != Some(value) {
+            differing.push(format!("--to-option {name} differs"));
         }
     }
-    if flags.has_key() && !is_same_key(key, &made.key)? {
-        differing.push("its key comes from another place".into());
+    if flags.has_key() && !is_same_key(key, &existing.key)? {
+        differing.push("its key has another source".into());
     }
     Ok(refuse(&differing)?)
 }
 
-/// Refuses flags that say another shape than the successor was made with.
+/// Refuses flags of another shape than that of the successor.
 ///
 /// # Errors
 /// [`SettingsError::Successor`], with each flag that differs, and those of a shape that no successor can have.
 pub fn refuse_other_shape(
     settings: &Settings,
-    asked: &VaultConfig,
-    (old, made): (&VaultParameters, &VaultParameters),
+    requested: &VaultConfig,
+    (old, existing): (&VaultParameters, &VaultParameters),
 ) -> Result<(), SettingsError> {
-    let (_, shaped) = successor_parameters(asked, settings, old)?;
-    refuse(&contradictions(&shaped, asked, (made, "the successor"))?)
+    let (_, shaped) = successor_parameters(requested, settings, old)?;
+    refuse(&contradictions(&shaped, requested, (existing, "the successor"))?)
 }
 
 fn refuse(differing: &[String]) -> Result<(), SettingsError> {
@@ -63,15 +63,17 @@ fn refuse(differing: &[String]) -> Result<(), SettingsError> {
         return Ok(());
     }
     Err(SettingsError::Successor(format!(
-        "there is a successor already, and it was made with other flags: {}; `ameles migrate` with its own flags, or without \
-         any, goes on with it, and `ameles migrate --cancel` gives it up",
+        "a successor already exists, with other flags: {}; continue with its flags or without any, or cancel it with \
+         `ameles migrate --cancel`",
         differing.join(", ")
     )))
 }
 
-fn is_same_key(asked: &KeySettings, made: &KeySettings) -> Result<bool> {
-    Ok(match (asked, made) {
-        (KeySettings::File(asked), KeySettings::File(made)) => absolute(asked)? == absolute(made)?,
-        (asked, made) => asked == made,
+fn is_same_key(requested: &KeySettings, existing: &KeySettings) -> Result<bool> {
+    Ok(match (requested, existing) {
+        (KeySettings::File(requested), KeySettings::File(existing)) => {
+            absolute(requested)? == absolute(existing)?
+        }
+        (requested, existing) => requested == existing,
     })
 }

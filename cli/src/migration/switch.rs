@@ -1,13 +1,13 @@
-//! The successor's trusted disk takes the place of the old one.
+//! The switch to the successor: its trusted disk replaces the old one.
 //!
-//! When the successor holds everything, a mark says so; from then on every start carries the switch out, from wherever
-//! the last one was cut off. There is no moment without a database under the vault's name: the old one gets a second name
-//! in `predecessor-…/`, and the new one takes its first by one rename. The files of their stashes have names of their own:
-//! they get a second name where they belong before that, and lose their first after it.
+//! When the successor is complete, a mark file records it. From then on every start runs the switch, and continues where the
+//! last one was interrupted. There is always a database under the vault's name: the old one is hard-linked into
+//! `predecessor-…/`, and one rename replaces it by the new one. The files of stashes have unique names: they are hard-linked
+//! into their new folder before that rename, and removed from their old folder after it.
 //!
-//! Every command that opens a vault carries it out, and one at a time does: it locks the mark, which goes last.
+//! Every command that opens a vault runs the switch. It locks the mark, so only one runs at a time, and removes it last.
 
-use super::record::{MigrationRecord, is_absent, sync_folder_of};
+use super::record::{MigrationRecord, is_missing, sync_parent};
 use crate::config::folders::{DATABASE, DataFolder, RESERVE};
 use crate::runtime::replace::replace_durably;
 use ameles_seal::versions::VaultId;
@@ -17,79 +17,80 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Stands in the successor's folder from the moment that it holds everything, and names the vault before it.
+/// The name of the mark in the successor's folder. The mark contains the identity of the old vault.
 const MARK: &str = "complete";
-/// Letters of the old vault's identity in the name of its folder.
-const LETTERS: usize = 16;
+/// The number of letters of the old vault's identity in the name of its folder.
+const ID_LETTERS: usize = 16;
 
-/// Marks that the successor of `old` holds everything, durably. It must be closed, or serve from now on.
+/// Marks durably that the successor of `old` is complete. The successor must be closed, or serve from now on.
 ///
 /// # Errors
 /// The trusted folder cannot be written.
-pub fn begin(data: &DataFolder, old: VaultId) -> Result<()> {
-    let mark = data.of_successor().trusted().join(MARK);
+pub fn mark_complete(data: &DataFolder, old: VaultId) -> Result<()> {
+    let mark = data.successor().trusted().join(MARK);
     replace_durably(&mark, old.to_string().as_bytes()).with_context(|| format!("writing {}", mark.display()))
 }
 
-/// Carries the switch out if it was begun. Returns where the old vault's trusted disk is now.
+/// Runs the switch if the mark exists. Returns the new folder of the old vault's trusted disk.
 ///
 /// # Errors
-/// [`VaultError::Locked`] while another process carries it out; the trusted folder cannot be written. Nothing is lost: the
-/// next one goes on.
+/// [`VaultError::Locked`] while another process runs it; the trusted folder cannot be written. No data is lost: the next start
+/// continues.
 pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
-    let successor = data.of_successor().trusted();
+    let successor = data.successor().trusted();
     let mark = successor.join(MARK);
-    let Some((_locked, old)) = take_hold_of(&mark)? else { return Ok(None) };
-    if old.len() < LETTERS || !old.bytes().all(|letter| letter.is_ascii_hexdigit()) {
-        bail!("{} is not as `ameles` has written it", mark.display());
+    let Some((_locked, old)) = lock_mark(&mark)? else { return Ok(None) };
+    if old.len() < ID_LETTERS || !old.bytes().all(|letter| letter.is_ascii_hexdigit()) {
+        bail!("{} is damaged: `ameles` did not write it so", mark.display());
     }
     let trusted = data.trusted();
-    let predecessor = trusted.join(format!("predecessor-{}", &old[..LETTERS]));
+    let predecessor = trusted.join(format!("predecessor-{}", &old[..ID_LETTERS]));
     step(&predecessor, crate::config::folders::make_private)?;
-    let (old, new, before) = (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
+    let (old, new, database_copy) =
+        (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
     if new.exists() {
         let is_new = |name: &Path| successor.join(name).exists();
-        link_all(stashes(&trusted)?.filter(|name| !is_new(name)), &trusted, &predecessor)?;
-        link_all(stashes(&successor)?, &successor, &trusted)?;
-        step(&before, |before| unless_there(std::fs::hard_link(&old, before)))?;
-        sync_folder_of(&before)?;
-        sync_folder_of(&predecessor)?;
-        step(&old, |old| unless_gone(std::fs::rename(&new, old)))?;
-        sync_folder_of(&old)?;
+        link_all(stash_files(&trusted)?.filter(|name| !is_new(name)), &trusted, &predecessor)?;
+        link_all(stash_files(&successor)?, &successor, &trusted)?;
+        step(&database_copy, |database_copy| ignore_existing(std::fs::hard_link(&old, database_copy)))?;
+        sync_parent(&database_copy)?;
+        sync_parent(&predecessor)?;
+        step(&old, |old| ignore_missing(std::fs::rename(&new, old)))?;
+        sync_parent(&old)?;
     }
-    // Its figures are those of the old vault until the new one leaves its own.
+    // The figures belong to the old vault until the new one writes its own.
     let (figures, kept) = (trusted.join("status.json"), predecessor.join("status.json"));
     if !kept.exists() {
-        step(&kept, |kept| unless_gone(std::fs::rename(&figures, kept)))?;
+        step(&kept, |kept| ignore_missing(std::fs::rename(&figures, kept)))?;
     }
-    if let Some(note) = MigrationRecord::load(data)? {
+    if let Some(record) = MigrationRecord::load(data)? {
         step(&trusted, |_| Ok(()))?;
-        note.leave_moved(data)?;
+        record.save_moved(data)?;
         step(&successor, |_| Ok(()))?;
-        MigrationRecord::forget(data)?;
+        MigrationRecord::remove_records(data)?;
     }
-    // Those of the old vault have their other name by now, and nothing else goes.
-    for name in stashes(&trusted)?.filter(|name| predecessor.join(name).exists()) {
-        step(&trusted.join(name), |stash| unless_gone(std::fs::remove_file(stash)))?;
+    // Only stashes that already have their second name are removed.
+    for name in stash_files(&trusted)?.filter(|name| predecessor.join(name).exists()) {
+        step(&trusted.join(name), |stash| ignore_missing(std::fs::remove_file(stash)))?;
     }
-    for name in stashes(&successor)?.filter(|name| trusted.join(name).exists()) {
-        step(&successor.join(name), |stash| unless_gone(std::fs::remove_file(stash)))?;
+    for name in stash_files(&successor)?.filter(|name| trusted.join(name).exists()) {
+        step(&successor.join(name), |stash| ignore_missing(std::fs::remove_file(stash)))?;
     }
-    // Room that is set aside for when a disk is full: the folder of the vault that is served has its own.
-    step(&successor.join(RESERVE), |reserve| unless_gone(std::fs::remove_file(reserve)))?;
-    // The mark last: as long as it stands, all of this is done again. What comes into the folder afterwards is another's.
-    step(&mark, |mark| unless_gone(std::fs::remove_file(mark)))?;
-    sync_folder_of(&mark)?;
-    step(&successor, |folder| unless_used(std::fs::remove_dir(folder)))?;
+    // The reserved space of the successor: the folder of the served vault has its own.
+    step(&successor.join(RESERVE), |reserve| ignore_missing(std::fs::remove_file(reserve)))?;
+    // The mark comes last: while it exists, the switch is repeated. Later files in the folder belong to another successor.
+    step(&mark, |mark| ignore_missing(std::fs::remove_file(mark)))?;
+    sync_parent(&mark)?;
+    step(&successor, |folder| ignore_not_empty(std::fs::remove_dir(folder)))?;
     Ok(Some(predecessor))
 }
 
-/// Locks the mark until what is returned is dropped, with what it says; `None` if there is none, or it has gone meanwhile.
-fn take_hold_of(mark: &Path) -> Result<Option<(File, String)>> {
+/// Locks the mark and returns it with its content; `None` if it does not exist or was removed meanwhile.
+fn lock_mark(mark: &Path) -> Result<Option<(File, String)>> {
     let reading = || format!("reading {}", mark.display());
     let mut file = match File::options().read(true).write(true).open(mark) {
         Ok(file) => file,
-        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error).with_context(reading),
     };
     match file.try_lock() {
@@ -98,22 +99,22 @@ fn take_hold_of(mark: &Path) -> Result<Option<(File, String)>> {
             let folder = mark.parent().unwrap_or(mark).display().to_string();
             return Err(anyhow::Error::new(VaultError::Locked).context(folder));
         }
-        // Where files cannot be locked, neither can the database be.
+        // Where files cannot be locked, the database cannot be locked either.
         Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
         Err(TryLockError::Error(error)) => return Err(error).with_context(reading),
     }
     let mut old = String::new();
     file.read_to_string(&mut old).with_context(reading)?;
-    // Whoever had it locked before has removed it.
+    // The process that locked it before may have removed it.
     Ok(mark.try_exists().with_context(reading)?.then_some((file, old)))
 }
 
-/// The names of the files of stashes in a folder.
-fn stashes(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
-    let looking = || format!("looking through {}", folder.display());
+/// Returns the names of the stash files in a folder.
+fn stash_files(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
+    let context = || format!("listing {}", folder.display());
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(looking)? {
-        let name = PathBuf::from(entry.with_context(looking)?.file_name());
+    for entry in std::fs::read_dir(folder).with_context(context)? {
+        let name = PathBuf::from(entry.with_context(context)?.file_name());
         if name.extension().is_some_and(|kind| kind == "stash") {
             found.push(name);
         }
@@ -122,42 +123,42 @@ fn stashes(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
     Ok(found.into_iter())
 }
 
-/// Gives files a second name in another folder.
+/// Hard-links files into another folder.
 fn link_all(names: impl Iterator<Item = PathBuf>, from: &Path, to: &Path) -> Result<()> {
     names.into_iter().try_for_each(|name| {
-        step(&to.join(&name), |there| unless_there(std::fs::hard_link(from.join(&name), there)))
+        step(&to.join(&name), |there| ignore_existing(std::fs::hard_link(from.join(&name), there)))
     })
 }
 
-/// Tells whether the switch has begun: the successor cannot be taken back any more.
+/// Returns true if the switch has begun: then the successor cannot be cancelled.
 pub fn has_begun(data: &DataFolder) -> bool {
-    data.of_successor().trusted().join(MARK).exists()
+    data.successor().trusted().join(MARK).exists()
 }
 
-/// A change of the trusted folder. The process may end before any of them.
+/// Runs one change of the trusted folder. The process may end before any of them.
 fn step(at: &Path, work: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
     #[cfg(test)]
-    tests::spend()?;
+    tests::count_step()?;
     work(at).with_context(|| format!("switching to the successor: {}", at.display()))
 }
 
-fn unless_there(outcome: std::io::Result<()>) -> std::io::Result<()> {
+fn ignore_existing(outcome: std::io::Result<()>) -> std::io::Result<()> {
     match outcome {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         outcome => outcome,
     }
 }
 
-fn unless_gone(outcome: std::io::Result<()>) -> std::io::Result<()> {
+fn ignore_missing(outcome: std::io::Result<()>) -> std::io::Result<()> {
     match outcome {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         outcome => outcome,
     }
 }
 
-/// A folder that another has put something into stays.
-fn unless_used(outcome: std::io::Result<()>) -> std::io::Result<()> {
-    match unless_gone(outcome) {
+/// Ignores the error of a folder that is not empty.
+fn ignore_not_empty(outcome: std::io::Result<()>) -> std::io::Result<()> {
+    match ignore_missing(outcome) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
         outcome => outcome,
     }
@@ -172,16 +173,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     thread_local! {
-        /// Steps until the process ends, or another one comes in between.
-        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
-        /// The folder that another process starts with then.
+        /// The steps until the process ends, or until another one intervenes.
+        static STEPS_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+        /// The folder with which the other process starts.
         static OTHER: RefCell<Option<DataFolder>> = const { RefCell::new(None) };
     }
 
-    pub(super) fn spend() -> Result<()> {
-        let left = LEFT.get();
-        LEFT.set(left.and_then(|left| left.checked_sub(1)));
-        if left != Some(0) {
+    pub(super) fn count_step() -> Result<()> {
+        let steps_left = STEPS_LEFT.get();
+        STEPS_LEFT.set(steps_left.and_then(|steps_left| steps_left.checked_sub(1)));
+        if steps_left != Some(0) {
             return Ok(());
         }
         let Some(data) = OTHER.take() else { bail!("the process ends here") };
@@ -194,20 +195,20 @@ mod tests {
 
     const OLD: VaultId = VaultId([0xab; 16]);
 
-    /// A vault whose successor holds everything.
+    /// Creates a vault with a complete successor.
     fn data() -> (tempfile::TempDir, DataFolder) {
         let home = tempfile::tempdir().unwrap();
         let data = DataFolder::new(home.path().to_path_buf());
-        std::fs::create_dir_all(data.of_successor().trusted()).unwrap();
+        std::fs::create_dir_all(data.successor().trusted()).unwrap();
         std::fs::write(data.trusted().join(DATABASE), "old").unwrap();
         std::fs::write(data.trusted().join("status.json"), "old").unwrap();
         std::fs::write(data.trusted().join("credentials.toml"), "kept").unwrap();
         std::fs::write(data.trusted().join("vault-1.stash"), "old").unwrap();
-        std::fs::write(data.of_successor().trusted().join(DATABASE), "new").unwrap();
-        std::fs::write(data.of_successor().trusted().join("vault-2.stash"), "new").unwrap();
+        std::fs::write(data.successor().trusted().join(DATABASE), "new").unwrap();
+        std::fs::write(data.successor().trusted().join("vault-2.stash"), "new").unwrap();
         let settings = Settings::resolve(Config::default()).unwrap();
         let at = || VaultLocation::of(&settings).unwrap();
-        MigrationRecord { from: at(), to: at() }.leave(&data).unwrap();
+        MigrationRecord { from: at(), to: at() }.save(&data).unwrap();
         (home, data)
     }
 
@@ -238,7 +239,7 @@ mod tests {
         }
         assert_eq!(after["credentials.toml"], "kept");
         assert!(after.contains_key("moved.toml"));
-        // An empty folder of the successor's may be left: the next one takes it.
+        // An empty folder of the successor may remain: the next successor uses it.
         assert_eq!(after.len(), 7, "{:?}", after.keys());
         assert_eq!(finish(data).unwrap(), None);
     }
@@ -246,46 +247,46 @@ mod tests {
     #[test]
     fn without_its_mark_a_switch_does_nothing() {
         let (_home, data) = data();
-        let before = contents(&data.trusted());
+        let database_copy = contents(&data.trusted());
         assert_eq!(finish(&data).unwrap(), None);
-        assert_eq!(contents(&data.trusted()), before);
+        assert_eq!(contents(&data.trusted()), database_copy);
     }
 
     #[test]
-    fn a_switch_that_is_cut_off_anywhere_is_finished_by_the_next_start() {
-        let mut cut_off = 0;
+    fn a_switch_that_is_interrupted_anywhere_is_finished_by_the_next_start() {
+        let mut step = 0;
         loop {
             let (_home, data) = data();
-            begin(&data, OLD).unwrap();
+            mark_complete(&data, OLD).unwrap();
             assert!(has_begun(&data));
-            LEFT.set(Some(cut_off));
+            STEPS_LEFT.set(Some(step));
             let first = finish(&data);
             // There is a database under the vault's name at any moment.
             let now = contents(&data.trusted())[DATABASE].clone();
             assert!(["old", "new"].contains(&now.as_str()), "{now}");
-            LEFT.set(None);
-            let was_cut_off = first.is_err();
-            if was_cut_off {
+            STEPS_LEFT.set(None);
+            let was_interrupted = first.is_err();
+            if was_interrupted {
                 finish(&data).unwrap();
             }
             assert_is_finished(&data);
-            if !was_cut_off {
+            if !was_interrupted {
                 break;
             }
-            cut_off += 1;
+            step += 1;
         }
-        assert!(cut_off >= 7, "{cut_off} steps");
+        assert!(step >= 7, "{step} steps");
     }
 
     #[test]
-    fn of_two_that_finish_a_switch_one_does_and_the_other_is_told() {
+    fn of_two_processes_that_finish_a_switch_one_does_and_the_other_gets_an_error() {
         for step in 0.. {
             let (_home, data) = data();
-            begin(&data, OLD).unwrap();
-            LEFT.set(Some(step));
+            mark_complete(&data, OLD).unwrap();
+            STEPS_LEFT.set(Some(step));
             OTHER.set(Some(data.clone()));
             finish(&data).unwrap();
-            LEFT.set(None);
+            STEPS_LEFT.set(None);
             assert_is_finished(&data);
             if OTHER.take().is_some() {
                 assert!(step >= 7, "{step} steps");

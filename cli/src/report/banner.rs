@@ -1,4 +1,4 @@
-//! The messages of `ameles serve` and `ameles init` about a vault.
+//! The start messages of `ameles serve` and `ameles init`.
 
 use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
@@ -10,12 +10,12 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// A vault in the figures that its owner wants to know.
+/// The figures of a vault for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaultSummary {
-    /// Tells whether it was made just now.
+    /// True if the vault was just created.
     pub fresh: bool,
-    /// The scheme's name, as its paper calls it.
+    /// The scheme's name in its paper.
     pub scheme: String,
     /// The scheme's parameters by name.
     pub parameters: Vec<(String, String)>,
@@ -23,79 +23,79 @@ pub struct VaultSummary {
     pub capacity: Size,
     /// Bytes of a block.
     pub block_size: Size,
-    /// The place of the untrusted side.
+    /// The location of the untrusted side.
     pub store: String,
-    /// The most bytes that the provider stores for it.
+    /// The maximum number of bytes at the provider.
     pub stored: Size,
-    /// Bytes moved, both ways together, per byte that the user reads or writes.
+    /// Bytes moved in both directions, per byte that the user reads or writes.
     pub moved_per_byte: f64,
-    /// The memory that it takes.
+    /// The memory of the vault.
     #[serde(flatten)]
     pub memory: MemorySummary,
-    /// The room that stash and tree top take on the trusted disk, if they are there.
+    /// The space of stash and tree top on the trusted disk, if they are there.
     pub on_disk: Option<OnDiskSummary>,
-    /// The price of storing, in US dollars a month, if a table of prices was given.
+    /// The storage costs in US dollars per month, if prices are given.
     pub dollars_per_month: Option<f64>,
-    /// The pace that it is served at, if there is one.
+    /// The pace at which the vault is served, if there is one.
     pub pace: Option<PaceSummary>,
     /// The cost of the journal in the store, if there is one.
     pub journal: Option<JournalSummary>,
-    /// The accesses that are lost with the machine, about: those between two checkpoints in the store.
+    /// The approximate number of accesses that are lost with the machine: those between two checkpoints in the store.
     pub recovery_point: u64,
 }
 
 /// Stash and tree top on the trusted disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnDiskSummary {
-    /// Bytes of trusted disk for them.
+    /// Their bytes on the trusted disk.
     pub room: Size,
-    /// The most of them that is in memory besides.
+    /// The maximum bytes of them in memory.
     pub resident: Size,
 }
 
-/// The cost of a journal in the store: one object, one request, for each batch.
+/// The cost of a journal in the store: one object and one request for each batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalSummary {
-    /// Lengths of batches, and the bytes of the object of each.
+    /// Lengths of batches, each with the bytes of its object.
     pub objects: Vec<(u64, Size)>,
-    /// US dollars of the requests of a million batches, if a table of prices was given.
+    /// US dollars for the requests of a million batches, if prices are given.
     pub dollars: Option<f64>,
 }
 
-/// The cost of a pace, whether or not a client asks for anything.
+/// The cost of a pace, with or without requests of clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaceSummary {
-    /// The length of a turn, as it was written.
+    /// The interval, in readable form.
     pub turn: String,
-    /// Accesses of a turn.
+    /// Accesses in each interval.
     pub batch: u32,
-    /// Bytes that can be read or written in a second.
+    /// Bytes that can be read or written per second.
     pub per_second: Size,
-    /// Requests of a day.
+    /// Requests per day.
     pub requests: u64,
-    /// Bytes that move in a day, both ways together.
+    /// Bytes moved per day, in both directions.
     pub bytes: Size,
-    /// US dollars of a day, if a table of prices was given.
+    /// US dollars per day, if prices are given.
     pub dollars: Option<f64>,
 }
 
 /// Bytes of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemorySummary {
-    /// Trusted memory as a rule: maps, the stash with the tree top at its mean, a batch.
+    /// The usual trusted memory: maps, the mean stash with the tree top, and a batch.
     pub trusted_usual: Size,
-    /// The most trusted memory: maps, and room for the stash at its hard bound and for evictions in flight.
+    /// The maximum trusted memory: maps, the stash at its hard bound, and evictions in flight.
     pub trusted: Size,
-    /// The memory as a rule of the whole process that serves it.
+    /// The usual memory of the whole process.
     pub process: Size,
-    /// The most memory of that process, with all clients that are let in.
+    /// The maximum memory of that process, with all admitted clients.
     pub process_max: Size,
-    /// The room that is kept on the trusted disk.
+    /// The space reserved on the trusted disk.
     pub reserve: ReserveSummary,
 }
 
 impl VaultSummary {
-    /// The vault, a line a fact.
+    /// Renders the figures, one per line.
     pub fn render(&self) -> String {
         let mut text = String::new();
         let parameters: Vec<String> =
@@ -110,13 +110,16 @@ impl VaultSummary {
         line("provider stores", format!("at most {}", self.stored));
         line(
             "bytes moved",
-            format!("{:.1} per byte of a block that you read or write, and checkpoints", self.moved_per_byte),
+            format!(
+                "{:.1} per byte of a block that you read or write, plus checkpoints",
+                self.moved_per_byte
+            ),
         );
         let MemorySummary { trusted_usual, trusted, process, process_max, reserve } = &self.memory;
         line("trusted memory", format!("about {trusted_usual}, at most {trusted}"));
         line(
             "whole process",
-            format!("about {process} of memory when the vault is full and at work, at most {process_max}"),
+            format!("about {process} of memory with a full, busy vault, at most {process_max}"),
         );
         for (name, value) in reserve.lines() {
             line(name, value);
@@ -128,28 +131,28 @@ impl VaultSummary {
             );
         }
         if let Some(dollars) = self.dollars_per_month {
-            line("storage costs", format!("${dollars:.2} a month when full; requests and traffic apart"));
+            line("storage costs", format!("${dollars:.2} a month when full, plus requests and traffic"));
         }
         let lost = match (&self.journal, self.recovery_point) {
-            (Some(_), _) => Some("takes nothing along that was acknowledged".to_owned()),
+            (Some(_), _) => Some("loses no acknowledged write".to_owned()),
             (None, 0) => None,
-            (None, point) => Some(format!("takes along what about its last {point} accesses wrote, at most")),
+            (None, point) => Some(format!("loses at most the writes of about the last {point} accesses")),
         };
         if let Some(lost) = lost {
             line("a lost machine", lost);
         }
         if let Some(JournalSummary { objects, dollars }) = &self.journal {
-            let dollars = dollars.map(|dollars| format!(", ${dollars:.2} a million")).unwrap_or_default();
-            line("journal", format!("in the store: one object and one request a batch{dollars}"));
+            let dollars = dollars.map(|dollars| format!(", ${dollars:.2} per million")).unwrap_or_default();
+            line("journal", format!("in the store: one object and one request per batch{dollars}"));
             let sizes: Vec<String> =
                 objects.iter().map(|(length, bytes)| format!("{bytes} for {length}")).collect();
             line("its objects", format!("{} accesses", sizes.join(", ")));
         }
         if let Some(pace) = &self.pace {
             let PaceSummary { turn, batch, per_second, requests, bytes, dollars } = pace;
-            line("pace", format!("a batch of {batch} every {turn}: at most {per_second} a second"));
+            line("pace", format!("a batch of {batch} every {turn}: at most {per_second} per second"));
             let dollars = dollars.map(|dollars| format!(", ${dollars:.2}")).unwrap_or_default();
-            line("a day of it", format!("about {requests} requests, {bytes}{dollars}; used or not"));
+            line("pace per day", format!("about {requests} requests, {bytes}{dollars}, used or not"));
         }
         text
     }
@@ -158,13 +161,13 @@ impl VaultSummary {
 /// The addresses that a gateway listens on.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses<'a> {
-    /// Tells whether clients must speak TLS.
+    /// True if clients must use TLS.
     pub tls: bool,
     /// The address for clients of S3.
     pub s3: SocketAddr,
-    /// The address for clients of Swift, if they may come.
+    /// The address for clients of Swift, if Swift is served.
     pub swift: Option<SocketAddr>,
-    /// The address that clients of Swift use, if it is another one.
+    /// The URL that clients of Swift use, if it differs.
     pub swift_url: Option<&'a str>,
     /// The address for health and metrics.
     pub admin: SocketAddr,
@@ -186,18 +189,18 @@ impl Addresses<'_> {
 pub enum Reader<'a> {
     /// A person at a terminal, who may see secrets.
     Terminal,
-    /// A log, which would keep them: it is told the file that they are in.
+    /// A log, which must not store secrets: it gets the name of their file.
     Log(&'a Path),
 }
 
 impl<'a> Reader<'a> {
-    /// The reader of standard output.
+    /// Returns the reader of standard output.
     pub fn of_output(credentials: &'a Path) -> Self {
         if std::io::stdout().is_terminal() { Reader::Terminal } else { Reader::Log(credentials) }
     }
 }
 
-/// Everything that `ameles serve` prints before it serves. `password` is the first user's, if it was made just now.
+/// Returns the start message of `ameles serve`. `password` is that of the first user, if it was just generated.
 pub fn serving(
     vault: &VaultSummary,
     at: &Addresses<'_>,
@@ -205,19 +208,19 @@ pub fn serving(
     password: Option<&str>,
     reader: Reader<'_>,
 ) -> String {
-    let opened = if vault.fresh { "A new vault" } else { "The vault of before" };
+    let state = if vault.fresh { "A new vault" } else { "An existing vault" };
     let vault = vault.render();
     let also = at.swift_url().map_or(String::new(), |url| format!(", Swift on {url}"));
     let s3_url = at.url(at.s3);
     let (s3, swift) = (s3(&s3_url, users, reader), swift(at, users, password, reader));
     format!(
         "\
-{opened}
+{state}
 {vault}
 Serving S3 on {s3_url}{also}, health and metrics on http://{admin}
 
 {s3}{swift}
-Ctrl-C stops.
+Press Ctrl-C to stop.
 ",
         admin = at.admin,
     )
@@ -226,17 +229,17 @@ Ctrl-C stops.
 /// Describes a demonstration, and how to read in a pattern.
 pub fn demonstration(folder: &Path, pattern: Pattern) -> String {
     let reads = match pattern {
-        Pattern::Sweep => "They are read in their order, then one again and again. Read others beside",
+        Pattern::Sweep => "They are read in order, then one of them repeatedly. Read others meanwhile",
         Pattern::Quiet => "Read them in a pattern",
     };
     let (first, last) = (object_name(0), object_name(OBJECTS - 1));
     format!(
         "\
-This is a demonstration. Keep nothing in it: all of it is in {folder},
+This is a demonstration. Do not store data in it: everything is in {folder},
 which is removed at the end. It holds {first} to {last}. The page below shows
-what is read of them, and has a switch that turns the ORAM off.
+which blocks are read, and has a switch that turns the ORAM off.
 
-{reads}, with the lines for S3 above set:
+{reads}, after setting the S3 variables above:
 
   for n in $(seq -w 0 {number}); do aws s3 cp --quiet s3://{CONTAINER}/object-$n /dev/null; done
   while :; do aws s3 cp --quiet s3://{CONTAINER}/{first} /dev/null; done
@@ -246,20 +249,22 @@ what is read of them, and has a switch that turns the ORAM off.
     )
 }
 
-/// The address of the owner's page; a log is told the file that holds the link.
+/// Returns the link to the owner's page; a log gets the file that holds the link.
 pub fn page(link: &str, reader: Reader<'_>) -> String {
     match reader {
         Reader::Terminal => {
-            format!("What applications ask beside what the provider sees, for your eyes alone:\n  {link}")
+            format!(
+                "Your private page, with the requests of applications and what the provider sees:\n  {link}"
+            )
         }
         Reader::Log(file) => format!("The link to the owner's page is in {}.", file.display()),
     }
 }
 
-/// The lines on how to use S3, with the keys of the first user who has some.
+/// Returns how to use S3, with the keys of the first user who has keys.
 fn s3(endpoint: &str, users: &[User], reader: Reader<'_>) -> String {
     let Some(key) = users.iter().find_map(|user| user.keys.first()) else {
-        return "No user has S3 keys: `ameles user keys ACCOUNT:USER` makes some.\n".to_owned();
+        return "No user has S3 keys: create some with `ameles user keys ACCOUNT:USER`.\n".to_owned();
     };
     if let Reader::Log(file) = reader {
         return format!("The secret of the S3 key {} is in {}.\n", key.id, file.display());
@@ -269,7 +274,7 @@ fn s3(endpoint: &str, users: &[User], reader: Reader<'_>) -> String {
   export AWS_SECRET_ACCESS_KEY={secret}
   export AWS_DEFAULT_REGION=us-east-1 AWS_ENDPOINT_URL={endpoint}
 
-With these set, try:
+With these variables set, try:
 
   aws s3 mb s3://first
   aws s3 cp README.md s3://first/
@@ -279,36 +284,40 @@ With these set, try:
     )
 }
 
-/// The lines on how to use Swift, as the user whose keys are shown; as the first with a password if no user has keys.
+/// Returns how to use Swift, as the user whose keys are shown, or the first user with a password if no user has keys.
 fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Reader<'_>) -> String {
     let Some(url) = at.swift_url() else { return String::new() };
-    // Beside the keys of one user, the name of another would lead to another account.
+    // Keys of one user next to the name of another would lead to two accounts.
     let has_keys = users.iter().find(|user| !user.keys.is_empty());
     let Some(user) = has_keys.or_else(|| users.iter().find(|user| user.password.is_some())) else {
-        return "\nNo user has a password for Swift: `ameles user password ACCOUNT:USER` makes one.\n"
+        return "\nNo user has a password for Swift: create one with `ameles user password ACCOUNT:USER`.\n"
             .to_owned();
     };
     let name = format!("{}:{}", user.identity.account.as_str(), user.identity.user.as_str());
     if user.password.is_none() {
-        return format!("\n{name} has no password for Swift: `ameles user password {name}` makes one.\n");
+        return format!(
+            "\n{name} has no password for Swift: create one with `ameles user password {name}`.\n"
+        );
     }
     if let (Some(_), Reader::Log(_)) = (password, reader) {
         return format!(
-            "\nThe password of {name} is shown at terminals only: `ameles user password {name}` makes another.\n"
+            "\nThe password of {name} is shown only at a terminal: create a new one with `ameles user password {name}`.\n"
         );
     }
     let (key, hint) = match password {
-        Some(password) => (password, "The password is shown this once.".to_owned()),
+        Some(password) => (password, "The password is shown only once.".to_owned()),
         None => (
             "...",
-            format!("The password of {name} is not kept: `ameles user password {name}` makes another."),
+            format!(
+                "The password of {name} is not stored: create a new one with `ameles user password {name}`."
+            ),
         ),
     };
     format!(
         "
   export ST_AUTH={url}/auth/v1.0 ST_USER={name} ST_KEY={key}
 
-With these set, try:
+With these variables set, try:
 
   swift upload first README.md
   swift list first
@@ -363,10 +372,10 @@ mod tests {
             "at most 3 GiB",
             "12.3 per byte",
             "about 40 MiB, at most 96 MiB",
-            "about 250 MiB of memory when the vault is full and at work, at most 700 MiB",
-            "13 MiB of the trusted disk: when that is full, writes get 507, and at least 120 reads go on",
-            "a full store    writes get 507, and reads go on for 20 accesses as a rule, 80 at the most",
-            "a lost machine  takes along what about its last 40960 accesses wrote",
+            "about 250 MiB of memory with a full, busy vault, at most 700 MiB",
+            "13 MiB of the trusted disk: when it is full, writes get 507, and at least 120 reads are answered",
+            "a full store    writes get 507, and reads are answered for usually 20 more accesses, at most 80",
+            "a lost machine  loses at most the writes of about the last 40960 accesses",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
@@ -380,8 +389,8 @@ mod tests {
             JournalSummary { objects: vec![(1, Size(67 << 10)), (16, Size(1 << 20))], dollars: Some(5.0) };
         let text = VaultSummary { journal: Some(journal), ..summary() }.render();
         for part in [
-            "a lost machine  takes nothing along",
-            "one object and one request a batch, $5.00 a million",
+            "a lost machine  loses no acknowledged write",
+            "one object and one request per batch, $5.00 per million",
             "67 KiB for 1, 1 MiB for 16 accesses",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
@@ -395,7 +404,7 @@ mod tests {
             dollars: Some(2.345),
         };
         let text = VaultSummary { pace: Some(pace), ..summary() }.render();
-        for part in ["a batch of 16 every 1s: at most 1 MiB a second", "7654321 requests, 5 TiB, $2.35"] {
+        for part in ["a batch of 16 every 1s: at most 1 MiB per second", "7654321 requests, 5 TiB, $2.35"] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }
@@ -419,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_is_shown_when_it_was_made_and_never_again() {
+    fn the_password_is_shown_when_it_is_generated_and_never_again() {
         let hash = crate::users::file::hash("open sesame").unwrap();
         let users = [User { password: Some(hash), ..User::first(AccessKey::new("AMLSID", "hush")) }];
         let first = serving(&summary(), &addresses(), &users, Some("open sesame"), Reader::Terminal);
@@ -452,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn both_doors_are_shown_to_one_user() {
+    fn s3_and_swift_are_shown_for_one_user() {
         let hash = crate::users::file::hash("open sesame").unwrap();
         let user = |name: &str, key: Option<&str>, has_password: bool| User {
             identity: Identity {

@@ -1,4 +1,4 @@
-//! The reports of a command on a vault: banners, figures, warnings.
+//! The reports about a vault: banners, figures and warnings.
 
 pub mod banner;
 pub mod page;

@@ -1,4 +1,4 @@
-//! The figures of a vault in service for the live page, and the place of the page's link.
+//! The figures of a running vault for the owner's page, and the file of the page's link.
 
 use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
@@ -6,32 +6,32 @@ use crate::report::provider::Provider;
 use crate::runtime::replace::replace;
 use crate::vault::prices;
 use ameles_gateway::catalogue::UnixMillis;
-use ameles_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
+use ameles_gateway::page::{Costs, Figures, PageUpdate, PriceSource, RequestCounters, Row, StoreView};
 use ameles_store::{Prices, TouchedRow, Usage};
 use ameles_vault::Vault;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
-/// The prices that the page computes with.
+/// The prices of the page.
 pub struct PagePrices {
     prices: Prices,
     by_default: bool,
 }
 
 impl PagePrices {
-    /// The prices that were asked for, or the default.
+    /// Returns the requested prices, or the default ones.
     pub fn or_default(asked: Option<Prices>) -> Self {
         let by_default = asked.is_none();
-        PagePrices { prices: asked.unwrap_or_else(prices::by_default), by_default }
+        PagePrices { prices: asked.unwrap_or_else(prices::default_prices), by_default }
     }
 
-    fn of(&self) -> PricesOf {
+    fn of(&self) -> PriceSource {
         let Prices { provider, as_of, .. } = &self.prices;
-        PricesOf { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
+        PriceSource { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
     }
 }
 
-/// The sources of everything that the page shows.
+/// The sources of the page.
 pub struct Sources {
     /// The vault.
     pub vault: Vault,
@@ -41,18 +41,18 @@ pub struct Sources {
     pub counters: RequestCounters,
     /// The provider's prices.
     pub prices: PagePrices,
-    /// The switch of a demonstration: its view stands in the place of the vault's store.
+    /// The switch of a demonstration, which selects the store that the page shows.
     pub switch: Option<Switch>,
-    /// Tells the present warnings.
+    /// Returns the current warnings.
     pub warnings: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
 impl Sources {
     /// The counters and figures of this moment.
-    pub fn tell(&self) -> Told {
-        let shown = self.switch.as_ref().map(Switch::shown);
-        let since = shown.as_ref().map_or_else(Baseline::default, |shown| shown.since);
-        let provider = shown.as_ref().map_or(&self.provider, |shown| &shown.provider);
+    pub fn read(&self) -> PageUpdate {
+        let state = self.switch.as_ref().map(Switch::state);
+        let since = state.as_ref().map_or_else(Baseline::default, |state| state.baseline);
+        let provider = state.as_ref().map_or(&self.provider, |state| &state.provider);
         let (status, usage) = (self.vault.status(), provider.meter.usage().since(&since.usage));
         let block_bytes = self.vault.block_bytes() as u64;
         let (read, written) = self.counters.blocks();
@@ -65,10 +65,10 @@ impl Sources {
             bytes_up: written * block_bytes,
             ..Usage::default()
         };
-        Told {
-            moment: UnixMillis::now().0,
-            asked: self.counters.cells(),
-            seen: Seen {
+        PageUpdate {
+            time: UnixMillis::now().0,
+            requests: self.counters.cells(),
+            store: StoreView {
                 whole: row(provider.touches.whole()),
                 levels: provider.touches.levels().into_iter().map(row).collect(),
             },
@@ -86,14 +86,14 @@ impl Sources {
                 latency_p99: self.counters.latency(0.99),
                 dollars: dollars(&usage),
             },
-            without: Costs {
+            baseline: Costs {
                 requests: bare.requests(),
                 bytes: bare.bytes_up + bare.bytes_down,
                 dollars: dollars(&bare),
             },
             stated_per_byte: self.vault.header().parameters.scheme.bytes_per_byte(),
             prices: self.prices.of(),
-            demonstration: shown.as_ref().map(|shown| shown.stands),
+            demonstration: state.as_ref().map(|state| state.position),
             warnings: (self.warnings)(),
         }
     }
@@ -103,16 +103,16 @@ fn row(touched: TouchedRow) -> Row {
     Row { buckets: touched.buckets, reads: touched.reads, writes: touched.writes }
 }
 
-/// Leaves the page's link where only the vault's owner can read it, for those who start `serve` without a terminal.
+/// Writes the page's link to a file that only the vault's owner can read, for a `serve` without a terminal.
 ///
 /// # Errors
 /// The trusted folder cannot be written.
-pub fn leave_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
+pub fn write_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
     let path = data.trusted().join("page-link");
     replace(&path, format!("{link}\n").as_bytes())
         .with_context(|| {
             format!(
-                "{} cannot be written, and the link to the owner's page is shown at terminals only; free some space on its disk, \
+                "{} cannot be written, so the link to the owner's page is shown only at a terminal; free some space on its disk, \
                  or make the folder writable",
                 path.display()
             )

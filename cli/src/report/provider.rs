@@ -1,12 +1,12 @@
-//! The requests to a store, as its provider sees them.
+//! The requests to a store that its provider sees.
 
 use ameles_store::{MeterReader, Touches};
 
-/// See the module.
+/// Readers of the requests to a store.
 #[derive(Clone)]
 pub struct Provider {
-    /// The counts and the amounts.
+    /// The counts of requests and bytes.
     pub meter: MeterReader,
-    /// The places.
+    /// The accessed places.
     pub touches: Touches,
 }

@@ -1,11 +1,11 @@
-//! The public metrics: figures that the provider sees anyway, and nothing else.
+//! The public metrics. They contain only figures that the provider sees anyway.
 
 use crate::report::status_file::SuccessorFigures;
 use ameles_gateway::http::admin::{Figure, FigureKind};
 use ameles_store::{Prices, Usage};
 use ameles_vault::Status;
 
-/// The figures of `/metrics`.
+/// Returns the figures of `/metrics`.
 pub fn figures(
     status: &Status,
     usage: &Usage,
@@ -18,22 +18,22 @@ pub fn figures(
         kind,
         value,
     };
-    let counted = |name, help, value: u64| figure(name, help, FigureKind::Counter, value as f64);
+    let counter = |name, help, value: u64| figure(name, help, FigureKind::Counter, value as f64);
     let mut figures = vec![
-        counted("accesses", "Accesses since the vault was made, dummies included", status.accesses),
-        counted("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
-        counted("store_requests", "Requests asked of the store, of all kinds", usage.requests()),
-        counted("store_get_requests", "Reads asked of the store", usage.gets()),
-        counted("store_put_requests", "Writes asked of the store", usage.puts()),
-        counted("store_delete_requests", "Deletions asked of the store", usage.deletes()),
-        counted("store_list_requests", "Listings asked of the store", usage.lists),
-        counted("store_sent_bytes", "Bytes sent to the store", usage.bytes_up),
-        counted("store_received_bytes", "Bytes received from the store", usage.bytes_down),
+        counter("accesses", "Accesses since the vault was created, including dummies", status.accesses),
+        counter("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
+        counter("store_requests", "Requests to the store, of all kinds", usage.requests()),
+        counter("store_get_requests", "Reads from the store", usage.gets()),
+        counter("store_put_requests", "Writes to the store", usage.puts()),
+        counter("store_delete_requests", "Deletions in the store", usage.deletes()),
+        counter("store_list_requests", "Listings of the store", usage.lists),
+        counter("store_sent_bytes", "Bytes sent to the store", usage.bytes_up),
+        counter("store_received_bytes", "Bytes received from the store", usage.bytes_down),
         figure(
-            "evictions_owed",
-            "Evictions that the schedule owes",
+            "evictions_pending",
+            "Evictions that are pending by the schedule",
             FigureKind::Gauge,
-            status.evictions_owed as f64,
+            status.evictions_pending as f64,
         ),
         figure("epoch", "Openings of the vault so far", FigureKind::Gauge, f64::from(status.epoch)),
         figure(
@@ -42,16 +42,21 @@ pub fn figures(
             FigureKind::Gauge,
             f64::from(u8::from(status.store.is_full)),
         ),
-        figure("old_versions", "Replaced buckets still kept", FigureKind::Gauge, status.old_versions as f64),
+        figure(
+            "old_versions",
+            "Replaced buckets that are still stored",
+            FigureKind::Gauge,
+            status.old_versions as f64,
+        ),
     ];
     if let Some(SuccessorFigures { blocks, of, usage, .. }) = successor {
         let gauge = |name, help, value: u64| figure(name, help, FigureKind::Gauge, value as f64);
         figures.extend([
             gauge("successor_blocks", "Blocks that the successor has", *blocks),
-            gauge("successor_blocks_in_all", "Blocks that the successor is to have", *of),
-            counted("successor_store_requests", "Requests asked of the successor's store", usage.requests()),
-            counted("successor_store_sent_bytes", "Bytes sent to the successor's store", usage.bytes_up),
-            counted(
+            gauge("successor_blocks_in_all", "Blocks of the complete successor", *of),
+            counter("successor_store_requests", "Requests to the successor's store", usage.requests()),
+            counter("successor_store_sent_bytes", "Bytes sent to the successor's store", usage.bytes_up),
+            counter(
                 "successor_store_received_bytes",
                 "Bytes received from the successor's store",
                 usage.bytes_down,

@@ -1,5 +1,5 @@
-//! The figures of `ameles status`: the vault's process leaves them in the trusted folder, every few seconds and when it
-//! stops. So asking costs no request and works while the vault is served. For the owner alone.
+//! The figures of `ameles status`. The vault's process writes them to the trusted folder every few seconds and when it stops.
+//! So `ameles status` takes no request and works while the vault is served. Only the owner can read the file.
 
 use crate::config::folders::DataFolder;
 use crate::config::size::Size;
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The figures of one moment.
+/// The figures at one time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    // Wide: each field is a key of the JSON that `status` and `left` print.
+    // Wide: each field is a key of the JSON file.
     /// Seconds since 1970.
     taken_at: u64,
     epoch: u32,
@@ -29,22 +29,22 @@ pub struct Report {
     rows_reserved: u64,
     since_shipped: u64,
     receipt: Option<String>,
-    /// The warnings that ask for an action, a sentence each.
+    /// The warnings, as sentences.
     warnings: Vec<String>,
-    /// The way the pace was kept since the last opening.
+    /// The figures of the pace since the last opening.
     pace: Option<Turns>,
-    /// The buckets that the sweep of a new key has passed, of how many, while the key is being changed.
+    /// The buckets that have the new key, and all buckets, while the key is being changed.
     key_change: Option<(u64, u64)>,
-    /// The progress of its successor, if it has one.
+    /// The progress of the successor, if there is one.
     successor: Option<SuccessorFigures>,
     objects: Option<Objects>,
-    /// The usage of the store since the vault was made.
+    /// The usage of the store since the vault was created.
     usage: Usage,
     vault: VaultSummary,
 }
 
-/// The requests to a store, as a command says them.
-pub fn asked(usage: &Usage) -> String {
+/// Describes the requests to a store.
+pub fn requests_line(usage: &Usage) -> String {
     let kinds = [usage.gets(), usage.puts(), usage.deletes(), usage.lists];
     let [gets, puts, deletes, lists] = kinds;
     let (requests, up, down) = (usage.requests(), Size(usage.bytes_up), Size(usage.bytes_down));
@@ -56,29 +56,29 @@ pub fn asked(usage: &Usage) -> String {
 /// The progress of a vault's successor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuccessorFigures {
-    /// The place of its store.
+    /// The location of its store.
     pub store: String,
     /// Blocks that it has.
     pub blocks: u64,
-    /// Blocks that it is to have.
+    /// Blocks of the complete successor.
     pub of: u64,
     /// The requests to its store since the vault was opened.
     pub usage: Usage,
 }
 
 impl SuccessorFigures {
-    /// The lines of `status`.
+    /// Returns the lines of `status`.
     fn lines(&self) -> [(&'static str, String); 2] {
         let SuccessorFigures { store, blocks, of, usage } = self;
-        let next = if blocks == of { ": a restart has it take over" } else { "" };
+        let next = if blocks == of { ": it takes over at the next restart" } else { "" };
         [
             ("successor", format!("{blocks} of {of} blocks are at {store}{next}")),
-            ("its store", format!("{} since the vault was opened", asked(usage))),
+            ("its store", format!("{} since the vault was opened", requests_line(usage))),
         ]
     }
 }
 
-/// The way a pace was kept.
+/// The figures of a pace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Turns {
     turns: u64,
@@ -106,14 +106,14 @@ impl Turns {
         }
     }
 
-    /// The lines of `status`.
+    /// Returns the lines of `status`.
     fn lines(&self) -> [(&'static str, String); 3] {
         let all = self.asked + self.dummies;
         let useful = if all == 0 { 0.0 } else { 100.0 * self.asked as f64 / all as f64 };
         let mean = if self.late == 0 { 0.0 } else { self.lateness_ms / self.late as f64 };
         [
-            ("turns", format!("{} since it was opened, {} left out", self.turns, self.left_out)),
-            ("useful", format!("{useful:.1} %: {} accesses asked for, {} dummies", self.asked, self.dummies)),
+            ("turns", format!("{} since the vault was opened, {} skipped", self.turns, self.left_out)),
+            ("useful", format!("{useful:.1} %: {} requested accesses, {} dummies", self.asked, self.dummies)),
             (
                 "late turns",
                 format!("{}, by {mean:.1} ms on average and {:.1} ms at most", self.late, self.latest_ms),
@@ -131,9 +131,9 @@ pub struct Objects {
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Blocks that nothing holds.
+    /// Unused blocks.
     pub free_blocks: u64,
-    /// Blocks in all.
+    /// All blocks.
     pub blocks: u64,
     /// Blocks that small objects share.
     pub packed_blocks: u64,
@@ -152,7 +152,7 @@ fn seconds_now() -> u64 {
 }
 
 impl Report {
-    /// The figures of this moment. `earlier` is the usage before this process.
+    /// Returns the current figures. `earlier` is the usage before this process.
     pub fn now(
         vault: &VaultSummary,
         status: &Status,
@@ -183,12 +183,12 @@ impl Report {
         }
     }
 
-    /// The same with these warnings.
+    /// Returns the report with these warnings.
     pub fn with_warnings(self, warnings: Vec<String>) -> Self {
         Report { warnings, ..self }
     }
 
-    /// The same with the figures of a successor.
+    /// Returns the report with the figures of a successor.
     pub fn with_successor(self, successor: Option<SuccessorFigures>) -> Self {
         Report { successor, ..self }
     }
@@ -197,17 +197,17 @@ impl Report {
         data.trusted().join("status.json")
     }
 
-    /// Reads the last figures that were left, if there are any.
+    /// Reads the last figures, if there are any.
     ///
     /// # Errors
-    /// The file cannot be read or understood.
+    /// The file cannot be read or parsed.
     pub fn load(data: &DataFolder) -> Result<Option<Self>> {
         let file = Self::file(data);
         match std::fs::read(&file) {
             Ok(text) => {
                 let report = serde_json::from_slice(&text);
                 report.map(Some).with_context(|| {
-                    format!("{} holds no figures; the next `ameles serve` writes it anew", file.display())
+                    format!("{} is damaged; the next `ameles serve` rewrites it", file.display())
                 })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -215,18 +215,17 @@ impl Report {
         }
     }
 
-    /// Reads the last figures that were left, if there are any. Those that cannot be read are warned of and count as none:
-    /// nothing but the counts since the vault was made depends on them.
-    pub fn earlier(data: &DataFolder) -> Option<Self> {
+    /// Reads the last figures, if there are any. If they cannot be read, logs a warning and returns `None`: only the counts
+    /// since the vault was created are lost.
+    pub fn load_or_warn(data: &DataFolder) -> Option<Self> {
         Self::load(data).unwrap_or_else(|error| {
-            tracing::warn!("{error:#}: the counts of requests and bytes begin anew");
+            tracing::warn!("{error:#}: the counts of requests and bytes restart from zero");
             None
         })
     }
 
-    /// Brings figures that were left up to date, where there are any: another command has opened the vault. Figures that
-    /// cannot be read or written are warned of.
-    pub fn catch_up(data: &DataFolder, status: &Status) {
+    /// Updates existing figures after another command has opened the vault. Logs a warning if they cannot be read or written.
+    pub fn update_opening(data: &DataFolder, status: &Status) {
         let mut report = match Self::load(data) {
             Ok(Some(report)) => report,
             Ok(None) => return,
@@ -242,53 +241,53 @@ impl Report {
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
         report.key_change = key_change(status);
-        report.leave_or_warn(data);
+        report.write_or_warn(data);
     }
 
-    /// Has figures that were left, where there are any, tell of the change of the key that the vault is in, or that it is in
-    /// none. Unless the change has only begun, what a vault in service has told of it stays.
-    pub fn note_key_change(data: &DataFolder, change: Option<KeyChangeFigures>, has_only_begun: bool) {
-        let Some(mut report) = Self::earlier(data) else { return };
-        let told = report.key_change.filter(|_| !has_only_begun);
-        report.key_change = change.map(|change| told.unwrap_or((change.passed, change.of)));
-        report.leave_or_warn(data);
+    /// Updates the change of the key in existing figures, or removes it. Unless the change has only begun, progress that a
+    /// running vault has recorded is kept.
+    pub fn update_key_change(data: &DataFolder, change: Option<KeyChangeFigures>, has_only_begun: bool) {
+        let Some(mut report) = Self::load_or_warn(data) else { return };
+        let earlier_change = report.key_change.filter(|_| !has_only_begun);
+        report.key_change = change.map(|change| earlier_change.unwrap_or((change.passed, change.of)));
+        report.write_or_warn(data);
     }
 
-    /// Leaves these figures, in one step.
+    /// Writes these figures atomically.
     ///
     /// # Errors
     /// The trusted folder cannot be written.
-    pub fn leave(&self, data: &DataFolder) -> Result<()> {
+    pub fn write(&self, data: &DataFolder) -> Result<()> {
         let (file, text) = (Self::file(data), serde_json::to_vec_pretty(self));
-        let left = text.map_err(Into::into).and_then(|text| replace(&file, &text));
-        left.with_context(|| {
+        let written = text.map_err(Into::into).and_then(|text| replace(&file, &text));
+        written.with_context(|| {
             format!(
-                "{} cannot be written, and `ameles status` does not show the present figures; free some space on its disk, or \
-                 make the folder writable",
+                "{} cannot be written, so `ameles status` shows old figures; free some space on its disk, or make the folder \
+                 writable",
                 file.display()
             )
         })
     }
 
-    /// Leaves these figures. The work that they tell of is done: when they cannot be written, that is warned of.
-    pub fn leave_or_warn(&self, data: &DataFolder) {
-        if let Err(error) = self.leave(data) {
+    /// Writes these figures, or logs a warning.
+    pub fn write_or_warn(&self, data: &DataFolder) {
+        if let Err(error) = self.write(data) {
             tracing::warn!("{error:#}");
         }
     }
 
-    /// The requests, bytes and stored bytes since the vault was made.
+    /// Returns the requests, bytes and stored bytes since the vault was created.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// The figures, a line a fact.
+    /// Renders the figures, one per line.
     pub fn render(&self, prices: Option<&Prices>) -> String {
         let mut text = self.vault.render();
         let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15} {value}\n"));
         if let Some((passed, of)) = self.key_change {
             let what = format!(
-                "is being changed: {passed} of {of} buckets; serve the vault until this line is gone"
+                "is being changed: {passed} of {of} buckets are done; serve the vault until this line is gone"
             );
             line("key", what);
         }
@@ -304,17 +303,17 @@ impl Report {
                 let waiting = Size(objects.waiting_bytes);
                 line(
                     "small objects",
-                    format!("{live} in {shared} of these blocks, {waiting} waiting for one"),
+                    format!("{live} in {shared} of these blocks, {waiting} waiting for a block"),
                 );
             }
         }
-        // A vault that was made or restored, and not open since, has left no more than its shape and its receipt.
+        // A vault that was created or restored and not opened since has only its shape and its receipt.
         let was_open = self.trusted_bytes > 0;
         if was_open {
             line("names", format!("{} of {}", Size(self.rows_used), Size(self.rows_reserved)));
         }
         line("accesses", self.accesses.to_string());
-        let stash = format!("{} blocks in the stash, {} at most", self.stash_blocks, self.stash_peak);
+        let stash = format!("{} blocks in the stash, at most {} so far", self.stash_blocks, self.stash_peak);
         if was_open {
             line("trusted now", format!("{}, {stash}", Size(self.trusted_bytes)));
         }
@@ -341,7 +340,7 @@ impl Report {
         if let Some(prices) = prices {
             let bill = prices.bill(usage);
             let (spent, monthly) = (bill.spent(), bill.storage_per_month);
-            line("costs", format!("${spent:.4} so far, ${monthly:.4} a month for what is stored now"));
+            line("costs", format!("${spent:.4} so far, ${monthly:.4} a month for the stored data"));
         }
         line(
             "unshipped",

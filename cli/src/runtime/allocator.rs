@@ -1,32 +1,29 @@
-//! The system's allocator, told to give back what it does not use.
+//! The limits of the system's allocator, so that it returns unused memory.
 //!
-//! Blocks are allocated on one thread and freed on another. glibc answers that with sixteen arenas that are mostly empty,
-//! and keeps large buffers for later: under the load of 64 clients five times as much memory was resident as was in use.
+//! Blocks are allocated on one thread and freed on another. glibc then uses sixteen mostly empty arenas and keeps large
+//! buffers: with 64 clients, five times as much memory was resident as in use.
 
-/// Sets its bounds. To be called while there is one thread.
+/// Sets the limits. Call it while there is only one thread.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub fn bound() {
-    /// The number of arenas: as many as threads that allocate at a time on a small machine.
+pub fn set_limits() {
+    /// The number of arenas: about the number of threads that allocate at a time on a small machine.
     const ARENAS: libc::c_int = 2;
-    /// A batch of blocks stays within an arena, a checkpoint goes back to the system when it is freed.
+    /// A batch of blocks fits in an arena; a checkpoint is returned to the system when it is freed.
     const OWN_MAPPING_BYTES: libc::c_int = 1 << 20;
     const SPARE_BYTES: libc::c_int = 4 << 20;
-    for (bound, value) in [
+    for (limit, value) in [
         (libc::M_ARENA_MAX, ARENAS),
         (libc::M_MMAP_THRESHOLD, OWN_MAPPING_BYTES),
         (libc::M_TRIM_THRESHOLD, SPARE_BYTES),
     ] {
-        #[allow(
-            unsafe_code,
-            reason = "nothing else sets an allocator's bounds for the process that it runs in"
-        )]
-        // SAFETY: no other thread allocates meanwhile, and a value that is refused changes nothing.
+        #[allow(unsafe_code, reason = "there is no safe way to set the limits of the allocator")]
+        // SAFETY: no other thread allocates meanwhile, and a refused value changes nothing.
         unsafe {
-            libc::mallopt(bound, value);
+            libc::mallopt(limit, value);
         }
     }
 }
 
-/// Other allocators are taken as they are.
+/// Other allocators keep their defaults.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub fn bound() {}
+pub fn set_limits() {}

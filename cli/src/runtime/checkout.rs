@@ -1,14 +1,14 @@
-//! The checkout that this program was built from, and what is built from it for other machines on first use.
+//! The checkout of this program, and parts that are built from it for other machines on first use.
 
-use crate::runtime::output::complain;
+use crate::runtime::output::print_error;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The place of the runtime's source in a checkout.
+/// The manifest of the enclave's runtime in a checkout.
 const SOURCE: &str = "paging/enclave/Cargo.toml";
 
-/// A checkout, and the target folder that this program lies in.
+/// A checkout, and the target folder of this program.
 pub struct Checkout {
     root: PathBuf,
     target: PathBuf,
@@ -26,22 +26,22 @@ pub enum Kind {
 /// A part of the checkout that is built for another machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// The word for it in messages.
+    /// The name of the part in messages.
     pub name: &'static str,
-    /// The command that needs it.
+    /// The command that needs the part.
     pub command: &'static str,
     /// The kind of file.
     pub kind: Kind,
-    /// Its package.
+    /// The package of the part.
     pub package: &'static str,
-    /// The target that it is built for.
+    /// The target of the build.
     pub target: &'static str,
-    /// The profile, which its folder is named like.
+    /// The profile of the build, which also names its folder.
     pub profile: &'static str,
 }
 
 impl Part {
-    /// The name of its file.
+    /// Returns the name of the built file.
     pub fn file(&self) -> String {
         match self.kind {
             Kind::Program => self.package.to_owned(),
@@ -51,45 +51,47 @@ impl Part {
 }
 
 impl Checkout {
-    /// Finds it: cargo names it, or it holds the target folder. `None` if there is none.
+    /// Finds the checkout: cargo names it, or it contains the target folder. Returns `None` if there is none.
     ///
     /// # Errors
-    /// This program lies in no folder.
+    /// The path of this program has no folder.
     pub fn find() -> Result<Option<Self>> {
         let program = std::env::current_exe()?;
-        let folder = program.parent().context("this program lies in no folder")?;
-        let named = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        let above =
+        let folder = program.parent().context("the path of this program has no folder")?;
+        let manifest_folder = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let checkout_above =
             |path: &Path| path.ancestors().find(|at| at.join(SOURCE).is_file()).map(Path::to_path_buf);
-        let Some(root) = named.as_deref().and_then(above).or_else(|| above(folder)) else {
+        let Some(root) =
+            manifest_folder.as_deref().and_then(checkout_above).or_else(|| checkout_above(folder))
+        else {
             return Ok(None);
         };
-        let target = folder.parent().context("this program lies in no target folder")?.to_path_buf();
+        let target = folder.parent().context("this program is not in a target folder")?.to_path_buf();
         Ok(Some(Checkout { root, target }))
     }
 
-    /// A file in it.
+    /// Returns the path of a file in the checkout.
     pub fn file(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// Builds a part where that is needed, and says where it is.
+    /// Builds a part if needed, and returns its path.
     ///
     /// # Errors
     /// The toolchain lacks the target; the build fails.
     pub fn build(&self, part: &Part) -> Result<PathBuf> {
         let Part { name, command, kind, package, target, profile } = *part;
-        let built = self.target.join(target).join(profile).join(part.file());
+        let file_path = self.target.join(target).join(profile).join(part.file());
         ensure!(
             has_target(target),
-            "{name} cannot be built: the Rust toolchain lacks a target, which `rustup target add {target}` adds"
+            "{name} cannot be built: the Rust toolchain lacks a target; add it with `rustup target add {target}`"
         );
-        if !built.is_file() {
-            complain!("{command}: building {name}, once");
+        if !file_path.is_file() {
+            print_error!("{command}: building {name} (only once)");
         }
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         for (variable, _) in std::env::vars_os() {
-            // They tell of another package: what looks at them would be built again.
+            // They describe another package: crates that read them would be rebuilt.
             let variable = variable.to_string_lossy();
             if variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_") {
                 cargo.env_remove(&*variable);
@@ -101,13 +103,13 @@ impl Checkout {
             Kind::Module => cargo.args(["--lib", "--crate-type", "cdylib"]),
         };
         cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(&self.target);
-        // The checkout's configuration has the target's flags. Its output must not get among the program's.
+        // The configuration in the checkout has the flags of the target. Cargo's output must not mix with the program's.
         let status = cargo.current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::null()).status();
         let status = status.with_context(|| format!("{name} cannot be built: cargo cannot be started"))?;
         if !status.success() {
-            bail!("{name} cannot be built: cargo ended with {status}");
+            bail!("{name} cannot be built: cargo failed with {status}");
         }
-        Ok(built)
+        Ok(file_path)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Exit codes, on which a script may rely.
+//! The exit codes, which are stable for scripts.
 
 use crate::config::{ConfigError, SettingsError};
 use crate::runtime::interrupt::Interrupted;
@@ -12,54 +12,51 @@ use ameles_store::{OpenError, PriceError};
 use ameles_vault::VaultError;
 use std::process::ExitCode;
 
-/// The end of a command.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Success = 0,
-    /// Failed for a reason that has no code of its own.
+    /// Failure for a reason without its own code.
     Failure = 1,
-    /// A flag or the configuration is wrong. Nothing was touched.
+    /// A flag or the configuration is wrong. Nothing was changed.
     Usage = 2,
-    /// The untrusted side returned what the trusted state contradicts.
+    /// The untrusted side returned data that contradicts the trusted state.
     Tampering = 3,
     /// Another gateway has the vault.
     Locked = 4,
-    /// The store cannot be reached, or refuses, or holds no vault.
+    /// The store cannot be reached, refuses requests, or holds no vault.
     StoreUnavailable = 5,
-    /// Ended by Ctrl-C before it was done; the things that it had begun to make are taken back.
+    /// Ctrl-C before the command was done. Files that it had begun to create are removed.
     Interrupted = 130,
 }
 
-/// The codes, for the end of `ameles --help`.
+/// The exit codes in `ameles --help`.
 pub const HELP: &str = "Exit codes:
-  0    done
-  1    failed
+  0    success
+  1    failure
   2    a flag or the configuration is wrong
   3    the untrusted store was tampered with
   4    the vault is in use by another gateway
-  5    the untrusted store cannot be reached, or refuses, or holds no vault
-  130  interrupted by Ctrl-C before it was done";
+  5    the untrusted store cannot be reached, refuses requests, or holds no vault
+  130  interrupted by Ctrl-C";
 
 impl Exit {
-    /// The code of an error: that of the first known cause, from the outermost on.
+    /// Returns the code of an error: that of its first known cause, from the outermost one.
     pub fn of(error: &anyhow::Error) -> Exit {
-        error.chain().find_map(known).unwrap_or(Exit::Failure)
+        error.chain().find_map(code_of).unwrap_or(Exit::Failure)
     }
 }
 
 type Cause = dyn std::error::Error + 'static;
 
-/// The code of a cause, if it is an error that has one.
-fn known(cause: &Cause) -> Option<Exit> {
-    of_what_was_given(cause)
-        .or_else(|| of_the_vault(cause))
-        .or_else(|| of_files(cause))
-        .or_else(|| of_the_store(cause))
+/// Returns the code of a cause, if it has one.
+fn code_of(cause: &Cause) -> Option<Exit> {
+    usage_code(cause).or_else(|| vault_code(cause)).or_else(|| file_code(cause)).or_else(|| store_code(cause))
 }
 
-/// Flags, keys of the configuration, and signals.
-fn of_what_was_given(cause: &Cause) -> Option<Exit> {
+/// Returns the code of errors of flags, the configuration and signals.
+fn usage_code(cause: &Cause) -> Option<Exit> {
     if cause.is::<ConfigError>()
         || cause.is::<SettingsError>()
         || cause.is::<PriceError>()
@@ -73,7 +70,7 @@ fn of_what_was_given(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<LoggingError>() {
         return Some(match error {
             LoggingError::Level { .. } => Exit::Usage,
-            LoggingError::Twice => Exit::Failure,
+            LoggingError::AlreadySet => Exit::Failure,
         });
     }
     let error = cause.downcast_ref::<ListenError>()?;
@@ -83,8 +80,8 @@ fn of_what_was_given(cause: &Cause) -> Option<Exit> {
     })
 }
 
-/// The vault, and the device that the gateway has of it.
-fn of_the_vault(cause: &Cause) -> Option<Exit> {
+/// Returns the code of errors of the vault and of the gateway's device.
+fn vault_code(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<VaultError>() {
         return Some(match error {
             tampering if tampering.is_tampering() => Exit::Tampering,
@@ -116,12 +113,12 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
     })
 }
 
-/// Files of keys and of users.
-fn of_files(cause: &Cause) -> Option<Exit> {
+/// Returns the code of errors of key files and user files.
+fn file_code(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<KeyFileError>() {
         return Some(match error {
             KeyFileError::Io { doing: "create", .. } => Exit::Failure,
-            // The file that was named as the key holds no key, or is not there.
+            // The key file holds no key, or does not exist.
             _ => Exit::Usage,
         });
     }
@@ -132,8 +129,8 @@ fn of_files(cause: &Cause) -> Option<Exit> {
     })
 }
 
-/// The untrusted store.
-fn of_the_store(cause: &Cause) -> Option<Exit> {
+/// Returns the code of errors of the untrusted store.
+fn store_code(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         return Some(match error {
             OpenError::BadLocation { .. }
@@ -169,7 +166,7 @@ mod tests {
     use ameles_vault::ExistsIn;
 
     #[test]
-    fn a_missing_bucket_is_tampering_however_deep_it_lies() {
+    fn a_missing_bucket_is_tampering_at_any_depth_of_causes() {
         let version = Version { epoch: 1, counter: 1 };
         let missing = UntrustedError::Missing(BucketVersion { bucket: Bucket(5), version });
         let error = anyhow::Error::new(missing).context("reading").context("checking the vault");
@@ -178,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_wrong_setting_is_a_usage_error() {
-        assert_eq!(Exit::of(&SettingsError::EndpointAlone("--endpoint".into()).into()), Exit::Usage);
+        assert_eq!(Exit::of(&SettingsError::EndpointWithoutStore("--endpoint".into()).into()), Exit::Usage);
         let level = LoggingError::Level { name: "--log".into(), level: "loud".into() };
         assert_eq!(Exit::of(&level.into()), Exit::Usage);
         let prices = "[".parse::<ameles_store::PriceTable>().unwrap_err();

@@ -1,4 +1,4 @@
-//! Ctrl-C, requests to terminate and a terminal that is closed, for work that must be cleaned up after.
+//! Ctrl-C, requests to terminate and the end of the terminal, for work that needs a clean-up.
 
 use anyhow::{Context, Result};
 use std::sync::Arc;
@@ -6,24 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A signal within this time after the first is the same Ctrl-C: a wrapper hands it on that the terminal sent too.
-const SAME: Duration = Duration::from_secs(1);
+/// A signal within this time after the first is the same Ctrl-C, which a wrapper forwards and the terminal also sends.
+const REPEAT_WINDOW: Duration = Duration::from_secs(1);
 
-/// The user, or the system, wants the command to end.
+/// The error of a command that the user or the system has interrupted.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Ctrl-C, requests to terminate, and the end of the terminal. Once listened for, none of them ends the process by itself
-/// any more.
+/// A listener for Ctrl-C, requests to terminate, and the end of the terminal. Once it exists, they no longer end the process
+/// by themselves.
 pub struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
-    /// The end of the terminal, unless the process was started to live on, as with `nohup`.
+    /// The end of the terminal, unless the process ignores it, as with `nohup`.
     hang_up: Option<Signal>,
-    /// Tells whether one came that has not been answered yet. The streams above would lose one that comes while they are
-    /// made.
-    came: Arc<AtomicBool>,
+    /// True if a signal has arrived and is not handled yet. The streams above would lose a signal during their creation.
+    is_pending: Arc<AtomicBool>,
     flags: Vec<signal_hook::SigId>,
 }
 
@@ -35,7 +34,7 @@ impl Drop for Interrupts {
     }
 }
 
-/// Tells whether the process was started with a signal ignored; so too where that cannot be told.
+/// Returns true if the process was started with a signal ignored, or if that is unknown.
 pub fn is_ignored(kind: SignalKind) -> bool {
     let ignored = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -50,12 +49,12 @@ impl Interrupts {
     /// Listens from now on.
     ///
     /// # Errors
-    /// The system does not tell of signals.
+    /// The system refuses signal handlers.
     pub fn listen() -> Result<Self> {
-        let came = Arc::new(AtomicBool::new(false));
+        let is_pending = Arc::new(AtomicBool::new(false));
         let mut flags = Vec::new();
         let mut listen = |kind: SignalKind| {
-            flags.push(signal_hook::flag::register(kind.as_raw_value(), Arc::clone(&came))?);
+            flags.push(signal_hook::flag::register(kind.as_raw_value(), Arc::clone(&is_pending))?);
             signal(kind)
         };
         let mut listen = |kind| listen(kind).context("listening for Ctrl-C");
@@ -63,12 +62,12 @@ impl Interrupts {
         let terminate = listen(SignalKind::terminate())?;
         let hang_up =
             if is_ignored(SignalKind::hangup()) { None } else { Some(listen(SignalKind::hangup())?) };
-        Ok(Interrupts { interrupt, terminate, hang_up, came, flags })
+        Ok(Interrupts { interrupt, terminate, hang_up, is_pending, flags })
     }
 
-    /// Returns at the next one, or at once if it came before.
+    /// Waits for the next interrupt. Returns at once if one is pending.
     pub async fn next(&mut self) {
-        if self.came.swap(false, Ordering::AcqRel) {
+        if self.is_pending.swap(false, Ordering::AcqRel) {
             return;
         }
         let hang_up = async {
@@ -82,28 +81,28 @@ impl Interrupts {
             _ = self.terminate.recv() => {}
             _ = hang_up => {}
         }
-        self.came.store(false, Ordering::Release);
+        self.is_pending.store(false, Ordering::Release);
     }
 
-    /// The outcome of `work`, unless one comes first.
+    /// Runs `work` until it is done or an interrupt arrives.
     ///
     /// # Errors
     /// Those of `work`; [`Interrupted`].
-    pub async fn cut_off<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub async fn interruptible<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             done = work => done,
             () = self.next() => Err(Interrupted.into()),
         }
     }
 
-    /// The outcome of the work that one has asked to finish, unless another one insists.
+    /// Runs `work` after a first interrupt, until it is done or a second one arrives.
     ///
     /// # Errors
     /// Those of `work`; [`Interrupted`].
-    pub async fn unless_repeated<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub async fn finish_unless_repeated<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         let repeated = async {
-            tokio::time::sleep(SAME).await;
-            // Listening anew forgets what came before.
+            tokio::time::sleep(REPEAT_WINDOW).await;
+            // A new listener forgets earlier signals.
             Interrupts::listen()?.next().await;
             Err(Interrupted.into())
         };

@@ -1,38 +1,40 @@
-//! Opening the addresses that clients connect to.
+//! Opening addresses for clients.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-/// The reason why an address cannot be listened on.
+/// The error of an address that cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Another program has the address.
-    #[error("{name} is {address}, which is in use by another program: stop it, or choose another address")]
+    /// Another program uses the address.
+    #[error(
+        "{name} is {address}, which is in use by another program: stop that program, or choose another address"
+    )]
     Taken {
         /// The address.
         address: SocketAddr,
-        /// The flag, or the key and its file, that it came from.
+        /// The flag, or the key and its file, of the address.
         name: String,
     },
-    /// The address is not this machine's, or this user may not have it.
-    #[error("{name} is {address}, which cannot be listened on ({error}): choose an address of this machine")]
+    /// The address does not belong to this machine, or this user may not use it.
+    #[error("{name} is {address}, which cannot be opened ({error}): choose an address of this machine")]
     Impossible {
         /// The address.
         address: SocketAddr,
-        /// The flag, or the key and its file, that it came from.
+        /// The flag, or the key and its file, of the address.
         name: String,
         /// The system's message.
         error: io::Error,
     },
 }
 
-/// Listens on `address`, which came from `name`. Port 0 is any free one; ask the listener which.
+/// Listens on `address`, the value of `name`. Port 0 means any free port, which the listener knows.
 ///
 /// # Errors
-/// The address is taken, or cannot be had.
+/// The address is in use, or cannot be opened.
 pub fn listen(address: SocketAddr, name: String) -> Result<TcpListener, ListenError> {
     let listener = TcpListener::bind(address).and_then(|listener| {
-        // The asynchronous runtime takes it from here.
+        // The asynchronous runtime needs a non-blocking listener.
         listener.set_nonblocking(true)?;
         Ok(listener)
     });

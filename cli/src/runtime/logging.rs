@@ -1,4 +1,4 @@
-//! The log, which goes to standard error; a command's answer goes to standard output.
+//! The log, on standard error. The output of a command goes to standard output.
 
 use crate::config::names::LOG;
 use crate::config::{LogFormat, Origins, Settings};
@@ -8,56 +8,60 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
-/// The reason why the log cannot be set up.
+/// The error of setting up the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// The filter has no meaning.
+    /// The filter is invalid.
     #[error(
-        "{name} is `{level}`: write error, warn, info, debug, trace, off, or a filter such as info,ameles_vault=debug"
+        "{name} is `{level}`, which is not a level: write error, warn, info, debug, trace, off, or a filter such as \
+         info,ameles_vault=debug"
     )]
     Level {
-        /// The flag, or the key and its file, that it came from.
+        /// The flag, or the key and its file, of the filter.
         name: String,
-        /// The text that was given.
+        /// The given text.
         level: String,
     },
-    /// A log is set up already.
-    #[error("the log is set up already")]
-    Twice,
+    /// The log is already set up.
+    #[error("the log is already set up")]
+    AlreadySet,
 }
 
 /// Sets up the log of this process.
 ///
 /// # Errors
-/// The level has no meaning, or there is a log already.
+/// The level is invalid, or the log is already set up.
 pub fn start(settings: &Settings) -> Result<(), LoggingError> {
     let filter = filter(&settings.log_level, &settings.origins)?;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
-        // A line that cannot be written, on a full disk or into a pipe without a reader, must end no request.
+        // A line that cannot be written (full disk, pipe without a reader) must not fail a request.
         .log_internal_errors(false);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match settings.log_format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().map_err(|_| LoggingError::Twice)
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .try_init()
+        .map_err(|_| LoggingError::AlreadySet)
 }
 
 fn filter(level: &str, origins: &Origins) -> Result<Targets, LoggingError> {
-    let wrong = || LoggingError::Level { name: origins.name(LOG), level: level.to_owned() };
+    let invalid = || LoggingError::Level { name: origins.name(LOG), level: level.to_owned() };
     if level.contains(['=', ',']) {
-        return level.parse().map_err(|_| wrong());
+        return level.parse().map_err(|_| invalid());
     }
-    // A lone word that is no level would be taken as the name of a module, and silence everything else.
-    let ours: LevelFilter = level.parse().map_err(|_| wrong())?;
+    // A single unknown word would count as a module name and silence everything else.
+    let own_level: LevelFilter = level.parse().map_err(|_| invalid())?;
     if level.is_empty() {
-        return Err(wrong());
+        return Err(invalid());
     }
-    // Below a warning, what libraries say is about their connections and not about the vault.
-    let theirs = ours.min(LevelFilter::WARN);
-    Ok(Targets::new().with_default(theirs).with_target("ameles", ours))
+    // Below warnings, libraries only log their connections.
+    let library_level = own_level.min(LevelFilter::WARN);
+    Ok(Targets::new().with_default(library_level).with_target("ameles", own_level))
 }
 
 #[cfg(test)]
@@ -78,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_no_level_is_refused() {
+    fn an_unknown_level_is_refused() {
         for level in ["loud", "", "info,ameles_vault=loud"] {
             let error = filter(level, &Origins::default()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--log is `{level}`")), "{error}");

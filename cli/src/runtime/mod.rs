@@ -1,4 +1,4 @@
-//! The running of a command: signals, addresses, the log, output and exit codes.
+//! The runtime of a command: signals, addresses, the log, output, files and exit codes.
 
 pub mod allocator;
 pub mod checkout;

@@ -1,4 +1,4 @@
-//! Progress of long work on standard error: bars on a terminal, and lines now and then where there is none.
+//! The progress of long work on standard error: bars on a terminal, and occasional lines without one.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::Cell;
@@ -19,50 +19,50 @@ pub fn steps(what: &'static str, total: u64) -> ProgressBar {
 }
 
 /// Moves a bar to `done` of `all` steps of `what`.
-pub fn at(bar: &ProgressBar, what: &str, done: u64, all: u64) {
+pub fn update(bar: &ProgressBar, what: &str, done: u64, all: u64) {
     bar.set_message(what.to_owned());
     bar.set_length(all);
     bar.set_position(done);
 }
 
-/// The parts of a work of which a line tells.
+/// The number of lines about a long work.
 const TENTHS: u64 = 10;
 
-/// Lines about long work, for a log: one at the beginning, and one for each tenth that is done.
-pub struct Lines {
-    begun: Instant,
-    /// The tenths that were told, and of how many steps.
-    told: Cell<Option<(u64, u64)>>,
+/// Lines about long work, for a log: one at the start, and one after each tenth.
+pub struct LogLines {
+    start: Instant,
+    /// The tenths in the last line, and the number of steps.
+    last: Cell<Option<(u64, u64)>>,
 }
 
-impl Lines {
-    /// Lines of a work that begins now.
-    pub fn begin() -> Self {
-        Lines { begun: Instant::now(), told: Cell::new(None) }
+impl LogLines {
+    /// Starts the lines of a work.
+    pub fn start_now() -> Self {
+        LogLines { start: Instant::now(), last: Cell::new(None) }
     }
 
-    /// The line that is due when `done` of `all` steps are done.
-    pub fn due(&self, what: &str, done: u64, all: u64) -> Option<String> {
-        self.due_after(self.begun.elapsed(), what, done, all)
+    /// Returns a line if one is due after `done` of `all` steps.
+    pub fn next_line(&self, what: &str, done: u64, all: u64) -> Option<String> {
+        self.next_line_after(self.start.elapsed(), what, done, all)
     }
 
-    fn due_after(&self, elapsed: Duration, what: &str, done: u64, all: u64) -> Option<String> {
+    fn next_line_after(&self, elapsed: Duration, what: &str, done: u64, all: u64) -> Option<String> {
         let tenths = done * TENTHS / all.max(1);
-        if self.told.get() == Some((tenths, all)) {
+        if self.last.get() == Some((tenths, all)) {
             return None;
         }
-        self.told.set(Some((tenths, all)));
+        self.last.set(Some((tenths, all)));
         let left = if done == 0 {
             String::new()
         } else {
             let left = elapsed.as_secs_f64() * all.saturating_sub(done) as f64 / done as f64;
             format!(", about {left:.0} s left")
         };
-        Some(format!("{done} of {all} done{left}, at {what}"))
+        Some(format!("{done} of {all} done{left}, now {what}"))
     }
 }
 
-/// A sign of life for work of unknown length.
+/// A spinner for work of unknown length.
 pub fn spinner(what: &'static str) -> ProgressBar {
     let spinner = bar(ProgressBar::new_spinner(), what, "{spinner} {msg}, {elapsed}");
     spinner.enable_steady_tick(Duration::from_millis(100));
@@ -70,7 +70,7 @@ pub fn spinner(what: &'static str) -> ProgressBar {
 }
 
 fn bar(bar: ProgressBar, what: &'static str, template: &'static str) -> ProgressBar {
-    // A template that indicatif cannot read is its default look, which a test below rules out.
+    // An invalid template would give the default style; a test below excludes that.
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
@@ -92,22 +92,22 @@ mod tests {
 
     #[test]
     fn a_bar_says_what_is_done_and_how_far() {
-        let shown = drawn(bytes("checking", 64 << 20), 16 << 20);
-        assert!(shown.starts_with("checking [========>"), "{shown}");
-        assert!(shown.contains("16.00 MiB of 64.00 MiB"), "{shown}");
-        let shown = drawn(steps("restoring", 4000), 1000);
-        assert!(shown.contains("1,000 of 4,000"), "{shown}");
+        let drawn_text = drawn(bytes("checking", 64 << 20), 16 << 20);
+        assert!(drawn_text.starts_with("checking [========>"), "{drawn_text}");
+        assert!(drawn_text.contains("16.00 MiB of 64.00 MiB"), "{drawn_text}");
+        let drawn_text = drawn(steps("restoring", 4000), 1000);
+        assert!(drawn_text.contains("1,000 of 4,000"), "{drawn_text}");
     }
 
     #[test]
-    fn a_log_is_told_of_each_tenth_and_of_the_time_left() {
-        let lines = Lines::begin();
-        let told: Vec<String> = (0..200)
-            .filter_map(|done| lines.due_after(Duration::from_secs(done), "ring", done, 200))
+    fn a_log_gets_a_line_for_each_tenth_with_the_time_left() {
+        let lines = LogLines::start_now();
+        let last: Vec<String> = (0..200)
+            .filter_map(|done| lines.next_line_after(Duration::from_secs(done), "ring", done, 200))
             .collect();
-        assert_eq!(told.len(), 10);
-        assert_eq!(told[0], "0 of 200 done, at ring");
-        assert_eq!(told[5], "100 of 200 done, about 100 s left, at ring");
+        assert_eq!(last.len(), 10);
+        assert_eq!(last[0], "0 of 200 done, now ring");
+        assert_eq!(last[5], "100 of 200 done, about 100 s left, now ring");
     }
 
     #[test]

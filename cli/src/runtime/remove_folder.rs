@@ -1,12 +1,12 @@
-//! A folder that goes, with all that is in it.
+//! Removing a folder with its contents.
 
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Removes a folder. One that is not there is as good as removed.
+/// Removes a folder with its contents, if it exists.
 ///
 /// # Errors
-/// What the system says, with the folder's name.
+/// The error of the system, with the folder's name.
 pub fn remove_folder(folder: &Path) -> Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -1,14 +1,14 @@
-//! The kernel's word that this virtual machine was resumed from a snapshot: the driver `vmgenid` sends an event when the
-//! hypervisor has given the machine another generation.
+//! Events of a virtual machine that is resumed from a snapshot. The driver `vmgenid` sends one when the hypervisor gives the
+//! machine another generation.
 
 pub use system::Resumptions;
 
-/// The key and value with which the driver tells it.
+/// The key and value of the event.
 const NEW_GENERATION: &[u8] = b"NEW_VMGENID=1";
 
-/// Tells whether an event of the kernel, as it stands in its datagram, says that the machine has another generation.
+/// Returns true if the datagram of a kernel event says that the machine has another generation.
 fn is_new_generation(event: &[u8]) -> bool {
-    // The first field is the event's headline. The others are keys and values.
+    // The first field is the event's header. The others are keys and values.
     event.split(|byte| *byte == 0).skip(1).any(|field| field == NEW_GENERATION)
 }
 
@@ -22,36 +22,36 @@ mod system {
     use std::path::Path;
     use tokio::sync::mpsc;
 
-    /// The driver, where the machine has the device.
+    /// The folder of the driver, if the machine has the device.
     const DRIVER: &str = "/sys/bus/platform/drivers/vmgenid";
-    /// The kernel's events, and not those that udev sends on.
+    /// The group of the kernel's own events, without those that udev forwards.
     const FROM_KERNEL: u32 = 1;
-    /// The kernel's own address.
+    /// The kernel's address.
     const KERNEL: u32 = 0;
-    /// More than an event ever has: the kernel bounds its fields by 2 KiB.
+    /// The buffer size for an event, whose fields the kernel limits to 2 KiB.
     const MAX_BYTES: usize = 8192;
 
     /// The resumptions of this machine from now on.
     pub struct Resumptions(mpsc::Receiver<()>);
 
     impl Resumptions {
-        /// Listens, where the machine tells of them.
+        /// Listens, if the machine reports resumptions.
         pub fn listen() -> Option<Self> {
             if !Path::new(DRIVER).exists() {
-                tracing::debug!("this machine does not tell when it is resumed from a snapshot");
+                tracing::debug!("this machine does not report when it is resumed from a snapshot");
                 return None;
             }
-            let listening = Events::of_kernel().and_then(|events| {
-                let (tell, told) = mpsc::channel(1);
+            let listening = Events::listen_to_kernel().and_then(|events| {
+                let (sender, receiver) = mpsc::channel(1);
                 std::thread::Builder::new()
                     .name("ameles-resumed".into())
-                    .spawn(move || hear(&events, &tell))?;
-                Ok(Resumptions(told))
+                    .spawn(move || forward_resumptions(&events, &sender))?;
+                Ok(Resumptions(receiver))
             });
-            listening.inspect_err(|error| tracing::debug!(%error, "the kernel's events cannot be had")).ok()
+            listening.inspect_err(|error| tracing::debug!(%error, "cannot listen to kernel events")).ok()
         }
 
-        /// Waits until the machine is resumed from a snapshot; forever if events cannot be read any more.
+        /// Waits until the machine is resumed from a snapshot. Waits forever if events can no longer be read.
         pub async fn next(&mut self) {
             if self.0.recv().await.is_none() {
                 std::future::pending().await
@@ -59,18 +59,18 @@ mod system {
         }
     }
 
-    /// Waits for events as long as there is anybody to tell.
-    fn hear(events: &Events, tell: &mpsc::Sender<()>) {
+    /// Forwards resumptions until the receiver is dropped.
+    fn forward_resumptions(events: &Events, sender: &mpsc::Sender<()>) {
         loop {
             match events.next() {
                 Ok(event) if is_new_generation(&event) => {
-                    if tell.blocking_send(()).is_err() {
+                    if sender.blocking_send(()).is_err() {
                         return;
                     }
                 }
-                // Events may have been lost, and those after them are told.
+                // Events may have been lost; later ones still arrive.
                 Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
-                Err(error) => return tracing::debug!(%error, "the kernel's events cannot be read"),
+                Err(error) => return tracing::debug!(%error, "cannot read kernel events"),
             }
         }
     }
@@ -79,7 +79,7 @@ mod system {
     pub(super) struct Events(OwnedFd);
 
     impl Events {
-        pub(super) fn of_kernel() -> std::io::Result<Self> {
+        pub(super) fn listen_to_kernel() -> std::io::Result<Self> {
             let socket = socket_with(
                 AddressFamily::NETLINK,
                 SocketType::DGRAM,
@@ -90,7 +90,7 @@ mod system {
             Ok(Events(socket))
         }
 
-        /// Waits for the next one.
+        /// Waits for the next event.
         pub(super) fn next(&self) -> Result<Vec<u8>, Errno> {
             loop {
                 let mut event = vec![0; MAX_BYTES];
@@ -107,11 +107,11 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    /// No event: other systems tell nothing.
+    /// Other systems report no events.
     pub struct Resumptions;
 
     impl Resumptions {
-        /// There is nothing to listen to.
+        /// Returns `None`: there are no events.
         pub fn listen() -> Option<Self> {
             None
         }
@@ -127,7 +127,7 @@ mod system {
 mod tests {
     use super::*;
 
-    /// Events that a kernel 6.18 sent for a word written to `/sys/…/uevent`, which it marks as synthetic.
+    /// Events of a kernel 6.18 after a write to `/sys/…/uevent`, which marks them as synthetic.
     const RECORDED: [&[u8]; 2] = [
         b"change@/devices/virtual/mem/null\0ACTION=change\0DEVPATH=/devices/virtual/mem/null\0SUBSYSTEM=mem\0\
           SYNTH_UUID=01234567-89ab-cdef-0123-456789abcdef\0SYNTH_ARG_NEWVMGENID=1\0MAJOR=1\0MINOR=3\0DEVNAME=null\0\
@@ -137,8 +137,8 @@ mod tests {
           SEQNUM=816\0",
     ];
 
-    /// The same event as the driver sends it: its field stands where the kernel puts a driver's own.
-    fn of_driver(recorded: &[u8]) -> Vec<u8> {
+    /// Returns the event as the driver sends it: the kernel puts a driver's field in this place.
+    fn driver_event(recorded: &[u8]) -> Vec<u8> {
         let text = std::str::from_utf8(recorded).expect("text");
         let synthetic = "SYNTH_UUID=01234567-89ab-cdef-0123-456789abcdef\0SYNTH_ARG_NEWVMGENID=1";
         assert!(text.contains(synthetic));
@@ -146,10 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_the_driver_is_told_from_every_other() {
+    fn an_event_of_the_driver_is_distinguished_from_every_other() {
         for recorded in RECORDED {
-            assert!(!is_new_generation(recorded), "whoever may write to a device's file is no hypervisor");
-            assert!(is_new_generation(&of_driver(recorded)));
+            assert!(!is_new_generation(recorded), "a synthetic event does not come from the hypervisor");
+            assert!(is_new_generation(&driver_event(recorded)));
         }
         for other in
             [&b""[..], b"NEW_VMGENID=1", b"change@/x\0NEW_VMGENID=10\0", b"change@/x\0OLD_NEW_VMGENID=1\0"]
@@ -159,30 +159,30 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_datagram_holds_is_read_without_a_panic() {
+    fn any_datagram_is_read_without_a_panic() {
         bolero::check!().for_each(|bytes: &[u8]| {
             is_new_generation(bytes);
         });
     }
 
-    /// The kernel sends an event for a word in the file of a device: for root, and not to a network namespace apart.
+    /// The kernel sends an event after a write to the file of a device, by root and not in a separate network namespace.
     #[cfg(target_os = "linux")]
     #[test]
     fn events_of_the_kernel_arrive() {
         const MARK: &str = "01234567-89ab-cdef-0123-456789abcdef";
-        let Ok(events) = system::Events::of_kernel() else { return };
-        let (heard, hearing) = std::sync::mpsc::channel();
+        let Ok(events) = system::Events::listen_to_kernel() else { return };
+        let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             while let Ok(event) = events.next() {
                 if event.windows(MARK.len()).any(|part| part == MARK.as_bytes()) {
-                    return drop(heard.send(event));
+                    return drop(sender.send(event));
                 }
             }
         });
         if std::fs::write("/sys/devices/virtual/mem/null/uevent", format!("change {MARK}")).is_err() {
             return;
         }
-        if let Ok(event) = hearing.recv_timeout(std::time::Duration::from_secs(5)) {
+        if let Ok(event) = receiver.recv_timeout(std::time::Duration::from_secs(5)) {
             assert!(event.starts_with(b"change@/devices/virtual/mem/null\0ACTION=change\0"));
             assert!(!is_new_generation(&event));
         }

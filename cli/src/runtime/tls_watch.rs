@@ -1,19 +1,19 @@
-//! A running gateway takes over a renewed certificate.
+//! Reloads a renewed certificate in a running gateway.
 
 use crate::config::TlsSettings;
 use ameles_gateway::Tls;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The time between two looks at the files. They are asked for their times and sizes only.
-const EVERY: Duration = Duration::from_secs(5);
+/// The time between two checks of the files, which read only their times and sizes.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Looks at both files again and again, and serves with what they hold when one has changed. Never ends.
+/// Checks both files repeatedly, and reloads them when one has changed. Never returns.
 pub async fn watch(files: TlsSettings, tls: Tls) {
-    let mut watched = FileWatch::new(files, tls);
+    let mut watch_state = FileWatch::new(files, tls);
     loop {
-        tokio::time::sleep(EVERY).await;
-        watched.look();
+        tokio::time::sleep(POLL_INTERVAL).await;
+        watch_state.poll();
     }
 }
 
@@ -22,27 +22,27 @@ type Stamp = Option<(SystemTime, u64)>;
 struct FileWatch {
     files: TlsSettings,
     tls: Tls,
-    seen: Option<(Stamp, Stamp)>,
+    last: Option<(Stamp, Stamp)>,
 }
 
 impl FileWatch {
-    /// Takes the TLS files that were read a moment ago: the files are read once more at the first look.
+    /// Creates a watch of TLS files that were just loaded. The first check loads them again.
     fn new(files: TlsSettings, tls: Tls) -> Self {
-        FileWatch { files, tls, seen: None }
+        FileWatch { files, tls, last: None }
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) {
         let now = Some((stamp(&self.files.cert), stamp(&self.files.key)));
-        if now == self.seen {
+        if now == self.last {
             return;
         }
-        let known_before = self.seen.is_some();
-        self.seen = now;
+        let was_read = self.last.is_some();
+        self.last = now;
         match self.tls.reload() {
-            Ok(()) if known_before => tracing::info!("the certificate was read again"),
+            Ok(()) if was_read => tracing::info!("reloaded the certificate"),
             Ok(()) => {}
-            // Between the two files of a renewal that is only for a moment.
-            Err(error) => tracing::warn!(%error, "the certificate of before stays"),
+            // Between the writes of the two files of a renewal, this is normal.
+            Err(error) => tracing::warn!(%error, "cannot reload the certificate: the old one stays in use"),
         }
     }
 }
@@ -59,12 +59,12 @@ mod tests {
 
     fn write(path: &Path, text: &str, modified: SystemTime) {
         fs::write(path, text).unwrap();
-        // Writes may come within one tick of the clock of files.
+        // Two writes may have the same file time.
         File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
     }
 
     #[test]
-    fn a_renewal_is_taken_over_once_both_files_are_there() {
+    fn a_renewal_is_loaded_once_both_files_are_written() {
         let folder = tempfile::tempdir().unwrap();
         let files = TlsSettings { cert: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
         let pair = || {
@@ -84,18 +84,18 @@ mod tests {
         let (first, second) = (pair(), pair());
         put(&first, 1);
         let tls = Tls::load(&files.cert, &files.key).unwrap();
-        let mut watched = FileWatch::new(files.clone(), tls.clone());
-        watched.look();
+        let mut watch_state = FileWatch::new(files.clone(), tls.clone());
+        watch_state.poll();
         let before = tls.certificate();
         write(&files.cert, &second.0, SystemTime::UNIX_EPOCH + Duration::from_secs(2 * 86400));
-        watched.look();
-        assert_eq!(tls.certificate(), before, "its key is not there yet");
+        watch_state.poll();
+        assert_eq!(tls.certificate(), before, "its key is not written yet");
         put(&second, 2);
-        watched.look();
+        watch_state.poll();
         assert_ne!(tls.certificate(), before);
         fs::remove_file(&files.cert).unwrap();
         let served = tls.certificate();
-        watched.look();
+        watch_state.poll();
         assert_eq!(tls.certificate(), served);
     }
 }

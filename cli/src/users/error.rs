@@ -1,28 +1,28 @@
-//! The reason why users cannot be changed.
+//! The errors of changes of users.
 
 use crate::users::file::UsersFileError;
 
-/// The most bytes of a password: more than any has, and less than would hurt.
+/// The maximum bytes of a password.
 pub(crate) const MAX_PASSWORD_BYTES: u64 = 4096;
 
-/// The reason why a user cannot be added or changed.
+/// The error of adding or changing a user.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// There is a user of this name.
-    #[error("{0} is there already: `ameles user password` and `ameles user keys` change a user")]
-    There(String),
-    /// There is no user of this name.
-    #[error("there is no user {0}: `ameles user list` names all")]
+    /// A user with this name exists.
+    #[error("{0} already exists: change a user with `ameles user password` or `ameles user keys`")]
+    Exists(String),
+    /// No user has this name.
+    #[error("there is no user {0}: list all users with `ameles user list`")]
     Missing(String),
     /// The user is the only one.
-    #[error("{0} is the only user: add another one first, or nobody could use the vault")]
+    #[error("{0} is the only user: add another user first")]
     Last(String),
     /// The user has no such key.
-    #[error("the user has no access key of this name: `ameles user list` names all")]
-    NoSuchKey,
-    /// Standard input holds no password.
+    #[error("the user has no such access key: list all keys with `ameles user list`")]
+    MissingKey,
+    /// Standard input has no password.
     #[error(
-        "standard input holds no password: its first line must be one, of at most {MAX_PASSWORD_BYTES} bytes"
+        "standard input has no password: its first line must be a password of at most {MAX_PASSWORD_BYTES} bytes"
     )]
     NoPassword,
     /// The file of users cannot be used.

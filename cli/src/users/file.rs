@@ -1,4 +1,4 @@
-//! The file of users: `trusted/credentials.toml`, for the owner of the machine's account alone.
+//! The file of users, `trusted/credentials.toml`, which only the owner of the system account can read.
 //!
 //! ```toml
 //! [[users]]
@@ -12,7 +12,7 @@
 //! secret_access_key = "..."
 //! ```
 
-use crate::runtime::replace::{make_durably, replace_durably};
+use crate::runtime::replace::{create_durably, replace_durably};
 use ameles_gateway::auth::identity::{
     AccessKey, AccountName, Identity, NameError, PasswordError, PasswordHash, Role, User, UserName, Users,
     UsersError,
@@ -27,11 +27,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The reason why there are no users.
+/// The error of reading or writing the file of users.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersFileError {
     /// The file cannot be read or written.
-    #[error("the gateway's users in {} cannot be {verb}: {error}", file.display())]
+    #[error("the file of users {} cannot be {verb}: {error}", file.display())]
     File {
         /// The file.
         file: PathBuf,
@@ -40,30 +40,30 @@ pub enum UsersFileError {
         /// The system's message.
         error: io::Error,
     },
-    /// The file holds something else.
+    /// The file is invalid.
     #[error(
-        "{} holds no users{}: it needs [[users]] with account, user and role; \
-         bring it back from a copy, or move it away to have a new owner made",
+        "{} has no valid users{}: it needs [[users]] with account, user and role; \
+         restore it from a copy, or move it away to create a new owner",
         file.display(),
         line.map_or(String::new(), |line| format!(" (line {line})"))
     )]
-    Garbled {
+    Invalid {
         /// The file.
         file: PathBuf,
-        /// The line where it stops making sense, if that is known.
+        /// The line of the error, if it is known.
         line: Option<usize>,
     },
     /// A user in it is not valid.
-    #[error("user number {number} in {} cannot be used: {why}", file.display())]
+    #[error("user number {number} in {} is invalid: {why}", file.display())]
     User {
         /// The file.
         file: PathBuf,
         /// The number of the user, from 1.
         number: usize,
-        /// The mistake in it.
-        why: BadUser,
+        /// The error of the user.
+        why: InvalidUser,
     },
-    /// Two of its users contradict one another.
+    /// Two of its users contradict each other.
     #[error("{}: {error}", file.display())]
     Together {
         /// The file.
@@ -72,23 +72,23 @@ pub enum UsersFileError {
         error: UsersError,
     },
     /// Other users of the machine can read the file.
-    #[error("{file} can be read by other users of this machine: `chmod 600 {file}`", file = .0.display())]
+    #[error("{file} is readable by other users of this machine: run `chmod 600 {file}`", file = .0.display())]
     Exposed(PathBuf),
-    /// The system gave no random numbers.
-    #[error("the system gave no random numbers for new credentials")]
+    /// The system returned no random numbers.
+    #[error("the system returned no random numbers for new credentials")]
     NoRandomness,
     /// A password cannot be hashed.
     #[error(transparent)]
     Password(#[from] PasswordError),
 }
 
-/// The mistake in a user.
+/// The error of a user.
 #[derive(Debug, thiserror::Error)]
-pub enum BadUser {
-    /// The account's or the user's name.
+pub enum InvalidUser {
+    /// The name of the account or of the user is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The hash of the password.
+    /// The hash of the password is invalid.
     #[error(transparent)]
     Password(#[from] PasswordError),
 }
@@ -166,7 +166,7 @@ impl UserForm {
         }
     }
 
-    fn user(&self) -> Result<User, BadUser> {
+    fn user(&self) -> Result<User, InvalidUser> {
         let account: AccountName = self.account.parse()?;
         let user: UserName = self.user.parse()?;
         let password = self.password.as_deref().map(str::parse).transpose()?;
@@ -176,7 +176,7 @@ impl UserForm {
     }
 }
 
-/// A state of the file that another one can be told from.
+/// A state of the file, to detect changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     modified: Option<SystemTime>,
@@ -191,15 +191,15 @@ pub struct UsersFile {
 }
 
 impl UsersFile {
-    /// Names the file; makes nothing.
+    /// Names the file, without creating it.
     pub fn new(path: PathBuf) -> Self {
         UsersFile { path }
     }
 
-    /// Reads the users, if there is a file.
+    /// Reads the users, if the file exists.
     ///
     /// # Errors
-    /// See [`UsersFileError`]. A file that cannot be used is left as it is.
+    /// See [`UsersFileError`]. An invalid file stays unchanged.
     pub fn load(&self) -> Result<Option<Vec<User>>, UsersFileError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
@@ -212,13 +212,13 @@ impl UsersFile {
         let mut text = Zeroizing::new(String::new());
         file.read_to_string(&mut text).map_err(self.failed("read"))?;
         let form: FileForm = toml::from_str(&text).map_err(|error| {
-            // Nothing of the text goes into the error: it may be a secret.
+            // The error must not contain the text, which may be a secret.
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            self.garbled(line)
+            self.invalid(line)
         })?;
         let users = self.users(&form)?;
         if users.is_empty() {
-            return Err(self.garbled(None));
+            return Err(self.invalid(None));
         }
         Users::new(users.clone())
             .map_err(|error| UsersFileError::Together { file: self.path.clone(), error })?;
@@ -228,36 +228,38 @@ impl UsersFile {
     fn users(&self, form: &FileForm) -> Result<Vec<User>, UsersFileError> {
         let mut users = Vec::new();
         for (index, user) in form.users.iter().enumerate() {
-            let bad = |why| UsersFileError::User { file: self.path.clone(), number: index + 1, why };
-            users.push(user.user().map_err(bad)?);
+            let invalid_user = |why| UsersFileError::User { file: self.path.clone(), number: index + 1, why };
+            users.push(user.user().map_err(invalid_user)?);
         }
         Ok(users)
     }
 
-    /// Makes the owner of the first account, with a pair of S3 keys and the password that is returned, in a file that
-    /// must not be there yet.
+    /// Creates the file with the owner of the first account, who gets a pair of S3 keys and a password. Returns the users and
+    /// the password.
     ///
     /// # Errors
     /// See [`UsersFileError`].
-    pub fn make_first(&self) -> Result<(Vec<User>, Zeroizing<String>), UsersFileError> {
+    pub fn create_first(&self) -> Result<(Vec<User>, Zeroizing<String>), UsersFileError> {
         let password = new_password()?;
         let users = vec![User { password: Some(hash(&password)?), ..User::first(new_key()?) }];
-        self.write(&users, make_durably)?;
+        self.write(&users, create_durably)?;
         Ok((users, password))
     }
 
-    /// Changes the users as `edit` says, all at once or not at all. Two that do this at a time take turns. Without a
-    /// file, they begin with the owner of the first account.
+    /// Changes the users by `edit`, atomically and under a lock. Without a file, the change starts from the owner of the
+    /// first account.
     ///
     /// # Errors
-    /// Those of `edit`; see [`UsersFileError`] for the others. Nothing is changed then.
+    /// Those of `edit`; see [`UsersFileError`]. The file then stays unchanged.
     pub fn change<T, E: From<UsersFileError>>(
         &self,
         edit: impl FnOnce(&mut Vec<User>) -> Result<T, E>,
     ) -> Result<T, E> {
         let lock = self.path.with_extension("lock");
-        let held = OpenOptions::new().create(true).append(true).open(&lock);
-        let held = held.and_then(|held| held.lock().map(|()| held)).map_err(self.failed("changed"))?;
+        let lock_file = OpenOptions::new().create(true).append(true).open(&lock);
+        let lock_file = lock_file
+            .and_then(|lock_file| lock_file.lock().map(|()| lock_file))
+            .map_err(self.failed("changed"))?;
         let mut users = match self.load()? {
             Some(users) => users,
             None => vec![User::first(new_key()?)],
@@ -266,29 +268,29 @@ impl UsersFile {
         Users::new(users.clone())
             .map_err(|error| UsersFileError::Together { file: self.path.clone(), error })?;
         self.write(&users, replace_durably)?;
-        drop(held);
+        drop(lock_file);
         Ok(outcome)
     }
 
-    /// Whole or not at all, and closed to other users of the machine from the first moment.
+    /// Writes the users atomically. Other users of the machine can never read the file.
     fn write(
         &self,
         users: &[User],
-        put: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
+        replace_file: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
     ) -> Result<(), UsersFileError> {
         let users = users.iter().map(UserForm::of).collect();
         let form = FileForm { users };
         let write = || {
             let text = Zeroizing::new(toml::to_string(&form).map_err(io::Error::other)?);
-            put(&self.path, text.as_bytes())
+            replace_file(&self.path, text.as_bytes())
         };
         write().map_err(self.failed("written"))
     }
 
-    /// The file's state now, to be compared with that of a moment ago. `None` if there is none.
+    /// Returns the current state of the file, or `None` if it does not exist.
     pub fn stamp(&self) -> Option<Stamp> {
-        let found = std::fs::metadata(&self.path).ok()?;
-        Some(Stamp { modified: found.modified().ok(), bytes: found.len(), inode: inode(&found) })
+        let metadata = std::fs::metadata(&self.path).ok()?;
+        Some(Stamp { modified: metadata.modified().ok(), bytes: metadata.len(), inode: inode(&metadata) })
     }
 
     fn failed(&self, verb: &'static str) -> impl Fn(io::Error) -> UsersFileError {
@@ -296,12 +298,12 @@ impl UsersFile {
         move |error| UsersFileError::File { file: file.clone(), verb, error }
     }
 
-    fn garbled(&self, line: Option<usize>) -> UsersFileError {
-        UsersFileError::Garbled { file: self.path.clone(), line }
+    fn invalid(&self, line: Option<usize>) -> UsersFileError {
+        UsersFileError::Invalid { file: self.path.clone(), line }
     }
 }
 
-/// A new pair of S3 keys: an id of 20 characters and a secret of 40, 240 bits.
+/// Generates a pair of S3 keys: an id of 20 characters, and a secret of 40 characters with 240 bits.
 ///
 /// # Errors
 /// [`UsersFileError::NoRandomness`].
@@ -311,7 +313,7 @@ pub fn new_key() -> Result<AccessKey, UsersFileError> {
     Ok(AccessKey { id: format!("AMLS{}", BASE32_NOPAD.encode(&id)), secret: secret::<30>()? })
 }
 
-/// A new password: 24 characters, 144 bits.
+/// Generates a password of 24 characters with 144 bits.
 ///
 /// # Errors
 /// [`UsersFileError::NoRandomness`].
@@ -319,7 +321,7 @@ pub fn new_password() -> Result<Zeroizing<String>, UsersFileError> {
     secret::<18>()
 }
 
-/// The hash of a password.
+/// Returns the hash of a password.
 ///
 /// # Errors
 /// [`UsersFileError::Password`].
@@ -349,8 +351,8 @@ fn readable_by_others(_: &File) -> io::Result<bool> {
 }
 
 #[cfg(unix)]
-fn inode(found: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(found)
+fn inode(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
 }
 
 #[cfg(not(unix))]
@@ -375,7 +377,7 @@ mod tests {
     }
 
     impl Folder {
-        fn hold(&self, text: &str) {
+        fn write_text(&self, text: &str) {
             std::fs::write(&self.file.path, text).unwrap();
             self.set_mode(0o600);
         }
@@ -391,10 +393,10 @@ mod tests {
             std::fs::set_permissions(&self.file.path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
 
-        fn refused(&self) -> String {
+        fn load_error(&self) -> String {
             let before = std::fs::read(&self.file.path).unwrap();
             let error = self.file.load().unwrap_err().to_string();
-            assert_eq!(std::fs::read(&self.file.path).unwrap(), before, "a bad file is left alone");
+            assert_eq!(std::fs::read(&self.file.path).unwrap(), before, "an invalid file stays unchanged");
             error
         }
     }
@@ -403,18 +405,18 @@ mod tests {
     fn a_second_opening_has_the_same_owner() {
         let folder = folder();
         assert!(folder.file.load().unwrap().is_none());
-        let (first, password) = folder.file.make_first().unwrap();
+        let (first, password) = folder.file.create_first().unwrap();
         assert_eq!(password.len(), 24);
         assert_eq!(first[0].keys[0].id.len(), 20);
         assert_eq!(first[0].keys[0].secret.len(), 40);
         assert_eq!(folder.file.load().unwrap(), Some(first));
-        folder.file.make_first().unwrap_err();
+        folder.file.create_first().unwrap_err();
     }
 
     #[test]
-    fn what_is_changed_is_what_is_read_and_a_refusal_changes_nothing() {
+    fn a_change_is_read_back_and_a_refused_one_changes_nothing() {
         let folder = folder();
-        folder.file.make_first().unwrap();
+        folder.file.create_first().unwrap();
         let identity =
             Identity { account: "b".parse().unwrap(), user: "u".parse().unwrap(), role: Role::Member };
         let user = User { identity, password: Some(hash("x").unwrap()), keys: vec![] };
@@ -430,31 +432,31 @@ mod tests {
     #[test]
     fn only_the_owner_of_the_machines_account_can_read_it() {
         let folder = folder();
-        folder.file.make_first().unwrap();
+        folder.file.create_first().unwrap();
         let mode = || std::fs::metadata(&folder.file.path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o600);
         folder.file.change(|_| Ok::<_, UsersFileError>(())).unwrap();
         assert_eq!(mode(), 0o600);
         folder.set_mode(0o644);
-        assert!(folder.refused().contains("chmod 600"));
+        assert!(folder.load_error().contains("chmod 600"));
     }
 
     #[test]
-    fn a_file_that_cannot_be_used_is_refused_with_the_place_and_without_its_secrets() {
+    fn an_invalid_file_is_refused_with_its_line_and_without_its_secrets() {
         let folder = folder();
         let good = "[[users]]\naccount = \"a\"\nuser = \"u\"\nrole = \"owner\"\n";
         for (text, expected) in [
             ("access_key_id = 5", "line 1"),
             ("access_key_id = \"hush\"", "line 1"),
-            ("", "holds no users"),
+            ("", "has no valid users"),
             ("[[users]]\naccount = \"a\"\nuser = \"u\"\nrole = \"hush\"", "line 4"),
             ("[[users]]\naccount = \"a:hush\"\nuser = \"u\"\nrole = \"owner\"", "user number 1"),
             (&format!("{good}password = \"hush\"\n"), "Argon2id"),
             (&format!("{good}{good}"), "user number 2"),
             (&format!("{good}colour = \"hush\"\n"), "line 5"),
         ] {
-            folder.hold(text);
-            let error = folder.refused();
+            folder.write_text(text);
+            let error = folder.load_error();
             assert!(error.contains(expected) && !error.contains("hush"), "{error}");
         }
         drop(folder.folder);

@@ -1,4 +1,4 @@
-//! The users of a gateway: the file that names them, and the watch over it.
+//! The users of a gateway: their file, and the watch that reloads it.
 
 mod error;
 pub mod file;

@@ -1,9 +1,9 @@
-//! The files that a command made on this machine, taken back if it fails: a failed `ameles init` leaves no half of a
+//! The files that a command created on this machine, to be removed if it fails: a failed `ameles init` leaves no partial
 //! vault.
 
 use std::path::{Path, PathBuf};
 
-/// Paths that were not there before, the outer ones first. Every other path has another owner and stays.
+/// Paths that did not exist before, outer ones first. All other paths stay.
 #[derive(Debug, Default)]
 pub struct CreatedFiles {
     folders: Vec<PathBuf>,
@@ -12,13 +12,13 @@ pub struct CreatedFiles {
 }
 
 impl CreatedFiles {
-    /// A list with nothing in it yet.
+    /// Creates an empty list.
     pub fn new() -> Self {
         CreatedFiles::default()
     }
 
-    /// Says that `folder` and those above it that are missing are about to be made.
-    pub fn will_make_folder(&mut self, folder: &Path) {
+    /// Adds `folder` and its missing parents, which will be created.
+    pub fn add_folder(&mut self, folder: &Path) {
         let missing: Vec<PathBuf> = folder
             .ancestors()
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
@@ -27,24 +27,24 @@ impl CreatedFiles {
         self.folders.extend(missing.into_iter().rev());
     }
 
-    /// Says that `folder` is about to be made, if it is not there, and that everything that will be in it is ours.
-    pub fn will_fill_folder(&mut self, folder: &Path) {
+    /// Adds `folder` with its future contents, if it does not exist.
+    pub fn add_filled_folder(&mut self, folder: &Path) {
         if !folder.exists() {
-            self.will_make_folder(folder);
+            self.add_folder(folder);
             self.filled.push(folder.to_path_buf());
         }
     }
 
-    /// Says that `file` is about to be made, if it is not there.
-    pub fn will_make_file(&mut self, file: &Path) {
+    /// Adds `file`, if it does not exist.
+    pub fn add_file(&mut self, file: &Path) {
         if !file.exists() {
             self.files.push(file.to_path_buf());
         }
     }
 
-    /// Removes what was made. A folder that holds anything else stays.
-    pub fn take_back(self) {
-        // A file that was never made, or is gone, needs no removing; nor could a failure be mended here.
+    /// Removes all added paths. A folder with other contents stays.
+    pub fn remove_all(self) {
+        // Errors are ignored: a path may not have been created, and the command fails anyway.
         for file in &self.files {
             let _ = std::fs::remove_file(file);
         }
@@ -62,34 +62,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_made_is_taken_back() {
-        let there = tempfile::tempdir().unwrap();
-        let (outer, inner) = (there.path().join("a"), there.path().join("a/b"));
-        let (new, old) = (inner.join("new"), there.path().join("old"));
+    fn only_created_files_are_removed() {
+        let existing = tempfile::tempdir().unwrap();
+        let (outer, inner) = (existing.path().join("a"), existing.path().join("a/b"));
+        let (new, old) = (inner.join("new"), existing.path().join("old"));
         std::fs::write(&old, "kept").unwrap();
-        let mut made = CreatedFiles::new();
-        made.will_make_folder(&inner);
-        made.will_make_file(&new);
-        made.will_make_file(&old);
-        made.will_fill_folder(&outer.join("filled"));
-        made.will_fill_folder(there.path());
+        let mut created = CreatedFiles::new();
+        created.add_folder(&inner);
+        created.add_file(&new);
+        created.add_file(&old);
+        created.add_filled_folder(&outer.join("filled"));
+        created.add_filled_folder(existing.path());
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::create_dir_all(outer.join("filled/deep")).unwrap();
         std::fs::write(&new, "x").unwrap();
-        made.take_back();
+        created.remove_all();
         assert!(!outer.exists());
         assert_eq!(std::fs::read(&old).unwrap(), b"kept");
     }
 
     #[test]
-    fn a_folder_with_something_of_another_stays() {
-        let there = tempfile::tempdir().unwrap();
-        let folder = there.path().join("a");
-        let mut made = CreatedFiles::new();
-        made.will_make_folder(&folder);
+    fn a_folder_with_other_contents_stays() {
+        let existing = tempfile::tempdir().unwrap();
+        let folder = existing.path().join("a");
+        let mut created = CreatedFiles::new();
+        created.add_folder(&folder);
         std::fs::create_dir(&folder).unwrap();
-        std::fs::write(folder.join("theirs"), "kept").unwrap();
-        made.take_back();
-        assert!(folder.join("theirs").exists());
+        std::fs::write(folder.join("other"), "kept").unwrap();
+        created.remove_all();
+        assert!(folder.join("other").exists());
     }
 }

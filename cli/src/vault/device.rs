@@ -1,80 +1,87 @@
-//! A vault as the gateway's device, alone or together with its successor.
+//! A vault as the gateway's device, with or without a successor.
 
 use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
 use ameles_gateway::{Device, DeviceError, Flow};
-use ameles_vault::{Call, Receipt, Succession, Vault, VaultError};
+use ameles_vault::{Call, MirroredVaults, Receipt, Vault, VaultError};
 use anyhow::Context;
 use bytes::Bytes;
 
-/// The words with which a failure of the successor is told.
-const GIVE_UP: &str = "the successor has stopped (`ameles migrate --cancel` gives it up, and loses nothing)";
+/// The message for a failure of the successor.
+const SUCCESSOR_STOPPED: &str =
+    "the successor has stopped (`ameles migrate --cancel` removes it without loss of data)";
 
-/// See the module. With a successor, capacity and rows are those of the vault that answers.
+/// The device of a vault, see the module. With a successor, capacity and rows are those of the old vault.
 ///
-/// A [`Succession`] asks that a block which a failed or unfinished write may have touched is written again before it is
+/// A [`MirroredVaults`] asks that a block which a failed or unfinished write may have touched is written again before it is
 /// read, and that no block has two writes under way. The gateway keeps to that, as [`Device`] says.
 #[derive(Clone)]
 pub enum VaultDevice {
     /// A vault without a successor.
-    Alone(Vault),
+    Single(Vault),
     /// A vault whose successor is being filled.
-    Followed(Succession),
+    WithSuccessor(MirroredVaults),
 }
 
 impl VaultDevice {
-    /// The vault that answers.
+    /// Returns the vault that answers: with a successor, the old one.
     pub fn vault(&self) -> &Vault {
         match self {
-            VaultDevice::Alone(vault) => vault,
-            VaultDevice::Followed(both) => both.old(),
+            VaultDevice::Single(vault) => vault,
+            VaultDevice::WithSuccessor(succession) => succession.old(),
         }
     }
 
-    /// Tells whether anything may be answered now: no vault has stopped, and none may have been displaced.
+    /// Returns true if requests may be answered: no vault has stopped or may have been displaced.
     pub fn may_answer(&self) -> bool {
         match self {
-            VaultDevice::Alone(vault) => vault.may_answer(),
-            VaultDevice::Followed(both) => both.old().may_answer() && both.successor().may_answer(),
-        }
-    }
-
-    /// The reason why it has stopped, if it has.
-    pub fn failure(&self) -> Option<anyhow::Error> {
-        match self {
-            VaultDevice::Alone(vault) => vault.failure().map(Into::into),
-            VaultDevice::Followed(both) => {
-                let of_new =
-                    || both.successor().failure().map(|error| anyhow::Error::new(error).context(GIVE_UP));
-                both.old().failure().map(Into::into).or_else(of_new)
+            VaultDevice::Single(vault) => vault.may_answer(),
+            VaultDevice::WithSuccessor(succession) => {
+                succession.old().may_answer() && succession.successor().may_answer()
             }
         }
     }
 
-    /// Stops, because the machine was resumed from a snapshot.
-    pub async fn stop_after_resume(&self) {
-        self.vault().stop_resumed().await;
-        if let VaultDevice::Followed(both) = self {
-            both.successor().stop_resumed().await;
+    /// Returns the error that stopped a vault, if any.
+    pub fn failure(&self) -> Option<anyhow::Error> {
+        match self {
+            VaultDevice::Single(vault) => vault.failure().map(Into::into),
+            VaultDevice::WithSuccessor(succession) => {
+                let successor_failure = || {
+                    succession
+                        .successor()
+                        .failure()
+                        .map(|error| anyhow::Error::new(error).context(SUCCESSOR_STOPPED))
+                };
+                succession.old().failure().map(Into::into).or_else(successor_failure)
+            }
         }
     }
 
-    /// Finishes what was asked for, ships checkpoints and closes; returns the receipt of the vault that answers.
+    /// Stops the vaults after the machine was resumed from a snapshot.
+    pub async fn stop_after_resume(&self) {
+        self.vault().stop_resumed().await;
+        if let VaultDevice::WithSuccessor(succession) = self {
+            succession.successor().stop_resumed().await;
+        }
+    }
+
+    /// Finishes requests, ships checkpoints and closes. Returns the receipt of the vault that answers.
     ///
     /// # Errors
-    /// Why it has stopped.
+    /// The error that stopped a vault.
     pub async fn close(&self) -> anyhow::Result<Receipt> {
-        let VaultDevice::Followed(both) = self else { return Ok(self.vault().close().await?) };
-        let (old, new) = tokio::join!(both.old().close(), both.successor().close());
-        new.context(GIVE_UP)?;
+        let VaultDevice::WithSuccessor(succession) = self else { return Ok(self.vault().close().await?) };
+        let (old, new) = tokio::join!(succession.old().close(), succession.successor().close());
+        new.context(SUCCESSOR_STOPPED)?;
         Ok(old?)
     }
 
     async fn access(&self, flow: Flow, calls: Vec<Call>) -> Result<Vec<Option<Bytes>>, DeviceError> {
         let flow = ameles_vault::Flow(flow.0);
         let answers = match self {
-            VaultDevice::Alone(vault) => vault.access_in(flow, calls).await,
-            VaultDevice::Followed(both) => both.access_in(flow, calls).await,
+            VaultDevice::Single(vault) => vault.access_in(flow, calls).await,
+            VaultDevice::WithSuccessor(succession) => succession.access_in(flow, calls).await,
         };
         answers.map_err(failure)
     }
@@ -91,8 +98,8 @@ impl Device for VaultDevice {
 
     fn max_batch(&self) -> usize {
         match self {
-            VaultDevice::Alone(vault) => vault.max_batch(),
-            VaultDevice::Followed(both) => both.max_batch(),
+            VaultDevice::Single(vault) => vault.max_batch(),
+            VaultDevice::WithSuccessor(succession) => succession.max_batch(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A vault as a command has it: its place, its parameters, and its part that is served.
+//! A vault for a command: its location, its parameters, and the served device.
 
 pub mod created_files;
 pub mod device;

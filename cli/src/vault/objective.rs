@@ -5,30 +5,30 @@ use crate::vault::prices;
 use ameles_core::schemes::ring::RingObjective;
 use ameles_store::Prices;
 
-/// The cost of a written slot, in that of a read one, where writing costs nothing: what is free is not moved for nothing.
+/// The cost of a written slot relative to a read slot if writes are free, so that a plan does not move bytes without need.
 const MIN_WRITTEN: f64 = 0.01;
 
-/// The objective that the settings ask for.
+/// Returns the objective of the settings.
 ///
 /// # Errors
-/// Dollars are asked for, and prices that are not there.
+/// The objective is dollars, and the prices do not exist.
 pub(super) fn objective(settings: &Settings) -> Result<RingObjective, SettingsError> {
     Ok(match settings.scheme.objective {
         Objective::Bytes => RingObjective::BYTES,
         Objective::Requests => RingObjective::REQUESTS,
         Objective::Dollars => {
-            let prices = prices::asked(settings)?.unwrap_or_else(prices::by_default);
-            of_prices(&prices, settings.block_size.0)
+            let prices = prices::requested(settings)?.unwrap_or_else(prices::default_prices);
+            dollars_objective(&prices, settings.block_size.0)
         }
     })
 }
 
-/// The dollars of requests and bytes. Where all are free, the bytes.
-fn of_prices(prices: &Prices, block_bytes: u64) -> RingObjective {
+/// Returns the dollars of requests and bytes, or bytes if all are free.
+fn dollars_objective(prices: &Prices, block_bytes: u64) -> RingObjective {
     let per_slot = |per_gb: f64| per_gb * block_bytes as f64 / prices.bytes_per_gb as f64;
     let (get, put) = (prices.get_per_1000 / 1000.0, (prices.put_per_1000 + prices.delete_per_1000) / 1000.0);
     let slot_read = per_slot(prices.egress_per_gb);
-    // A hundredth of the request at least: a plan has no reason to move bytes that it can do without.
+    // At least a hundredth of a request: a plan should not move bytes without need.
     let min = MIN_WRITTEN * if slot_read > 0.0 { slot_read } else { get };
     let slot_written = per_slot(prices.ingress_per_gb).max(min);
     let slot_read = slot_read.max(MIN_WRITTEN * get);
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn dollars_are_those_of_the_prices() {
-        let objective = of_prices(&shipped("s3-standard"), 65_536);
+        let objective = dollars_objective(&shipped("s3-standard"), 65_536);
         assert!((objective.get - 0.000_000_4).abs() < 1e-12, "{objective:?}");
         assert!((objective.put - 0.000_005).abs() < 1e-12, "{objective:?}");
         // Egress is nine cents a GB, ingress is free.
@@ -61,11 +61,11 @@ mod tests {
 
     #[test]
     fn a_store_that_costs_nothing_is_planned_for_bytes() {
-        assert_eq!(of_prices(&shipped("free"), 4096), RingObjective::BYTES);
+        assert_eq!(dollars_objective(&shipped("free"), 4096), RingObjective::BYTES);
     }
 
     #[test]
-    fn prices_that_are_not_there_are_an_error_where_dollars_are_asked_for() {
+    fn missing_prices_are_an_error_if_the_objective_is_dollars() {
         let settings = |text: &str| {
             let text = format!("[vault]\n{text}\n[prices]\nfile = \"nowhere\"");
             Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! The way from settings to the parameters of a vault, and from those to the summary for its owner.
+//! Planning the parameters of a vault from settings, and the summary of a vault for its owner.
 
 use crate::config::interval::Interval;
 use crate::config::names::{
@@ -19,32 +19,34 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::cipher;
 use ameles_store::{Prices, Usage};
-use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_looks};
+use ameles_vault::{
+    JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks,
+};
 use clap::ValueEnum;
 use std::time::Duration;
 
-/// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
+/// The default size of a batch: sixteen clients share every round trip.
 const DEFAULT_BATCH: u32 = 16;
-/// The blocks of a bucket of Path ORAM when nothing else is said.
+/// The default number of blocks in a bucket of Path ORAM.
 const DEFAULT_PATH_Z: u32 = 4;
-/// The share of the payload that the trusted side may hold when nothing else is said.
+/// The default tree top: this part of the blocks, as a divisor.
 const TRUSTED_SHARE: u64 = 16;
 
-/// The parameters that the settings ask for.
+/// Returns the parameters of the settings.
 ///
 /// # Errors
-/// What the scheme refuses, with the settings that it came from.
+/// The error of the scheme, with its settings.
 pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, SettingsError> {
     let (capacity, scheme) = (settings.blocks(), &settings.scheme);
-    // The settings bound it by 16 MiB.
+    // The settings limit it to 16 MiB.
     let block_bytes = settings.block_size.0 as u32;
     let batch = scheme.max_batch.unwrap_or(DEFAULT_BATCH);
     let top = scheme
         .tree_top
-        .map_or(capacity / TRUSTED_SHARE, |top| top.of(settings.capacity).0 / settings.block_size.0);
-    let together = |names: &[Name], why: String| {
+        .map_or(capacity / TRUSTED_SHARE, |top| top.resolve(settings.capacity).0 / settings.block_size.0);
+    let incompatible = |names: &[Name], why: String| {
         let names: Vec<String> = names.iter().map(|name| settings.origins.name(*name)).collect();
-        SettingsError::Together { names: names.join(", "), why }
+        SettingsError::Incompatible { names: names.join(", "), why }
     };
     let parameters = match scheme.scheme {
         Scheme::Ring => {
@@ -53,48 +55,49 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
             if scheme.a.is_some() || scheme.z.is_some() || scheme.s.is_some() {
                 ring = ring.adjusted(scheme.z, scheme.s, scheme.a);
             }
-            ring.validate().map_err(|error| together(&[Z, S, A, TREE_TOP, MAX_BATCH], error.to_string()))?;
+            ring.validate()
+                .map_err(|error| incompatible(&[Z, S, A, TREE_TOP, MAX_BATCH], error.to_string()))?;
             SchemeParameters::Ring(ring)
         }
         Scheme::Path => {
-            let refused = |error: PathParametersError| {
-                together(&[Z, TREE_TOP, MAX_BATCH], in_flags(&error.to_string()))
+            let check = |error: PathParametersError| {
+                incompatible(&[Z, TREE_TOP, MAX_BATCH], with_flag_names(&error.to_string()))
             };
             let z = scheme.z.unwrap_or(DEFAULT_PATH_Z);
             let path = PathParameters::for_buckets_of(z, capacity, block_bytes, top, batch);
-            SchemeParameters::Path(path.map_err(refused)?)
+            SchemeParameters::Path(path.map_err(check)?)
         }
         Scheme::Trivial => {
             let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: batch, max_batch: batch };
-            trivial.validate().map_err(|error| together(&[CAPACITY, MAX_BATCH], error.to_string()))?;
+            trivial.validate().map_err(|error| incompatible(&[CAPACITY, MAX_BATCH], error.to_string()))?;
             SchemeParameters::Trivial(trivial)
         }
     };
-    let around = VaultParameters::around(parameters);
+    let around = VaultParameters::with_defaults(parameters);
     Ok(VaultParameters {
         cipher: seal_cipher(scheme.cipher).number(),
         pad_batches: scheme.pad_batches,
         journal: journal_place(scheme.journal),
-        ..if scheme.tree_top_on == TreeTopOn::Disk { around.on_disk() } else { around }
+        ..if scheme.tree_top_on == TreeTopOn::Disk { around.with_top_on_disk() } else { around }
     })
 }
 
-fn top_place(asked: TreeTopOn) -> TreeTopPlace {
-    match asked {
+fn top_place(requested: TreeTopOn) -> TreeTopPlace {
+    match requested {
         TreeTopOn::Memory => TreeTopPlace::Memory,
         TreeTopOn::Disk => TreeTopPlace::Disk,
     }
 }
 
-fn journal_place(asked: Journal) -> JournalPlace {
-    match asked {
+fn journal_place(requested: Journal) -> JournalPlace {
+    match requested {
         Journal::Disk => JournalPlace::Disk,
         Journal::Store => JournalPlace::Store,
     }
 }
 
-fn seal_cipher(asked: Cipher) -> cipher::Cipher {
-    match asked {
+fn seal_cipher(requested: Cipher) -> cipher::Cipher {
+    match requested {
         Cipher::Aes256Gcm => cipher::Cipher::Aes256Gcm,
         Cipher::Aegis256 => cipher::Cipher::Aegis256,
         Cipher::Aegis128L => cipher::Cipher::Aegis128L,
@@ -102,39 +105,43 @@ fn seal_cipher(asked: Cipher) -> cipher::Cipher {
     }
 }
 
-/// The scheme's own words for its parameters, in those of the command line.
-fn in_flags(text: &str) -> String {
+/// Replaces the scheme's names of parameters by those of the command line.
+fn with_flag_names(text: &str) -> String {
     text.replace("blocks_per_bucket", "Z").replace("max_batch", "the largest batch")
 }
 
-/// Refuses settings that contradict a vault that is there. Settings that were not given contradict nothing.
+/// Refuses settings that contradict an existing vault. Settings that are not given are accepted.
 ///
 /// # Errors
-/// [`SettingsError::OtherShape`], with each value that differs.
+/// [`SettingsError::ShapeMismatch`], with each value that differs.
 pub fn refuse_contradictions(
     settings: &Settings,
-    asked: &VaultConfig,
-    made: &VaultParameters,
+    requested: &VaultConfig,
+    existing: &VaultParameters,
 ) -> Result<(), SettingsError> {
-    let differing = contradictions(settings, asked, (made, "the vault"))?;
-    if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
+    let differing = contradictions(settings, requested, (existing, "the vault"))?;
+    if differing.is_empty() { Ok(()) } else { Err(SettingsError::ShapeMismatch(differing.join(", "))) }
 }
 
-/// The values in `asked` that contradict an existing vault, which is named as is said, each with that vault's own.
+/// Returns the values in `requested` that contradict an existing vault, each with the vault's own value. `subject` names
+/// the vault in the messages.
 ///
 /// # Errors
 /// Those of planning a vault.
 pub fn contradictions(
     settings: &Settings,
-    asked: &VaultConfig,
-    (made, whose): (&VaultParameters, &str),
+    requested: &VaultConfig,
+    (existing, subject): (&VaultParameters, &str),
 ) -> Result<Vec<String>, SettingsError> {
-    fn differ<T: PartialEq + ToString>(asked: Option<T>, made: Option<T>) -> Option<(String, String)> {
-        let asked = asked?;
-        let made_text = made.as_ref().map_or_else(|| "none".into(), T::to_string);
-        (made.as_ref() != Some(&asked)).then(|| (asked.to_string(), made_text))
+    fn differ<T: PartialEq + ToString>(
+        requested: Option<T>,
+        existing: Option<T>,
+    ) -> Option<(String, String)> {
+        let requested = requested?;
+        let made_text = existing.as_ref().map_or_else(|| "none".into(), T::to_string);
+        (existing.as_ref() != Some(&requested)).then(|| (requested.to_string(), made_text))
     }
-    let scheme = &made.scheme;
+    let scheme = &existing.scheme;
     let block = Size(scheme.block_bytes().into());
     let blocks = |size: Size| Size(size.0 - size.0 % block.0);
     let (kind, z, s, a) = match scheme {
@@ -147,83 +154,97 @@ pub fn contradictions(
         SchemeParameters::Path(path) => (Scheme::Path, Some(path.blocks_per_bucket), None, None),
         SchemeParameters::Trivial(_) => (Scheme::Trivial, None, None, None),
     };
-    let cipher = cipher::Cipher::from_number(made.cipher);
+    let cipher = cipher::Cipher::from_number(existing.cipher);
     let differing = [
-        (CAPACITY, differ(asked.capacity.map(blocks), Some(Size(scheme.capacity() * block.0)))),
-        (BLOCK_SIZE, differ(asked.block_size, Some(block))),
-        (SCHEME, differ(asked.scheme.map(word), Some(word(kind)))),
-        (Z, differ(asked.z, z)),
-        (S, differ(asked.s, s)),
-        (A, differ(asked.a, a)),
-        (MAX_BATCH, differ(asked.max_batch, Some(scheme.max_batch()))),
-        (PAD_BATCHES, differ(asked.pad_batches, Some(made.pad_batches))),
+        (CAPACITY, differ(requested.capacity.map(blocks), Some(Size(scheme.capacity() * block.0)))),
+        (BLOCK_SIZE, differ(requested.block_size, Some(block))),
+        (SCHEME, differ(requested.scheme.map(choice_name), Some(choice_name(kind)))),
+        (Z, differ(requested.z, z)),
+        (S, differ(requested.s, s)),
+        (A, differ(requested.a, a)),
+        (MAX_BATCH, differ(requested.max_batch, Some(scheme.max_batch()))),
+        (PAD_BATCHES, differ(requested.pad_batches, Some(existing.pad_batches))),
         (JOURNAL, {
-            let is_other = asked.journal.is_some_and(|asked| journal_place(asked) != made.journal);
-            let made = match made.journal {
+            let differs =
+                requested.journal.is_some_and(|requested| journal_place(requested) != existing.journal);
+            let existing = match existing.journal {
                 JournalPlace::Disk => Journal::Disk,
                 JournalPlace::Store => Journal::Store,
             };
-            asked.journal.filter(|_| is_other).map(|asked| (word(asked), word(made)))
+            requested
+                .journal
+                .filter(|_| differs)
+                .map(|requested| (choice_name(requested), choice_name(existing)))
         }),
         (TREE_TOP_ON, {
-            let is_other = asked.tree_top_on.is_some_and(|asked| top_place(asked) != made.tree_top);
-            let made = match made.tree_top {
+            let differs =
+                requested.tree_top_on.is_some_and(|requested| top_place(requested) != existing.tree_top);
+            let existing = match existing.tree_top {
                 TreeTopPlace::Memory => TreeTopOn::Memory,
                 TreeTopPlace::Disk => TreeTopOn::Disk,
             };
-            asked.tree_top_on.filter(|_| is_other).map(|asked| (word(asked), word(made)))
+            requested
+                .tree_top_on
+                .filter(|_| differs)
+                .map(|requested| (choice_name(requested), choice_name(existing)))
         }),
         (CIPHER, {
-            let is_other = asked.cipher.is_some_and(|asked| Some(seal_cipher(asked)) != cipher);
-            asked.cipher.filter(|_| is_other).map(|asked| (word(asked), "another".into()))
+            let differs = requested.cipher.is_some_and(|requested| Some(seal_cipher(requested)) != cipher);
+            requested.cipher.filter(|_| differs).map(|requested| (choice_name(requested), "another".into()))
         }),
     ];
     let mut differing: Vec<String> = differing
         .into_iter()
-        .filter_map(|(name, texts)| texts.map(|(asked, made)| (name, asked, made)))
-        .map(|(name, asked, made)| {
-            format!("{} is {asked} and {whose} has {made}", settings.origins.name(name))
+        .filter_map(|(name, texts)| texts.map(|(requested, existing)| (name, requested, existing)))
+        .map(|(name, requested, existing)| {
+            format!("{} is {requested}, but {subject} has {existing}", settings.origins.name(name))
         })
         .collect();
-    if differing.is_empty() && asked.tree_top.is_some() && !is_plannable(settings, scheme)? {
+    if differing.is_empty() && requested.tree_top.is_some() && !is_plannable(settings, scheme)? {
         differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
     }
     Ok(differing)
 }
 
-/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,
-/// not the bytes that were asked for.
-fn is_plannable(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
-    let mut like_made = settings.clone();
-    like_made.block_size = Size(made.block_bytes().into());
-    like_made.capacity = Size(made.capacity() * like_made.block_size.0);
-    (like_made.scheme.scheme, like_made.scheme.max_batch) = (scheme_of(made), Some(made.max_batch()));
-    let planned = vault_parameters(&like_made)?.scheme;
-    Ok(match (&planned, made) {
-        // Versions may differ in the stash that they plan.
-        (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
-            let asked =
-                settings.scheme.tree_top.map(|top| top.of(like_made.capacity).0 / like_made.block_size.0);
-            // Where so little does not suffice, versions differ in what they plan instead.
-            let is_more = asked.is_some_and(|asked| asked < planned.stash_bound.min(made.stash_bound).into());
-            let (less, more) =
-                (planned.stash_bound.min(made.stash_bound), planned.stash_bound.max(made.stash_bound));
-            more <= 2 * less || asked == Some(made.stash_bound.into()) || is_more
+/// Returns true if a vault with the tree top of these settings could have this scheme. A vault stores its planned parameters,
+/// not the requested bytes.
+fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool, SettingsError> {
+    let mut like_existing = settings.clone();
+    like_existing.block_size = Size(existing.block_bytes().into());
+    like_existing.capacity = Size(existing.capacity() * like_existing.block_size.0);
+    (like_existing.scheme.scheme, like_existing.scheme.max_batch) =
+        (scheme_of(existing), Some(existing.max_batch()));
+    let planned = vault_parameters(&like_existing)?.scheme;
+    Ok(match (&planned, existing) {
+        // Versions of ameles may plan different stashes.
+        (SchemeParameters::Ring(planned), SchemeParameters::Ring(existing)) => {
+            let requested = settings
+                .scheme
+                .tree_top
+                .map(|top| top.resolve(like_existing.capacity).0 / like_existing.block_size.0);
+            // If so little does not suffice, versions differ in the plan that they use instead.
+            let is_more = requested
+                .is_some_and(|requested| requested < planned.stash_bound.min(existing.stash_bound).into());
+            let (less, more) = (
+                planned.stash_bound.min(existing.stash_bound),
+                planned.stash_bound.max(existing.stash_bound),
+            );
+            more <= 2 * less || requested == Some(existing.stash_bound.into()) || is_more
         }
-        // Not asked for again, its Z still decides.
-        (SchemeParameters::Path(planned), SchemeParameters::Path(made)) => {
+        // The vault's Z still counts if it is not given again.
+        (SchemeParameters::Path(planned), SchemeParameters::Path(existing)) => {
             let mut with = |z| {
-                like_made.scheme.z = Some(z);
-                vault_parameters(&like_made)
-                    .is_ok_and(|planned| tree_top(&planned.scheme) == Some(made.top.0))
+                like_existing.scheme.z = Some(z);
+                vault_parameters(&like_existing)
+                    .is_ok_and(|planned| tree_top(&planned.scheme) == Some(existing.top.0))
             };
-            planned.top == made.top || with(made.blocks_per_bucket)
+            planned.top == existing.top || with(existing.blocks_per_bucket)
         }
-        (planned, made) => tree_top(planned) == tree_top(made),
+        (planned, existing) => tree_top(planned) == tree_top(existing),
     })
 }
 
-/// The scheme that these parameters are of.
+/// Returns the scheme of these parameters.
 pub fn scheme_of(parameters: &SchemeParameters) -> Scheme {
     match parameters {
         SchemeParameters::Ring(_) => Scheme::Ring,
@@ -240,12 +261,12 @@ fn tree_top(scheme: &SchemeParameters) -> Option<u32> {
     }
 }
 
-/// A choice as it is written on the command line.
-fn word(choice: impl ValueEnum) -> String {
+/// Returns the name of a choice on the command line.
+fn choice_name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// The summary for the owner of such a vault.
+/// Returns the summary of a vault for its owner.
 pub fn summary(
     parameters: &VaultParameters,
     store: String,
@@ -261,7 +282,7 @@ pub fn summary(
     VaultSummary {
         fresh,
         scheme: scheme.name().into(),
-        parameters: described(scheme),
+        parameters: parameter_list(scheme),
         capacity: Size(scheme.capacity() * block),
         block_size: Size(block),
         store,
@@ -282,17 +303,17 @@ pub fn summary(
     }
 }
 
-/// The room of stash and tree top on the trusted disk.
+/// Returns the space of stash and tree top on the trusted disk.
 fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
     let block = u64::from(parameters.scheme.block_bytes());
-    // What a checkpoint names stays as it is while it is on its way to the store, and all may be replaced meanwhile.
+    // Blocks of a checkpoint stay until it is in the store, and all of them may be replaced meanwhile.
     let places = 2 * (parameters.scheme.stash_bound() + parameters.resident_blocks());
     OnDiskSummary { room: Size(places * block), resident: Size(parameters.resident_blocks() * block) }
 }
 
-/// The cost of a journal in the store, by the length of a batch: 1, then twice as much each time, up to the most.
+/// Returns the cost of a journal in the store by the length of a batch: 1, 2, 4 and so on, up to the maximum.
 fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> JournalSummary {
-    /// Batches that the price is of.
+    /// The number of batches for the price.
     const MANY: u64 = 1_000_000;
     let max = u64::from(parameters.scheme.max_batch());
     let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
@@ -308,7 +329,7 @@ fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> Jou
 fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {
     const DAY: f64 = 86_400.0;
     let (batch, turn) = (parameters.scheme.max_batch(), pace.turn().as_secs_f64());
-    let looks = usage_of_looks(Duration::from_secs_f64(DAY));
+    let looks = usage_of_lease_checks(Duration::from_secs_f64(DAY));
     let day = parameters.usage_of(DAY / turn).after(&looks);
     let per_second = f64::from(batch) * f64::from(parameters.scheme.block_bytes()) / turn;
     PaceSummary {
@@ -321,7 +342,7 @@ fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices
     }
 }
 
-fn described(scheme: &SchemeParameters) -> Vec<(String, String)> {
+fn parameter_list(scheme: &SchemeParameters) -> Vec<(String, String)> {
     let named = |name: &str, value: u64| (name.to_owned(), value.to_string());
     match scheme {
         SchemeParameters::Ring(ring) => vec![
@@ -355,91 +376,91 @@ mod tests {
 
     fn settings(text: &str) -> (Settings, VaultConfig) {
         let config = Config::parse(text, Path::new("ameles.toml")).unwrap();
-        let asked = config.vault.clone();
-        (Settings::resolve(config).unwrap(), asked)
+        let requested = config.vault.clone();
+        (Settings::resolve(config).unwrap(), requested)
     }
 
-    fn refused(made: &str, asked: &str) -> Result<(), String> {
-        let made = vault_parameters(&settings(made).0).unwrap();
-        let (settings, asked) = settings(asked);
-        refuse_contradictions(&settings, &asked, &made).map_err(|error| error.to_string())
+    fn check(existing: &str, requested: &str) -> Result<(), String> {
+        let existing = vault_parameters(&settings(existing).0).unwrap();
+        let (settings, requested) = settings(requested);
+        refuse_contradictions(&settings, &requested, &existing).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn what_is_not_asked_for_contradicts_nothing() {
-        let made = "[vault]\ncapacity = \"16MiB\"\nblock_size = \"4KiB\"\na = 8\nmax_batch = 4\ntree_top = \"1MiB\"\n\
+    fn a_setting_that_is_not_given_contradicts_nothing() {
+        let existing = "[vault]\ncapacity = \"16MiB\"\nblock_size = \"4KiB\"\na = 8\nmax_batch = 4\ntree_top = \"1MiB\"\n\
             cipher = \"aegis-256\"";
-        for asked in [
+        for requested in [
             "",
             "[vault]\ncapacity = 16777219",
             "[vault]\nblock_size = \"4KiB\"",
             "[vault]\na = 8",
             "[vault]\ntree_top = \"1MiB\"",
             "[vault]\ncipher = \"aegis-256\"\nscheme = \"ring\"",
-            made,
+            existing,
         ] {
-            assert_eq!(refused(made, asked), Ok(()), "{asked}");
+            assert_eq!(check(existing, requested), Ok(()), "{requested}");
         }
     }
 
     #[test]
-    fn a_share_is_of_the_capacity_that_the_vault_has() {
-        let made = "[vault]\ncapacity = \"128MiB\"\ntree_top = \"25%\"";
-        assert_eq!(refused(made, "[vault]\ntree_top = \"25%\""), Ok(()));
-        assert_eq!(refused(made, "[vault]\ntree_top = \"32MiB\""), Ok(()));
-        let error = refused(made, "[vault]\ntree_top = \"100%\"").unwrap_err();
+    fn a_share_is_of_the_capacity_of_the_vault() {
+        let existing = "[vault]\ncapacity = \"128MiB\"\ntree_top = \"25%\"";
+        assert_eq!(check(existing, "[vault]\ntree_top = \"25%\""), Ok(()));
+        assert_eq!(check(existing, "[vault]\ntree_top = \"32MiB\""), Ok(()));
+        let error = check(existing, "[vault]\ntree_top = \"100%\"").unwrap_err();
         assert!(error.contains("gives another tree top"), "{error}");
     }
 
     #[test]
-    fn what_contradicts_a_vault_is_named_with_both_values() {
-        let made = "[vault]\ncapacity = \"256MiB\"";
-        for (asked, expected) in [
+    fn a_contradiction_is_named_with_both_values() {
+        let existing = "[vault]\ncapacity = \"256MiB\"";
+        for (requested, expected) in [
             (
                 "[vault]\ncapacity = \"512MiB\"",
-                "`vault.capacity` in ameles.toml is 512 MiB and the vault has 256 MiB",
+                "`vault.capacity` in ameles.toml is 512 MiB, but the vault has 256 MiB",
             ),
-            ("[vault]\nscheme = \"path\"", "`vault.scheme` in ameles.toml is path and the vault has ring"),
+            ("[vault]\nscheme = \"path\"", "`vault.scheme` in ameles.toml is path, but the vault has ring"),
             (
                 "[vault]\npad_batches = true",
-                "`vault.pad_batches` in ameles.toml is true and the vault has false",
+                "`vault.pad_batches` in ameles.toml is true, but the vault has false",
             ),
             (
                 "[vault]\ncipher = \"aegis-256\"",
-                "`vault.cipher` in ameles.toml is aegis-256 and the vault has another",
+                "`vault.cipher` in ameles.toml is aegis-256, but the vault has another",
             ),
             ("[vault]\ntree_top = \"256MiB\"", "`vault.tree_top` in ameles.toml gives another tree top"),
         ] {
-            let error = refused(made, asked).unwrap_err();
+            let error = check(existing, requested).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
     fn a_ring_vault_that_another_version_planned_is_not_contradicted_by_its_tree_top() {
-        let asked = "[vault]\ncapacity = \"256MiB\"\ntree_top = \"16MiB\"";
-        let (settings, asked) = settings(asked);
-        let mut made = vault_parameters(&settings).unwrap();
-        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        let requested = "[vault]\ncapacity = \"256MiB\"\ntree_top = \"16MiB\"";
+        let (settings, requested) = settings(requested);
+        let mut existing = vault_parameters(&settings).unwrap();
+        let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
         assert_eq!(ring.stash_bound, 256);
         (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 200);
-        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
-        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        assert!(refuse_contradictions(&settings, &requested, &existing).is_ok());
+        let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
         (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 256);
-        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
-        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        assert!(refuse_contradictions(&settings, &requested, &existing).is_ok());
+        let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
         ring.stash_bound = 2000;
-        assert!(refuse_contradictions(&settings, &asked, &made).is_err());
+        assert!(refuse_contradictions(&settings, &requested, &existing).is_err());
     }
 
     #[test]
-    fn an_objective_is_for_a_vault_that_is_made_and_contradicts_none_that_is_there() {
+    fn an_objective_counts_for_a_new_vault_and_contradicts_no_existing_one() {
         let vault = |objective: &str| {
             format!("[vault]\ncapacity = \"256MiB\"\ntree_top = \"32MiB\"\nobjective = \"{objective}\"")
         };
         let ring = |objective: &str| {
-            let made = vault_parameters(&settings(&vault(objective)).0).unwrap();
-            let SchemeParameters::Ring(ring) = made.scheme else { panic!("another scheme") };
+            let existing = vault_parameters(&settings(&vault(objective)).0).unwrap();
+            let SchemeParameters::Ring(ring) = existing.scheme else { panic!("another scheme") };
             ring
         };
         let (bytes, requests, dollars) = (ring("bytes"), ring("requests"), ring("dollars"));
@@ -449,30 +470,34 @@ mod tests {
             dollars.traffic().slots_read < 1.01 * requests.traffic().slots_read,
             "{dollars:?}, {requests:?}"
         );
-        for (made, asked) in [("bytes", "requests"), ("requests", "dollars"), ("dollars", "bytes")] {
-            assert_eq!(refused(&vault(made), &vault(asked)), Ok(()), "{asked} of a vault for {made}");
+        for (existing, requested) in [("bytes", "requests"), ("requests", "dollars"), ("dollars", "bytes")] {
+            assert_eq!(
+                check(&vault(existing), &vault(requested)),
+                Ok(()),
+                "{requested} of a vault for {existing}"
+            );
         }
     }
 
     #[test]
     fn a_ring_vault_whose_tree_top_did_not_suffice_is_not_contradicted_by_it() {
-        let asked = "[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"";
-        let (settings, asked) = settings(asked);
-        let mut made = vault_parameters(&settings).unwrap();
-        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        let requested = "[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"";
+        let (settings, requested) = settings(requested);
+        let mut existing = vault_parameters(&settings).unwrap();
+        let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
         assert!(ring.stash_bound > 2, "{ring:?}");
-        // Another version took other levels for it.
+        // Another version chose other levels.
         (ring.top.0, ring.leaf_level.0) = (ring.top.0 + 3, ring.leaf_level.0 + 3);
-        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
+        assert!(refuse_contradictions(&settings, &requested, &existing).is_ok());
     }
 
     #[test]
     fn a_path_vault_with_its_own_bucket_size_is_not_contradicted_by_its_tree_top() {
         let path = "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\n";
         for z in ["z = 3\n", "z = 4\n", "z = 16\n"] {
-            let made = format!("{path}{z}tree_top = \"2MiB\"");
-            for asked in [&made, "[vault]\ntree_top = \"2MiB\""] {
-                assert_eq!(refused(&made, asked), Ok(()), "{made}\n{asked}");
+            let existing = format!("{path}{z}tree_top = \"2MiB\"");
+            for requested in [&existing, "[vault]\ntree_top = \"2MiB\""] {
+                assert_eq!(check(&existing, requested), Ok(()), "{existing}\n{requested}");
             }
         }
     }
@@ -481,11 +506,11 @@ mod tests {
     fn the_bound_of_a_path_vault_is_planned_for_the_bucket_size_in_use() {
         let path = "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\ntree_top = \"2MiB\"\n";
         for z in [3, 4, 5, 8, 64] {
-            let made = vault_parameters(&settings(&format!("{path}z = {z}")).0).unwrap();
-            let SchemeParameters::Path(made) = made.scheme else { panic!("another scheme") };
-            let batches = 2 * made.max_batch * (made.path_buckets() as u32 * z + 1);
-            assert_eq!(made.blocks_per_bucket, z);
-            assert_eq!(made.stash_bound, made.waiting_bound() + batches);
+            let existing = vault_parameters(&settings(&format!("{path}z = {z}")).0).unwrap();
+            let SchemeParameters::Path(existing) = existing.scheme else { panic!("another scheme") };
+            let batches = 2 * existing.max_batch * (existing.path_buckets() as u32 * z + 1);
+            assert_eq!(existing.blocks_per_bucket, z);
+            assert_eq!(existing.stash_bound, existing.waiting_bound() + batches);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The memory that a process which serves a vault takes in all: as a rule, once the vault is full and at work, and at most.
+//! The memory of a whole process that serves a vault: usually, with a full, busy vault, and at most.
 //!
 //! The sum was measured for vaults of 256 MiB to 2 GiB (`tests/clients/bench_memory.py`, docs/reference/figures.md).
 
@@ -10,23 +10,23 @@ use ameles_gateway::catalogue::MEMORY_PER_ROW_BYTE;
 use ameles_gateway::http::server::Limits;
 use ameles_vault::{DATABASE_CACHE, SchemeParameters, VaultParameters};
 
-/// The program with what its connections hold.
+/// The program with its usual connections.
 const PROGRAM: u64 = 28 << 20;
-/// The memory that a connection may hold beside the blocks of its transfer.
+/// The maximum memory of a connection, without the blocks of its transfer.
 pub const CONNECTION: u64 = 256 << 10;
-/// The overhead of a sealed slot over its block, and of a block's entry in a list.
+/// The overhead of a sealed slot over its block, with a block's entry in a list.
 const SEAL: u64 = 80;
 
-/// Bytes of memory, as a rule, of a process that serves a vault with these parameters.
+/// Returns the usual bytes of memory of a process that serves a vault with these parameters.
 pub fn process_memory(parameters: &VaultParameters) -> u64 {
     let TrustedMemory { usual, resting_blocks, .. } = TrustedMemory::of(parameters);
     let scheme = &parameters.scheme;
-    // A checkpoint seals the payloads that have come into the stash and stayed.
+    // A checkpoint seals the payloads that entered the stash and stayed.
     let checkpoint = parameters.checkpoint_every.min(resting_blocks) * u64::from(scheme.block_bytes());
     let in_flight = match scheme {
-        SchemeParameters::Ring(ring) => of_ring(ring),
-        SchemeParameters::Path(path) => of_path(path),
-        // The chunk as it is sealed and as it is handed over.
+        SchemeParameters::Ring(ring) => ring_in_flight(ring),
+        SchemeParameters::Path(path) => path_in_flight(path),
+        // The chunk in sealed form, and during its transfer.
         SchemeParameters::Trivial(trivial) => {
             2 * u64::from(trivial.chunk_blocks) * u64::from(trivial.block_bytes)
         }
@@ -34,20 +34,20 @@ pub fn process_memory(parameters: &VaultParameters) -> u64 {
     usual + checkpoint + in_flight + DATABASE_CACHE + PROGRAM
 }
 
-/// Bytes of memory, at most, of a process that serves a vault with these parameters: with all names that the catalogue holds,
-/// and all transfers and connections that are let in.
+/// Returns the maximum bytes of memory of a process that serves a vault with these parameters, with a full catalogue of names
+/// and all admitted transfers and connections.
 pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -> u64 {
     let scheme = &parameters.scheme;
     let block = u64::from(scheme.block_bytes());
     let batches = 8 * u64::from(scheme.max_batch()) * (block + SEAL);
     let in_flight = match scheme {
-        // Of each of two evictions a path in the clear and sealed.
+        // For each of two evictions, a path in the clear and sealed.
         SchemeParameters::Ring(ring) => 4 * ring.slots_on_path() * (block + SEAL),
-        SchemeParameters::Path(path) => of_path(path),
+        SchemeParameters::Path(path) => path_in_flight(path),
         SchemeParameters::Trivial(trivial) => 2 * u64::from(trivial.chunk_blocks) * (block + SEAL),
     };
     let listeners = 1 + u64::from(serve.swift.is_some());
-    // TLS keeps about as much again.
+    // TLS takes about as much again.
     let connection = CONNECTION << u64::from(serve.tls.is_some());
     let connections = listeners * Limits::default().connections as u64 * connection;
     let names = MEMORY_PER_ROW_BYTE * parameters.rows_bytes;
@@ -55,15 +55,15 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
     vault + names + serve.transfer_memory.0 + connections + DATABASE_CACHE + PROGRAM
 }
 
-/// The bytes of the evictions in flight: two paths in the clear and sealed, a copy of one that is handed over, and the sealed
+/// Returns the bytes of the evictions in flight: two paths in the clear and sealed, a copy of one in transfer, and the sealed
 /// slots of one that is read.
-fn of_ring(ring: &RingParameters) -> u64 {
+fn ring_in_flight(ring: &RingParameters) -> u64 {
     (5 * ring.slots_on_path() + ring.blocks_on_path()) * u64::from(ring.block_bytes)
 }
 
-/// The bytes of batches in flight beside the buffers that are trusted memory: paths of one that are read, and of one that are
-/// written, sealed and as they are handed over.
-fn of_path(path: &PathParameters) -> u64 {
+/// Returns the bytes of batches in flight, without the buffers that count as trusted memory: the paths of one batch that is
+/// read and of one that is written, sealed and in transfer.
+fn path_in_flight(path: &PathParameters) -> u64 {
     let bucket = u64::from(path.blocks_per_bucket) * u64::from(path.block_bytes);
     4 * buckets_on_paths(path, path.max_batch.into()) * bucket
 }

@@ -1,38 +1,38 @@
-//! The trusted memory that a vault takes: as a rule, and at most.
+//! The trusted memory of a vault: usually, and at most.
 
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_vault::{STASH_ENTRY, SchemeParameters, TreeTopPlace, VaultParameters};
 
-/// The stash grows by an eighth, and by no less than this many blocks.
+/// The stash grows by an eighth, and by at least this many blocks.
 const MIN_GROWTH: u64 = 32;
 
 /// Bytes of trusted memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrustedMemory {
-    /// The usual bytes, once the vault is full and at work: the maps, the stash with the tree top at its mean, a batch,
-    /// and the blocks that an eviction has read.
+    /// The usual bytes of a full, busy vault: the maps, the mean stash with the tree top, a batch, and the blocks that an
+    /// eviction has read.
     pub usual: u64,
-    /// Blocks in the stash as a rule when nothing is in flight.
+    /// The usual number of blocks in the stash with nothing in flight.
     pub resting_blocks: u64,
-    /// The most that `ameles status` ever shows: the maps, and the room that a stash at its hard bound has taken, with
-    /// the blocks of the evictions in flight and the buffers of paths.
+    /// The maximum that `ameles status` ever shows: the maps, the space of a stash at its hard bound, the blocks of the
+    /// evictions in flight, and the buffers of paths.
     pub max: u64,
 }
 
 impl TrustedMemory {
-    /// The trusted memory of a vault with these parameters.
+    /// Returns the trusted memory of a vault with these parameters.
     pub fn of(parameters: &VaultParameters) -> Self {
         let scheme = &parameters.scheme;
         let block = u64::from(scheme.block_bytes());
         let entry = block + STASH_ENTRY;
-        // Position map, metadata and versions; the heads of the lists come with them.
+        // Position map, metadata and versions, with the heads of the lists.
         let maps = parameters.trusted_bytes()
             - scheme.stash_bound() * STASH_ENTRY
             - parameters.resident_blocks() * block;
-        let held = match scheme {
-            SchemeParameters::Ring(ring) => of_ring(ring),
-            SchemeParameters::Path(path) => of_path(path),
+        let memory = match scheme {
+            SchemeParameters::Ring(ring) => ring_memory(ring),
+            SchemeParameters::Path(path) => path_memory(path),
             SchemeParameters::Trivial(trivial) => {
                 let chunk = u64::from(trivial.chunk_blocks) * entry;
                 SchemeMemory {
@@ -44,23 +44,24 @@ impl TrustedMemory {
                 }
             }
         };
-        let grown = |blocks: u64| blocks + (blocks / 8).max(MIN_GROWTH);
-        let (resident, usually) = match parameters.tree_top {
-            TreeTopPlace::Memory => (held.max_blocks, held.usual_blocks),
-            // An access brings a block into memory, and checkpoints take them out.
+        let with_growth = |blocks: u64| blocks + (blocks / 8).max(MIN_GROWTH);
+        let (resident, usual_resident) = match parameters.tree_top {
+            TreeTopPlace::Memory => (memory.max_blocks, memory.usual_blocks),
+            // An access brings a block into memory, and checkpoints remove blocks.
             TreeTopPlace::Disk => {
-                let usually = held.usual_blocks - held.resting_blocks + parameters.checkpoint_every;
-                (held.max_blocks.min(parameters.resident_blocks()), held.usual_blocks.min(usually))
+                let usual_resident =
+                    memory.usual_blocks - memory.resting_blocks + parameters.checkpoint_every;
+                (memory.max_blocks.min(parameters.resident_blocks()), memory.usual_blocks.min(usual_resident))
             }
         };
         let bytes = |entries: u64, payloads: u64| entries * STASH_ENTRY + payloads * block;
-        let max = maps + bytes(grown(held.max_blocks), grown(resident)) + held.max_buffers;
-        let usual = maps + bytes(held.usual_blocks, usually) + held.usual_buffers;
-        TrustedMemory { usual: usual.min(max), resting_blocks: held.resting_blocks, max }
+        let max = maps + bytes(with_growth(memory.max_blocks), with_growth(resident)) + memory.max_buffers;
+        let usual = maps + bytes(memory.usual_blocks, usual_resident) + memory.usual_buffers;
+        TrustedMemory { usual: usual.min(max), resting_blocks: memory.resting_blocks, max }
     }
 }
 
-/// The memory of a scheme beside its maps: blocks in its stash, bytes in its buffers.
+/// The memory of a scheme without its maps: blocks in its stash and bytes in its buffers.
 struct SchemeMemory {
     resting_blocks: u64,
     usual_blocks: u64,
@@ -69,38 +70,38 @@ struct SchemeMemory {
     max_buffers: u64,
 }
 
-fn of_ring(ring: &RingParameters) -> SchemeMemory {
+fn ring_memory(ring: &RingParameters) -> SchemeMemory {
     let subtrees = 1 << ring.top.0;
     let path = ring.blocks_on_path();
-    // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
+    // A/2 blocks wait for each subtree, plus a batch and the blocks that an eviction has read.
     let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
     SchemeMemory {
         resting_blocks: waiting + u64::from(ring.max_batch),
         usual_blocks: waiting + u64::from(ring.max_batch) + path,
-        // Blocks read for an eviction, and those that wait until the one before is written, stand beside the bound.
+        // The bound excludes blocks read for an eviction, and those that wait until the previous eviction is written.
         max_blocks: ring.max_stash_blocks() + 2 * path,
         usual_buffers: 4 * subtrees,
         max_buffers: 4 * subtrees,
     }
 }
 
-fn of_path(path: &PathParameters) -> SchemeMemory {
+fn path_memory(path: &PathParameters) -> SchemeMemory {
     let subtrees = 1u64 << path.top.0;
     let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
     let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + STASH_ENTRY);
-    let buckets_of = |paths| buckets_on_paths(path, paths) * bucket;
+    let path_buffers = |paths| buckets_on_paths(path, paths) * bucket;
     SchemeMemory {
-        // Measured (see `PathParameters::for_buckets_of`), and so are the blocks on a path.
+        // Measured, like the blocks on a path (see `PathParameters::for_buckets_of`).
         resting_blocks: waiting,
         usual_blocks: waiting + batch * path.blocks_on_path() as u64,
         max_blocks: path.stash_bound.into(),
-        usual_buffers: 2 * buckets_of(batch) + 4 * subtrees,
-        // A batch's paths as they are read, and two batches' as they are written; a buffer at most doubles as it grows.
-        max_buffers: 2 * (buckets_of(batch) + buckets_of(2 * batch)) + 4 * subtrees,
+        usual_buffers: 2 * path_buffers(batch) + 4 * subtrees,
+        // The paths of one batch that is read and of two that are written. A buffer at most doubles when it grows.
+        max_buffers: 2 * (path_buffers(batch) + path_buffers(2 * batch)) + 4 * subtrees,
     }
 }
 
-/// The most buckets on so many paths.
+/// Returns the maximum number of buckets on this many paths.
 pub(super) fn buckets_on_paths(path: &PathParameters, paths: u64) -> u64 {
     (path.top.0..=path.leaf_level.0).map(|level| paths.min(1 << level)).sum()
 }
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_vault_takes_less_as_a_rule_than_its_bound_and_more_than_its_tree_top() {
+    fn the_default_vault_usually_takes_less_than_its_bound_and_more_than_its_tree_top() {
         let parameters = vault_parameters(&settings("ring", Path::new("/d"))).unwrap();
         let TrustedMemory { usual, max, .. } = TrustedMemory::of(&parameters);
         let SchemeParameters::Ring(ring) = &parameters.scheme else { panic!("ring was asked for") };

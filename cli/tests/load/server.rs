@@ -58,7 +58,7 @@ impl Server {
         let address = after("Serving S3 on http://");
         let address = address.split([' ', ',']).next().unwrap_or_default().to_owned();
         // By then it has made its first user.
-        after("Ctrl-C stops");
+        after("Press Ctrl-C to stop");
         let users = folder.path().join("ameles-data/trusted/credentials.toml");
         let s3 = S3Access::of_first_user(address, &users);
         // Later output of the program must find a reader.

@@ -1,7 +1,8 @@
 //! Simulates what waits in Path ORAM's stash (trusted top included) for buckets of Z blocks: a full vault of 16
-//! untrusted subtrees whose tree is half full, read in a scan, a sixteenth of it over and over, and at random, written back promptly and late. Prints, for
-//! each number of untrusted levels, the moments of what waits for a subtree, and the log2 of the probability that more
-//! waits than the planned bound makes room for, the worst of the runs.
+//! untrusted subtrees whose tree is half full, read in a scan, a sixteenth of it over and over, and at random,
+//! written back promptly and late. Prints, for each number of untrusted levels, the moments of what waits for a
+//! subtree, and the log2 of the probability that more waits than the planned bound makes room for, the worst of the
+//! runs.
 //!
 //!     cargo run --release -p ameles-core --example path_tail -- [Z] [accesses] [seed]
 

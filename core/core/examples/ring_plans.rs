@@ -1,6 +1,7 @@
-//! Plans Ring ORAM's parameters and prints what they cost and how improbable an emergency eviction is. With `all`, it also
-//! plans a grid that spans what `ameles init` takes: every power of two of blocks, shares on the trusted side, largest
-//! batches, objectives, and an A, S or Z that a user gives. It fails if any computed probability is above 2^-80.
+//! Plans Ring ORAM's parameters and prints what they cost and how improbable an emergency eviction is. With `all`, it
+//! also plans a grid that spans what `ameles init` takes: every power of two of blocks, shares on the trusted side,
+//! largest batches, objectives, and an A, S or Z that a user gives. It fails if any computed probability is above
+//! 2^-80.
 //!
 //!     cargo run --release -p ameles-core --example ring_plans -- [all]
 
@@ -8,7 +9,7 @@
 #![allow(clippy::disallowed_types, reason = "the core has no clock; its user measures how long a plan takes")]
 
 use ameles_core::schemes::ring::{RingObjective, RingParameters};
-use ameles_core::testing::ring_plans::{OBJECTIVES, Wish, adjusted, grid};
+use ameles_core::testing::ring_plans::{OBJECTIVES, PlanRequest, adjusted, grid};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
                 let capacity = 1u64 << log2;
                 let trusted = (capacity as f64 * share) as u64;
                 print!("2^{log2} blocks, {:4.1} % trusted: ", 100.0 * share);
-                print_plan(&Wish { capacity, trusted, max_batch: 16, objective }.plan());
+                print_plan(&PlanRequest { capacity, trusted, max_batch: 16, objective }.plan());
             }
         }
     }
@@ -52,7 +53,7 @@ struct Sweep {
     failed: u64,
     /// The log2 of the likeliest emergency.
     worst: f64,
-    slowest: Option<(Duration, Wish)>,
+    slowest: Option<(Duration, PlanRequest)>,
     longest_path: u64,
 }
 
@@ -61,42 +62,42 @@ impl Sweep {
         let mut sweep =
             Sweep { plans: 0, failed: 0, worst: f64::NEG_INFINITY, slowest: None, longest_path: 0 };
         let capacities: Vec<u64> = (0..31).map(|log2| 1 << log2).chain([(1 << 31) - 1]).collect();
-        for wish in grid(&capacities, &[1, 2, 4, 5, 8, 16, 20, 64, 1024, 65_536], &[1, 4, 16, 128, 1024]) {
+        for request in grid(&capacities, &[1, 2, 4, 5, 8, 16, 20, 64, 1024, 65_536], &[1, 4, 16, 128, 1024]) {
             let began = Instant::now();
-            let plan = wish.plan();
-            let took = Some((began.elapsed(), wish));
+            let plan = request.plan();
+            let took = Some((began.elapsed(), request));
             sweep.slowest = if took.map(|took| took.0) > sweep.slowest.map(|slowest| slowest.0) {
                 took
             } else {
                 sweep.slowest
             };
-            sweep.check(&plan, &wish, plan.validate().is_ok());
+            sweep.check(&plan, &request, plan.validate().is_ok());
             sweep.longest_path = sweep.longest_path.max(plan.slots_on_path());
-            let is_usual = wish.objective == RingObjective::BYTES && wish.max_batch == 16;
-            if is_usual && wish.capacity.ilog2().is_multiple_of(5) {
+            let is_usual = request.objective == RingObjective::BYTES && request.max_batch == 16;
+            if is_usual && request.capacity.ilog2().is_multiple_of(5) {
                 for adjusted in adjusted(&plan).filter(|adjusted| adjusted.validate().is_ok()) {
-                    sweep.check(&adjusted, &wish, true);
+                    sweep.check(&adjusted, &request, true);
                 }
             }
         }
         sweep
     }
 
-    fn check(&mut self, plan: &RingParameters, wish: &Wish, is_valid: bool) {
+    fn check(&mut self, plan: &RingParameters, request: &PlanRequest, is_valid: bool) {
         let log2 = plan.emergency_log2();
         self.plans += 1;
         self.worst = self.worst.max(log2);
         if !is_valid || log2 > -80.0 {
             self.failed += 1;
-            println!("2^{log2:.1} for {wish:?}: {plan:?}");
+            println!("2^{log2:.1} for {request:?}: {plan:?}");
         }
     }
 
     fn is_fine(&self) -> bool {
         println!("{} plans, the likeliest emergency 2^{:.2}, {} failed", self.plans, self.worst, self.failed);
         println!("the longest path has {} slots", self.longest_path);
-        if let Some((took, wish)) = self.slowest {
-            println!("the slowest took {took:?}: {wish:?}");
+        if let Some((took, request)) = self.slowest {
+            println!("the slowest took {took:?}: {request:?}");
         }
         self.failed == 0
     }

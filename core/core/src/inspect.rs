@@ -1,6 +1,6 @@
-//! The secrets of a scheme as its owner knows them, for those who draw it.
+//! The secrets of a scheme as its owner knows them, for tools that draw it.
 //!
-//! Behind the feature `inspect`. Nothing here changes a scheme: it runs the same, looked at or not.
+//! Behind the feature `inspect`. Nothing here changes a scheme: it runs the same with and without an inspection.
 
 use crate::position_map::copy_map::CopyMap;
 use crate::position_map::flat::Positions;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 pub struct TrustedBlock {
     /// The block.
     pub block: BlockId,
-    /// The leaf that it is mapped to, in a scheme that has leaves; in one of partitions, the partition in place of it.
+    /// The leaf that it is mapped to, in a scheme that has leaves; in one of partitions, the partition instead of it.
     pub leaf: Option<Leaf>,
     /// Its contents, as long as a block.
     pub payload: Vec<u8>,
@@ -48,8 +48,8 @@ pub struct Inspection {
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts, by their names. Public.
     pub counters: Vec<(&'static str, u64)>,
-    /// The inner ORAMs of a recursive position map, the largest first: their PosMap blocks hold the places of blocks. In
-    /// this case `positions` are the places of the last one's PosMap blocks, which the trusted side keeps.
+    /// The inner ORAMs of a recursive position map, the largest first: their PosMap blocks hold the places of blocks.
+    /// In this case `positions` are the places of the last one's PosMap blocks, which the trusted side keeps.
     pub maps: Vec<Inspection>,
 }
 
@@ -63,7 +63,7 @@ pub trait Inspect {
 pub(crate) fn stash(stash: &Stash) -> Vec<TrustedBlock> {
     let look = |handle| {
         let mut payload = Vec::new();
-        stash.look_at(handle, &mut |bytes| payload.extend_from_slice(bytes));
+        stash.with_payload(handle, &mut |bytes| payload.extend_from_slice(bytes));
         TrustedBlock { block: stash.block(handle), leaf: Some(stash.leaf(handle)), payload }
     };
     stash.iter().map(look).collect()

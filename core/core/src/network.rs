@@ -1,5 +1,6 @@
 //! The network between the processors of a parallel ORAM. Its adversary sees who sends to whom, when, and how much.
 
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::marker::PhantomData;
@@ -25,20 +26,28 @@ pub trait Network {
     /// The error of the layers below.
     type Error: Error + 'static;
 
-    /// Carries the messages of one step side by side, and returns when all have come. There is at least one.
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), Self::Error>;
+    /// Exchanges the messages of one step in parallel, and returns when all have arrived. There is at least one.
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), Self::Error>;
 }
 
 impl<N: Network + ?Sized> Network for &N {
     type Error = N::Error;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), N::Error> {
-        (**self).carry(messages).await
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), N::Error> {
+        (**self).exchange(messages).await
     }
 }
 
-/// A network within one trusted memory: a message is there as soon as it was sent, and no step fails. The error is that
-/// of the store beside it.
+impl<N: Network + ?Sized> Network for Rc<N> {
+    type Error = N::Error;
+
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), N::Error> {
+        (**self).exchange(messages).await
+    }
+}
+
+/// A network within one trusted memory: a message arrives at once, and no step fails. The error type is
+/// that of the store.
 #[derive(Debug)]
 pub struct SharedMemory<E>(PhantomData<E>);
 
@@ -58,7 +67,7 @@ impl<E> Default for SharedMemory<E> {
 impl<E: Error + 'static> Network for SharedMemory<E> {
     type Error = E;
 
-    async fn carry(&self, _messages: &mut [Message]) -> Result<(), E> {
+    async fn exchange(&self, _messages: &mut [Message]) -> Result<(), E> {
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Ranges of parameters, and the refusal of a value outside of one.
 
+use crate::types::Level;
+
 /// A parameter outside of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} is {value}; choose it from {min} to {max}")]
@@ -23,6 +25,28 @@ pub(crate) fn check(rows: &[(&'static str, u64, u64, u64)]) -> Result<(), OutOfR
         Some(&(name, value, min, max)) => Err(OutOfRange { name, value, min, max }),
         None => Ok(()),
     }
+}
+
+/// Refuses the first parameter of a tree of whole buckets that lies outside of its range. `blocks_per_bucket` comes
+/// with the least that works.
+///
+/// # Errors
+/// [`OutOfRange`].
+pub(crate) fn check_tree(
+    (leaf_level, top): (Level, Level),
+    (blocks_per_bucket, min_blocks): (u32, u32),
+    block_bytes: u32,
+    max_batch: u32,
+    capacity: u64,
+) -> Result<(), OutOfRange> {
+    check(&[
+        ("leaf_level", leaf_level.0.into(), 0, 31),
+        ("top", top.0.into(), 0, leaf_level.0.into()),
+        ("blocks_per_bucket", blocks_per_bucket.into(), min_blocks.into(), 64),
+        ("block_bytes", block_bytes.into(), 0, 1 << 24),
+        ("max_batch", max_batch.into(), 1, 1024),
+        ("capacity", capacity, 1, u32::MAX.into()),
+    ])
 }
 
 #[cfg(test)]

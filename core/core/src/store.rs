@@ -26,8 +26,8 @@ pub trait Store {
     /// Replaces whole buckets. `from` is exactly the buckets' plaintext, all slots of each, in the order given.
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error>;
 
-    /// Reads as [`read`](Self::read) does. The store may keep the buffer and leave another of the same length: so contents
-    /// need not be copied.
+    /// Reads as [`read`](Self::read) does. The store may keep the buffer and leave another of the same length: so
+    /// contents need not be copied.
     async fn read_buffer(&self, slots: &[Slot], into: &mut Vec<u8>) -> Result<(), Self::Error> {
         self.read(slots, into).await
     }
@@ -37,47 +37,47 @@ pub trait Store {
         self.write(buckets, from).await
     }
 
-    /// Carries slots into buckets, and writes one bucket more: one read and one write, unless the store can do it
-    /// without handing the contents out. It shows the same: every slot of `from` is read, and the buckets change in the
-    /// order of `to`.
+    /// Moves pages from slots into buckets, and writes one bucket more: one read and one write, unless the store can
+    /// move pages without returning their contents. The trace is the same: every slot of `from` is read, and the
+    /// buckets change in the order of `to`.
     ///
-    /// A store may still be at it when this returns, if the next operation on the store finds it done; a failure then
-    /// comes to light there.
-    async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
-        carried.by_hand(self).await
+    /// A store may still move pages when this returns, if the next operation on the store finds them moved. That
+    /// operation then reports a failure.
+    async fn move_pages(&self, moves: PageMoves<'_>) -> Result<(), Self::Error> {
+        moves.read_then_write(self).await
     }
 
-    /// Ends what a [`carry`](Self::carry) left under way.
-    async fn settle(&self) -> Result<(), Self::Error> {
+    /// Waits until the moves of [`move_pages`](Self::move_pages) are complete.
+    async fn finish_moves(&self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Says which slots the next [`carry`](Self::carry) will carry, unless buckets are written that hold them. A store
-    /// that can reads them ahead.
-    fn expect(&self, _from: &[Slot]) {}
+    /// Says which slots the next [`move_pages`](Self::move_pages) will carry, unless buckets are written that hold
+    /// them. A store that can reads them ahead.
+    fn prefetch(&self, _from: &[Slot]) {}
 }
 
 /// Buckets of one slot each, and their new contents: `to[0]` gets the first page of `pages`, `to[1 + i]` the contents
 /// of slot `from[i]`. The rest of `pages` is scratch; there are as many pages as buckets.
 #[derive(Debug)]
-pub struct Carried<'a> {
+pub struct PageMoves<'a> {
     /// The slots that are read.
     pub from: &'a [Slot],
     /// The buckets that are written, one more than the slots.
     pub to: &'a [Bucket],
-    /// The one of `from` that is read like any other, but whose bucket gets the first page.
+    /// The slot of `from` that is read like any other, but whose target gets the first page.
     pub replaced: Option<usize>,
     /// As many pages as buckets, the first one filled.
     pub pages: &'a mut [u8],
 }
 
-impl Carried<'_> {
-    /// Carries with one read and one write.
+impl PageMoves<'_> {
+    /// Moves the pages with one read and one write.
     ///
     /// # Errors
     /// The store's.
-    pub async fn by_hand<S: Store + ?Sized>(self, store: &S) -> Result<(), S::Error> {
-        let Carried { from, to, replaced, pages } = self;
+    pub async fn read_then_write<S: Store + ?Sized>(self, store: &S) -> Result<(), S::Error> {
+        let PageMoves { from, to, replaced, pages } = self;
         let (first, rest) = pages.split_at_mut(pages.len() / to.len());
         store.read(from, rest).await?;
         if let Some(place) = replaced {
@@ -87,25 +87,25 @@ impl Carried<'_> {
     }
 }
 
-/// A slot of one writing of a bucket, as a request on the untrusted side names it.
+/// A slot of one version of a bucket, as a request on the untrusted side names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The slot.
     pub slot: Slot,
-    /// The writing of its bucket; never [`Version::NEVER`].
+    /// The version of its bucket; never [`Version::NEVER`].
     pub version: Version,
 }
 
-/// A writing of a bucket.
+/// A version of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketVersion {
     /// The bucket.
     pub bucket: Bucket,
-    /// The writing of it; never [`Version::NEVER`].
+    /// Its version; never [`Version::NEVER`].
     pub version: Version,
 }
 
-/// Memory as the adversary holds it: sealed bytes, each bucket in versions beside one another.
+/// Memory as the adversary holds it: sealed bytes, several versions of each bucket.
 ///
 /// Implementations move bytes and know nothing of keys. Every byte that `read` returns may be forged.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
@@ -134,7 +134,7 @@ pub enum UntrustedError {
     /// The object is shorter than its bucket: to the sealing layer this is tampering.
     #[error("{bucket} {version} is truncated in the store", bucket = .0.bucket, version = .0.version)]
     Truncated(BucketVersion),
-    /// The version that was to be written is there already, with other bytes: somebody else writes under its name.
+    /// The version that was to be written exists already, with other bytes: another process writes under its name.
     #[error("{bucket} {version} is in the store already, with other bytes", bucket = .0.bucket, version = .0.version)]
     Taken(BucketVersion),
     /// The store refuses for good (credentials, permissions, no space): retrying will not help.
@@ -161,14 +161,14 @@ macro_rules! forward_through {
             async fn write_buffer(&self, buckets: &[Bucket], from: &mut Vec<u8>) -> Result<(), Self::Error> {
                 (**self).write_buffer(buckets, from).await
             }
-            async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
-                (**self).carry(carried).await
+            async fn move_pages(&self, moves: PageMoves<'_>) -> Result<(), Self::Error> {
+                (**self).move_pages(moves).await
             }
-            async fn settle(&self) -> Result<(), Self::Error> {
-                (**self).settle().await
+            async fn finish_moves(&self) -> Result<(), Self::Error> {
+                (**self).finish_moves().await
             }
-            fn expect(&self, from: &[Slot]) {
-                (**self).expect(from);
+            fn prefetch(&self, from: &[Slot]) {
+                (**self).prefetch(from);
             }
         }
         impl<$type: Untrusted + ?Sized> Untrusted for $pointer {

@@ -1,9 +1,9 @@
-//! The words of the field as types, so that two integers cannot be mixed.
+//! Blocks, leaves, levels, buckets and slots as types of their own, so that integers are not mixed up.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::fmt;
 
-/// A block's logical address: the user asks for it, and it must never show.
+/// A block's logical address. It must never show in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct BlockId(pub u64);
 
@@ -39,7 +39,7 @@ impl Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Bytes(pub u64);
 
-/// The number of a writing of a bucket. The trusted side remembers the newest of every bucket.
+/// The version of a bucket: the number of its write. The trusted side remembers the newest of every bucket.
 ///
 /// `epoch` counts the openings of a vault, each with a sealing key of its own; `counter` counts the bucket
 /// writes within it, from 1. [`Version::NEVER`] is the one value that means "never written".
@@ -52,10 +52,10 @@ pub struct Version {
 }
 
 impl Version {
-    /// No writing at all: such a bucket is empty, and nothing is fetched for it.
+    /// The version of a bucket that was never written: it is empty, and nothing is fetched for it.
     pub const NEVER: Version = Version { epoch: 0, counter: 0 };
 
-    /// Tells whether the bucket was never written.
+    /// Returns whether the bucket was never written.
     pub fn is_never(self) -> bool {
         self == Self::NEVER
     }

@@ -218,8 +218,8 @@ fn main() {
     let threads = thread::available_parallelism().map_or(2, |threads| threads.get().clamp(2, 16));
     // The caller is lane 0.
     bind(0);
-    let pool = ameles_fork::Pool::with_start(threads, PagePool::PATIENCE, bind).expect("threads");
-    let pool = Arc::new(PagePool::over(pool));
+    let pool = ameles_fork::Pool::with_start(threads, PagePool::SPIN_TIME, bind).expect("threads");
+    let pool = Arc::new(PagePool::from_pool(pool));
     println!("µs for a page of {PAGE} bytes; best of {ROUNDS} rounds; memcpy {:.3}", copy());
     println!("floor: the bare cipher on private memory; x: times the floor");
     for mib in [1, 64] {

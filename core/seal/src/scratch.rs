@@ -8,7 +8,7 @@ use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
 
 /// Buffers kept for later. More requests than this in flight allocate theirs anew.
-const KEPT: usize = 16;
+const MAX_IDLE: usize = 16;
 
 /// The buffers that a request needs while it is in flight.
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl DerefMut for Borrowed<'_> {
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         let mut idle = self.home.idle.borrow_mut();
-        if idle.len() < KEPT {
+        if idle.len() < MAX_IDLE {
             idle.push(core::mem::take(&mut self.scratch));
         }
     }

@@ -7,7 +7,7 @@ use crate::error::SealError;
 use crate::key_ring::KeyRing;
 use crate::parallel::SealThreads;
 use crate::scratch::{Scratch, Scratches};
-use crate::shape::Shape;
+use crate::shape::SlotShapes;
 use crate::slot_format::{Nonces, SlotFormat};
 use crate::slot_keys::{SlotKeys, writes_per_key_log2};
 use crate::versions::TrustedVersions;
@@ -89,7 +89,7 @@ impl Assigned {
 pub struct Sealed<U> {
     untrusted: U,
     layout: Layout,
-    shape: Shape,
+    shape: SlotShapes,
     versions: RefCell<TrustedVersions>,
     keys: RefCell<SlotKeys>,
     nonces: RefCell<Nonces>,
@@ -139,7 +139,7 @@ impl<U: Untrusted> Sealed<U> {
         let keys = SlotKeys::new(&ring.into(), cipher, format, &versions.vault, &versions.epochs, run);
         let layout = Layout::new(extents);
         Ok(Sealed {
-            shape: Shape::new(&layout),
+            shape: SlotShapes::new(&layout),
             layout,
             untrusted,
             versions: RefCell::new(versions),

@@ -12,18 +12,18 @@ struct Run {
 }
 
 /// A layout with the bucket numbers of its extents added up.
-pub(crate) struct Shape {
+pub(crate) struct SlotShapes {
     runs: Vec<Run>,
 }
 
-impl Shape {
+impl SlotShapes {
     pub(crate) fn new(layout: &Layout) -> Self {
         let mut end = 0;
         let runs = layout.extents().iter().map(|extent| {
             end += extent.buckets;
             Run { end, slots: extent.slots, slot_bytes: extent.slot_bytes }
         });
-        Shape { runs: runs.collect() }
+        SlotShapes { runs: runs.collect() }
     }
 
     /// Slots of the bucket, and the plaintext bytes of each.

@@ -30,7 +30,7 @@ pub const SLOTS_PER_KEY_LOG2: u32 = 32;
 pub const BYTES_PER_KEY_LOG2: u32 = 38;
 
 /// Expanded keys kept, at about half a KiB each. A miss costs a microsecond.
-const KEPT: usize = 256;
+const CACHED_KEYS: usize = 256;
 
 /// Bucket writes of one sub-key, as a power of two, for a **sealed** layout.
 pub fn writes_per_key_log2(sealed: &Layout) -> u32 {
@@ -55,7 +55,7 @@ pub(crate) struct SubKey {
     run: u64,
 }
 
-struct Kept {
+struct CachedKey {
     sub_key: SubKey,
     key: Arc<SlotKey>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct SlotKeys {
     /// The root of the earlier master key, and the last epoch that belongs to it.
     earlier: Option<(DerivedKey, u32)>,
     epochs: BTreeMap<u32, DerivedKey>,
-    kept: Vec<Option<Kept>>,
+    cached: Vec<Option<CachedKey>>,
     writes_per_key_log2: u32,
 }
 
@@ -91,10 +91,10 @@ impl SlotKeys {
             root: root(ring.newest()),
             earlier: ring.earlier().map(|earlier| (root(&earlier.key), earlier.until)),
             epochs: BTreeMap::new(),
-            kept: Vec::new(),
+            cached: Vec::new(),
             writes_per_key_log2,
         };
-        keys.kept.resize_with(KEPT, || None);
+        keys.cached.resize_with(CACHED_KEYS, || None);
         for epoch in epochs.iter() {
             keys.begin(epoch.number, &epoch.salt);
         }
@@ -123,16 +123,16 @@ impl SlotKeys {
         let until = self.until();
         self.earlier = None;
         self.epochs.retain(|&number, _| number > until);
-        for place in &mut self.kept {
-            place.take_if(|kept| kept.sub_key.epoch <= until);
+        for place in &mut self.cached {
+            place.take_if(|cached| cached.sub_key.epoch <= until);
         }
     }
 
     /// Forgets the keys of epochs that the table no longer holds.
     pub(crate) fn retain(&mut self, epochs: &Epochs) {
         self.epochs.retain(|&number, _| epochs.salt(number).is_some());
-        for place in &mut self.kept {
-            place.take_if(|kept| epochs.salt(kept.sub_key.epoch).is_none());
+        for place in &mut self.cached {
+            place.take_if(|cached| epochs.salt(cached.sub_key.epoch).is_none());
         }
     }
 
@@ -143,18 +143,19 @@ impl SlotKeys {
     /// The expanded key, or `None` if its epoch is unknown.
     pub(crate) fn get(&mut self, sub_key: SubKey) -> Option<Arc<SlotKey>> {
         // Neighbouring runs and epochs fall on different places.
-        let at = (u64::from(sub_key.epoch).wrapping_mul(61).wrapping_add(sub_key.run) % KEPT as u64) as usize;
-        if let Some(kept) = &self.kept[at]
-            && kept.sub_key == sub_key
+        let at = (u64::from(sub_key.epoch).wrapping_mul(61).wrapping_add(sub_key.run) % CACHED_KEYS as u64)
+            as usize;
+        if let Some(cached) = &self.cached[at]
+            && cached.sub_key == sub_key
         {
-            return Some(Arc::clone(&kept.key));
+            return Some(Arc::clone(&cached.key));
         }
         let prk = self.epochs.get(&sub_key.epoch)?;
         let epoch = sub_key.epoch.to_be_bytes();
         let run = sub_key.run.to_be_bytes();
         let bytes = expand(prk, &[b"ameles/1/slot-key/", &epoch, &run]);
         let key = Arc::new(SlotKey::new(self.format, self.cipher, &bytes));
-        self.kept[at] = Some(Kept { sub_key, key: Arc::clone(&key) });
+        self.cached[at] = Some(CachedKey { sub_key, key: Arc::clone(&key) });
         Some(key)
     }
 }
@@ -221,7 +222,7 @@ mod tests {
         }
         // 20 epochs of 50 runs of 4 writes; far more than are kept.
         assert_eq!(first.len(), 1000);
-        assert!(first.len() > KEPT);
+        assert!(first.len() > CACHED_KEYS);
         for counter in 0..200 {
             assert_eq!(first[&tag(&mut keys, 7, counter)], (7, counter / 4));
         }

@@ -180,7 +180,7 @@ impl TrustedVersions {
 
     pub(crate) fn set(&mut self, bucket: Bucket, version: Version) {
         let packed = &mut self.table[bucket.0 as usize];
-        self.held.note_all(Self::WORDS * bucket.0, packed);
+        self.held.record_all(Self::WORDS * bucket.0, packed);
         let before = packed[0];
         *packed = pack(version);
         if before != version.epoch {

@@ -1,4 +1,4 @@
-//! Whole named objects beside the buckets, and the list of what the store holds.
+//! Named objects next to the buckets, and lists of what the store holds.
 
 use ameles_core::store::{BucketVersion, UntrustedError};
 use ameles_core::types::Bytes;
@@ -8,32 +8,32 @@ use std::sync::Arc;
 /// The longest name of a blob, in bytes.
 const MAX_NAME: usize = 512;
 
-/// A blob as a list shows it.
+/// A blob as listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blob {
     /// Its name.
     pub name: String,
-    /// Its size as the store tells it.
+    /// Its size as the store reports it.
     pub size: Bytes,
 }
 
 /// Whole named objects: a vault's header, its epochs, its checkpoints.
 ///
-/// Names follow [`check_name`]. Like buckets, blobs are untrusted: read bytes may be forged, and names and sizes show
-/// to every watcher.
+/// Names follow [`check_name`]. Like buckets, blobs are untrusted: read bytes may be forged, and names and sizes are
+/// visible to every observer.
 #[allow(async_fn_in_trait, reason = "one thread drives the store; its futures need not be Send")]
 pub trait Blobs {
     /// Stores `bytes` under `name`, durable when this returns; replaces an earlier blob, in one step.
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError>;
 
-    /// Stores `bytes` under `name` only if nothing is there, and tells whether it did. Of several callers, it tells so
-    /// to at most one.
+    /// Stores `bytes` under `name` only if nothing is there, and returns whether it did. Of several callers, at most one
+    /// gets `true`.
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError>;
 
     /// The bytes under `name`, or `None` if there are none.
     ///
     /// # Errors
-    /// [`BlobError::TooLarge`] if there are more than `max` bytes; no more than that are ever held.
+    /// [`BlobError::TooLarge`] if there are more than `max` bytes; more are never held.
     async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError>;
 
     /// All blobs whose name starts with `prefix`, sorted by name.
@@ -46,16 +46,16 @@ pub trait Blobs {
 /// The contents of the store, for finding bucket versions that are not needed any more.
 #[allow(async_fn_in_trait, reason = "one thread drives the store; its futures need not be Send")]
 pub trait Inventory {
-    /// Calls `found` with each bucket version and its size as the store tells it, in no particular order, and
+    /// Calls `found` with each bucket version and its size as the store reports it, in no particular order, and
     /// returns how many names among the buckets are not of this scheme (nothing is done about those).
     ///
-    /// Versions written or deleted meanwhile may be told or not.
+    /// Versions written or deleted meanwhile may be listed or not.
     async fn list_bucket_versions(
         &self,
         found: &mut dyn FnMut(BucketVersion, Bytes),
     ) -> Result<u64, UntrustedError>;
 
-    /// Removes what interrupted writes left behind under no name of their own, and returns how many that were.
+    /// Removes temporary files of interrupted writes, and returns how many there were.
     ///
     /// To be called only while no caller writes. Stores whose interrupted writes leave nothing return 0.
     async fn sweep_unfinished(&self) -> Result<u64, UntrustedError>;
@@ -72,12 +72,12 @@ pub enum BlobError {
         /// The rule that it breaks.
         why: &'static str,
     },
-    /// The blob is larger than the reader is ready to hold.
+    /// The blob is larger than the reader accepts.
     #[error("blob {name:?} is larger than the {max} bytes that it may have")]
     TooLarge {
         /// The name.
         name: String,
-        /// The most that the reader would take.
+        /// The most that the reader accepts.
         max: usize,
     },
     /// The store failed or refused.

@@ -1,4 +1,4 @@
-//! A store that fails by chance, from a seed: errors, time-outs, torn and lost writes.
+//! Fault injection: seeded random errors, time-outs, torn and lost writes.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -16,7 +16,7 @@ pub struct FaultRates {
     pub error_before: f64,
     /// An error, although the call had its effect.
     pub error_after: f64,
-    /// An error after [`time_out_after`](Self::time_out_after); a coin's throw decides whether the call had its effect.
+    /// An error after [`time_out_after`](Self::time_out_after); in half of the cases the call had its effect.
     pub time_out: f64,
     /// An error of a call that writes buckets, of which some are written and at least one is not. Each bucket is
     /// whole: an object is written or it is not.
@@ -56,7 +56,7 @@ impl FaultCounts {
     }
 }
 
-/// The words of an injected error about itself, inside of [`UntrustedError::Unavailable`].
+/// An injected error, inside of [`UntrustedError::Unavailable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InjectedFault {
     /// The call had no effect.
@@ -84,7 +84,7 @@ impl From<InjectedFault> for UntrustedError {
     }
 }
 
-/// Turns faults on and off from outside, and tells how many there were.
+/// A handle that turns faults on and off, and reads their counts.
 #[derive(Clone, Debug)]
 pub struct FaultSwitch {
     state: Arc<Mutex<State>>,
@@ -103,7 +103,7 @@ impl FaultSwitch {
         self.state.lock().expect("no holder of the faults panicked")
     }
 
-    /// Lets faults happen or not. While they are off no chance is drawn.
+    /// Turns faults on or off. While they are off, no random number is drawn.
     pub fn set(&self, on: bool) {
         self.lock().on = on;
     }
@@ -123,14 +123,14 @@ impl FaultSwitch {
     }
 }
 
-/// Makes calls to the store below fail by chance. The same seed and the same calls give the same faults.
+/// Makes calls to the store below fail at random. The same seed and the same calls give the same faults.
 #[derive(Debug)]
 pub struct Faults<S> {
     inner: S,
     switch: FaultSwitch,
 }
 
-/// The fate of a call.
+/// The outcome drawn for a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FaultOutcome {
     Fine,
@@ -141,7 +141,7 @@ enum FaultOutcome {
     Lost,
 }
 
-/// The kind of a call: some faults do not happen to some kinds.
+/// The kind of a call: not every fault applies to every kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
     /// Changes nothing, or removes.
@@ -163,7 +163,7 @@ impl State {
     }
 
     /// Draws once a call, whatever its kind, so that a rate of one fault does not shift the others.
-    fn fate(&mut self, call: Call) -> FaultOutcome {
+    fn draw_outcome(&mut self, call: Call) -> FaultOutcome {
         if !self.on {
             return FaultOutcome::Fine;
         }
@@ -194,7 +194,7 @@ impl State {
         }
     }
 
-    /// Draws which of `of` buckets a torn write writes: each by a coin's throw, but never all.
+    /// Draws which of `of` buckets a torn write writes: each with probability 1/2, but never all.
     fn torn(&mut self, of: usize) -> Vec<bool> {
         let mut written: Vec<bool> = (0..of).map(|_| self.chance() < 0.5).collect();
         let lost = self.below(of);
@@ -204,7 +204,7 @@ impl State {
 }
 
 impl<S> Faults<S> {
-    /// Faults at these rates before `inner`, switched on.
+    /// Injects faults at these rates into calls of `inner`, switched on.
     ///
     /// # Panics
     /// If a rate is no probability, or all together exceed 1.
@@ -229,8 +229,8 @@ impl<S> Faults<S> {
         &self.inner
     }
 
-    fn fate(&self, call: Call) -> FaultOutcome {
-        self.switch.lock().fate(call)
+    fn draw_outcome(&self, call: Call) -> FaultOutcome {
+        self.switch.lock().draw_outcome(call)
     }
 
     async fn timed_out(&self) -> InjectedFault {
@@ -241,14 +241,14 @@ impl<S> Faults<S> {
         InjectedFault::TimedOut
     }
 
-    /// Does a call whose effect cannot be torn, or fails it. A lost call is answered by `lost`.
+    /// Makes a call whose effect cannot be torn, or fails it. A lost call returns `lost`.
     async fn whole<T, E: From<UntrustedError>>(
         &self,
         call: Call,
         lost: Option<T>,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let fault = match (self.fate(call), lost) {
+        let fault = match (self.draw_outcome(call), lost) {
             (FaultOutcome::Lost, Some(answer)) => return Ok(answer),
             (FaultOutcome::Fine | FaultOutcome::Torn | FaultOutcome::Lost, _) => return work.await,
             (FaultOutcome::ErrorBefore, _) => InjectedFault::Before,
@@ -300,7 +300,7 @@ impl<S: Untrusted> Untrusted for Faults<S> {
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
         let of = buckets.len();
-        let fault = match self.fate(Call::Write(of)) {
+        let fault = match self.draw_outcome(Call::Write(of)) {
             FaultOutcome::Fine => return self.inner.write(buckets, from).await,
             FaultOutcome::Lost => {
                 let mut written = vec![true; of];

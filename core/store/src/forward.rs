@@ -1,4 +1,4 @@
-//! Forwarding: a wrapper of a store writes down what it changes, and forwards the rest.
+//! Macros that forward calls of a wrapper to the store below.
 
 /// Implements [`Blobs`](crate::Blobs) for a wrapper by the store in its field:
 /// `forward_blobs!([S: Blobs] Wrapper<S>, inner)`.

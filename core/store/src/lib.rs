@@ -1,11 +1,11 @@
-//! The untrusted side of Ameles: the place where sealed buckets lie, and the wrappers around that place.
+//! The untrusted side of Ameles: stores of sealed buckets, and wrappers around them.
 //!
 //! Three traits make up the untrusted side. [`Untrusted`](ameles_core::store::Untrusted) holds buckets in versions,
-//! [`Blobs`] holds whole named objects beside them (a header, epochs, checkpoints), and [`Inventory`] tells what is
-//! there. Nothing here knows a key, and every byte that comes back may be forged.
+//! [`Blobs`] holds whole named objects beside them (a header, epochs, checkpoints), and [`Inventory`] lists what
+//! is there. Nothing here knows a key, and every byte that comes back may be forged.
 //!
-//! Stores: [`DenseMemory`] (fast, one version per bucket), [`VersionedMemory`] (all versions, with an adversary's
-//! hands), [`Objects`] (files, S3, GCS, Azure).
+//! Stores: [`DenseMemory`] (fast, one version per bucket), [`VersionedMemory`] (all versions, can be tampered
+//! with), [`Objects`] (files, S3, GCS, Azure).
 //!
 //! Wrappers implement all three traits over an inner store, so they stack in any order. A wrapper sees the calls to the
 //! wrapper or store **below** it: put a [`Recorder`] under a [`Retry`] to see each attempt, above it to see each call

@@ -1,4 +1,4 @@
-//! A network link before the store: a round-trip time, and a bandwidth in each direction.
+//! A simulated network link to the store: a round-trip time, and a bandwidth in each direction.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -43,7 +43,7 @@ pub struct LinkSpeed {
 ///
 /// Bytes of payload queue for the bandwidth of their direction, first come, first served; latency does not queue, and
 /// neither do requests and answers that carry no payload. A request takes effect below when it has arrived there
-/// whole, and its answer sets out when the store below has given it.
+/// whole, and its answer is sent when the store below has returned it.
 ///
 /// Needs a tokio runtime with time. Tokio's timers have a grain of a millisecond; see [`precise`](Self::precise).
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct Link<S> {
 }
 
 impl<S> Link<S> {
-    /// A link of this speed before `inner`.
+    /// A link of this speed to `inner`.
     pub fn new(inner: S, speed: LinkSpeed) -> Self {
         Link { inner, speed, precise: false, up_free_at: Mutex::default(), down_free_at: Mutex::default() }
     }
@@ -91,13 +91,13 @@ impl<S> Link<S> {
         }
     }
 
-    /// The request's way to the store.
+    /// Delays a request on its way to the store.
     async fn up(&self, bytes: usize) {
         let sent = transfer(&self.up_free_at, self.speed.up, bytes);
         self.wait_until(sent + self.speed.round_trip / 2).await;
     }
 
-    /// The answer's way back.
+    /// Delays an answer on its way back.
     async fn down(&self, bytes: usize) {
         let sent = transfer(&self.down_free_at, self.speed.down, bytes);
         let half = self.speed.round_trip - self.speed.round_trip / 2;
@@ -105,7 +105,7 @@ impl<S> Link<S> {
     }
 }
 
-/// Reserves the line for a transfer that sets out now, and tells when its last byte is on the way.
+/// Reserves the line for a transfer that starts now, and returns when its last byte is sent.
 fn transfer(free_at: &Mutex<Option<Instant>>, speed: BitsPerSecond, bytes: usize) -> Instant {
     let now = Instant::now();
     if bytes == 0 {

@@ -1,5 +1,5 @@
-//! The limits of a real provider before a store that has none: a largest put, pages of lists and deletions, and bursts of
-//! answers that ask for fewer requests.
+//! Adds the limits of a real provider to a store that has none: a largest put, pages of lists and deletions, and bursts
+//! of `SlowDown` answers.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -23,12 +23,12 @@ pub struct ProviderLimits {
 }
 
 impl ProviderLimits {
-    /// The limits of Amazon S3, on a day without bursts.
+    /// The limits of Amazon S3, without bursts.
     pub const S3: ProviderLimits =
         ProviderLimits { max_put: Bytes(5 << 30), page: 1000, bursts: 0.0, longest_burst: 0 };
 }
 
-/// The reason why a provider has refused a request, inside of an [`UntrustedError`].
+/// The reason why a provider refused a request, inside of an [`UntrustedError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderRefusal {
     /// The object is larger than what one request may put. The same request will not succeed later.
@@ -53,7 +53,7 @@ impl From<ProviderRefusal> for UntrustedError {
     }
 }
 
-/// The counts of what a provider did.
+/// Counts of what a provider did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProviderCounts {
     /// Requests that were carried out.
@@ -79,7 +79,7 @@ impl ProviderCounts {
     }
 }
 
-/// Changes the limits from outside, and tells what they did.
+/// A handle that changes the limits and reads the counts.
 #[derive(Clone, Debug)]
 pub struct ProviderControl(Arc<Mutex<State>>);
 
@@ -112,7 +112,7 @@ impl ProviderControl {
         self.lock().limits.page.max(1)
     }
 
-    /// Lets a request in, or refuses it. Draws once a request that no burst refuses.
+    /// Admits a request or refuses it. Draws once for each request that no burst refuses.
     fn admit(&self) -> Result<(), UntrustedError> {
         let mut state = self.lock();
         if state.refuses == 0 && state.unit() < state.limits.bursts {
@@ -128,7 +128,7 @@ impl ProviderControl {
         Ok(())
     }
 
-    /// Lets a put in, or refuses it.
+    /// Admits a put or refuses it.
     fn admit_put(&self, bytes: usize) -> Result<(), UntrustedError> {
         self.admit()?;
         let mut state = self.lock();
@@ -150,25 +150,25 @@ impl State {
 }
 
 /// Limits the requests to the store below. Each bucket version is a request of its own, as in an object store; a list is
-/// a request for each page, and what is written or removed between two pages may be told or not. The same seed and the
+/// a request for each page, and what is written or removed between two pages may be listed or not. The same seed and the
 /// same calls give the same refusals.
 #[derive(Debug)]
 pub struct Provider<S> {
     inner: S,
-    desk: ProviderControl,
+    control: ProviderControl,
 }
 
 impl<S> Provider<S> {
-    /// These limits before `inner`.
+    /// Applies these limits to `inner`.
     pub fn new(inner: S, limits: ProviderLimits, seed: u64) -> Self {
         let (chance, counts) = (ChaCha8Rng::seed_from_u64(seed), ProviderCounts::default());
         let state = State { limits, chance, refuses: 0, counts };
-        Provider { inner, desk: ProviderControl(Arc::new(Mutex::new(state))) }
+        Provider { inner, control: ProviderControl(Arc::new(Mutex::new(state))) }
     }
 
     /// A handle on the limits.
-    pub fn desk(&self) -> ProviderControl {
-        self.desk.clone()
+    pub fn control(&self) -> ProviderControl {
+        self.control.clone()
     }
 
     /// The store below.
@@ -179,10 +179,10 @@ impl<S> Provider<S> {
     /// The part of a sorted list that comes on the page after `last`, and whether there are more pages.
     fn page_after<T: Ord>(&self, last: Option<&T>, listed: Vec<T>) -> (Vec<T>, bool) {
         let mut rest = listed.into_iter().filter(|one| last.is_none_or(|last| one > last));
-        let page: Vec<T> = rest.by_ref().take(self.desk.page()).collect();
+        let page: Vec<T> = rest.by_ref().take(self.control.page()).collect();
         let is_last = rest.next().is_none();
         if !is_last {
-            self.desk.lock().counts.further_pages += 1;
+            self.control.lock().counts.further_pages += 1;
         }
         (page, is_last)
     }
@@ -195,7 +195,7 @@ impl<S: Untrusted> Untrusted for Provider<S> {
 
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
         // All requests are made, though one of them is refused.
-        let admitted: Vec<_> = crate::range_requests(places).iter().map(|_| self.desk.admit()).collect();
+        let admitted: Vec<_> = crate::range_requests(places).iter().map(|_| self.control.admit()).collect();
         admitted.into_iter().collect::<Result<(), _>>()?;
         self.inner.read(places, into).await
     }
@@ -206,7 +206,7 @@ impl<S: Untrusted> Untrusted for Provider<S> {
         for of in buckets {
             let (this, after) = rest.split_at(self.layout().bucket_bytes(of.bucket));
             rest = after;
-            match self.desk.admit_put(this.len()) {
+            match self.control.admit_put(this.len()) {
                 Ok(()) => {
                     some.push(*of);
                     bytes.extend_from_slice(this);
@@ -221,8 +221,8 @@ impl<S: Untrusted> Untrusted for Provider<S> {
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        for some in buckets.chunks(self.desk.page()) {
-            self.desk.admit()?;
+        for some in buckets.chunks(self.control.page()) {
+            self.control.admit()?;
             self.inner.delete(some).await?;
         }
         Ok(())
@@ -231,24 +231,24 @@ impl<S: Untrusted> Untrusted for Provider<S> {
 
 impl<S: Blobs> Blobs for Provider<S> {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.desk.admit_put(bytes.len())?;
+        self.control.admit_put(bytes.len())?;
         self.inner.put(name, bytes).await
     }
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.desk.admit_put(bytes.len())?;
+        self.control.admit_put(bytes.len())?;
         self.inner.put_if_absent(name, bytes).await
     }
 
     async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.desk.admit()?;
+        self.control.admit()?;
         self.inner.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
         let mut all: Vec<Blob> = Vec::new();
         loop {
-            self.desk.admit()?;
+            self.control.admit()?;
             let (page, is_last) = self.page_after(all.last(), self.inner.list(prefix).await?);
             all.extend(page);
             if is_last {
@@ -258,7 +258,7 @@ impl<S: Blobs> Blobs for Provider<S> {
     }
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.desk.admit()?;
+        self.control.admit()?;
         self.inner.remove(name).await
     }
 }
@@ -271,7 +271,7 @@ impl<S: Inventory> Inventory for Provider<S> {
     ) -> Result<u64, UntrustedError> {
         let mut last = None;
         loop {
-            self.desk.admit()?;
+            self.control.admit()?;
             let mut listed = Vec::new();
             let foreign = self.inner.list_bucket_versions(&mut |of, bytes| listed.push((of, bytes))).await?;
             listed.sort_unstable();

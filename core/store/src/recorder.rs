@@ -1,4 +1,4 @@
-//! The trace: every request that goes down through here, as a watcher of the store sees it.
+//! The trace: every request that passes through here, as an observer of the store sees it.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::{RangeRequest, range_requests};
@@ -64,8 +64,8 @@ struct Recorded {
     round: u64,
     /// Tells whether some call was answered since the last request went out.
     answered: bool,
-    /// The number of times that the trace was taken: an answer to a request of an earlier taking changes nothing.
-    takings: u64,
+    /// The number of times that the trace was taken: an answer to a request that was taken before changes nothing.
+    takes: u64,
 }
 
 impl Trace {
@@ -78,7 +78,7 @@ impl Trace {
         self.lock().events.clone()
     }
 
-    /// The requests so far, without when and how much.
+    /// The requests so far, without times and sizes.
     pub fn requests(&self) -> Vec<Request> {
         self.lock().events.iter().map(|event| event.request.clone()).collect()
     }
@@ -86,7 +86,7 @@ impl Trace {
     /// Takes all requests so far out of the trace. Calls and rounds count on.
     pub fn take(&self) -> Vec<Event> {
         let mut recorded = self.lock();
-        recorded.takings += 1;
+        recorded.takes += 1;
         std::mem::take(&mut recorded.events)
     }
 
@@ -103,7 +103,7 @@ impl Trace {
 
 /// A store that records each request to the store below.
 ///
-/// A call that reads nothing, writes nothing or removes nothing shows nothing and is not recorded.
+/// A call that reads, writes or removes nothing makes no request and is not recorded.
 pub struct Recorder<S> {
     inner: S,
     trace: Trace,
@@ -117,19 +117,19 @@ impl<S> Recorder<S> {
         Recorder { inner, trace: Trace::default(), clock: None, digests: false }
     }
 
-    /// Notes for each request the time that `clock` says.
+    /// Records the time of each request by `clock`.
     pub fn with_clock(mut self, clock: impl Fn() -> Duration + Send + 'static) -> Self {
         self.clock = Some(Box::new(clock));
         self
     }
 
-    /// Notes the SHA-256 of the written bytes, so that two traces can be compared in their ciphertext too.
+    /// Records the SHA-256 of the written bytes, so that two traces can be compared in their ciphertext too.
     pub fn with_digests(mut self) -> Self {
         self.digests = true;
         self
     }
 
-    /// Records into a trace that is there already, for instance that of a store before its reopening.
+    /// Appends to an existing trace, for instance that of a store before it was reopened.
     pub fn with_trace(mut self, trace: Trace) -> Self {
         self.trace = trace;
         self
@@ -149,7 +149,7 @@ impl<S> Recorder<S> {
         self.digests.then(|| Sha256::digest(bytes).into())
     }
 
-    /// Notes the requests of one call; gives the place of the last one.
+    /// Records the requests of one call.
     fn note(&self, requests: impl Iterator<Item = (Request, Bytes, Option<[u8; 32]>)>) -> Noted<'_> {
         let at = self.clock.as_ref().map(|clock| clock());
         let mut recorded = self.trace.lock();
@@ -175,7 +175,7 @@ impl<S> Recorder<S> {
         Noted {
             trace: &self.trace,
             noted,
-            taking: recorded.takings,
+            taking: recorded.takes,
             last: recorded.events.len().saturating_sub(1),
         }
     }
@@ -202,7 +202,7 @@ impl Noted<'_> {
         let mut recorded = self.trace.lock();
         recorded.answered |= self.noted;
         if let Some(bytes) = bytes
-            && recorded.takings == self.taking
+            && recorded.takes == self.taking
         {
             recorded.events[self.last].bytes = Bytes(bytes);
         }

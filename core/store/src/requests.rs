@@ -1,5 +1,4 @@
-//! The way from slots that are wanted together to range requests: exactly adjacent slots of one bucket version are one
-//! request.
+//! Turns slots that are read together into range requests: adjacent slots of one bucket version are one request.
 
 use ameles_core::store::{BucketVersion, Place};
 use ameles_core::tree::layout::Layout;
@@ -33,7 +32,7 @@ pub fn range_requests(places: &[Place]) -> Vec<RangeRequest> {
 pub(crate) struct ReadPlan {
     /// The requests, as [`range_requests`] gives them.
     pub(crate) requests: Vec<RangeRequest>,
-    /// Offsets into the caller's buffer, one a slot, in the order in which the requests hold the slots.
+    /// Offsets into the caller's buffer, one for each slot, in the order in which the requests hold the slots.
     pub(crate) offsets: Vec<usize>,
 }
 

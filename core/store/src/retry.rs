@@ -1,4 +1,4 @@
-//! The identical request again, after a while, when the store is unavailable.
+//! Retries: the identical request again after a wait, when the store is unavailable.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -31,7 +31,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Makes a call again that found the store unavailable: the same places, the same versions, the same bytes.
+/// Repeats calls that found the store unavailable: the same places, the same versions, the same bytes.
 ///
 /// Any other error is the answer. The waits depend on a seed and on the store's failures, never on what is accessed.
 /// They pass in tokio's time.
@@ -53,8 +53,8 @@ impl<S> Retry<S> {
         &self.inner
     }
 
-    /// Waits before the attempt after `made` attempts, or tells that there is none left.
-    async fn again(&self, made: u32) -> bool {
+    /// Waits before the next attempt, after `made` of them. Returns `false` if none is left.
+    async fn wait_before_retry(&self, made: u32) -> bool {
         if made >= self.policy.attempts {
             return false;
         }
@@ -69,14 +69,14 @@ impl<S> Retry<S> {
     }
 }
 
-/// Makes the call until it is answered otherwise than with "unavailable", or no attempt is left.
+/// Repeats the call until the answer is not "unavailable", or no attempt is left.
 macro_rules! retried {
     ($self:ident, $unavailable:pat, $call:expr) => {{
         let mut made = 0;
         loop {
             let answer = $call.await;
             made += 1;
-            if !matches!(answer, Err($unavailable)) || !$self.again(made).await {
+            if !matches!(answer, Err($unavailable)) || !$self.wait_before_retry(made).await {
                 break answer;
             }
         }
@@ -116,7 +116,7 @@ impl<S: Blobs> Blobs for Retry<S> {
             made += 1;
             match answer {
                 Err(error) if error.is_unavailable() => {
-                    if !self.again(made).await {
+                    if !self.wait_before_retry(made).await {
                         return Err(error);
                     }
                 }
@@ -146,7 +146,7 @@ impl<S: Blobs> Blobs for Retry<S> {
 }
 
 impl<S: Inventory> Inventory for Retry<S> {
-    /// A list that fails half-way is told again from its beginning, so `found` may be called twice for one version.
+    /// A list that fails half-way is repeated from its beginning, so `found` may be called twice for one version.
     async fn list_bucket_versions(
         &self,
         found: &mut dyn FnMut(BucketVersion, Bytes),

@@ -1,6 +1,6 @@
-//! Counters of where the store is touched, for a picture of it, in the shape of the scheme's tree.
+//! Counts accesses to the store by place, in the shape of the scheme's tree, for display.
 //!
-//! Unlike a [`Recorder`](crate::Recorder) it remembers no request, so that it can stand in a store for years.
+//! Unlike a [`Recorder`](crate::Recorder) it records no request, so that it can run for years.
 
 use crate::blobs::{Blobs, Inventory};
 use crate::{forward_blobs, forward_inventory};
@@ -36,7 +36,7 @@ struct Row {
     writes: Vec<AtomicU64>,
 }
 
-/// A row of counters at one moment: from the left to the right of the tree, or from the first slot to the last.
+/// A snapshot of a row of counters, from the left to the right of the tree or from the first bucket to the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TouchedRow {
     /// The number of buckets that the cells of the row stand for.
@@ -81,14 +81,14 @@ impl Touches {
         Touches { rows: Arc::new(Rows { layout: layout.clone(), levels, whole: Row::new(0, first) }) }
     }
 
-    /// Notes that `slots` slots of a bucket were read.
+    /// Counts that `slots` slots of a bucket were read.
     pub fn read(&self, bucket: Bucket, slots: u64) {
         for row in self.rows_of(bucket) {
             row.reads[row.cell(bucket)].fetch_add(slots, Ordering::Relaxed);
         }
     }
 
-    /// Notes that a whole bucket was written.
+    /// Counts that a whole bucket was written.
     pub fn written(&self, bucket: Bucket) {
         let slots = u64::from(self.rows.layout.extent(bucket).slots);
         for row in self.rows_of(bucket) {

@@ -1,7 +1,7 @@
 //! The choices of a controller, and what follows from them for memory: the twin of `hardware/rtl/ameles_pkg.sv`.
 
 use ameles_core::schemes::freecursive::{
-    AddressSpace, BackendParameters, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
+    AddressSpace, BackendParameters, FreecursiveParameters, PositionStorage, TAG_BYTES, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
@@ -163,7 +163,7 @@ impl Configuration {
             trusted_positions: trusted.into(),
             look_aside,
             look_aside_ways: 1,
-            positions: PositionsKept::Counters { bits: label_bits, tags: tag_bits > 0 },
+            positions: PositionStorage::Counters { bits: label_bits, tags: tag_bits > 0 },
             hits: TrustedHits::ReadThePath,
             max_batch: 1,
             tree: self.parameters(),

@@ -3,7 +3,7 @@
 use crate::configuration::Configuration;
 use crate::golden::GoldenMemory;
 use crate::session::{Operation, Request, Session};
-use ameles_core::schemes::freecursive::{FreecursiveOram, Next};
+use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath};
 use ameles_core::testing::finish_now;
 use ameles_core::tree::placement::FillOrder;
 use ameles_core::types::{BlockId, Bucket, Leaf};
@@ -81,10 +81,10 @@ impl GoldenFrontEnd {
     pub fn run_slot(&mut self) -> bool {
         let Some((block, data)) = self.pending.front().cloned() else { return false };
         let next = self.oram.next(block).expect("the block is one of the user's");
-        let renewed = if let Next::PosMap(missing) = next { missing } else { block };
+        let renewed = if let NextPath::PosMap(missing) = next { missing } else { block };
         if !self.turn_done {
             self.turn_done = true;
-            if finish_now(self.oram.remap_turn(renewed)).expect("stragglers move") {
+            if finish_now(self.oram.remap_straggler(renewed)).expect("stragglers move") {
                 self.finish_pending_steps();
                 return true;
             }
@@ -93,8 +93,8 @@ impl GoldenFrontEnd {
         let before = self.memory.reads();
         let mut answer = None;
         match next {
-            Next::PosMap(missing) => finish_now(self.oram.fetch(missing)),
-            Next::Block => finish_now(self.oram.access_block(block, |payload| {
+            NextPath::PosMap(missing) => finish_now(self.oram.fetch(missing)),
+            NextPath::Block => finish_now(self.oram.access_block(block, |payload| {
                 answer = Some(payload.to_vec());
                 if let Some(data) = &data {
                     payload.copy_from_slice(data);

@@ -9,7 +9,7 @@ use crate::configuration::Configuration;
 use crate::golden::Golden;
 use crate::programs::ProgramAccess;
 use crate::session::{Operation, Session};
-use ameles_core::schemes::freecursive::{AddressSpace, Keeper};
+use ameles_core::schemes::freecursive::{AddressSpace, PositionEntry};
 use ameles_core::types::BlockId;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -58,7 +58,7 @@ impl Recursion {
 fn chain(space: &AddressSpace, block: BlockId) -> Vec<BlockId> {
     let mut chain = Vec::new();
     let mut below = block;
-    while let Keeper::Block(above, _) = space.keeper(below) {
+    while let PositionEntry::Block(above, _) = space.position_entry(below) {
         chain.insert(0, above);
         below = above;
     }

@@ -170,7 +170,7 @@ async fn settle(vault: &Vault, meter: &MeterReader) {
     while idle_polls < 5 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let now = meter.usage();
-        idle_polls = if now == last && vault.status().evictions_owed == 0 { idle_polls + 1 } else { 0 };
+        idle_polls = if now == last && vault.status().evictions_pending == 0 { idle_polls + 1 } else { 0 };
         last = now;
     }
 }

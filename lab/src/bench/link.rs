@@ -130,7 +130,7 @@ async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> 
         Ok::<u64, BenchError>(accesses)
     };
     let accesses: u64 = try_join_all((0..options.clients as u64).map(client)).await?.iter().sum();
-    while vault.status().evictions_owed > 0 {
+    while vault.status().evictions_pending > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(megabits(accesses, options, start.elapsed()))

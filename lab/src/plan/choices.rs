@@ -166,7 +166,7 @@ impl ChoiceSearch<'_> {
             let top = top_bytes / self.block_bytes;
             let Some(parameters) = plan(top) else { break };
             let (traffic, letters) = self.vault_traffic(&parameters);
-            let vault = VaultParameters::around(parameters);
+            let vault = VaultParameters::with_defaults(parameters);
             let traffic = Traffic { stored: vault.stored_bytes() as f64, ..traffic };
             let choice = Choice {
                 scheme,

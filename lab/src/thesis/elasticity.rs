@@ -12,7 +12,9 @@ use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed, Meter, MeterReader, Usage, VersionedMemory};
-use ameles_vault::{Call, Flow, SchemeParameters, Succession, Vault, VaultError, VaultParameters, cut_over};
+use ameles_vault::{
+    Call, Flow, MirroredVaults, SchemeParameters, Vault, VaultError, VaultParameters, cut_over,
+};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -57,7 +59,7 @@ pub(super) fn growth(plan: &Plan) -> Result<Growth, ThesisError> {
 
 async fn new_vault(plan: &Plan, blocks: u64) -> Result<(TrustedFolder, Vault, MeterReader), ThesisError> {
     let ring = RingParameters::for_capacity(blocks, plan.block_bytes, blocks / 8, 16);
-    let folder = vault_folder(VaultParameters::around(SchemeParameters::Ring(ring)))?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let memory = VersionedMemory::new(folder.parameters().layout());
     folder.create(memory.clone()).await?;
     if blocks == plan.blocks {
@@ -92,7 +94,7 @@ async fn grow_under_load(plan: &Plan) -> Result<Growth, ThesisError> {
 
     let start = usage();
     let (succession, mut copier) =
-        Succession::over(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
+        MirroredVaults::new(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
     let copying = tokio::spawn(async move {
         while !copier.step().await?.is_all() {}
         Ok::<_, VaultError>(())

@@ -41,7 +41,8 @@ pub(super) fn record_accesses(trial: &Trial<'_>) -> Result<RecordedAccesses, The
 async fn record_job(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> {
     let zeros = Bytes::from(vec![0; trial.payload() as usize]);
     // A vault's room for rows decides whether small objects share blocks.
-    let vault = VaultParameters::around(SchemeParameters::Ring(ring_variants::parameters_for_bill(trial)));
+    let vault =
+        VaultParameters::with_defaults(SchemeParameters::Ring(ring_variants::parameters_for_bill(trial)));
     let device = Arc::new(RecordingDevice {
         zeros: zeros.clone(),
         blocks: trial.blocks(),

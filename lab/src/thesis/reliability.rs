@@ -55,7 +55,7 @@ pub(super) fn restarts(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
 
 async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     let ring = RingParameters::for_capacity(plan.blocks, plan.block_bytes, plan.blocks / 8, 16);
-    let folder = vault_folder(VaultParameters::around(SchemeParameters::Ring(ring)))?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let store = VersionedMemory::new(folder.parameters().layout());
     folder.create(store.clone()).await?;
     let vault = folder.open(store.clone()).await?;

@@ -127,7 +127,7 @@ fn filled_ring(
         rest: &filled.rest,
         order: &filled.stash,
         payloads: &mut payloads,
-        keeper: None,
+        payload_source: None,
     };
     let ring = Ring::resume(parameters.clone(), parts, store, random);
     ring.map_err(|error| ThesisError::Parameters("Ring ORAM", error.into()))

@@ -1,7 +1,7 @@
-//! The parts that a program without a standard library has to bring itself, and how its host calls it.
+//! The parts that a program without a standard library must define, and the function that its host calls.
 #![allow(unsafe_code, reason = "an allocator and a name for the linker; each says why it is sound")]
 
-use crate::rehearsal::{Scheme, digest};
+use crate::workload::{Scheme, digest};
 use alloc::boxed::Box;
 use ameles_seal::pages::PageCipher;
 use core::alloc::{GlobalAlloc, Layout};
@@ -9,19 +9,19 @@ use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that one call may allocate, all together.
+/// Bytes that one run may allocate in total.
 const HEAP_BYTES: usize = 4 << 20;
 
-/// Gives memory from front to back, and takes none back: a rehearsal is short.
+/// Allocates from front to back and never frees: the workload is short.
 struct Heap {
     bytes: UnsafeCell<[u8; HEAP_BYTES]>,
     used: AtomicUsize,
 }
 
-// SAFETY: no byte is given twice, and the heap itself touches none.
+// SAFETY: no byte is allocated twice, and the heap itself accesses none.
 unsafe impl Sync for Heap {}
 
-// SAFETY: the memory that is given lies within the bytes, is aligned, and is given once.
+// SAFETY: the allocated memory lies within the bytes, is aligned, and is allocated once.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let start = self.bytes.get() as usize;
@@ -39,7 +39,7 @@ unsafe impl GlobalAlloc for Heap {
 #[global_allocator]
 static HEAP: Heap = Heap { bytes: UnsafeCell::new([0; HEAP_BYTES]), used: AtomicUsize::new(0) };
 
-/// A rehearsal's digest, 32 bytes, by the numbers of scheme and cipher.
+/// The workload's digest, 32 bytes, by the numbers of scheme and cipher.
 // SAFETY: no other symbol has this name.
 #[unsafe(no_mangle)]
 extern "C" fn ameles_bare_digest(scheme: u32, cipher: u32) -> *const u8 {

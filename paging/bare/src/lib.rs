@@ -1,7 +1,7 @@
-//! Page faults without an operating system, as inside of an enclave: the fault path over a scheme of the core over
-//! sealed pages, with page tables that are an array.
+//! Page faults without an operating system, as in an enclave: the fault path over a scheme of the core over sealed
+//! pages, with an array as the page table.
 //!
-//! It exists to be built where there is no standard library, and to be run there: [`rehearsal::digest`] is the same on
+//! It tests that these crates build and run without a standard library: [`workload::digest`] is the same on
 //! every machine. `cargo xtask test` builds it for WebAssembly and for 64-bit RISC-V, where it runs in the enclave.
 #![no_std]
 #![deny(unsafe_code)]
@@ -9,7 +9,7 @@
 extern crate alloc;
 
 pub mod page_table;
-pub mod rehearsal;
+pub mod workload;
 
 #[cfg(any(target_os = "none", target_family = "wasm"))]
 mod freestanding;

@@ -1,4 +1,4 @@
-//! The digests of this machine, all of them. Without an operating system the library has a beginning of its own.
+//! Prints the digests for all schemes and ciphers. Without an operating system the library has its own entry point.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
@@ -7,7 +7,7 @@ use ameles_bare as _;
 #[cfg(not(target_os = "none"))]
 #[allow(clippy::print_stdout, reason = "this is what the program is for")]
 fn main() {
-    use ameles_bare::rehearsal::{Scheme, digest};
+    use ameles_bare::workload::{Scheme, digest};
     use ameles_seal::pages::PageCipher;
     for scheme in Scheme::ALL {
         for cipher in PageCipher::ALL {

@@ -1,9 +1,10 @@
-//! The program for RISC-V, without a library: it is entered as Linux enters a static one, and makes two system calls.
+//! The program for RISC-V without a standard library: it starts as a static program on Linux does, and makes two system
+//! calls.
 //!
-//! `ameles-bare SCHEME CIPHER`, both by their numbers, prints one digest. So it runs in Ameles's enclave, or on Linux.
+//! `ameles-bare SCHEME CIPHER`, both as numbers, prints one digest. It runs in Ameles's enclave and on Linux.
 #![allow(unsafe_code, reason = "entry, arguments and system calls; each says why it is sound")]
 
-use crate::rehearsal::{Scheme, digest};
+use crate::workload::{Scheme, digest};
 use ameles_seal::pages::PageCipher;
 use core::arch::{asm, global_asm};
 
@@ -13,20 +14,20 @@ global_asm!(
     "_start:",
     "mv a0, sp",
     "andi sp, sp, -16",
-    "call {begin}",
-    begin = sym begin
+    "call {start}",
+    start = sym start
 );
 
 /// The system calls, as Linux numbers them.
 const WRITE: usize = 64;
 const EXIT: usize = 93;
-/// The exit code for arguments that name no digest.
-const MISUSED: usize = 2;
+/// The exit code for invalid arguments.
+const USAGE_ERROR: usize = 2;
 
-extern "C" fn begin(stack: *const usize) -> ! {
+extern "C" fn start(stack: *const usize) -> ! {
     let scheme = argument(stack, 1).and_then(|number| Scheme::ALL.get(number));
     let cipher = argument(stack, 2).and_then(|number| PageCipher::ALL.get(number));
-    let (Some(scheme), Some(cipher)) = (scheme, cipher) else { exit(MISUSED) };
+    let (Some(scheme), Some(cipher)) = (scheme, cipher) else { exit(USAGE_ERROR) };
     let mut line = [b'\n'; 65];
     for (pair, byte) in line.chunks_exact_mut(2).zip(digest(*scheme, *cipher)) {
         pair.copy_from_slice(&[hex(byte >> 4), hex(byte & 15)]);
@@ -41,7 +42,7 @@ fn hex(digit: u8) -> u8 {
 
 /// An argument of one digit.
 fn argument(stack: *const usize, nth: usize) -> Option<usize> {
-    // SAFETY: whoever enters lays a number there, and so many pointers to texts that end with a zero.
+    // SAFETY: at entry the stack holds the number of arguments, then as many pointers to strings that end with a zero.
     let text = unsafe {
         if nth >= *stack {
             return None;

@@ -1,9 +1,9 @@
-//! Page tables that are an array.
+//! A page table that is an array.
 
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use core::convert::Infallible;
 
 /// Bytes of a page: few, because this also runs in interpreters.
@@ -12,7 +12,7 @@ pub const PAGE_BYTES: usize = 512;
 /// Bytes of one page.
 pub type Page = [u8; PAGE_BYTES];
 
-/// The memory of each page and each frame, if it has any.
+/// The memory of each page and each frame that has any.
 pub struct PageTable {
     pages: Vec<Option<Box<Page>>>,
     frames: Vec<Option<Box<Page>>>,
@@ -24,7 +24,7 @@ impl PageTable {
         PageTable { pages: vec![None; pages as usize], frames: vec![None; frames] }
     }
 
-    /// A page's memory; `None` if a touch of it faults.
+    /// A page's memory; `None` if an access to it faults.
     pub fn page(&mut self, page: u64) -> Option<&mut Page> {
         self.pages[page as usize].as_deref_mut()
     }
@@ -33,9 +33,9 @@ impl PageTable {
 impl Frames for PageTable {
     type Error = Infallible;
 
-    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Infallible> {
+    fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, Infallible> {
         self.frames[frame] = self.pages[page as usize].take();
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn prepare(&mut self, frame: usize) -> Result<(), Infallible> {

@@ -33,7 +33,7 @@ pub struct ExitRecord {
     /// Of them, those for which the host was asked.
     pub host_calls: u64,
     /// Answers of the clock that would have gone back in time, and were held.
-    pub held_times: u64,
+    pub clamped_times: u64,
     /// System calls that were refused, by name.
     pub refused: Vec<Refused>,
 }
@@ -44,7 +44,7 @@ pub enum Ending {
     /// By itself, with this code.
     Exited(u8),
     /// By the runtime, with the last fault of the window that was asked for.
-    Enough,
+    WindowEnded,
     /// By a signal, as Linux numbers it.
     Signalled {
         /// The number.
@@ -94,7 +94,7 @@ pub struct Faults {
 /// Counts of instructions that the enclave's harts retired, within the window if there is one. Waiting for the host is
 /// in none of them. Those that say so are 0 without meters.
 ///
-/// Harts whose shares are done [one after the other](crate::launch::Listening::apart) take as long side by side as
+/// Harts whose shares are done [one after the other](crate::launch::Instrumentation::sequential_shares) take as long side by side as
 /// `total - shared + longest`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Instructions {
@@ -109,11 +109,11 @@ pub struct Instructions {
     /// longest share counts.
     pub hidden: u64,
     /// Of `faults`, the shares of batches that were spread over harts, those of all harts together. With
-    /// [`apart`](crate::launch::Listening::apart).
+    /// [`sequential_shares`](crate::launch::Instrumentation::sequential_shares).
     pub shared: u64,
-    /// Of `shared`, the longest share of each batch. With `apart`.
+    /// Of `shared`, the longest share of each batch. With `sequential_shares`.
     pub longest: u64,
-    /// Of `faults`, all that spreading took beside the shares: posting work, waking harts, and joining. With `apart`.
+    /// Of `faults`, all that spreading took beside the shares: posting work, waking harts, and joining. With `sequential_shares`.
     pub handing_over: u64,
     /// Of `total`, system calls without the page faults that they made.
     pub system_calls: u64,
@@ -177,7 +177,7 @@ impl ExitRecord {
             memory: Memory::default(),
             system_calls: 0,
             host_calls: 0,
-            held_times: 0,
+            clamped_times: 0,
             refused: Vec::new(),
         }
     }
@@ -188,7 +188,7 @@ impl ExitRecord {
         record.refused.truncate(MAX_REFUSED);
         record.refused.iter_mut().for_each(|refused| cut(&mut refused.name, 32));
         match &mut record.ending {
-            Ending::Exited(_) | Ending::Enough => {}
+            Ending::Exited(_) | Ending::WindowEnded => {}
             Ending::Signalled { reason: text, .. } | Ending::Failed { text, .. } => cut(text, MAX_TEXT_BYTES),
         }
         let mut bytes = alloc::vec![FORMAT];

@@ -29,9 +29,9 @@ pub struct Launch {
     /// The way in which the program's memory is paged.
     pub paging: Paging,
     /// The calls of the host that are allowed beside the standard streams.
-    pub allowed: Allowed,
+    pub allowed: AllowedCalls,
     /// The listeners to its faults.
-    pub listening: Listening,
+    pub instrumentation: Instrumentation,
     /// The secret from which keys and every random number are drawn.
     pub seed: Seed,
     /// The program's arguments, its name the first of them; without the zeros at their ends.
@@ -56,7 +56,7 @@ pub struct Paging {
     /// Pages of the program's memory; as many as the untrusted memory holds, if not said.
     pub pages: Option<u64>,
     /// The place where sealed pages stay.
-    pub way: SealedStorage,
+    pub storage: SealedStorage,
     /// The levels of the page table.
     pub levels: Levels,
     /// True if each slot of untrusted memory is written before the program begins, as after a long run: for measuring.
@@ -87,21 +87,21 @@ pub enum Levels {
 
 /// Calls of the host beside the standard streams. None unless told otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Allowed {
+pub struct AllowedCalls {
     /// The time of day: the host learns when the program asks, and says what it likes.
     pub clock: bool,
 }
 
 /// The listeners to the faults of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Listening {
+pub struct Instrumentation {
     /// True if the runtime tells the host of every fault and stands still until it is answered.
     pub after_fault: bool,
     /// True if instructions are counted part by part, which makes every fault a few instructions longer.
     pub meters: bool,
     /// True if the shares of a batch are done one after the other, so that each hart's instructions are counted by
     /// themselves.
-    pub apart: bool,
+    pub sequential_shares: bool,
     /// The faults between which everything is counted, if not all are.
     pub window: Option<Window>,
 }

@@ -5,10 +5,16 @@
 //! places and then stores the same number at [`ANSWER_NUMBER_AT`](crate::map::ANSWER_NUMBER_AT). Whatever is read is
 //! copied out first, once, and parsed in the copy.
 
+use crate::map::{ANSWER_AT, ANSWER_NUMBER_AT, EXIT_LENGTH_AT, MAX_DATA_BYTES, REQUEST_AT};
+
 /// Bytes of a request.
 pub const REQUEST_BYTES: usize = 32;
 /// Bytes of an answer.
 pub const ANSWER_BYTES: usize = 32;
+
+// Each fits its place in untrusted memory.
+const _: () = assert!(REQUEST_AT + REQUEST_BYTES as u64 <= ANSWER_NUMBER_AT);
+const _: () = assert!(ANSWER_AT + ANSWER_BYTES as u64 <= EXIT_LENGTH_AT);
 
 const WRITE: u32 = 1;
 const READ: u32 = 2;
@@ -123,7 +129,7 @@ impl Request {
         let head = get(bytes, 0);
         let (kind, argument) = (head as u32, (head >> 32) as u32);
         let (length, at, more) = (get(bytes, 8) as u32, get(bytes, 16), get(bytes, 24));
-        if length > crate::map::MAX_DATA_BYTES {
+        if length > MAX_DATA_BYTES {
             return Err(RequestError::Length(length));
         }
         let bytes = length;

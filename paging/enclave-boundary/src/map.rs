@@ -55,5 +55,3 @@ const GRAIN: u64 = 2 << 20;
 // The parts do not overlap, and each page of the layout holds one of them only.
 const _: () = assert!(EXIT_LENGTH_AT + 8 <= EXIT_AT && EXIT_AT + MAX_EXIT_BYTES <= DATA_AT);
 const _: () = assert!(DATA_AT + MAX_DATA_BYTES as u64 <= PAGES_AT);
-const _: () = assert!(REQUEST_AT + crate::mailbox::REQUEST_BYTES as u64 <= ANSWER_NUMBER_AT);
-const _: () = assert!(ANSWER_AT + crate::mailbox::ANSWER_BYTES as u64 <= EXIT_LENGTH_AT);

@@ -4,8 +4,8 @@ use ameles_enclave_boundary::exit::{
     Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused,
 };
 use ameles_enclave_boundary::launch::{
-    Allowed, Launch, LaunchError, Levels, Listening, MAGIC, Paging, SealedStorage, Seed, Window, encode,
-    parse,
+    AllowedCalls, Instrumentation, Launch, LaunchError, Levels, MAGIC, Paging, SealedStorage, Seed, Window,
+    encode, parse,
 };
 use ameles_enclave_boundary::mailbox::{
     ANSWER_BYTES, Answer, Clock, REQUEST_BYTES, Request, RequestError, Stream,
@@ -25,26 +25,26 @@ prop_compose! {
         (ratio, untrusted_bytes) in any::<(u64, u64)>(),
         (resident, harts) in any::<(u32, u32)>(),
         pages in any::<Option<u64>>(),
-        way in prop_oneof![Just(SealedStorage::Backing), Just(SealedStorage::Intermediary)],
+        storage in prop_oneof![Just(SealedStorage::Backing), Just(SealedStorage::Intermediary)],
         levels in prop_oneof![Just(Levels::Sv39), Just(Levels::Sv48)],
         filled in any::<bool>(),
     ) -> Paging {
-        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, way, levels, harts, filled }
+        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, storage, levels, harts, filled }
     }
 }
 
 prop_compose! {
     fn launch()(
         paging in paging(),
-        (clock, after_fault, meters, apart) in any::<(bool, bool, bool, bool)>(),
+        (clock, after_fault, meters, sequential_shares) in any::<(bool, bool, bool, bool)>(),
         window in any::<Option<(u64, u64)>>(),
         seed in any::<[u8; 32]>(),
         arguments in vec(text(), 1..5),
         environment in vec(text(), 0..5),
     ) -> Launch {
         let window = window.map(|(warm, faults)| Window { warm, faults });
-        let (allowed, listening) = (Allowed { clock }, Listening { after_fault, meters, apart, window });
-        Launch { paging, allowed, listening, seed: Seed(seed), arguments, environment }
+        let (allowed, instrumentation) = (AllowedCalls { clock }, Instrumentation { after_fault, meters, sequential_shares, window });
+        Launch { paging, allowed, instrumentation, seed: Seed(seed), arguments, environment }
     }
 }
 
@@ -64,7 +64,7 @@ fn request() -> impl Strategy<Value = Request> {
 fn ending() -> impl Strategy<Value = Ending> {
     prop_oneof![
         any::<u8>().prop_map(Ending::Exited),
-        Just(Ending::Enough),
+        Just(Ending::WindowEnded),
         (any::<u8>(), ".{0,40}").prop_map(|(signal, reason)| Ending::Signalled { signal, reason }),
         ".{0,40}".prop_map(|text| Ending::Failed { kind: Failure::Forged, text }),
     ]
@@ -79,7 +79,7 @@ prop_compose! {
         let [a, b, c, d, total, faults, ciphers, copies, frames, writes, reads, idle, calls,
              hidden, shared, longest, handing_over,
              pages, max_held_pages, resident, untrusted_bytes, trusted_bytes,
-             system_calls, host_calls, held_times, nanos] = counts;
+             system_calls, host_calls, clamped_times, nanos] = counts;
         ExitRecord {
             ending,
             faults: Faults { faults: a, evictions: b, idle_steps: c, loading: d },
@@ -91,7 +91,7 @@ prop_compose! {
             memory: Memory { pages, max_held_pages, resident, untrusted_bytes, trusted_bytes },
             system_calls,
             host_calls,
-            held_times,
+            clamped_times,
             refused: refused.into_iter().map(|(name, (number, times))| Refused { name, number, times }).collect(),
         }
     }
@@ -179,15 +179,15 @@ fn arguments_that_c_cannot_read_are_refused_on_both_sides() {
         cipher: "aes-256-gcm".into(),
         untrusted_bytes: 0,
         pages: None,
-        way: SealedStorage::Backing,
+        storage: SealedStorage::Backing,
         levels: Levels::Sv39,
         filled: false,
         harts: 1,
     };
     let of = |arguments: Vec<Vec<u8>>| Launch {
         paging: paging.clone(),
-        allowed: Allowed::default(),
-        listening: Listening::default(),
+        allowed: AllowedCalls::default(),
+        instrumentation: Instrumentation::default(),
         seed: Seed([7; 32]),
         arguments,
         environment: Vec::new(),

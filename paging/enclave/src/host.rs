@@ -24,7 +24,7 @@ pub struct Host<M> {
     /// Calls so far.
     pub calls: u64,
     /// Times that would have gone back, and were held.
-    pub held_times: u64,
+    pub clamped_times: u64,
 }
 
 /// The error as Linux numbers it, or the end of the run.
@@ -42,7 +42,7 @@ const MAX_NANOS: u64 = i64::MAX as u64;
 impl<M: Mailbox> Host<M> {
     /// A host that was asked nothing yet.
     pub fn new(mailbox: M, allows_clock: bool) -> Self {
-        Host { mailbox, allows_clock, latest: [0; 2], calls: 0, held_times: 0 }
+        Host { mailbox, allows_clock, latest: [0; 2], calls: 0, clamped_times: 0 }
     }
 
     /// Writes a part of the bytes to a stream, and says how many.
@@ -78,10 +78,10 @@ impl<M: Mailbox> Host<M> {
             Answer::Time { seconds, nanos } => {
                 seconds.saturating_mul(1_000_000_000).saturating_add(nanos.into()).min(MAX_NANOS)
             }
-            _ => return Err(HostError::End(lie())),
+            _ => return Err(HostError::End(dishonest_host())),
         };
         let latest = &mut self.latest[usize::from(clock == Clock::Monotonic)];
-        self.held_times += u64::from(said < *latest);
+        self.clamped_times += u64::from(said < *latest);
         *latest = said.max(*latest);
         Ok(*latest)
     }
@@ -89,7 +89,7 @@ impl<M: Mailbox> Host<M> {
     fn done(&mut self, request: Request, data: &[u8], into: &mut [u8]) -> Result<usize, HostError> {
         match self.call(request, data, into)? {
             Answer::Done { bytes } => Ok(bytes as usize),
-            _ => Err(HostError::End(lie())),
+            _ => Err(HostError::End(dishonest_host())),
         }
     }
 
@@ -103,6 +103,6 @@ impl<M: Mailbox> Host<M> {
 }
 
 /// The end of a run whose host lied.
-pub fn lie() -> Ending {
+pub fn dishonest_host() -> Ending {
     Ending::Failed { kind: Failure::Host, text: ameles_enclave_boundary::mailbox::AnswerError.to_string() }
 }

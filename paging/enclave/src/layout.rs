@@ -44,12 +44,12 @@ pub const fn kernel(untrusted_bytes: u64) -> Range<u64> {
 
 /// The addresses of the stack.
 pub const fn stack(levels: Levels) -> Range<u64> {
-    let end = way_back(levels).start;
+    let end = trampoline(levels).start;
     end - STACK_BYTES..end
 }
 
 /// The addresses of the page through which handlers of signals return. No call of the program changes what lies there.
-pub const fn way_back(levels: Levels) -> Range<u64> {
+pub const fn trampoline(levels: Levels) -> Range<u64> {
     let end = top(levels);
     end - PAGE..end
 }

@@ -16,57 +16,57 @@ pub struct Area {
     /// The rights over it.
     pub access: Access,
     /// The moment when its pages are promised.
-    pub promise: Promise,
+    pub commit: CommitPolicy,
 }
 
 /// The moment when pages are promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
+pub enum CommitPolicy {
     /// The mapping.
-    AtOnce,
+    Immediate,
     /// The first right that the program is given over them; at once from then on.
-    AtRights,
+    OnFirstRight,
     /// The first touch.
-    AtTouch,
+    OnTouch,
 }
 
 /// There are not enough pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoPages;
+pub struct OutOfPages;
 
 /// The areas of a program by their first pages, none of them empty, no two overlapping.
 #[derive(Debug)]
 pub struct Space {
     areas: BTreeMap<u64, Area>,
     /// Pages that are promised.
-    promised: u64,
+    committed: u64,
     /// Pages that there are.
     pages: u64,
     /// True if some were asked for that there were not.
-    lacked: bool,
+    has_run_out: bool,
 }
 
 impl Area {
-    fn counts(&self, start: u64) -> u64 {
-        match self.promise {
-            Promise::AtOnce => self.end - start,
-            Promise::AtRights | Promise::AtTouch => 0,
+    fn committed_pages(&self, start: u64) -> u64 {
+        match self.commit {
+            CommitPolicy::Immediate => self.end - start,
+            CommitPolicy::OnFirstRight | CommitPolicy::OnTouch => 0,
         }
     }
 
-    fn with(self, access: Access) -> Self {
-        let promise = match self.promise {
-            Promise::AtRights if access != Access::NONE => Promise::AtOnce,
+    fn with_access(self, access: Access) -> Self {
+        let commit = match self.commit {
+            CommitPolicy::OnFirstRight if access != Access::NONE => CommitPolicy::Immediate,
             other => other,
         };
-        Area { access, promise, ..self }
+        Area { access, commit, ..self }
     }
 }
 
 impl Space {
     /// A space without an area, over so many pages.
     pub fn new(pages: u64) -> Self {
-        Space { areas: BTreeMap::new(), promised: 0, pages, lacked: false }
+        Space { areas: BTreeMap::new(), committed: 0, pages, has_run_out: false }
     }
 
     /// The area of a page.
@@ -76,31 +76,31 @@ impl Space {
     }
 
     /// Pages that can still be promised.
-    pub fn left(&self) -> u64 {
-        self.pages - self.promised
+    pub fn available(&self) -> u64 {
+        self.pages - self.committed
     }
 
     /// Tells whether pages were asked for that there were not.
-    pub fn lacked(&self) -> bool {
-        self.lacked
+    pub fn has_run_out(&self) -> bool {
+        self.has_run_out
     }
 
-    fn lack(&mut self) -> NoPages {
-        self.lacked = true;
-        NoPages
+    fn run_out(&mut self) -> OutOfPages {
+        self.has_run_out = true;
+        OutOfPages
     }
 
     /// Adds an area where none is.
     ///
     /// # Errors
-    /// [`NoPages`]; nothing has changed then.
-    pub fn map(&mut self, pages: Range<u64>, access: Access, promise: Promise) -> Result<(), NoPages> {
-        let area = Area { end: pages.end, access: Access::NONE, promise }.with(access);
-        let promised = area.counts(pages.start);
-        if promised > self.left() {
-            return Err(self.lack());
+    /// [`OutOfPages`]; nothing has changed then.
+    pub fn map(&mut self, pages: Range<u64>, access: Access, commit: CommitPolicy) -> Result<(), OutOfPages> {
+        let area = Area { end: pages.end, access: Access::NONE, commit }.with_access(access);
+        let committed = area.committed_pages(pages.start);
+        if committed > self.available() {
+            return Err(self.run_out());
         }
-        self.promised += promised;
+        self.committed += committed;
         self.areas.insert(pages.start, area);
         self.join(pages.end);
         self.join(pages.start);
@@ -112,7 +112,7 @@ impl Space {
     pub fn unmap(&mut self, pages: Range<u64>) {
         for start in self.cut(&pages) {
             if let Some(area) = self.areas.remove(&start) {
-                self.promised -= area.counts(start);
+                self.committed -= area.committed_pages(start);
             }
         }
     }
@@ -120,20 +120,20 @@ impl Space {
     /// Changes the rights over pages.
     ///
     /// # Errors
-    /// [`NoPages`]; nothing has changed then but where areas end.
-    pub fn protect(&mut self, pages: Range<u64>, access: Access) -> Result<(), NoPages> {
+    /// [`OutOfPages`]; nothing has changed then but where areas end.
+    pub fn protect(&mut self, pages: Range<u64>, access: Access) -> Result<(), OutOfPages> {
         let starts = self.cut(&pages);
-        let mut promised = self.promised;
+        let mut committed = self.committed;
         for (start, area) in starts.iter().filter_map(|start| Some((*start, *self.areas.get(start)?))) {
-            promised += area.with(access).counts(start) - area.counts(start);
+            committed += area.with_access(access).committed_pages(start) - area.committed_pages(start);
         }
-        if promised > self.pages {
-            return Err(self.lack());
+        if committed > self.pages {
+            return Err(self.run_out());
         }
-        self.promised = promised;
+        self.committed = committed;
         for start in starts {
             if let Some(area) = self.areas.get_mut(&start) {
-                *area = area.with(access);
+                *area = area.with_access(access);
             }
             self.join(start);
         }
@@ -145,7 +145,7 @@ impl Space {
     fn join(&mut self, at: u64) {
         let Some(second) = self.areas.get(&at).copied() else { return };
         if let Some((_, first)) = self.areas.range_mut(..at).next_back()
-            && (first.end, first.access, first.promise) == (at, second.access, second.promise)
+            && (first.end, first.access, first.commit) == (at, second.access, second.commit)
         {
             first.end = second.end;
             self.areas.remove(&at);
@@ -155,18 +155,18 @@ impl Space {
     /// A page of an area that counts at a touch is touched for the first time.
     ///
     /// # Errors
-    /// [`NoPages`].
-    pub fn touch(&mut self) -> Result<(), NoPages> {
-        if self.left() == 0 {
-            return Err(self.lack());
+    /// [`OutOfPages`].
+    pub fn commit_touched(&mut self) -> Result<(), OutOfPages> {
+        if self.available() == 0 {
+            return Err(self.run_out());
         }
-        self.promised += 1;
+        self.committed += 1;
         Ok(())
     }
 
     /// Touched pages of areas that count at a touch were given up.
-    pub fn untouch(&mut self, pages: u64) {
-        self.promised -= pages;
+    pub fn release_touched(&mut self, pages: u64) {
+        self.committed -= pages;
     }
 
     /// Tells whether no area is there.

@@ -2,10 +2,10 @@
 
 use crate::access::Access;
 use crate::image::Image;
-use crate::layout::{page_of, stack, way_back};
-use crate::paging::{ProgramMemory, Trouble};
+use crate::layout::{page_of, stack, trampoline};
+use crate::paging::{AccessError, ProgramMemory};
 use crate::processor::Processor;
-use crate::space::{NoPages, Promise};
+use crate::space::{CommitPolicy, OutOfPages};
 use crate::stack;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::{Ending, Failure};
@@ -33,15 +33,15 @@ pub fn load<P: Processor + 'static>(
     rng: &mut ChaCha20Rng,
 ) -> Result<Start, Ending> {
     for (pages, access) in &image.areas {
-        memory.space.map(pages.clone(), *access, Promise::AtOnce).map_err(too_large)?;
+        memory.space.map(pages.clone(), *access, CommitPolicy::Immediate).map_err(too_large)?;
     }
     for segment in &image.segments {
         memory.load(segment.start, segment.contents).map_err(ended)?;
     }
-    reserve_way_back(memory).map_err(too_large)?;
+    reserve_trampoline(memory).map_err(too_large)?;
     let addresses = stack(memory.levels());
     let pages = page_of(addresses.start)..page_of(addresses.end);
-    memory.space.map(pages, Access::READ_WRITE, Promise::AtTouch).map_err(too_large)?;
+    memory.space.map(pages, Access::READ_WRITE, CommitPolicy::OnTouch).map_err(too_large)?;
     let mut random = [0; 16];
     rng.fill_bytes(&mut random);
     let stack = stack::build(addresses.end, image, arguments, environment, &random);
@@ -52,21 +52,25 @@ pub fn load<P: Processor + 'static>(
 /// Promises the page through which handlers return. It is filled for the first of them: others touch it not at all.
 ///
 /// # Errors
-/// [`NoPages`].
-pub fn reserve_way_back<P: Processor + 'static>(memory: &mut ProgramMemory<P>) -> Result<(), NoPages> {
-    let addresses = way_back(memory.levels());
-    memory.space.map(page_of(addresses.start)..page_of(addresses.end), Access::READ_EXECUTE, Promise::AtOnce)
+/// [`OutOfPages`].
+pub fn reserve_trampoline<P: Processor + 'static>(memory: &mut ProgramMemory<P>) -> Result<(), OutOfPages> {
+    let addresses = trampoline(memory.levels());
+    memory.space.map(
+        page_of(addresses.start)..page_of(addresses.end),
+        Access::READ_EXECUTE,
+        CommitPolicy::Immediate,
+    )
 }
 
-fn too_large(_: NoPages) -> Ending {
+fn too_large(_: OutOfPages) -> Ending {
     let text = "the program is larger than the memory behind the scheme: it needs more untrusted memory";
     Ending::Failed { kind: Failure::Launch, text: text.into() }
 }
 
-fn ended(trouble: Trouble) -> Ending {
-    match trouble {
-        Trouble::End(ending) => ending,
-        Trouble::Illegal => Ending::Failed {
+fn ended(error: AccessError) -> Ending {
+    match error {
+        AccessError::End(ending) => ending,
+        AccessError::Illegal => Ending::Failed {
             kind: Failure::Launch,
             text: "a part of the program is not readable, or there is no room for its arguments".into(),
         },

@@ -1,11 +1,11 @@
-//! The state that the threads of a pool share, and the one place where a job's borrowed data crosses between them.
+//! The state that the threads of a pool share. Only here does a job's borrowed data cross between threads.
 //!
-//! The only unsafe code of the project's sealing side stands here and in `share.rs`. The argument, once: a job is a
-//! pointer to a closure on the caller's stack, and [`Core::run`] does not return before `pending` is 0. `pending`
-//! begins as the number of parts; a thread subtracts the parts that it has taken only after it has done them, and looks
-//! at the job only while it holds a part that it has not subtracted. So a thread that looks at the job keeps
-//! `Core::run`, and with it the closure, from ending. A part is offered in one lane's range and taken once, by
-//! compare-exchange: no two threads do the same part, and a thread has one lane number for itself.
+//! The only unsafe code of the project's sealing side is here and in `share.rs`. Why it is sound: a job is a pointer to
+//! a closure on the caller's stack, and [`Core::run`] does not return before `pending` is 0. `pending` starts as the
+//! number of parts. A thread subtracts the parts that it took only after it did them, and reads the job only while it
+//! holds a part that it has not subtracted. So the closure lives as long as any thread reads the job. A part is offered
+//! in one lane's range and taken once, by compare-exchange: no two threads do the same part. A lane belongs to one
+//! thread.
 
 use crate::lane::Lane;
 use crate::processor;
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Looks for the end of a job before the processor is offered to others: the thread that is still at work may have
-/// been taken off it. At some 50 ns a look that is 20 µs, longer than any part.
-const LOOKS_BEFORE_YIELD: u32 = 400;
+/// Polls for the end of a job before the caller yields its processor: the thread that still works may wait for it. At
+/// about 50 ns a poll that is 20 µs, longer than any part.
+const SPINS_BEFORE_YIELD: u32 = 400;
 
-/// Looks for work between two looks at the clock and at the processor. At some 50 ns a look that is 1.6 µs.
-const LOOKS_A_CLOCK: u32 = 32;
+/// Polls for work between two reads of the clock and of the processor's number. At about 50 ns a poll that is 1.6 µs.
+const SPINS_PER_CLOCK_READ: u32 = 32;
 
-/// A closure of the caller's, with its type and lifetime taken away: `call(data, lane, part)`.
+/// The caller's closure with its type and lifetime erased: `call(data, lane, part)`.
 #[derive(Clone, Copy)]
 struct Job {
     data: *const (),
@@ -39,55 +39,55 @@ unsafe fn call<W: Fn(usize, usize) + Sync>(data: *const (), lane: usize, part: u
     work(lane, part);
 }
 
-unsafe fn nothing(_: *const (), _: usize, _: usize) {}
+unsafe fn no_work(_: *const (), _: usize, _: usize) {}
 
-/// The state of a pool. Fields that change at different times, or are written by different threads, lie on different
-/// cache lines: each line that must cross from one processor to another is a tenth of a microsecond of a hand-over.
+/// The state of a pool. Fields that change at different times, or that different threads write, have cache lines of
+/// their own: each line that moves to another processor costs a tenth of a microsecond.
 pub(crate) struct Core {
     lanes: Box<[Lane]>,
-    job: Lines<Offer>,
+    job: CachePadded<CurrentJob>,
     /// Parts of the job that are not done yet.
-    pending: Lines<AtomicUsize>,
-    seldom: Lines<ReadMostly>,
+    pending: CachePadded<AtomicUsize>,
+    read_mostly: CachePadded<ReadMostly>,
 }
 
 #[repr(align(128))]
-struct Lines<T>(T);
+struct CachePadded<T>(T);
 
-/// The part that the caller writes.
-struct Offer {
+/// The fields that the caller writes.
+struct CurrentJob {
     /// Written by the caller that has taken the pool, while no part is offered; read by a thread that holds a part.
     job: UnsafeCell<Job>,
-    /// A caller's work is under way.
+    /// True while a caller uses the pool.
     taken: AtomicBool,
 }
 
-/// The part that all read, and that is hardly ever written.
+/// The fields that all threads read and that are rarely written.
 struct ReadMostly {
-    /// A part of the job panicked.
+    /// True if a part of the job panicked.
     panicked: AtomicBool,
-    closing: AtomicBool,
+    is_closing: AtomicBool,
     /// The processor that the last caller ran on.
     caller: AtomicUsize,
 }
 
-// SAFETY: `job` is the only part that is not Sync by itself. It is written only under `taken` while every lane is empty
-// and nothing is pending, and read only by a thread that holds a part; the range's release and acquire order the two.
-// The target of its pointer is `Sync`, by the bound on `run`.
+// SAFETY: `job` is the only field that is not Sync by itself. It is written only by the caller that has set `taken`,
+// while every lane is empty and nothing is pending. It is read only by a thread that holds a part; the release and
+// acquire of the range order the two. The target of its pointer is `Sync`, by the bound on `run`.
 unsafe impl Sync for Core {}
 // SAFETY: as above; the pointer is never followed but during `run`, which borrows what it points to.
 unsafe impl Send for Core {}
 
 impl Core {
     pub(crate) fn new(lanes: usize) -> Self {
-        let job = UnsafeCell::new(Job { data: std::ptr::null(), call: nothing });
+        let job = UnsafeCell::new(Job { data: std::ptr::null(), call: no_work });
         Core {
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
-            job: Lines(Offer { job, taken: AtomicBool::new(false) }),
-            pending: Lines(AtomicUsize::new(0)),
-            seldom: Lines(ReadMostly {
+            job: CachePadded(CurrentJob { job, taken: AtomicBool::new(false) }),
+            pending: CachePadded(AtomicUsize::new(0)),
+            read_mostly: CachePadded(ReadMostly {
                 panicked: AtomicBool::new(false),
-                closing: AtomicBool::new(false),
+                is_closing: AtomicBool::new(false),
                 caller: AtomicUsize::new(processor::current()),
             }),
         }
@@ -98,10 +98,10 @@ impl Core {
     }
 
     pub(crate) fn close(&self) {
-        self.seldom.0.closing.store(true, Ordering::SeqCst);
+        self.read_mostly.0.is_closing.store(true, Ordering::SeqCst);
     }
 
-    /// Does `work(lane, part)` for every part, each once; the caller has lane 0. Returns when all are done.
+    /// Calls `work(lane, part)` once for every part; the caller has lane 0. Returns when all parts are done.
     pub(crate) fn run<W: Fn(usize, usize) + Sync>(&self, parts: usize, threads: &[Thread], work: &W) {
         let few = parts < 2 || self.lanes.len() < 2 || u32::try_from(parts).is_err();
         if few || self.job.0.taken.swap(true, Ordering::Acquire) {
@@ -112,34 +112,34 @@ impl Core {
         self.pending.0.store(parts, Ordering::Relaxed);
         self.note_processor();
         self.offer(parts as u32);
-        self.wake(threads, parts);
-        let mine = self.take_part(0);
-        self.finish(mine);
+        self.wake_some(threads, parts);
+        let mine = self.do_available_parts(0);
+        self.mark_done(mine);
         self.join();
-        let panicked = self.seldom.0.panicked.load(Ordering::Relaxed);
+        let panicked = self.read_mostly.0.panicked.load(Ordering::Relaxed);
         if panicked {
-            self.seldom.0.panicked.store(false, Ordering::Relaxed);
+            self.read_mostly.0.panicked.store(false, Ordering::Relaxed);
         }
         self.job.0.taken.store(false, Ordering::Release);
         if panicked {
-            // The payload was another thread's, or is told already: its message was printed where it happened.
+            // The panic's own message was printed by the thread that panicked.
             resume_unwind(Box::new("a part of the work panicked"));
         }
     }
 
     /// Wakes the sleepers ahead of work.
-    pub(crate) fn rouse(&self, threads: &[Thread]) {
-        self.wake(threads, self.lanes.len());
+    pub(crate) fn wake(&self, threads: &[Thread]) {
+        self.wake_some(threads, self.lanes.len());
     }
 
     fn note_processor(&self) {
-        let (here, last) = (processor::current(), &self.seldom.0.caller);
+        let (here, last) = (processor::current(), &self.read_mostly.0.caller);
         if last.load(Ordering::Relaxed) != here {
             last.store(here, Ordering::Relaxed);
         }
     }
 
-    /// The others' shares first, so that they begin as early as can be.
+    /// Offers the shares of the other lanes first, so that they start as early as possible.
     fn offer(&self, parts: u32) {
         for (lane, range) in self.lanes.iter().enumerate().rev() {
             let share = share(parts as usize, self.lanes.len(), lane);
@@ -147,51 +147,51 @@ impl Core {
         }
     }
 
-    fn wake(&self, threads: &[Thread], parts: usize) {
+    fn wake_some(&self, threads: &[Thread], parts: usize) {
         for (lane, thread) in self.lanes[1..].iter().zip(threads).take(parts - 1) {
-            if lane.stir() {
+            if lane.take_wakeup() {
                 thread.unpark();
             }
         }
     }
 
-    /// Does parts, its own lane's first and then the others', until none is left to take. Returns how many; they
+    /// Does the parts of its own lane and then those of the others, until none can be taken. Returns their number; they
     /// are still pending.
-    fn take_part(&self, mine: usize) -> usize {
+    fn do_available_parts(&self, mine: usize) -> usize {
         let mut done = 0;
         while let Some(part) = self.lanes[mine].take_first() {
-            self.part(mine, part);
+            self.do_part(mine, part);
             done += 1;
         }
         let (before, after) = self.lanes.split_at(mine);
         for lane in after[1..].iter().chain(before) {
             while let Some(part) = lane.take_last() {
-                self.part(mine, part);
+                self.do_part(mine, part);
                 done += 1;
             }
         }
         done
     }
 
-    fn part(&self, lane: usize, part: u32) {
+    fn do_part(&self, lane: usize, part: u32) {
         // SAFETY: this thread has taken a part and not subtracted it: no thread writes the job.
         let job = unsafe { *self.job.0.job.get() };
         // SAFETY: for the same reason `run` has not returned, and what `data` points to is live.
         let work = AssertUnwindSafe(|| unsafe { (job.call)(job.data, lane, part as usize) });
         if catch_unwind(work).is_err() {
-            self.seldom.0.panicked.store(true, Ordering::Relaxed);
+            self.read_mostly.0.panicked.store(true, Ordering::Relaxed);
         }
     }
 
-    fn finish(&self, parts: usize) {
+    fn mark_done(&self, parts: usize) {
         self.pending.0.fetch_sub(parts, Ordering::Release);
     }
 
     fn join(&self) {
-        let mut looks = 0;
+        let mut spins = 0;
         while self.pending.0.load(Ordering::Acquire) != 0 {
-            looks += 1;
-            if looks < LOOKS_BEFORE_YIELD {
+            spins += 1;
+            if spins < SPINS_BEFORE_YIELD {
                 spin_loop();
             } else {
                 thread::yield_now();
@@ -199,45 +199,45 @@ impl Core {
         }
     }
 
-    /// Does the work of a lane's owner until the pool is closed.
-    pub(crate) fn serve(&self, mine: usize, patience: Duration) {
-        let mut useful = false;
-        while self.wait(&self.lanes[mine], patience, &mut useful) {
-            let done = self.take_part(mine);
+    /// Runs the thread of a lane until the pool closes.
+    pub(crate) fn serve(&self, mine: usize, spin_time: Duration) {
+        let mut did_work = false;
+        while self.wait(&self.lanes[mine], spin_time, &mut did_work) {
+            let done = self.do_available_parts(mine);
             if done > 0 {
-                self.finish(done);
-                useful = true;
+                self.mark_done(done);
+                did_work = true;
             }
         }
     }
 
-    /// Waits for work; `false` when the pool closes. Sets `useful` to `false` when it sleeps.
-    fn wait(&self, lane: &Lane, patience: Duration, useful: &mut bool) -> bool {
+    /// Waits for work; `false` when the pool closes. Sets `did_work` to `false` when it sleeps.
+    fn wait(&self, lane: &Lane, spin_time: Duration, did_work: &mut bool) -> bool {
         loop {
             let since = Instant::now();
             loop {
-                for _ in 0..LOOKS_A_CLOCK {
+                for _ in 0..SPINS_PER_CLOCK_READ {
                     if lane.has_work() {
                         return true;
                     }
                     spin_loop();
                 }
-                if self.seldom.0.closing.load(Ordering::SeqCst) {
+                if self.read_mostly.0.is_closing.load(Ordering::SeqCst) {
                     return false;
                 }
-                if since.elapsed() >= patience {
+                if since.elapsed() >= spin_time {
                     break;
                 }
-                // Woken onto the caller's own processor, it must not keep the caller from it.
-                if processor::current() == self.seldom.0.caller.load(Ordering::Relaxed) {
+                // A thread that was woken on the caller's own processor lets the caller run first.
+                if processor::current() == self.read_mostly.0.caller.load(Ordering::Relaxed) {
                     thread::yield_now();
                 }
             }
-            if !lane.doze(*useful) {
+            if !lane.prepare_to_sleep(*did_work) {
                 return true;
             }
-            *useful = false;
-            while lane.sleeps() && !self.seldom.0.closing.load(Ordering::SeqCst) {
+            *did_work = false;
+            while lane.is_asleep() && !self.read_mostly.0.is_closing.load(Ordering::SeqCst) {
                 thread::park();
             }
         }

@@ -1,24 +1,23 @@
-//! A thread's share of a job: a range of parts, taken from its front by the owner and from its back by the others. And
-//! the thread's sleep when there is no part.
+//! A thread's share of a job: a range of parts. Its owner takes parts from the front, other threads from the back. The
+//! lane also holds the state of its owner's sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// However often waking was in vain, one job in this many still wakes the owner (a power of two).
+/// The base-two logarithm of the most jobs between two that wake the owner, however often it was woken in vain.
 const MAX_SKIPPED_LOG2: u32 = 6;
 
-/// Each lane has cache lines of its own, two because processors fetch them in pairs: its owner looks at it all the
-/// time.
+/// A lane. It has two cache lines of its own, because processors fetch them in pairs and its owner polls it.
 #[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Lane {
-    /// First part not taken yet (upper half) and the end of the range (lower half). Empty when they are equal.
+    /// The first part that is not taken (upper half) and the end of the range (lower half). Empty if they are equal.
     range: AtomicU64,
-    /// The owner sleeps, or is about to.
+    /// True if the owner sleeps, or is about to.
     asleep: AtomicBool,
-    /// Times in a row, up to a bound, that the owner was woken and found nothing left to do.
-    in_vain: AtomicU32,
-    /// Jobs that still go by before the owner is woken again.
-    skip: AtomicU32,
+    /// Times in a row, up to a bound, that the owner was woken and found no part.
+    wasted_wakeups: AtomicU32,
+    /// Jobs that do not wake the owner from now on.
+    jobs_to_skip: AtomicU32,
 }
 
 fn pack(first: u32, end: u32) -> u64 {
@@ -32,7 +31,7 @@ fn unpack(range: u64) -> (u32, u32) {
 impl Lane {
     /// Offers the parts `first..end`. A thread that takes a part sees everything written before.
     pub(crate) fn offer(&self, first: u32, end: u32) {
-        // SeqCst, as in `doze`: either the owner sees the parts before it sleeps, or the caller sees it asleep.
+        // SeqCst, as in `prepare_to_sleep`: the owner sees the parts before it sleeps, or the caller sees it asleep.
         self.range.store(pack(first, end), Ordering::SeqCst);
     }
 
@@ -52,8 +51,8 @@ impl Lane {
                 return None;
             }
             let (taken, first, end) = part(first, end);
-            // That the range may have been emptied and offered again in between does no harm: a part taken is a part of
-            // the job that is offered now, and the job is looked at after this.
+            // The range may have been emptied and offered again in between. That does no harm: the part belongs to the
+            // job that is offered now, and the job is read after this.
             match self.range.compare_exchange_weak(
                 seen,
                 pack(first, end),
@@ -71,45 +70,48 @@ impl Lane {
         first >= end
     }
 
-    /// Tells whether its owner has something to do; looks without claiming.
+    /// Tells whether there are parts, without taking one.
     pub(crate) fn has_work(&self) -> bool {
         !self.is_empty(Ordering::Relaxed)
     }
 
-    /// The owner announces that it sleeps; `false` if it must not, because work came. `useful` says whether it has
-    /// done anything since it was last awake.
-    pub(crate) fn doze(&self, useful: bool) -> bool {
-        let in_vain =
-            if useful { 0 } else { (self.in_vain.load(Ordering::Relaxed) + 1).min(MAX_SKIPPED_LOG2) };
-        self.in_vain.store(in_vain, Ordering::Relaxed);
-        self.skip.store((1 << in_vain) - 1, Ordering::Relaxed);
+    /// Announces that the owner is about to sleep. `false` if it must not, because there is work. `did_work` says whether
+    /// it has done any part since it was woken.
+    pub(crate) fn prepare_to_sleep(&self, did_work: bool) -> bool {
+        let wasted_wakeups = if did_work {
+            0
+        } else {
+            (self.wasted_wakeups.load(Ordering::Relaxed) + 1).min(MAX_SKIPPED_LOG2)
+        };
+        self.wasted_wakeups.store(wasted_wakeups, Ordering::Relaxed);
+        self.jobs_to_skip.store((1 << wasted_wakeups) - 1, Ordering::Relaxed);
         self.asleep.store(true, Ordering::SeqCst);
-        let sleeps = self.is_empty(Ordering::SeqCst);
-        if !sleeps {
+        let may_sleep = self.is_empty(Ordering::SeqCst);
+        if !may_sleep {
             self.asleep.store(false, Ordering::Relaxed);
         }
-        sleeps
+        may_sleep
     }
 
-    /// Tells whether the owner is to be woken now; says so once.
+    /// Tells whether the owner is to be woken now, and marks it as awake.
     ///
-    /// Waking takes the caller microseconds, and on a busy machine its processor too. So an owner that slept through
-    /// the work when it was woken the last times is left alone for 1, 3, 7, … jobs: jobs that come too seldom for it
-    /// to be of use, or a machine without a free processor, cost next to nothing.
-    pub(crate) fn stir(&self) -> bool {
+    /// Waking costs the caller microseconds, and on a busy machine its processor too. So an owner that found no part the
+    /// last times it was woken is skipped for 1, 3, 7, … jobs. Jobs that are too rare for it to help, and machines
+    /// without a free processor, then cost almost nothing.
+    pub(crate) fn take_wakeup(&self) -> bool {
         if !self.asleep.load(Ordering::SeqCst) {
             return false;
         }
-        let skip = self.skip.load(Ordering::Relaxed);
-        if skip > 0 {
-            self.skip.store(skip - 1, Ordering::Relaxed);
+        let jobs_to_skip = self.jobs_to_skip.load(Ordering::Relaxed);
+        if jobs_to_skip > 0 {
+            self.jobs_to_skip.store(jobs_to_skip - 1, Ordering::Relaxed);
             return false;
         }
         self.asleep.swap(false, Ordering::SeqCst)
     }
 
-    /// Tells whether no thread has woken the owner yet.
-    pub(crate) fn sleeps(&self) -> bool {
+    /// Tells whether the owner still sleeps.
+    pub(crate) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }
 }

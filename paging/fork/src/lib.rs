@@ -1,28 +1,27 @@
 //! Fork and join for work of a few microseconds, for callers that may neither allocate nor wait for a lock.
 //!
-//! A page fault that has K pages to open wants them opened side by side. It runs in whatever thread touched the page,
-//! also in a signal handler, and lasts ten microseconds: so the threads must stand ready, and handing over must take
-//! a fraction of one. General pools are built for other work: they queue jobs on the heap, keep state in the caller's
+//! A page fault opens K pages, best in parallel. It runs in the thread that touched the page, perhaps in a signal
+//! handler, and lasts ten microseconds. So the threads must be ready, and a hand-over must take a fraction of a
+//! microsecond. General pools are built for other work: they queue jobs on the heap, keep state in the caller's
 //! thread-locals, or wake threads through a condition variable.
 //!
 //! [`Pool::run`] on the calling side
-//! - allocates nothing, touches no thread-local, takes no lock, and makes no system call but the wake-up of a thread
-//!   that has gone to sleep and, when another thread was taken off its processor in the middle of a part, a yield;
-//! - does its share itself, and whatever others have not begun when it is done: it ends even if no other thread
-//!   ever runs (in a child after `fork`, say);
-//! - when the pool is busy with another caller's work, or is called again from within, does all of it alone.
+//! - allocates nothing, touches no thread-local and takes no lock. Its only system calls are the wake-up of a sleeping
+//!   thread, and a yield if another thread lost its processor in the middle of a part;
+//! - does its share itself, and then whatever others have not begun: it ends even if no other thread runs (in a child
+//!   after `fork`, for example);
+//! - does all of the work alone if the pool is busy with another caller, or if a part calls it again.
 //!
-//! A thread that has nothing to do looks out for work for a while ([`Pool::new`] says how long) and then sleeps.
-//! [`Pool::rouse`] wakes it ahead of work that is about to come. On a machine without a free processor a pool is no
-//! slower than doing the work alone, but for some hundred nanoseconds: threads that were woken in vain are left to
-//! sleep for longer and longer, and one that finds itself on the caller's processor lets the caller go first.
+//! An idle thread polls for work for a while ([`Pool::new`] says how long) and then sleeps. [`Pool::wake`] wakes it
+//! before work comes. On a machine without a free processor a pool is slower than working alone by a few hundred
+//! nanoseconds only: threads that were woken in vain sleep for longer and longer, and a thread on the caller's processor
+//! lets the caller run first.
 //!
-//! A caller that must keep an application's signal handlers off these threads blocks the signals around [`Pool::new`]:
-//! threads inherit the mask.
-
+//! Threads inherit the signal mask. A caller that must keep an application's signal handlers off these threads blocks
+//! the signals around [`Pool::new`].
 //!
-//! Without an operating system there is no such pool (feature `std`). A platform's own processors share work the same
-//! way when they are a [`Workers`].
+//! The pool needs an operating system (feature `std`). Without one, a platform's own processors share work through
+//! [`Workers`].
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]

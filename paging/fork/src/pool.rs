@@ -1,4 +1,4 @@
-//! The pool, as it is used.
+//! The pool: its public interface.
 
 use crate::core::Core;
 use crate::share;
@@ -9,43 +9,42 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, Thread};
 use std::time::Duration;
 
-/// Threads that stand ready to share a caller's work.
+/// Threads that are ready to share a caller's work.
 ///
-/// Dropping it ends its threads, but in a child after `fork`, which has none of them.
+/// Dropping it ends its threads. In a child after `fork` there are none to end.
 pub struct Pool {
     core: Arc<Core>,
     /// The threads of lanes 1, 2, …
     threads: Vec<Thread>,
     handles: Vec<JoinHandle<()>>,
-    /// The threads that run them.
+    /// The process that started the threads.
     process: u32,
 }
 
 impl Pool {
-    /// A pool in which the caller and `lanes - 1` threads share the work. After its last work a thread looks out for
-    /// more for as long as `patience`, which costs its processor, and then sleeps; waking it takes the caller some
-    /// microseconds.
+    /// Starts a pool in which the caller and `lanes - 1` threads share the work. An idle thread polls for work for
+    /// `spin_time`, which costs its processor, and then sleeps. Waking it takes the caller a few microseconds.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// The system cannot start a thread.
     ///
     /// # Panics
     /// If there are no lanes.
-    pub fn new(lanes: usize, patience: Duration) -> io::Result<Self> {
-        Pool::with_start(lanes, patience, |_| ())
+    pub fn new(lanes: usize, spin_time: Duration) -> io::Result<Self> {
+        Pool::with_start(lanes, spin_time, |_| ())
     }
 
-    /// A pool as [`new`](Self::new) makes it, where each thread calls `start(lane)` first: to bind itself to a
-    /// processor, say.
+    /// Starts a pool as [`new`](Self::new) does. Each thread first calls `start(lane)`, for example to bind itself to a
+    /// processor.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// The system cannot start a thread.
     ///
     /// # Panics
     /// If there are no lanes.
     pub fn with_start(
         lanes: usize,
-        patience: Duration,
+        spin_time: Duration,
         start: impl Fn(usize) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         assert!(lanes > 0, "the caller has a lane");
@@ -57,7 +56,7 @@ impl Pool {
             let builder = Builder::new().name(format!("ameles-fork-{lane}"));
             let handle = builder.spawn(move || {
                 start(lane);
-                core.serve(lane, patience);
+                core.serve(lane, spin_time);
             })?;
             pool.threads.push(handle.thread().clone());
             pool.handles.push(handle);
@@ -70,40 +69,40 @@ impl Pool {
         self.core.lanes()
     }
 
-    /// Wakes the threads that sleep, ahead of work that comes within their patience.
-    pub fn rouse(&self) {
-        self.core.rouse(&self.threads);
+    /// Wakes the threads that sleep, before work that comes within their spin time.
+    pub fn wake(&self) {
+        self.core.wake(&self.threads);
     }
 
-    /// Calls `work(own, part)` once for every part in `0..parts`, and returns when all are done. `own` is one of
-    /// `owns`, which no other thread uses meanwhile: scratch memory, say.
+    /// Calls `work(state, part)` once for every part in `0..parts`, and returns when all are done. `state` is one of
+    /// `states` (scratch memory, for example), which no other thread uses meanwhile.
     ///
-    /// Neighbouring parts mostly go to the same thread, and the same parts to the same thread the next time.
+    /// Neighbouring parts mostly go to the same thread, and to the same thread again in the next call.
     ///
     /// # Panics
-    /// If `owns` are fewer than the lanes; or when a part panics, and then only after every part that another thread
-    /// has begun is done.
-    pub fn run<T: Send>(&self, parts: usize, owns: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
-        assert!(owns.len() >= self.lanes(), "each lane needs something of its own");
+    /// If there are fewer `states` than lanes; or if a part panics, after every part that another thread has begun is
+    /// done.
+    pub fn run<T: Send>(&self, parts: usize, states: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
+        assert!(states.len() >= self.lanes(), "each lane needs a state of its own");
         // SAFETY: the core calls with lanes below `lanes()`, of each of which one thread at a time is the owner.
-        self.core.run(parts, &self.threads, &unsafe { share::with_own(owns, work) });
+        self.core.run(parts, &self.threads, &unsafe { share::with_state(states, work) });
     }
 
     /// As [`run`](Self::run), where part i also gets the i-th `chunk_bytes` of `buffer`.
     ///
     /// # Panics
-    /// As [`run`](Self::run), or if `buffer` is no whole number of chunks, or a chunk has no bytes.
+    /// As [`run`](Self::run); or if `buffer` is not a whole number of chunks, or a chunk has no bytes.
     pub fn run_chunks<T: Send>(
         &self,
         buffer: &mut [u8],
         chunk_bytes: usize,
-        owns: &mut [T],
+        states: &mut [T],
         work: impl Fn(&mut T, usize, &mut [u8]) + Sync,
     ) {
-        assert!(owns.len() >= self.lanes(), "each lane needs something of its own");
+        assert!(states.len() >= self.lanes(), "each lane needs a state of its own");
         let parts = share::chunks(buffer, chunk_bytes);
-        // SAFETY: as above; and the core does each part once.
-        self.core.run(parts, &self.threads, &unsafe { share::with_chunk(buffer, chunk_bytes, owns, work) });
+        // SAFETY: as above, and the core does each part once.
+        self.core.run(parts, &self.threads, &unsafe { share::with_chunk(buffer, chunk_bytes, states, work) });
     }
 }
 
@@ -129,7 +128,7 @@ impl Drop for Pool {
         self.core.close();
         for handle in self.handles.drain(..) {
             handle.thread().unpark();
-            // A thread of the pool does not panic: the work's panics are caught.
+            // A thread of the pool does not panic: panics of the work are caught.
             let _ = handle.join();
         }
     }

@@ -1,7 +1,7 @@
-//! The processor that a thread runs on: a hint only, which may be out of date at once.
+//! The processor that a thread runs on. It is a hint: it may be out of date at once.
 
-/// The number of the processor, by the kernel's shared page and without a system call (rustix). Where there is no such
-/// thing it is always 0, so that all threads seem to share one.
+/// Returns the number of the processor, from the kernel's shared page and without a system call (rustix). Elsewhere it
+/// returns 0, as if all threads shared one processor.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn current() -> usize {
     rustix::thread::sched_getcpu()

@@ -1,12 +1,12 @@
-//! A job's parts: which lane does them, and what of the caller's memory each has.
+//! The parts of a job: the lane that does each, and the caller's memory that belongs to it.
 //!
-//! The argument for the unsafe code, once: a lane is one thread's at a time, and a part is done once. So nobody else
-//! has the lane's own, or the part's chunk, meanwhile. Both are borrowed from the caller until the job is done.
+//! Why the unsafe code is sound: one thread at a time uses a lane, and a part is done once. So no other thread has the
+//! lane's state, or the part's chunk, at the same time. Both are borrowed from the caller until the job is done.
 
 use core::ops::Range;
 
-/// The parts of a lane: equal shares, the larger ones first. The caller has lane 0 and begins at once, the others a
-/// little later.
+/// Returns the parts of a lane. Shares are equal, or the first ones are larger by one part: the caller has lane 0 and
+/// starts before the others.
 ///
 /// # Panics
 /// If there are no lanes.
@@ -16,59 +16,59 @@ pub fn share(parts: usize, lanes: usize, lane: usize) -> Range<usize> {
     first..first + share + usize::from(lane < longer)
 }
 
-/// The work with one of `owns` for each lane.
+/// Returns the work with one of `states` for each lane.
 ///
 /// # Safety
-/// The result is called with lanes below `owns.len()`, and never twice at a time with the same.
-pub(crate) unsafe fn with_own<'a, T: Send>(
-    owns: &'a mut [T],
+/// The result is called with lanes below `states.len()`, and never twice at a time with the same lane.
+pub(crate) unsafe fn with_state<'a, T: Send>(
+    states: &'a mut [T],
     work: impl Fn(&mut T, usize) + Sync + 'a,
 ) -> impl Fn(usize, usize) + Sync + 'a {
-    let owns = Shared(owns.as_mut_ptr());
-    // By value, so that another thread finds all that it needs in one place.
+    let states = SharedPointer(states.as_mut_ptr());
+    // The closure captures by value, so that another thread finds everything in one place.
     move |lane, part| {
-        // SAFETY: the caller promises that the lane is within `owns`, and that no other thread has it. T: Send allows
+        // SAFETY: the caller promises that the lane is within `states`, and that no other thread has it. T: Send allows
         // another thread to use it.
-        work(unsafe { &mut *owns.at(lane) }, part);
+        work(unsafe { &mut *states.at(lane) }, part);
     }
 }
 
-/// The same, where part i also has the i-th `chunk_bytes` of `buffer`.
+/// Returns the same work, where part i also has the i-th `chunk_bytes` of `buffer`.
 ///
 /// # Safety
-/// As [`with_own`]; and each part below `buffer.len() / chunk_bytes` is done at most once, and no other.
+/// As [`with_state`]. Each part below `buffer.len() / chunk_bytes` is done at most once, and no other part is done.
 pub(crate) unsafe fn with_chunk<'a, T: Send>(
     buffer: &'a mut [u8],
     chunk_bytes: usize,
-    owns: &'a mut [T],
+    states: &'a mut [T],
     work: impl Fn(&mut T, usize, &mut [u8]) + Sync + 'a,
 ) -> impl Fn(usize, usize) + Sync + 'a {
-    let buffer = Shared(buffer.as_mut_ptr());
-    let each = move |own: &mut T, part: usize| {
+    let buffer = SharedPointer(buffer.as_mut_ptr());
+    let each = move |state: &mut T, part: usize| {
         // SAFETY: the caller promises that the chunk lies within the buffer, and that no other call has it.
         let chunk = unsafe { core::slice::from_raw_parts_mut(buffer.at(part * chunk_bytes), chunk_bytes) };
-        work(own, part, chunk);
+        work(state, part, chunk);
     };
     // SAFETY: the caller promises it.
-    unsafe { with_own(owns, each) }
+    unsafe { with_state(states, each) }
 }
 
 /// The number of chunks.
 ///
 /// # Panics
-/// If the buffer is no whole number of them, or a chunk has no bytes.
+/// If the buffer is not a whole number of chunks, or a chunk has no bytes.
 pub(crate) fn chunks(buffer: &[u8], chunk_bytes: usize) -> usize {
     assert!(buffer.len().is_multiple_of(chunk_bytes), "the buffer is a whole number of chunks");
     buffer.len() / chunk_bytes
 }
 
-/// A pointer that threads may share; its uses are argued where it is followed.
-struct Shared<T>(*mut T);
+/// A pointer that threads may share. Each place that dereferences it says why that is sound.
+struct SharedPointer<T>(*mut T);
 
-// SAFETY: it gives out pointers only; a thread that follows one has a place of its own, of a type that may be sent.
-unsafe impl<T: Send> Sync for Shared<T> {}
+// SAFETY: it returns pointers only; a thread that dereferences one has an element of its own, of a type that is `Send`.
+unsafe impl<T: Send> Sync for SharedPointer<T> {}
 
-impl<T> Shared<T> {
+impl<T> SharedPointer<T> {
     fn at(&self, index: usize) -> *mut T {
         self.0.wrapping_add(index)
     }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-const PATIENT: Duration = Duration::from_micros(50);
+const SPIN_TIME: Duration = Duration::from_micros(50);
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 20_000 };
 
-fn pool(lanes: usize, patience: Duration) -> Pool {
-    Pool::new(lanes, patience).expect("threads")
+fn pool(lanes: usize, spin_time: Duration) -> Pool {
+    Pool::new(lanes, spin_time).expect("threads")
 }
 
 /// The number of times that each part was done.
@@ -26,14 +26,14 @@ fn count(pool: &Pool, parts: usize) -> Vec<usize> {
 #[test]
 fn every_part_is_done_once_whether_the_threads_are_awake_asleep_or_in_between() {
     for lanes in 1..=4 {
-        for patience in [Duration::ZERO, Duration::from_micros(1), PATIENT] {
-            let pool = pool(lanes, patience);
+        for spin_time in [Duration::ZERO, Duration::from_micros(1), SPIN_TIME] {
+            let pool = pool(lanes, spin_time);
             for round in 0..ROUNDS / 20 {
                 let parts = round % 19;
                 assert_eq!(count(&pool, parts), vec![1; parts]);
                 if round % 64 == 3 {
                     thread::sleep(Duration::from_micros(200));
-                    pool.rouse();
+                    pool.wake();
                 }
             }
         }
@@ -41,18 +41,18 @@ fn every_part_is_done_once_whether_the_threads_are_awake_asleep_or_in_between() 
 }
 
 #[test]
-fn chunks_and_what_each_lane_owns_are_used_by_one_thread_at_a_time() {
-    let pool = pool(3, PATIENT);
+fn a_chunk_and_a_lanes_state_are_used_by_one_thread_at_a_time() {
+    let pool = pool(3, SPIN_TIME);
     let mut buffer = vec![0u8; 7 * 64];
-    let mut owns = vec![0u64; 3];
+    let mut states = vec![0u64; 3];
     for _ in 0..ROUNDS {
-        // Neither is atomic: a race would lose an increment, and Miri would tell.
-        pool.run_chunks(&mut buffer, 64, &mut owns, |own, part, chunk| {
-            *own += 1;
+        // Neither is atomic: a race would lose an increment, and Miri would report it.
+        pool.run_chunks(&mut buffer, 64, &mut states, |state, part, chunk| {
+            *state += 1;
             chunk.iter_mut().for_each(|byte| *byte = byte.wrapping_add(part as u8));
         });
     }
-    assert_eq!(owns.iter().sum::<u64>(), 7 * ROUNDS as u64);
+    assert_eq!(states.iter().sum::<u64>(), 7 * ROUNDS as u64);
     for (part, chunk) in buffer.chunks(64).enumerate() {
         assert_eq!(chunk, [(part * ROUNDS) as u8; 64]);
     }
@@ -60,7 +60,7 @@ fn chunks_and_what_each_lane_owns_are_used_by_one_thread_at_a_time() {
 
 #[test]
 fn what_was_written_before_is_seen_by_the_parts_and_what_they_wrote_is_seen_after() {
-    let pool = pool(2, PATIENT);
+    let pool = pool(2, SPIN_TIME);
     let mut values = [0usize; 8];
     for round in 1..=ROUNDS {
         let before = values;
@@ -77,7 +77,7 @@ fn what_was_written_before_is_seen_by_the_parts_and_what_they_wrote_is_seen_afte
 
 #[test]
 fn several_callers_and_a_call_from_within_all_get_their_work_done() {
-    let pool = pool(2, PATIENT);
+    let pool = pool(2, SPIN_TIME);
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
@@ -95,9 +95,9 @@ fn several_callers_and_a_call_from_within_all_get_their_work_done() {
 }
 
 #[test]
-fn a_part_that_panics_is_told_to_the_caller_after_the_others_are_done_and_the_pool_goes_on() {
+fn a_panicking_part_panics_the_caller_after_the_others_are_done_and_the_pool_goes_on() {
     for lanes in 1..=3 {
-        let pool = pool(lanes, PATIENT);
+        let pool = pool(lanes, SPIN_TIME);
         for bad in 0..6 {
             let done = AtomicUsize::new(0);
             let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -118,10 +118,10 @@ fn a_part_that_panics_is_told_to_the_caller_after_the_others_are_done_and_the_po
 }
 
 #[test]
-fn the_other_threads_do_take_a_share() {
+fn the_other_threads_take_a_share() {
     let pool = pool(2, Duration::from_millis(5));
     let mut shares = [0usize; 2];
-    // On a busy machine the other thread runs when it is its turn: only one that never does hangs here.
+    // On a busy machine the other thread runs late. The test hangs only if it never runs.
     while shares[1] == 0 {
         pool.run(2, &mut shares, |share, _| {
             *share += 1;
@@ -131,15 +131,15 @@ fn the_other_threads_do_take_a_share() {
 }
 
 #[test]
-#[should_panic(expected = "each lane needs something of its own")]
-fn too_few_owned_things_are_refused() {
-    pool(2, PATIENT).run(2, &mut [()], |(), _| {});
+#[should_panic(expected = "each lane needs a state of its own")]
+fn too_few_states_are_refused() {
+    pool(2, SPIN_TIME).run(2, &mut [()], |(), _| {});
 }
 
 #[test]
 #[should_panic(expected = "whole number of chunks")]
 fn a_part_of_a_chunk_is_refused() {
-    pool(1, PATIENT).run_chunks(&mut [0; 9], 4, &mut [()], |(), _, _| {});
+    pool(1, SPIN_TIME).run_chunks(&mut [0; 9], 4, &mut [()], |(), _, _| {});
 }
 
 proptest! {
@@ -148,9 +148,9 @@ proptest! {
     fn any_number_of_parts_on_any_number_of_lanes(
         lanes in 1usize..6,
         jobs in proptest::collection::vec(0usize..100, 1..8),
-        patience in 0u64..40,
+        spin_time in 0u64..40,
     ) {
-        let pool = pool(lanes, Duration::from_micros(patience));
+        let pool = pool(lanes, Duration::from_micros(spin_time));
         for parts in jobs {
             prop_assert_eq!(count(&pool, parts), vec![1; parts]);
         }

@@ -1,76 +1,76 @@
-//! A region's pages at addresses of the program's choice.
+//! The region's pages at addresses chosen by the program.
 #![allow(
     unsafe_code,
     reason = "changes what stands at addresses; each function says what its caller promises"
 )]
 
 use crate::access::Access;
-use crate::extents::Part;
+use crate::extents::ExtentPart;
 use crate::page::PAGE_BYTES;
 use crate::region::Region;
 use crate::trap::Trap;
 use rustix::io::Errno;
 use std::ops::Range;
 
-pub use crate::linux::mappings::{MappingError, Wanted};
+pub use crate::linux::mappings::{MapRequest, MappingError};
 
-/// The knowledge of a region of a span of addresses.
+/// The state of a span of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// Pages of the region stand there.
+pub enum SpanState {
+    /// Pages of the region are mapped there.
     Paged,
-    /// Pages of the region come there at the first touch. Until then it holds zeros.
+    /// Pages of the region are assigned at the first access. Until then it holds zeros.
     Open,
-    /// It was made without the right to write, and is paged as soon as it may be written.
+    /// It was mapped without the right to write, and is paged as soon as it becomes writable.
     Reserved,
-    /// Nothing: it is not the region's.
+    /// It does not belong to the region.
     Nothing,
 }
 
-impl Known {
-    /// Tells whether it is the region's, and may have been written.
+impl SpanState {
+    /// Tells whether it belongs to the region, and may have been written.
     pub fn is_paged(self) -> bool {
-        matches!(self, Known::Paged | Known::Open)
+        matches!(self, SpanState::Paged | SpanState::Open)
     }
 }
 
 /// A part of a span.
 #[derive(Clone)]
-pub struct KnownPart {
+pub struct SpanPart {
     /// Its addresses.
     pub at: Range<usize>,
-    /// The owner of what is there.
-    pub known: Known,
-    /// The rights there; none, if it is not the region's.
+    /// Its state.
+    pub known: SpanState,
+    /// Its access rights; none, if it does not belong to the region.
     pub access: Access,
 }
 
-/// A region begins with all its pages at its own addresses, in a row. A caller that hands out its memory as a kernel
-/// does [releases](Self::release_own) these first.
+/// At first, all pages of a region are at its own addresses, in a row. A caller that allocates its memory like a kernel
+/// [releases](Self::release_own) them first.
 ///
-/// The functions that are `unsafe` want that the caller knows what is at the addresses it names, as for `mmap`,
-/// `munmap` and `mprotect` themselves, and that nobody has a slice of the region.
+/// The `unsafe` functions require that the caller knows what is at the addresses, as for `mmap`, `munmap` and
+/// `mprotect` themselves, and that there is no slice of the region.
 impl Region {
-    /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed: at once, or
-    /// [as it is touched](Known::Open) with `MAP_NORESERVE`. Memory that may be neither is [reserved](Known::Reserved).
-    /// Only under the handler thread.
+    /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed: at once, or [as it
+    /// is touched](SpanState::Open) with `MAP_NORESERVE`. Memory that may be neither is
+    /// [reserved](SpanState::Reserved). Only under the handler thread.
     ///
-    /// If no page is free when memory is touched that has none yet, the process ends. With `MAP_STACK` that memory is
-    /// left to the kernel, in the clear, and a line on standard error says so, once.
+    /// If no page is free at the first access to such memory, the process ends. With `MAP_STACK` that memory is left to
+    /// the kernel, unencrypted, and a line on standard error reports that once.
     ///
     /// # Errors
     /// [`MappingError`]; nothing has changed then.
     ///
     /// # Safety
     /// As `mmap`.
-    pub unsafe fn map(&self, wanted: Wanted) -> Result<*mut u8, MappingError> {
+    pub unsafe fn map(&self, wanted: MapRequest) -> Result<*mut u8, MappingError> {
         if self.options().trap != Trap::HandlerThread {
             return Err(Errno::NOSYS.into());
         }
-        self.paging().with(move |inner| inner.map(wanted)).map(std::ptr::with_exposed_provenance_mut)
+        self.paging().with(move |state| state.map(wanted)).map(std::ptr::with_exposed_provenance_mut)
     }
 
-    /// Unmaps memory, as `munmap`, whosever it is.
+    /// Unmaps memory, like `munmap`, whether or not it belongs to the region.
     ///
     /// # Errors
     /// [`MappingError`]; nothing has changed then.
@@ -78,10 +78,10 @@ impl Region {
     /// # Safety
     /// As `munmap`, and none of it is the region's own.
     pub unsafe fn unmap(&self, span: Range<usize>) -> Result<(), MappingError> {
-        self.paging().with(move |inner| inner.unmap(span))
+        self.paging().with(move |state| state.unmap(span))
     }
 
-    /// Changes what may be done with memory, as `mprotect`, whosever it is.
+    /// Changes the protection of memory, like `mprotect`, whether or not it belongs to the region.
     ///
     /// # Errors
     /// [`MappingError`]; as under `mprotect`, a part of it may have changed.
@@ -89,58 +89,58 @@ impl Region {
     /// # Safety
     /// As `mprotect`.
     pub unsafe fn protect(&self, span: Range<usize>, access: Access) -> Result<(), MappingError> {
-        self.paging().with(move |inner| inner.protect(span, access))
+        self.paging().with(move |state| state.protect(span, access))
     }
 
-    /// Lets the kernel put something else in the place of whatever is there. The region's pages there are
-    /// its own no more, if `act` answers.
+    /// Lets the kernel replace what is mapped there. If `act` succeeds, the region's pages there no longer belong to
+    /// it.
     ///
     /// # Safety
     /// `act` touches no memory of the region nor what it was called with, borrows nothing, and replaces this span or
     /// nothing.
     pub unsafe fn replace<R>(&self, span: Range<usize>, act: impl FnOnce() -> Option<R>) -> Option<R> {
-        self.paging().with(move |inner| act().inspect(|_| inner.forget(span)))
+        self.paging().with(move |state| act().inspect(|_| state.forget(span)))
     }
 
-    /// Gives up what the region's pages hold there: they read as zeros. Nothing of it shows.
+    /// Discards the contents of the region's pages there: they read as zeros. An observer sees nothing of it.
     ///
     /// # Safety
-    /// Nobody reads there meanwhile who relies on what was there.
+    /// No other thread reads there meanwhile and relies on the old contents.
     pub unsafe fn discard_at(&self, span: Range<usize>) {
-        self.paging().with(move |inner| inner.discard_at(span));
+        self.paging().with(move |state| state.discard_at(span));
     }
 
-    /// Leaves the pages of a span to the kernel, in the clear and as they are, until they are unmapped or given back:
-    /// for memory that the kernel writes to without waiting for a page. Memory that may not be read and written stays
-    /// as it is.
+    /// Leaves the pages of a span to the kernel, unencrypted and with their contents, until they are unmapped or
+    /// discarded: for memory that the kernel writes to without waiting for a page. Memory that may not be read and
+    /// written is not changed.
     pub fn expose(&self, span: Range<usize>) {
         self.paging().expose(span);
     }
 
-    /// A span in its parts, in their order and without gaps. Neighbours differ.
-    pub fn known(&self, span: Range<usize>) -> Vec<KnownPart> {
+    /// Splits a span into its parts, in order and without gaps. Neighbours differ.
+    pub fn known(&self, span: Range<usize>) -> Vec<SpanPart> {
         let asked = span.clone();
-        let parts = self.paging().with(move |inner| inner.pages.extents.parts(asked));
-        let nothing = |at| KnownPart { at, known: Known::Nothing, access: Access::NONE };
+        let parts = self.paging().with(move |state| state.pages.extents.parts(asked));
+        let nothing = |at| SpanPart { at, known: SpanState::Nothing, access: Access::NONE };
         let mut all = Vec::with_capacity(2 * parts.len() + 1);
         let mut at = span.start;
-        for Part { at: part, access, pages, open } in parts {
+        for ExtentPart { at: part, access, pages, on_demand } in parts {
             if at < part.start {
                 all.push(nothing(at..part.start));
             }
             at = part.end;
             let known = match pages {
-                Some(_) => Known::Paged,
-                None if open.is_some() => Known::Open,
-                None => Known::Reserved,
+                Some(_) => SpanState::Paged,
+                None if on_demand.is_some() => SpanState::Open,
+                None => SpanState::Reserved,
             };
             match all.last_mut() {
-                Some(KnownPart { at: before, known: its, access: may })
+                Some(SpanPart { at: before, known: its, access: may })
                     if (before.end, *its, *may) == (part.start, known, access) =>
                 {
                     before.end = part.end;
                 }
-                _ => all.push(KnownPart { at: part, known, access }),
+                _ => all.push(SpanPart { at: part, known, access }),
             }
         }
         if at < span.end {
@@ -149,30 +149,30 @@ impl Region {
         all
     }
 
-    /// Pages so far that came in the clear, of stacks for which none was free. Takes no lock.
+    /// The number of unencrypted pages so far, of stacks for which none was free. Takes no lock.
     pub fn spilled_pages(&self) -> u64 {
-        self.paging().spilt()
+        self.paging().spilled()
     }
 
-    /// Keeps all of the process's memory out of swap, as `mlockall`, but brings nothing in for it.
+    /// Keeps all of the process's memory out of swap, like `mlockall`, but without paging it in.
     ///
     /// # Errors
     /// The system's; nothing has changed then.
     pub fn lock_all(&self, now: bool, future: bool) -> Result<(), MappingError> {
-        Ok(self.paging().with(move |inner| inner.pages.lock_all(now, future))?)
+        Ok(self.paging().with(move |state| state.pages.lock_all(now, future))?)
     }
 
-    /// Puts free pages, which hold zeros, to a span of the region's own addresses where there are none. `false` if too
-    /// few are free.
+    /// Maps free pages, which hold zeros, at a span of the region's own addresses that has none. `false` if too few are
+    /// free.
     ///
     /// # Safety
     /// As `mmap`.
     pub unsafe fn bind_own(&self, span: Range<usize>) -> bool {
         assert!(self.is_own(&span), "addresses of the region");
-        self.paging().with(move |inner| inner.bind_own(span))
+        self.paging().with(move |state| state.bind_own(span))
     }
 
-    /// Takes the pages away from a span of the region's own addresses. A touch there ends the process.
+    /// Unmaps the pages of a span of the region's own addresses. An access there ends the process.
     ///
     /// # Errors
     /// [`MappingError`].
@@ -181,7 +181,7 @@ impl Region {
     /// As `munmap`.
     pub unsafe fn release_own(&self, span: Range<usize>) -> Result<(), MappingError> {
         assert!(self.is_own(&span), "addresses of the region");
-        self.paging().with(move |inner| inner.release_own(span))
+        self.paging().with(move |state| state.release_own(span))
     }
 
     /// Tells whether a span is whole pages of the region's own addresses.

@@ -1,4 +1,4 @@
-//! A scheme by its name, with sealed pages below and a fault path above: what any platform pages through.
+//! Builds a scheme by its name, over sealed pages and under a fault path, for any platform.
 
 use crate::fault::path::FaultPath;
 use crate::fault::policy::Policy;
@@ -21,54 +21,54 @@ use ameles_seal::pages::{
 };
 use rand_core::CryptoRng;
 
-/// Pages that an eager scheme of one thread moves in one step between two faults, unless told otherwise.
+/// Pages that an eager scheme of one thread moves in one step between two faults, by default.
 const STEP_PAGES: u32 = 4;
 
-/// The options of a scheme, of sealing and of the fault path. All of them are public.
+/// The options of the scheme, of sealing and of the fault path. All of them are public.
 #[derive(Clone, Copy, Debug)]
 pub struct Assembly {
     /// The scheme.
     pub scheme: Scheme,
     /// Pages: 1 to 2^32 - 1.
     pub pages: u64,
-    /// K, main pages refreshed by each write of DetWoORAM and its kin: at least 1.
+    /// K, the number of main pages that each write of DetWoORAM and its variants refreshes: at least 1.
     pub ratio: u64,
     /// The cipher that seals the pages.
     pub cipher: PageCipher,
     /// The most pages that are resident: at least 1.
     pub resident: usize,
-    /// The choice of the page that goes when there is no room.
+    /// The eviction policy.
     pub policy: Policy,
-    /// Pages that an eager scheme moves in one step between two faults: at least 1. 4, or all at once if it is parallel
-    /// too, unless told otherwise.
+    /// Pages that an eager scheme moves in one step between two faults: at least 1. By default 4, or all at once if it
+    /// is parallel too.
     pub step_pages: Option<u32>,
-    /// True if each slot is written before the first fault, as if a long run lay behind: for measuring.
+    /// True if every slot is written before the first fault, like after a long run: for measurements.
     pub filled: bool,
 }
 
-/// The platform's part in an assembly.
+/// The platform's part.
 pub trait Platform<M> {
-    /// The platform's own fault path, of whatever scheme.
+    /// The platform's fault path, over any scheme.
     type Built;
 
-    /// Threads that seal and open pages side by side. Each has a sealed page on the trusted side.
+    /// Threads that seal and open pages in parallel. Each has a sealed page on the trusted side.
     fn threads(&self) -> usize {
         1
     }
 
-    /// Equips the sealed pages: with threads, with meters.
+    /// Adds threads and meters to the sealed pages.
     fn equip<V: Versions>(&self, pages: SealedPages<M, V>) -> SealedPages<M, V> {
         pages
     }
 
-    /// Takes the fault path, and the bytes that its scheme and sealing take on the trusted side.
+    /// Takes the fault path, and the trusted bytes of its scheme and of sealing.
     fn take<O>(self, path: FaultPath<O>, trusted_bytes: usize) -> Self::Built
     where
         O: Oram<Error = PageError> + Send + 'static;
 }
 
 impl Assembly {
-    /// The untrusted memory that it needs, in bytes, if that is within the limit.
+    /// The untrusted memory that it needs, in bytes, if the limit allows that.
     ///
     /// # Errors
     /// [`SchemeError::UntrustedMemory`], and parameters that the scheme refuses.
@@ -76,7 +76,7 @@ impl Assembly {
         size::untrusted_bytes(self.scheme, self.pages, self.ratio, self.cipher, limit)
     }
 
-    /// The areas of DetWoORAM and its kin.
+    /// The areas of DetWoORAM and its variants.
     pub(crate) fn areas(&self) -> DetWoParameters {
         DetWoParameters::for_ratio(self.pages, self.ratio, PAGE_BYTES as u32)
     }
@@ -148,7 +148,7 @@ impl Assembly {
         }
     }
 
-    /// Fills the pages of a scheme that finds them by a map of its own, if that is asked for.
+    /// Fills the pages of a scheme with a position map of its own, if requested.
     fn with_table<M: SharedMemory, V: Versions>(
         &self,
         pages: SealedPages<M, V>,
@@ -160,14 +160,14 @@ impl Assembly {
         Ok(pages)
     }
 
-    /// Fills the areas of DetWoORAM and its kin, if that is asked for: a round of the holding area refreshes each main
+    /// Fills the areas of DetWoORAM and its variants, if requested: a round of the holding area refreshes each main
     /// slot.
     fn fill(&self, oram: &mut impl Oram<Error = PageError>) -> Result<(), SchemeError> {
         let writes = if self.filled { self.areas().holding } else { 0 };
         fill_by_writes(oram, writes).map_err(SchemeError::FillByWrites)
     }
 
-    /// Hands the fault path over a scheme to the platform.
+    /// Passes the fault path over a scheme to the platform.
     pub(crate) fn end<M, O, P>(
         &self,
         oram: O,

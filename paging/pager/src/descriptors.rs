@@ -1,20 +1,19 @@
-//! The pager's own descriptors, in a process whose program may close whatever it can name.
+//! The pager's own descriptors, in a process whose program may close any descriptor.
 #![allow(unsafe_code, reason = "system calls on descriptors; each block says why it is sound")]
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::mem::ManuallyDrop;
 
-/// Gives this thread a copy of the process's table. A descriptor that the program closes from now on stays open here,
-/// also if it closes every descriptor that it can name, as daemons do. Where the system does not allow it, the table
-/// stays shared.
+/// Gives this thread a copy of the process's descriptor table. Descriptors that the program closes later stay open
+/// here, even if it closes all of them, as daemons do. Where the system does not allow it, the table stays shared.
 pub(crate) fn keep_for_this_thread() {
     // SAFETY: each descriptor that this thread knows has the same number in the copy.
     unsafe { libc::unshare(libc::CLONE_FILES) };
 }
 
-/// A descriptor that is closed only if it is still the pager's: a program may have closed it, and opened a file of its
-/// own under the same number.
+/// A descriptor that is closed only if it is still the pager's: the program may have closed it, and opened another file
+/// with the same number.
 #[derive(Debug)]
 pub(crate) struct OwnDescriptor {
     fd: ManuallyDrop<OwnedFd>,
@@ -30,7 +29,7 @@ impl OwnDescriptor {
     /// Closes it, if it is still the pager's. It is not used again.
     pub(crate) fn close(&self) {
         if identity(self.fd.as_fd()) == Ok(self.what) {
-            // SAFETY: the descriptor is open. A second close finds another or none, and leaves that alone.
+            // SAFETY: the descriptor is open. A second call finds another one or none, and does not close it.
             unsafe { libc::close(self.fd.as_raw_fd()) };
         }
     }

@@ -1,12 +1,12 @@
-//! The errors of making a region.
+//! Errors of making a region.
 
 use crate::scheme_error::SchemeError;
 use rustix::io::Errno;
 
-/// The reason why there is no region, and what to do about it. Nothing is left behind.
+/// The reason why a region cannot be made, and what to do about it. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Pages of another size.
+    /// The page size is not supported.
     #[error("this system's pages have {0} bytes; the pager knows pages of 4096 bytes only")]
     PageBytes(usize),
     /// Parameters of the scheme, of sealing or of the fault path; the limit on untrusted memory.
@@ -21,19 +21,19 @@ pub enum Error {
          thread"
     )]
     SigbusBlocked,
-    /// SIGBUS is delivered to somebody else.
+    /// SIGBUS is delivered to another handler.
     #[error(
         "the handler of SIGBUS was replaced since the first region was made: install yours before, it is called for \
          whatever is not the pager's; or choose the handler thread"
     )]
     SigbusReplaced,
-    /// All places for regions with the in-thread trap are taken.
+    /// All places of regions with the in-thread trap are in use.
     #[error("{0} regions with the in-thread trap are the most there can be at a time: drop one")]
     TooManyRegions(usize),
     /// Memory, threads, randomness.
     #[error("the system refused {what}: {errno}")]
     System {
-        /// The thing that was asked of it.
+        /// The thing that was requested.
         what: &'static str,
         /// Its reason.
         errno: Errno,
@@ -41,24 +41,24 @@ pub enum Error {
     /// A thread.
     #[error("the system gave no thread: {0}")]
     Thread(#[source] std::io::Error),
-    /// Keys and paths must be drawn at random.
+    /// Keys and paths must be random.
     #[error("the system gave no randomness: {0}")]
     Entropy(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// The reason why the kernel lets no page faults be served, and what to do about it.
+/// The reason why the kernel does not let the pager handle page faults, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UserfaultfdError {
-    /// No such system call.
+    /// The system call is missing.
     #[error("this kernel has no userfaultfd: it needs Linux 5.7 or newer, built with CONFIG_USERFAULTFD")]
     Missing,
-    /// Not for this process.
+    /// The process lacks the permission.
     #[error(
-        "this process may not serve page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
+        "this process may not handle page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
          give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread trap needs none of them)"
     )]
     NotAllowed,
-    /// An older kernel.
+    /// The kernel is too old.
     #[error("this kernel's userfaultfd cannot {what}: it needs Linux {since} or newer")]
     Lacks {
         /// The thing that it cannot do.
@@ -66,7 +66,7 @@ pub enum UserfaultfdError {
         /// The first version that can.
         since: &'static str,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("userfaultfd: {call} failed: {errno}")]
     System {
         /// The call that failed.

@@ -1,13 +1,13 @@
-//! The way in which a page leaves the application.
+//! How a page is evicted from the application's memory.
 
-/// The way in which a page leaves the application's sight in one step.
+/// The way in which a page is taken from the application in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eviction {
-    /// By moving it where the kernel can (Linux 6.8), else by protecting it first.
+    /// By moving it where the kernel can (Linux 6.8), else by write protection and a copy.
     #[default]
     Auto,
     /// Its memory is moved to another address: nothing is copied.
     Move,
-    /// It is protected against writing, copied, and given back to the system.
+    /// It is write-protected, copied, and freed.
     ProtectAndCopy,
 }

@@ -1,13 +1,13 @@
-//! The addresses at which a region's pages stand.
+//! The addresses of a region's pages.
 //!
-//! An extent is a run of addresses. Pages of the region stand there, in a row; or it is open: it is given free pages
-//! where it is touched; or it is reserved: the program has made it without the right to write, so that it holds nothing
-//! yet. The pages that stand nowhere are free.
+//! An extent is a run of addresses. Pages of the region are mapped there, in a row; or it is on demand: free pages are
+//! assigned at the first access; or it is reserved: the program has mapped it without the right to write, so that it is
+//! still empty. Pages without an address are free.
 //!
-//! Nothing here touches memory. Looking something up allocates nothing.
+//! Nothing here accesses the memory. Lookups do not allocate.
 
 use crate::access::Access;
-use crate::interval_set::Runs;
+use crate::interval_set::IntervalSet;
 use crate::page::PAGE_BYTES;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct Extents {
     extents: BTreeMap<usize, Extent>,
     /// The first addresses of those that have pages, by the first page.
     by_page: BTreeMap<u64, usize>,
-    free: Runs,
+    free: IntervalSet,
     free_pages: usize,
     pages: usize,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Extents {
 struct Extent {
     bytes: usize,
     access: Access,
-    stands: ExtentContents,
+    contents: ExtentContents,
 }
 
 /// The contents of an extent's addresses.
@@ -35,83 +35,83 @@ struct Extent {
 enum ExtentContents {
     /// Pages in a row, from this one.
     Pages(u64),
-    /// Nothing yet. Pages come at a touch.
-    Open(IfFull),
+    /// No pages yet. They are assigned at an access.
+    OnDemand(OnExhaustion),
     /// Nothing.
     Reserved,
 }
 
-/// The outcome of a touch of what is open, if no page is free.
+/// What happens at an access to on-demand memory if no page is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IfFull {
+pub(crate) enum OnExhaustion {
     /// The program ends.
     End,
-    /// It is the kernel's memory from now on, in the clear.
+    /// The memory becomes the kernel's, unencrypted.
     Spill,
 }
 
 /// A part of an extent.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct ExtentPart {
     pub(crate) at: Range<usize>,
     pub(crate) access: Access,
     /// `None` if it is open or reserved.
     pub(crate) pages: Option<Range<u64>>,
-    /// The outcome of a touch without a free page, if pages come at a touch.
-    pub(crate) open: Option<IfFull>,
+    /// What happens without a free page, if pages are assigned at an access.
+    pub(crate) on_demand: Option<OnExhaustion>,
 }
 
-impl Part {
-    /// Tells whether pages stand there, or come.
+impl ExtentPart {
+    /// Tells whether pages are mapped there, or will be.
     pub(crate) fn is_paged(&self) -> bool {
-        self.pages.is_some() || self.open.is_some()
+        self.pages.is_some() || self.on_demand.is_some()
     }
 }
 
-/// The place where a page stands.
+/// The address of a page.
 #[derive(Clone, Copy)]
 pub(crate) struct PageMapping {
     pub(crate) at: usize,
     pub(crate) access: Access,
 }
 
-/// Pages in so many bytes.
-fn pages_in(bytes: usize) -> usize {
+/// The number of pages in a number of bytes.
+fn page_count(bytes: usize) -> usize {
     bytes / PAGE_BYTES
 }
 
 impl Extent {
-    /// Without its first so many bytes.
-    fn after(self, bytes: usize) -> Extent {
-        Extent { bytes: self.bytes - bytes, stands: self.stands.after(bytes), ..self }
+    /// The extent without its first bytes.
+    fn skip(self, bytes: usize) -> Extent {
+        Extent { bytes: self.bytes - bytes, contents: self.contents.skip(bytes), ..self }
     }
 
     fn first_page(&self) -> Option<u64> {
-        match self.stands {
+        match self.contents {
             ExtentContents::Pages(first) => Some(first),
-            ExtentContents::Open(_) | ExtentContents::Reserved => None,
+            ExtentContents::OnDemand(_) | ExtentContents::Reserved => None,
         }
     }
 
-    fn goes_on_as(&self, next: &Extent) -> bool {
-        self.access == next.access && self.stands.after(self.bytes) == next.stands
+    fn continues_into(&self, next: &Extent) -> bool {
+        self.access == next.access && self.contents.skip(self.bytes) == next.contents
     }
 }
 
 impl ExtentContents {
-    /// Behind so many bytes.
-    fn after(self, bytes: usize) -> ExtentContents {
+    /// The contents after a number of bytes.
+    fn skip(self, bytes: usize) -> ExtentContents {
         match self {
-            ExtentContents::Pages(first) => ExtentContents::Pages(first + pages_in(bytes) as u64),
+            ExtentContents::Pages(first) => ExtentContents::Pages(first + page_count(bytes) as u64),
             other => other,
         }
     }
 }
 
 impl Extents {
-    /// So many pages, none of which stands anywhere.
+    /// All pages of a region, none of them mapped.
     pub(crate) fn new(pages: u64) -> Self {
-        let free = Runs::of(0..pages as usize);
+        let free = IntervalSet::of(0..pages as usize);
         Extents {
             extents: BTreeMap::new(),
             by_page: BTreeMap::new(),
@@ -122,8 +122,8 @@ impl Extents {
     }
 
     /// All pages of a region in a row.
-    pub(crate) fn in_a_row(start: usize, bytes: usize) -> Self {
-        let mut extents = Extents::new(pages_in(bytes) as u64);
+    pub(crate) fn contiguous(start: usize, bytes: usize) -> Self {
+        let mut extents = Extents::new(page_count(bytes) as u64);
         extents.bind(start..start + bytes, Access::READ_WRITE);
         extents
     }
@@ -133,53 +133,53 @@ impl Extents {
         self.pages
     }
 
-    /// Pages that stand nowhere.
+    /// Pages that are not mapped.
     pub(crate) fn free_pages(&self) -> usize {
         self.free_pages
     }
 
-    /// Bytes on the trusted side.
+    /// Trusted memory in bytes.
     pub(crate) fn trusted_bytes(&self) -> usize {
         let extent = size_of::<(usize, Extent)>() + size_of::<(u64, usize)>();
         size_of::<Self>() + self.extents.len() * extent
     }
 
-    /// The page at an address, if one stands there that may be touched.
+    /// The page at an address, if one is mapped there and may be accessed.
     pub(crate) fn page_at(&self, address: usize) -> Option<u64> {
         let (&first, extent) = self.extents.range(..=address).next_back()?;
         let offset = address - first;
         let is_here = offset < extent.bytes && extent.access != Access::NONE;
-        is_here.then_some(extent.first_page()? + pages_in(offset) as u64)
+        is_here.then_some(extent.first_page()? + page_count(offset) as u64)
     }
 
-    /// The place where a page stands, unless it is free.
-    pub(crate) fn place_of(&self, page: u64) -> Option<PageMapping> {
+    /// The address of a page, unless it is free.
+    pub(crate) fn mapping_of(&self, page: u64) -> Option<PageMapping> {
         let (&first_page, first) = self.by_page.range(..=page).next_back()?;
         let extent = self.extents[first];
         let offset = (page - first_page) as usize * PAGE_BYTES;
         (offset < extent.bytes).then(|| PageMapping { at: first + offset, access: extent.access })
     }
 
-    /// The spans where pages stand, or will.
+    /// The spans where pages are mapped, or will be.
     pub(crate) fn paged(&self) -> impl Iterator<Item = Range<usize>> {
-        let paged = self.extents.iter().filter(|(_, extent)| extent.stands != ExtentContents::Reserved);
+        let paged = self.extents.iter().filter(|(_, extent)| extent.contents != ExtentContents::Reserved);
         paged.map(|(first, extent)| *first..first + extent.bytes)
     }
 
-    /// The parts of a span that are there, in their order.
-    pub(crate) fn parts(&self, span: Range<usize>) -> Vec<Part> {
+    /// The extents in a span, in order.
+    pub(crate) fn parts(&self, span: Range<usize>) -> Vec<ExtentPart> {
         let begun = self.extents.range(..span.start).next_back();
         let begin = self.extents.range(span.start..span.end.max(span.start));
         let part = |(&first, extent): (&usize, &Extent)| {
             let at = first.max(span.start)..(first + extent.bytes).min(span.end);
             let page =
-                |address: usize| extent.first_page().map(|page| page + pages_in(address - first) as u64);
-            (!at.is_empty()).then(|| Part {
+                |address: usize| extent.first_page().map(|page| page + page_count(address - first) as u64);
+            (!at.is_empty()).then(|| ExtentPart {
                 at: at.clone(),
                 access: extent.access,
                 pages: page(at.start).zip(page(at.end)).map(|(first, end)| first..end),
-                open: match extent.stands {
-                    ExtentContents::Open(if_full) => Some(if_full),
+                on_demand: match extent.contents {
+                    ExtentContents::OnDemand(on_exhaustion) => Some(on_exhaustion),
                     ExtentContents::Pages(_) | ExtentContents::Reserved => None,
                 },
             })
@@ -187,11 +187,10 @@ impl Extents {
         begun.into_iter().chain(begin).filter_map(part).collect()
     }
 
-    /// Puts free pages into a span of whole pages where nothing is. `false`, and nothing has changed, if there are too
-    /// few.
+    /// Maps free pages at an empty span of whole pages. Returns `false` and changes nothing if there are too few.
     pub(crate) fn bind(&mut self, span: Range<usize>, access: Access) -> bool {
         debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
-        let mut wanted = pages_in(span.len());
+        let mut wanted = page_count(span.len());
         if wanted > self.free_pages {
             return false;
         }
@@ -200,7 +199,7 @@ impl Extents {
         while wanted > 0 {
             let pages = self.free.take_at_most(wanted).expect("so many are free");
             let bytes = pages.len() * PAGE_BYTES;
-            self.put(at, Extent { bytes, access, stands: ExtentContents::Pages(pages.start as u64) });
+            self.insert(at, Extent { bytes, access, contents: ExtentContents::Pages(pages.start as u64) });
             at += bytes;
             wanted -= pages.len();
         }
@@ -208,59 +207,67 @@ impl Extents {
         true
     }
 
-    /// Notes a span without pages where nothing is.
+    /// Records a reserved span, which was empty before.
     pub(crate) fn reserve(&mut self, span: Range<usize>, access: Access) {
-        self.note(span, access, ExtentContents::Reserved);
+        self.insert_span(span, access, ExtentContents::Reserved);
     }
 
-    /// Notes a span where nothing is, to which pages come as it is touched.
-    pub(crate) fn open(&mut self, span: Range<usize>, access: Access, if_full: IfFull) {
-        self.note(span, access, ExtentContents::Open(if_full));
+    /// Records a span, which was empty before, whose pages are assigned at their first access.
+    pub(crate) fn reserve_on_demand(
+        &mut self,
+        span: Range<usize>,
+        access: Access,
+        on_exhaustion: OnExhaustion,
+    ) {
+        self.insert_span(span, access, ExtentContents::OnDemand(on_exhaustion));
     }
 
-    fn note(&mut self, span: Range<usize>, access: Access, stands: ExtentContents) {
+    fn insert_span(&mut self, span: Range<usize>, access: Access, contents: ExtentContents) {
         debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
         if !span.is_empty() {
-            self.put(span.start, Extent { bytes: span.len(), access, stands });
+            self.insert(span.start, Extent { bytes: span.len(), access, contents });
             self.join(span);
         }
     }
 
-    /// The outcome of a touch of this address without a free page, if a page comes at a touch.
-    pub(crate) fn open_at(&self, address: usize) -> Option<IfFull> {
-        let (_, if_full) = self.extent_open_at(address).filter(|(access, _)| *access != Access::NONE)?;
-        Some(if_full)
+    /// What happens at an access to this address without a free page, if pages are assigned there at an access.
+    pub(crate) fn on_demand_at(&self, address: usize) -> Option<OnExhaustion> {
+        let (_, on_exhaustion) =
+            self.on_demand_extent(address).filter(|(access, _)| *access != Access::NONE)?;
+        Some(on_exhaustion)
     }
 
-    fn extent_open_at(&self, address: usize) -> Option<(Access, IfFull)> {
+    fn on_demand_extent(&self, address: usize) -> Option<(Access, OnExhaustion)> {
         let (&first, extent) = self.extents.range(..=address).next_back()?;
-        match extent.stands {
-            ExtentContents::Open(if_full) if address - first < extent.bytes => Some((extent.access, if_full)),
+        match extent.contents {
+            ExtentContents::OnDemand(on_exhaustion) if address - first < extent.bytes => {
+                Some((extent.access, on_exhaustion))
+            }
             _ => None,
         }
     }
 
-    /// Puts a free page to an address that is open. `false`, and nothing has changed, if none is free.
-    pub(crate) fn touch(&mut self, address: usize) -> bool {
-        let Some((access, _)) = self.extent_open_at(address).filter(|_| self.free_pages > 0) else {
+    /// Maps a free page at an on-demand address. Returns `false` and changes nothing if none is free.
+    pub(crate) fn bind_touched(&mut self, address: usize) -> bool {
+        let Some((access, _)) = self.on_demand_extent(address).filter(|_| self.free_pages > 0) else {
             return false;
         };
         let page = address - address % PAGE_BYTES;
-        self.cut_out(page..page + PAGE_BYTES);
-        // Who touches one page after the other gets the first free ones, in a row: one extent.
+        self.extract(page..page + PAGE_BYTES);
+        // A program that accesses one page after the other gets the first free ones, in a row: one extent.
         self.bind(page..page + PAGE_BYTES, access)
     }
 
-    /// Takes a page, which holds nothing, away from where it stands. Another comes there at a touch.
-    pub(crate) fn give_up(&mut self, page: u64, if_full: IfFull) {
-        let Some(PageMapping { at, access }) = self.place_of(page) else { return };
+    /// Unmaps a page, which holds nothing. Another is assigned at the next access.
+    pub(crate) fn release_page(&mut self, page: u64, on_exhaustion: OnExhaustion) {
+        let Some(PageMapping { at, access }) = self.mapping_of(page) else { return };
         self.remove(at..at + PAGE_BYTES);
-        self.open(at..at + PAGE_BYTES, access, if_full);
+        self.reserve_on_demand(at..at + PAGE_BYTES, access, on_exhaustion);
     }
 
-    /// Forgets what is there of a span. Its pages are free.
+    /// Removes a span. Its pages become free.
     pub(crate) fn remove(&mut self, span: Range<usize>) {
-        for part in self.cut_out(span) {
+        for part in self.extract(span) {
             if let Some(pages) = part.pages {
                 let pages = pages.start as usize..pages.end as usize;
                 self.free_pages += pages.len();
@@ -269,27 +276,27 @@ impl Extents {
         }
     }
 
-    /// Changes what may be done with all that is there of a span.
+    /// Changes the access rights of a span.
     pub(crate) fn set_access(&mut self, span: Range<usize>, access: Access) {
-        for Part { at, pages, open, .. } in self.cut_out(span.clone()) {
-            let stands = match (pages, open) {
+        for ExtentPart { at, pages, on_demand, .. } in self.extract(span.clone()) {
+            let contents = match (pages, on_demand) {
                 (Some(pages), _) => ExtentContents::Pages(pages.start),
-                (None, Some(if_full)) => ExtentContents::Open(if_full),
+                (None, Some(on_exhaustion)) => ExtentContents::OnDemand(on_exhaustion),
                 (None, None) => ExtentContents::Reserved,
             };
-            self.put(at.start, Extent { bytes: at.len(), access, stands });
+            self.insert(at.start, Extent { bytes: at.len(), access, contents });
         }
         self.join(span);
     }
 
-    fn put(&mut self, at: usize, extent: Extent) {
+    fn insert(&mut self, at: usize, extent: Extent) {
         if let Some(page) = extent.first_page() {
             self.by_page.insert(page, at);
         }
         self.extents.insert(at, extent);
     }
 
-    fn take_out(&mut self, at: usize) -> Option<Extent> {
+    fn remove_at(&mut self, at: usize) -> Option<Extent> {
         let extent = self.extents.remove(&at)?;
         if let Some(page) = extent.first_page() {
             self.by_page.remove(&page);
@@ -297,199 +304,40 @@ impl Extents {
         Some(extent)
     }
 
-    /// Takes a span out, without freeing its pages.
-    fn cut_out(&mut self, span: Range<usize>) -> Vec<Part> {
+    /// Removes a span without freeing its pages.
+    fn extract(&mut self, span: Range<usize>) -> Vec<ExtentPart> {
         self.split(span.start);
         self.split(span.end);
         let parts = self.parts(span);
         for part in &parts {
-            self.take_out(part.at.start);
+            self.remove_at(part.at.start);
         }
         parts
     }
 
-    /// Lets an extent begin at this address, if it lies within one.
+    /// Splits an extent at this address, if it lies within one.
     fn split(&mut self, at: usize) {
         let Some((&first, &extent)) = self.extents.range(..at).next_back() else { return };
         if first + extent.bytes > at {
-            self.take_out(first);
-            self.put(first, Extent { bytes: at - first, ..extent });
-            self.put(at, extent.after(at - first));
+            self.remove_at(first);
+            self.insert(first, Extent { bytes: at - first, ..extent });
+            self.insert(at, extent.skip(at - first));
         }
     }
 
-    /// Makes one of neighbours that go on as one another, in a span and at its ends.
+    /// Merges neighbours with consecutive contents, in a span and at its ends.
     fn join(&mut self, span: Range<usize>) {
         let firsts: Vec<usize> = self.extents.range(span.start..=span.end).map(|(first, _)| *first).collect();
         for first in firsts {
             let next = self.extents[&first];
             let Some((&before, &one)) = self.extents.range(..first).next_back() else { continue };
-            if before + one.bytes == first && one.goes_on_as(&next) {
-                self.take_out(first);
-                self.put(before, Extent { bytes: one.bytes + next.bytes, ..one });
+            if before + one.bytes == first && one.continues_into(&next) {
+                self.remove_at(first);
+                self.insert(before, Extent { bytes: one.bytes + next.bytes, ..one });
             }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::{BTreeMap, BTreeSet};
-
-    const PAGES: u64 = 24;
-    /// Pages of addresses, more than the region has.
-    const ADDRESSES: usize = 40;
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Bind(Range<usize>),
-        Reserve(Range<usize>),
-        Open(Range<usize>),
-        Touch(usize),
-        GiveUp(u64),
-        Remove(Range<usize>),
-        SetAccess(Range<usize>, bool),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        let span =
-            || (0..ADDRESSES, 1..12_usize).prop_map(|(first, len)| first..(first + len).min(ADDRESSES));
-        prop_oneof![
-            3 => span().prop_map(Step::Bind),
-            1 => span().prop_map(Step::Reserve),
-            2 => span().prop_map(Step::Open),
-            3 => (0..ADDRESSES).prop_map(Step::Touch),
-            2 => (0..PAGES).prop_map(Step::GiveUp),
-            2 => span().prop_map(Step::Remove),
-            2 => (span(), any::<bool>()).prop_map(|(span, writes)| Step::SetAccess(span, writes)),
-        ]
-    }
-
-    fn access(writes: bool) -> Access {
-        if writes { Access::READ_WRITE } else { Access::NONE }
-    }
-
-    fn bytes(span: &Range<usize>) -> Range<usize> {
-        span.start * PAGE_BYTES..span.end * PAGE_BYTES
-    }
-
-    /// The state of a page of addresses: which page stands there (`MAX` if that is not known), whether it may be
-    /// written, and whether it is open.
-    type Model = BTreeMap<usize, (Option<u64>, bool, bool)>;
-
-    /// Compares every address and every page; keeps which page was found where.
-    fn compare(extents: &Extents, model: &mut Model) -> Result<(), TestCaseError> {
-        let mut seen = BTreeSet::new();
-        for address in 0..ADDRESSES {
-            let span = bytes(&(address..address + 1));
-            let found = extents.parts(span.clone());
-            prop_assert_eq!(found.len(), usize::from(model.contains_key(&address)));
-            let Some((page, writes, is_open)) = model.get_mut(&address) else { continue };
-            prop_assert!(!*is_open || page.is_none());
-            prop_assert_eq!(found[0].open, is_open.then_some(IfFull::Spill));
-            prop_assert_eq!(extents.open_at(span.start), (*is_open && *writes).then_some(IfFull::Spill));
-            prop_assert!(found[0].at == span && found[0].access == access(*writes));
-            let stands = found[0].pages.as_ref().map(|pages| pages.start);
-            prop_assert_eq!(stands.is_some(), page.is_some());
-            let Some(stands) = stands else { continue };
-            // A page that was put there stays there.
-            prop_assert!(*page == Some(u64::MAX) || *page == Some(stands));
-            *page = Some(stands);
-            prop_assert!(seen.insert(stands), "one page stands at two addresses");
-            prop_assert_eq!(extents.page_at(span.end - 1), writes.then_some(stands));
-            let place = extents.place_of(stands).unwrap();
-            prop_assert!(place.at == span.start && place.access == access(*writes));
-        }
-        prop_assert_eq!(extents.free_pages(), PAGES as usize - seen.len());
-        for page in (0..PAGES).filter(|page| !seen.contains(page)) {
-            prop_assert!(extents.place_of(page).is_none());
-        }
-        Ok(())
-    }
-
-    /// A page comes to what is open, if one is free.
-    fn touch(extents: &mut Extents, model: &mut Model, address: usize) -> Result<(), TestCaseError> {
-        let state = model.get_mut(&address).filter(|(_, _, is_open)| *is_open && extents.free_pages() > 0);
-        prop_assert_eq!(extents.touch(address * PAGE_BYTES + 7), state.is_some());
-        if let Some((page, _, is_open)) = state {
-            (*page, *is_open) = (Some(u64::MAX), false);
-        }
-        Ok(())
-    }
-
-    proptest! {
-        #[test]
-        fn every_page_stands_at_one_address_at_most_and_stays_there(steps in prop::collection::vec(step(), 1..40)) {
-            let (mut extents, mut model) = (Extents::new(PAGES), Model::new());
-            for step in steps {
-                match step {
-                    Step::Bind(span) => {
-                        let here: Vec<usize> = span.clone().filter(|address| model.contains_key(address)).collect();
-                        if here.is_empty() {
-                            let room = extents.free_pages() >= span.len();
-                            prop_assert_eq!(extents.bind(bytes(&span), Access::READ_WRITE), room);
-                            if room {
-                                model.extend(span.map(|address| (address, (Some(u64::MAX), true, false))));
-                            }
-                        }
-                    }
-                    Step::Reserve(span) => {
-                        if span.clone().all(|address| !model.contains_key(&address)) {
-                            extents.reserve(bytes(&span), Access::NONE);
-                            model.extend(span.map(|address| (address, (None, false, false))));
-                        }
-                    }
-                    Step::Open(span) => {
-                        if span.clone().all(|address| !model.contains_key(&address)) {
-                            extents.open(bytes(&span), Access::READ_WRITE, IfFull::Spill);
-                            model.extend(span.map(|address| (address, (None, true, true))));
-                        }
-                    }
-                    Step::Touch(address) => touch(&mut extents, &mut model, address)?,
-                    Step::GiveUp(page) => {
-                        extents.give_up(page, IfFull::Spill);
-                        for state in model.values_mut().filter(|(stands, ..)| *stands == Some(page)) {
-                            (state.0, state.2) = (None, true);
-                        }
-                    }
-                    Step::Remove(span) => {
-                        extents.remove(bytes(&span));
-                        model.retain(|address, _| !span.contains(address));
-                    }
-                    Step::SetAccess(span, writes) => {
-                        extents.set_access(bytes(&span), access(writes));
-                        for (_, state) in model.range_mut(span) {
-                            state.1 = writes;
-                        }
-                    }
-                }
-                compare(&extents, &mut model)?;
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_touched_in_a_row_is_one() {
-        let mut extents = Extents::new(8);
-        extents.open(bytes(&(10..20)), Access::READ_WRITE, IfFull::End);
-        assert!(
-            (10..18).all(|address| extents.touch(address * PAGE_BYTES)) && !extents.touch(18 * PAGE_BYTES)
-        );
-        assert_eq!((extents.extents.len(), extents.by_page.len()), (2, 1));
-    }
-
-    #[test]
-    fn neighbours_that_go_on_as_one_another_are_one() {
-        let mut extents = Extents::new(8);
-        for page in 0..8 {
-            assert!(extents.bind(bytes(&(page..page + 1)), Access::READ_WRITE));
-        }
-        assert_eq!(extents.extents.len(), 1);
-        extents.set_access(bytes(&(3..5)), Access::NONE);
-        assert_eq!(extents.extents.len(), 3);
-        extents.set_access(bytes(&(2..6)), Access::READ_WRITE);
-        assert_eq!((extents.extents.len(), extents.by_page.len()), (1, 1));
-    }
-}
+mod tests;

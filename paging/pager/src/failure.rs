@@ -1,4 +1,4 @@
-//! The end of a thread whose page cannot be brought in.
+//! What happens to a thread whose page cannot be paged in.
 
 use crate::fault::error::FaultError;
 use ameles_seal::pages::PageError;
@@ -16,44 +16,45 @@ pub struct MoveError {
     pub errno: Errno,
 }
 
-/// The reason why a fault of a region cannot be served.
+/// The reason why a fault of a region cannot be handled.
 pub type PagingError = FaultError<PageError, MoveError>;
 
-/// A touch that can never be answered, and why.
+/// An access that can never be completed, and the reason.
 #[derive(Debug)]
 pub struct Failure {
-    /// The page that was touched, from 0. **Secret**: it is what the scheme hides.
+    /// The accessed page, from 0. **Secret**: it is what the scheme hides.
     pub page: u64,
-    /// The reason why it cannot be brought in.
+    /// The reason.
     pub error: PagingError,
 }
 
-/// The end of the thread. It never goes on with wrong data.
+/// What happens to the thread. It never continues with wrong data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FailureAction {
     /// The process ends, with one line on standard error.
     Abort,
-    /// The thread stands still forever. So does every other that touches an absent page from now on.
+    /// The thread stops forever. So does every other that accesses an absent page from then on.
     Park,
 }
 
-/// The judge who decides it.
+/// The decision about it.
 ///
-/// The function is called where the fault is served: on the handler thread, or in a signal handler on the thread that
-/// faulted, once for every touch that fails. It must not touch the region, nor (in a signal handler) allocate or lock.
+/// The function is called where the fault is handled: on the handler thread, or in a signal handler on the thread that
+/// faulted, once for every access that fails. It must not access the region, nor (in a signal handler) allocate or
+/// lock.
 #[derive(Clone, Default)]
 pub enum OnFailure {
-    /// [`Verdict::Abort`].
+    /// [`FailureAction::Abort`].
     #[default]
     Abort,
     /// A function.
-    Call(Arc<dyn Fn(&Failure) -> Verdict + Send + Sync>),
+    Call(Arc<dyn Fn(&Failure) -> FailureAction + Send + Sync>),
 }
 
 impl OnFailure {
-    pub(crate) fn decide(&self, failure: &Failure) -> Verdict {
+    pub(crate) fn decide(&self, failure: &Failure) -> FailureAction {
         match self {
-            OnFailure::Abort => Verdict::Abort,
+            OnFailure::Abort => FailureAction::Abort,
             OnFailure::Call(decide) => decide(failure),
         }
     }
@@ -68,33 +69,33 @@ impl fmt::Debug for OnFailure {
     }
 }
 
-/// Ends the process with one line, which names the slot of untrusted memory but not the page that was touched.
+/// Ends the process with one line, which names the slot of untrusted memory but not the accessed page.
 pub(crate) fn abort(failure: &Failure) -> ! {
-    end(&failure.error)
+    abort_with(&failure.error)
 }
 
 /// Ends the process with one line. It allocates nothing and takes no lock.
-pub(crate) fn end(why: &dyn fmt::Display) -> ! {
-    say(&format_args!("{why}; the process ends here, not to go on with wrong data"));
+pub(crate) fn abort_with(why: &dyn fmt::Display) -> ! {
+    write_stderr_line(&format_args!("{why}; the process ends here, not to go on with wrong data"));
     std::process::abort()
 }
 
-/// Says one line. It allocates nothing and takes no lock.
-pub(crate) fn say(what: &dyn fmt::Display) {
-    let mut line = Line { bytes: [0; 512], len: 0 };
-    // What does not fit is left out.
+/// Writes one line. It allocates nothing and takes no lock.
+pub(crate) fn write_stderr_line(what: &dyn fmt::Display) {
+    let mut line = StderrLine { bytes: [0; 512], len: 0 };
+    // Longer text is cut off.
     let _ = writeln!(line, "ameles-pager: {what}");
     line.bytes[line.bytes.len() - 1] = b'\n';
-    // Nobody is left to be told if standard error is gone.
+    // There is no other place to report to if standard error is closed.
     let _ = rustix::io::write(rustix::stdio::stderr(), &line.bytes[..line.len]);
 }
 
-struct Line {
+struct StderrLine {
     bytes: [u8; 512],
     len: usize,
 }
 
-impl Write for Line {
+impl Write for StderrLine {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let rest = &mut self.bytes[self.len..];
         let taken = text.len().min(rest.len());

@@ -1,4 +1,4 @@
-//! The C interface: `include/ameles_pager.h` says what each function does.
+//! The C interface: `include/ameles_pager.h` documents each function.
 #![allow(unsafe_code, reason = "pointers from C; each function says what it must be given")]
 
 use crate::fault::policy::Policy;
@@ -21,7 +21,7 @@ pub struct AmelesOptions {
     pub untrusted_bytes: u64,
     /// As [`Options::ratio`].
     pub ratio: u64,
-    /// [`Policy::SecondChance`] for so many; [`Policy::Fifo`] for 0.
+    /// [`Policy::SecondChance`] with this many unmapped pages; [`Policy::Fifo`] for 0.
     pub unmapped: u64,
     /// As [`Options::threads`]; `None` for 0.
     pub threads: u64,
@@ -73,7 +73,7 @@ pub extern "C" fn ameles_options_default(pages: u64) -> AmelesOptions {
     }
 }
 
-/// A region, or null and why.
+/// Makes a region, or returns null and writes the reason.
 ///
 /// # Safety
 /// `options` points to options whose names are null or C strings; `error` is null or has room for `error_bytes`.
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn ameles_region_new(
 ) -> *mut Region {
     // SAFETY: the caller promises it.
     let options = unsafe { read(&*options) };
-    // No panic may reach C: whatever the options are, it is told.
+    // No panic may reach C: invalid options are reported.
     let make = || options.and_then(|options| Region::new(options).map_err(|error| error.to_string()));
     let made = catch_unwind(AssertUnwindSafe(make));
     match made.unwrap_or_else(|_| Err("a region with these options cannot be made".to_owned())) {
@@ -121,7 +121,7 @@ unsafe fn read(from: &AmelesOptions) -> Result<Options, String> {
         )
     };
     Ok(Options {
-        // More than all of them are all of them.
+        // More than all pages means all pages.
         resident: from.resident.min(from.pages) as usize,
         untrusted_bytes: from.untrusted_bytes,
         ratio: from.ratio,
@@ -153,7 +153,7 @@ unsafe fn named<T: FromStr<Err: ToString>>(name: *const c_char, default: T) -> R
     name.to_string_lossy().parse().map_err(|error: T::Err| error.to_string())
 }
 
-/// The first byte.
+/// The first address.
 ///
 /// # Safety
 /// A region of [`ameles_region_new`].
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn ameles_region_bytes(region: *const Region) -> usize {
     unsafe { &*region }.bytes()
 }
 
-/// Gives up the contents of pages.
+/// Discards the contents of pages.
 ///
 /// # Safety
 /// A region of [`ameles_region_new`]; no thread uses these pages.
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn ameles_region_discard(region: *const Region, first_page
     }
 }
 
-/// The counts so far.
+/// The counters so far.
 ///
 /// # Safety
 /// A region of [`ameles_region_new`].
@@ -222,10 +222,10 @@ pub unsafe extern "C" fn ameles_region_untrusted_fd(region: *const Region) -> c_
     unsafe { &*region }.untrusted().as_fd().as_raw_fd()
 }
 
-/// Takes a region back.
+/// Frees a region.
 ///
 /// # Safety
-/// Null, or a region of [`ameles_region_new`] that is used no more.
+/// Null, or a region of [`ameles_region_new`] that is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ameles_region_free(region: *mut Region) {
     if !region.is_null() {

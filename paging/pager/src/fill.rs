@@ -1,7 +1,7 @@
-//! Every slot of untrusted memory is written once before the first fault, as if a long run lay behind.
+//! Writes every slot of untrusted memory once before the first fault, like after a long run.
 //!
-//! A slot that was never written is opened for nothing. Whoever measures a short run without this finds the schemes
-//! cheaper that come to old slots seldom.
+//! Opening a slot that was never written costs nothing. Without this, measurements of short runs favour schemes that
+//! seldom come back to old slots.
 
 use crate::fault::poll_now::poll_now;
 use crate::page::PAGE_BYTES;
@@ -11,7 +11,7 @@ use ameles_core::tree::layout::Layout;
 use ameles_core::types::{BlockId, Bucket};
 use ameles_seal::pages::PageError;
 
-/// Writes zeros into each slot, for schemes that find their pages by a map of their own.
+/// Writes zeros into each slot, for schemes with a position map of their own.
 pub(crate) fn fill_slots(store: &impl Store<Error = PageError>, layout: &Layout) -> Result<(), PageError> {
     let zeros = alloc::vec![0; layout.bucket_bytes(Bucket(0))];
     for bucket in (0..layout.buckets()).map(Bucket) {
@@ -21,7 +21,7 @@ pub(crate) fn fill_slots(store: &impl Store<Error = PageError>, layout: &Layout)
     Ok(())
 }
 
-/// Writes a page of zeros so many times, for schemes that write their slots in an order of their own.
+/// Writes a page of zeros several times, for schemes that write their slots in an order of their own.
 pub(crate) fn fill_by_writes<O>(oram: &mut O, writes: u64) -> Result<(), OramError<PageError>>
 where
     O: Oram<Error = PageError>,

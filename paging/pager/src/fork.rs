@@ -1,29 +1,29 @@
 //! A region in a child after `fork`.
 //!
-//! The child gets a scheme of its own, over untrusted memory and under a key of its own, which it draws itself.
-//! Resident pages go over as any memory does. Pages in untrusted memory the parent reads through its scheme and seals,
-//! page by page, under a key that serves for nothing else; the child opens and writes them through its own scheme, and
-//! then drops all that it has of its parent's. So the two share neither key, nor nonce, nor slot.
+//! The child gets its own scheme, over its own untrusted memory and with its own key, which it draws itself. Resident
+//! pages are copied like any memory. The parent reads the pages in untrusted memory through its scheme and seals them,
+//! page by page, with a key for this transfer only; the child opens them, writes them through its own scheme, and then
+//! drops all of its parent's state. So the two share neither key, nor nonce, nor slot.
 //!
-//! Whoever watches the untrusted memory sees that there was a `fork`, and as many pages carried over as the parent's
-//! scheme was ever given, or all there are if that is less: nothing of which, or of what they hold.
+//! An observer of the untrusted memory sees that there was a `fork`, and as many transferred pages as the parent's
+//! scheme was ever given, or all pages if that is less: neither which ones, nor their contents.
 //!
-//! [`Region::fork`] does all of it. A caller that cannot have it that way, for `fork` is called elsewhere, takes the
-//! steps: [`Region::ready_to_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
+//! [`Region::fork`] does all of it. A caller whose `fork` is called elsewhere calls the steps:
+//! [`Region::prepare_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
 //! [`ChildReady::wait`], or [`Region::after_fork_in_child`].
 #![allow(unsafe_code, reason = "memory that two processes have; each block says why it is sound")]
 
 use crate::builder::{Built, build};
 use crate::error::Error;
-use crate::failure::{Failure, Verdict, end};
-use crate::fault::fork::Stored;
+use crate::failure::{Failure, FailureAction, abort_with};
+use crate::fault::fork::StoredPages;
 use crate::linux::child_ready;
-use crate::linux::follow::Binding;
-use crate::linux::forked::{drop_and_wipe, own};
-use crate::linux::inner::Inner;
+use crate::linux::forked::{drop_and_wipe, unshare_page};
 use crate::linux::own_stack::OwnStack;
 use crate::linux::paging::Paging;
-use crate::linux::signals::Blocked;
+use crate::linux::paging_state::PagingState;
+use crate::linux::signals::BlockedSignals;
+use crate::linux::thread_binding::ThreadBinding;
 use crate::linux::transfer::Transfer;
 use crate::linux::userfaultfd::Userfaultfd;
 use crate::options::Options;
@@ -34,9 +34,9 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// All that a child will need, made before there is one. It is dropped where nothing comes of it.
+/// All that a child will need, made before it exists. It is dropped if there is no fork.
 pub struct Fork {
-    /// The stack of all that is done at either side of `fork`: the caller's own may be paged.
+    /// The stack for all work on either side of `fork`: the caller's own may be paged.
     stack: Box<OwnStack>,
     /// Not on the caller's stack either.
     parts: Box<Parts>,
@@ -46,21 +46,21 @@ struct Parts {
     /// The child's untrusted memory.
     shared: Option<SharedMapping>,
     transfer: Option<Transfer>,
-    /// The pages in it, in their order.
+    /// The pages in it, in order.
     stored: Vec<u32>,
-    /// Pages in it, with those that make up the number.
+    /// Pages in it, including dummies.
     accesses: u64,
-    /// The reason why the child cannot have what is resident.
+    /// The reason why the resident pages cannot be shared with the child.
     refused: Option<Errno>,
-    blocked: Option<Blocked>,
+    blocked: Option<BlockedSignals>,
     birth: Option<child_ready::ChildReady>,
 }
 
-/// A child whose memory may not stand yet.
+/// A child whose memory may not be ready yet.
 pub struct ChildReady(child_ready::ChildReady);
 
 impl ChildReady {
-    /// Waits until it does. A child whose memory could not be made has ended then, and was waited for.
+    /// Waits until it is ready. If the child's memory could not be made, it has ended then, and was waited for.
     ///
     /// # Errors
     /// The system's reason.
@@ -69,26 +69,26 @@ impl ChildReady {
     }
 }
 
-/// The side of `fork` that this process is on.
+/// The process that `fork` returned in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forked {
-    /// The one that has forked, with the number of the other.
+    /// The parent, with the child's number.
     Parent(libc::pid_t),
-    /// The other.
+    /// The child.
     Child,
 }
 
 impl Region {
-    /// `fork`, with this region in both processes. No other region is in the child.
+    /// Calls `fork`; this region is in both processes. No other region is in the child.
     ///
     /// # Errors
     /// The system's; there is no child then, and nothing has changed.
     ///
     /// # Safety
-    /// In the child there is the calling thread only, with all that this means for locks that others hold; it calls no
-    /// `exit` that would run what is the parent's to run. No signal handler touches another region.
+    /// The child has the calling thread only, with the usual consequences for locks of other threads; it must not call
+    /// an `exit` that runs the parent's exit handlers. No signal handler accesses another region.
     pub unsafe fn fork(&mut self) -> Result<Forked, Error> {
-        let mut fork = self.ready_to_fork()?;
+        let mut fork = self.prepare_fork()?;
         // SAFETY: the caller's promise, and one step after the other.
         unsafe {
             self.before_fork(&mut fork);
@@ -96,7 +96,7 @@ impl Region {
             let failed = Errno::from_io_error(&std::io::Error::last_os_error());
             if child == 0 {
                 if let Err(error) = self.after_fork_in_child(fork, |_| ()) {
-                    end(&error);
+                    abort_with(&error);
                 }
                 return Ok(Forked::Child);
             }
@@ -110,11 +110,11 @@ impl Region {
         }
     }
 
-    /// Makes what a child needs.
+    /// Prepares a child.
     ///
     /// # Errors
     /// [`Error`]; nothing has changed then.
-    pub fn ready_to_fork(&self) -> Result<Fork, Error> {
+    pub fn prepare_fork(&self) -> Result<Fork, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let bytes = self.options.assembly().untrusted_bytes(self.options.untrusted_bytes)?;
         let parts = Parts {
@@ -130,42 +130,42 @@ impl Region {
         Ok(Fork { stack: Box::new(stack), parts: Box::new(parts) })
     }
 
-    /// Seals what the scheme holds for the child, and keeps everybody else from the region until after `fork`: whoever
-    /// faults waits. The calling thread takes no signal until then.
+    /// Seals what the scheme holds for the child, and locks the region until after `fork`: other threads that fault
+    /// wait. The calling thread takes no signal until then.
     ///
     /// # Safety
-    /// The thread calls `fork` next, and after it one of the two below, in both processes. In between it may touch a
-    /// few pages of the region, but calls nothing of it.
+    /// The thread calls `fork` next, and after it one of the two functions below, in both processes. In between it may
+    /// access a few pages of the region, but calls no function of it.
     pub unsafe fn before_fork(&self, fork: &mut Fork) {
-        fork.parts.blocked = Some(Blocked::all_but_faults());
+        fork.parts.blocked = Some(BlockedSignals::all_but_faults());
         let parts: *mut Parts = &raw mut *fork.parts;
         let parts = Address(parts);
         let paging = Arc::clone(&self.paging);
         fork.stack.run(move || {
             // SAFETY: the caller waits for us.
             let parts = unsafe { &mut *parts.get() };
-            let begun = paging.keep(|inner| parts.begin(inner));
+            let begun = paging.with_and_retain_state(|state| parts.begin(state));
             if let Err(failure) = begun
-                && paging.failed(failure) == Verdict::Park
+                && paging.failed(failure) == FailureAction::Park
             {
                 std::thread::park();
             }
         });
         if let Some(Registration::HandlerThread(thread)) = &self.trap {
-            thread.look();
+            thread.wake();
         }
     }
 
-    /// Lets everybody go on, whether or not there is a child.
+    /// Unlocks the region, whether or not there is a child.
     ///
     /// # Safety
     /// As [`before_fork`](Self::before_fork) says.
     pub unsafe fn after_fork_in_parent(&self, fork: Fork) -> ChildReady {
         let Fork { stack, mut parts } = fork;
         let paging = Arc::clone(&self.paging);
-        // SAFETY: the calling thread keeps the region.
-        stack.run(move || unsafe { paging.take_back() });
-        self.paging.give_up();
+        // SAFETY: the calling thread has the region locked.
+        stack.run(move || unsafe { paging.unshare_resident() });
+        self.paging.release_retained();
         let birth = parts.birth.take().expect("it is taken once");
         let blocked = parts.blocked.take();
         drop((parts, stack));
@@ -173,11 +173,11 @@ impl Region {
         ChildReady(birth)
     }
 
-    /// Makes the region this process's. `change` says in what its options differ from the parent's; scheme, sizes and
-    /// cipher stay as they are.
+    /// Makes the region this process's own. `change` changes its options from the parent's; scheme, sizes and cipher
+    /// must stay the same.
     ///
     /// # Errors
-    /// [`Error`]. The process must end then: what the region held is not there. Its parent has been told.
+    /// [`Error`]. The process must end then: the region's contents are lost. The parent has been notified.
     ///
     /// # Safety
     /// As [`before_fork`](Self::before_fork) says. There is no other thread.
@@ -190,7 +190,7 @@ impl Region {
         change(&mut self.options);
         let (region, parts_at) = (Address(&raw mut *self), Address(&raw mut *parts));
         // SAFETY: the caller waits, and has both.
-        let made = stack.run(move || unsafe { (*region.get()).make_anew(&mut *parts_at.get()) });
+        let made = stack.run(move || unsafe { (*region.get()).rebuild_in_child(&mut *parts_at.get()) });
         let errno = match &made {
             Ok(()) => Ok(()),
             Err(Error::System { errno, .. }) => Err(*errno),
@@ -205,11 +205,11 @@ impl Region {
         made
     }
 
-    /// The child's own scheme, and who serves its faults.
-    fn make_anew(&mut self, parts: &mut Parts) -> Result<(), Error> {
+    /// Builds the child's own scheme, and starts its handler of faults.
+    fn rebuild_in_child(&mut self, parts: &mut Parts) -> Result<(), Error> {
         let refused = |what| move |errno| Error::System { what, errno };
-        // Another thread may have been at work in what is left of these.
-        let parents = std::mem::replace(&mut self.binding, Arc::new(Binding::default()));
+        // Another thread may have been using what remains of these.
+        let parents = std::mem::replace(&mut self.binding, Arc::new(ThreadBinding::default()));
         std::mem::forget(parents);
         match self.trap.take() {
             Some(Registration::HandlerThread(mut thread)) => thread.forget_in_child(),
@@ -217,78 +217,79 @@ impl Region {
             None => {}
         }
         // SAFETY: there is no other thread.
-        let mut inner = unsafe { std::ptr::read(self.paging.kept()) };
-        inner.pages.keep_from_children();
+        let mut state = unsafe { std::ptr::read(self.paging.retained_state()) };
+        state.pages.hide_from_children();
         if let Some(errno) = parts.refused {
             return Err(refused("what is resident for a child")(errno));
         }
-        if inner.pages.has_strays(&*inner.faults).map_err(refused("a look at memory"))? {
+        if state.pages.has_stray_pages(&*state.fault_path).map_err(refused("a look at memory"))? {
             return Err(refused("a child whose C library has touched absent pages")(Errno::FAULT));
         }
-        self.take_over(&mut inner, parts)?;
+        self.take_over(&mut state, parts)?;
         let uffd = Arc::new(Userfaultfd::open(delivery(self.options.trap), self.options.eviction)?);
-        inner.pages.adopt(Arc::clone(&uffd))?;
-        let resident = inner.resident_places();
+        state.pages.adopt(Arc::clone(&uffd))?;
+        let resident = state.resident_addresses();
         let own_span = self.as_ptr() as usize..self.as_ptr() as usize + self.bytes();
-        let Inner { faults, pages, .. } = inner;
-        let paging = Paging::new(faults, pages, own_span.clone(), &self.options);
+        let PagingState { fault_path, pages, .. } = state;
+        let paging = Paging::new(fault_path, pages, own_span.clone(), &self.options);
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
-        // What is left there was taken out, or is another thread's.
+        // What remains there was taken out, or belongs to another thread.
         std::mem::forget(std::mem::replace(&mut self.paging, paging));
         self.trap = Some(Registration::new(&self.options, &self.paging, uffd, &self.binding, own_span)?);
-        resident.into_iter().for_each(own);
+        resident.into_iter().for_each(unshare_page);
         Ok(())
     }
 
-    /// Builds the scheme and gives it what the parent's held; the parent's goes, with its keys.
-    fn take_over(&mut self, inner: &mut Inner, parts: &mut Parts) -> Result<(), Error> {
+    /// Builds the scheme and writes the contents of the parent's to it; the parent's scheme is dropped, with its keys.
+    fn take_over(&mut self, state: &mut PagingState, parts: &mut Parts) -> Result<(), Error> {
         let transfer = parts.transfer.take().expect("it is taken once");
         self.shared = Arc::new(parts.shared.take().expect("it is taken once"));
-        let Built { faults, trusted_bytes, threads } = build(&self.options, &self.shared)?;
-        self.is_built_of(trusted_bytes, threads);
-        let mut parents = std::mem::replace(&mut inner.faults, faults);
+        let Built { fault_path, trusted_bytes, threads } = build(&self.options, &self.shared)?;
+        self.set_scheme_size(trusted_bytes, threads);
+        let mut parents = std::mem::replace(&mut state.fault_path, fault_path);
         let mut page = Zeroizing::new(vec![0; PAGE_BYTES]);
-        // A page that nobody looks for in the scheme, for those that make up the number.
+        // A page that is never read from the scheme, for dummies.
         let other = (0..).zip(&parts.stored).find(|(page, stored)| page != *stored);
         let other = other.map_or(parts.stored.len() as u32, |(page, _)| page);
         for at in 0..parts.accesses {
             let to = parts.stored.get(at as usize).copied().unwrap_or(other);
             if let Err(error) = transfer.open(at, &mut page) {
-                end(&error);
+                abort_with(&error);
             }
-            if let Err(error) = inner.faults.fill(to.into(), &page) {
-                end(&error);
+            if let Err(error) = state.fault_path.fill(to.into(), &page) {
+                abort_with(&error);
             }
         }
-        inner.faults.take_over(parents.hand_over(), &parts.stored);
+        state.fault_path.take_over(parents.hand_over(), &parts.stored);
         drop_and_wipe(parents);
         Ok(())
     }
 }
 
 impl Parts {
-    fn begin(&mut self, inner: &mut Inner) -> Result<(), Failure> {
+    fn begin(&mut self, state: &mut PagingState) -> Result<(), Failure> {
         let failure = |error| Failure { page: 0, error };
-        let Stored { pages, accesses } = inner.faults.begin_fork(&mut inner.pages).map_err(failure)?;
+        let StoredPages { pages, accesses } =
+            state.fault_path.begin_fork(&mut state.pages).map_err(failure)?;
         let transfer = self.transfer.as_ref().expect("it was not taken yet");
         let mut page = Zeroizing::new(vec![0; PAGE_BYTES]);
         for at in 0..accesses {
             let stored = pages.get(at as usize).copied();
-            inner.faults.read_stored(stored, &mut page).map_err(failure)?;
+            state.fault_path.read_stored(stored, &mut page).map_err(failure)?;
             if stored.is_none() {
                 page.fill(0);
             }
             if let Err(error) = transfer.seal(at, &page) {
-                end(&error);
+                abort_with(&error);
             }
         }
         (self.stored, self.accesses) = (pages, accesses);
-        self.refused = inner.pages.keep_in_children().err();
+        self.refused = state.pages.share_with_children().err();
         Ok(())
     }
 }
 
-/// An address that another stack is told of.
+/// An address, sent to another stack.
 struct Address<T>(*mut T);
 
 impl<T> Address<T> {
@@ -307,26 +308,27 @@ mod tests {
 
     type Word = [u8; 16];
 
-    /// As it is looked for, but not as it would be found.
+    /// In the form of the search, which the search itself does not find.
     fn hidden(bytes: &[u8]) -> Word {
         std::array::from_fn(|at| !bytes[at])
     }
 
-    /// The words of the scheme's own memory that can be keys, or were made of them: no numbers, and no addresses.
+    /// The words of the scheme's own memory that may be keys or derived from them: not numbers, and not addresses.
     fn secrets(region: &Region) -> BTreeSet<Word> {
-        region.paging().with(|inner| {
-            let faults = &*inner.faults;
-            // SAFETY: as many bytes are there; those between fields are looked at as whatever they are.
-            let bytes =
-                unsafe { std::slice::from_raw_parts((&raw const *faults).cast::<u8>(), size_of_val(faults)) };
+        region.paging().with(|state| {
+            let fault_path = &*state.fault_path;
+            // SAFETY: as many bytes are there; padding is read as is.
+            let bytes = unsafe {
+                std::slice::from_raw_parts((&raw const *fault_path).cast::<u8>(), size_of_val(fault_path))
+            };
             bytes.windows(16).step_by(8).filter(|word| is_random(word)).map(hidden).collect()
         })
     }
 
-    /// Tells whether a word can be of a key: many of its bytes differ, and no half of it can be an address.
+    /// Tells whether a word may be part of a key: many of its bytes differ, and neither half can be an address.
     ///
-    /// Two addresses side by side often have twelve different bytes, and a child may have the same two. Of random
-    /// words, one in 2^15 is passed over for its zeros.
+    /// Two adjacent addresses often have twelve different bytes, and a child may have the same two. One in 2^15 random
+    /// words is skipped for its zeros.
     fn is_random(word: &[u8]) -> bool {
         let is_address = |half: &[u8]| u64::from_ne_bytes(std::array::from_fn(|at| half[at])) >> 48 == 0;
         let different: BTreeSet<_> = word.iter().collect();
@@ -341,13 +343,13 @@ mod tests {
         assert!(is_random(&std::array::from_fn::<u8, 16, _>(|at| 15 * at as u8 + 3)));
     }
 
-    /// Counts how often a word of it stands in private memory of this process. Absent pages are left so.
+    /// Counts the occurrences of these words in private memory of this process. Absent pages are not paged in.
     fn found(secrets: &BTreeSet<Word>) -> usize {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let memory = std::fs::File::open("/proc/self/mem").unwrap();
         let mut begins = vec![false; 1 << 16];
         secrets.iter().for_each(|word| begins[usize::from(u16::from_ne_bytes([word[0], word[1]]))] = true);
-        // It fills one page of memory, which is passed over; nothing else lies in that.
+        // It fills one page of memory, which is skipped; nothing else lies in it.
         let mut two_pages = vec![0; 2 * PAGE_BYTES];
         let start = two_pages.as_ptr().align_offset(PAGE_BYTES);
         let page = &mut two_pages[start..start + PAGE_BYTES];

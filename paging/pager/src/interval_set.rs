@@ -1,25 +1,25 @@
-//! A set of numbers (addresses, pages) that come in runs. Two runs of it never overlap and never touch: putting in what
-//! is there already, or taking out what is not, changes nothing.
+//! A set of numbers (addresses, pages) stored as runs. Two runs never overlap and never touch: inserting what is in the
+//! set, or removing what is not, changes nothing.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Runs {
+pub struct IntervalSet {
     /// The end of each run, by its first number.
     ends: BTreeMap<usize, usize>,
 }
 
-impl Runs {
+impl IntervalSet {
     /// A set of one run.
     pub fn of(run: Range<usize>) -> Self {
-        let mut runs = Runs::default();
+        let mut runs = IntervalSet::default();
         runs.insert(run);
         runs
     }
 
-    /// Puts a run in, as far as it is not there.
+    /// Inserts a run.
     pub fn insert(&mut self, run: Range<usize>) {
         if run.is_empty() {
             return;
@@ -37,7 +37,7 @@ impl Runs {
         self.ends.insert(start, end);
     }
 
-    /// Takes a run out, as far as it is there.
+    /// Removes a run.
     pub fn remove(&mut self, run: Range<usize>) {
         if run.is_empty() {
             return;
@@ -58,7 +58,7 @@ impl Runs {
         }
     }
 
-    /// Takes out the first run of so many numbers in a row. `None` if there is none that long, or for none at all.
+    /// Removes the first run of this many numbers. `None` if none is that long, or for zero numbers.
     pub fn take(&mut self, len: usize) -> Option<usize> {
         if len == 0 {
             return None;
@@ -71,7 +71,8 @@ impl Runs {
         Some(start)
     }
 
-    /// Takes out so many numbers in a row, or as many as its first run has. `None` if it is empty, or for none at all.
+    /// Removes this many numbers in a row, or as many as the first run has. `None` if the set is empty, or for zero
+    /// numbers.
     pub fn take_at_most(&mut self, len: usize) -> Option<Range<usize>> {
         let start = match self.take(len) {
             Some(start) => return Some(start..start + len),
@@ -81,10 +82,10 @@ impl Runs {
         self.ends.remove(&start).map(|end| start..end)
     }
 
-    /// The parts of a run that are there, in their order.
+    /// The parts of a run that are in the set, in order.
     pub fn within(&self, run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let before = self.ends.range(..run.start).next_back();
-        // A run that ends before it begins holds nothing.
+        // A run that ends before it begins is empty.
         let from_here = self.ends.range(run.start..run.end.max(run.start));
         before.into_iter().chain(from_here).filter_map(move |(&start, &end)| {
             let part = start.max(run.start)..end.min(run.end);
@@ -125,7 +126,7 @@ mod tests {
     proptest! {
         #[test]
         fn runs_are_the_set_of_their_numbers(steps in prop::collection::vec(step(), 1..60), asked in (0..NUMBERS, 0..NUMBERS)) {
-            let (mut runs, mut model) = (Runs::default(), BTreeSet::new());
+            let (mut runs, mut model) = (IntervalSet::default(), BTreeSet::new());
             for step in steps {
                 match step {
                     Step::Insert(run) => {

@@ -1,11 +1,11 @@
-//! Oblivious demand paging: a region of memory of which a few pages are resident, the rest behind an oblivious RAM in
-//! memory that somebody watches.
+//! Oblivious demand paging: a region of memory with a few resident pages, the rest behind an oblivious RAM in untrusted
+//! memory.
 //!
-//! - [`fault`]: what happens at a page fault, over any scheme and any platform. It needs no operating system.
-//! - [`assembly::Assembly`]: a scheme by its name with sealing below and a fault path above. Nor does this.
-//! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults come by userfaultfd(2), in one of
-//!   [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory shows.
-//! - [`watch`]: looking at the untrusted memory of another process at each of its faults.
+//! - [`fault`]: the handling of a page fault, over any scheme and any platform. It needs no operating system.
+//! - [`assembly::Assembly`]: a scheme by its name, over sealing and under a fault path. It needs none either.
+//! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults are delivered by userfaultfd(2),
+//!   in one of [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory reveals.
+//! - [`watch`]: observing the untrusted memory of another process at each of its faults.
 //!
 //! ```no_run
 //! use ameles_pager::options::Options;
@@ -18,10 +18,10 @@
 //! ```
 //!
 //! # Which adversary is stopped
-//! The untrusted memory is what is watched, and changed: by snapshots (DetWoORAM and its kin, and Path ORAM) or at
-//! every access (Path ORAM only). A page that was tampered with or rolled back ends the process at its next touch. The
-//! kernel of Linux sees every fault and every resident page: here it is trusted, and stands where the enclave's own
-//! runtime stands in Keystone. The number of faults and their time show.
+//! The adversary observes and changes the untrusted memory: by snapshots (DetWoORAM and its variants, and Path ORAM) or
+//! at every access (Path ORAM only). A page that was tampered with or rolled back ends the process at its next access.
+//! The kernel of Linux sees every fault and every resident page: here it is trusted, like the enclave's own runtime in
+//! Keystone. The number of faults and their time are visible.
 #![cfg_attr(not(feature = "linux"), no_std)]
 #![deny(unsafe_code)]
 

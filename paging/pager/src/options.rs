@@ -13,24 +13,25 @@ use ameles_seal::pages::{PageCipher, PageMeter, WorkMode};
 /// what the rest of a fault does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HandlerProcessor {
-    /// Any that the scheduler likes.
+    /// Any, as the scheduler chooses.
     #[default]
     Any,
-    /// On this one, from 0. A second process keeps away from it. A program of one thread does best when it is bound to
-    /// the same processor.
+    /// This one, from 0. A second process does not run on it. A program of one thread runs best if it is bound to the
+    /// same processor.
     Bound(usize),
-    /// As long as one and the same thread faults, both are bound to the processor that it ran on. Programs that the
-    /// thread starts inherit that, unless [`Region::free_threads`](crate::region::Region::free_threads) is asked for.
+    /// While a single thread faults, both are bound to the processor that it ran on. Programs that the thread starts
+    /// inherit that, unless they are started in
+    /// [`Region::with_unbound_threads`](crate::region::Region::with_unbound_threads).
     Together,
 }
 
 /// Two meters of the sealing layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Meters {
-    /// For what the program's own process does.
-    pub here: &'static PageMeter,
-    /// For what the second process does, in memory that both share.
-    pub beside: &'static PageMeter,
+    /// For the program's own process.
+    pub program: &'static PageMeter,
+    /// For the second process, in memory that both share.
+    pub worker: &'static PageMeter,
 }
 
 /// The handler thread of a region.
@@ -38,30 +39,30 @@ pub struct Meters {
 pub struct Handler {
     /// The processor that it runs on.
     pub processor: HandlerProcessor,
-    /// True if it has a table of descriptors of its own, a copy of the program's when the region is made: a program
-    /// that closes every descriptor does not close the pager's. Descriptors in the copy stay open with the region. No
-    /// unless told otherwise.
+    /// True if it has its own descriptor table, a copy of the program's when the region is made: a program that closes
+    /// every descriptor then does not close the pager's. Descriptors in the copy stay open with the region. False by
+    /// default.
     pub own_descriptors: bool,
 }
 
 /// The listeners to the faults of a region.
 #[derive(Clone, Debug, Default)]
 pub struct Listeners {
-    /// The end of a thread whose page cannot be brought in.
+    /// What happens to a thread whose page cannot be paged in.
     pub on_failure: OnFailure,
-    /// The listener that is told of every fault.
+    /// The listener that is called after every fault.
     pub after_fault: AfterFault,
-    /// The meters of the time that ciphers and copies take. Off unless told otherwise: they make every fault slower.
+    /// The meters of the time that ciphers and copies take. None by default: they make every fault slower.
     pub meters: Option<Meters>,
 }
 
-/// The number of resident pages, beyond what is asked for. Nothing of it unless told otherwise.
+/// Changes of the number of resident pages. None by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Following {
-    /// True if the number that is asked for is the first one, and twice as many may be resident whenever more than four
-    /// times as many hold something.
+pub struct ResidentSizing {
+    /// True if the number of resident pages doubles whenever more than four times as many pages hold something.
     pub grows: bool,
-    /// True if [`Region::halving`](crate::region::Region::halving) is to answer. It takes 4 bytes a page.
+    /// True if [`Region::resident_for_half_the_faults`](crate::region::Region::resident_for_half_the_faults) is
+    /// estimated. It takes 4 bytes a page.
     pub estimates: bool,
 }
 
@@ -70,50 +71,50 @@ pub struct Following {
 pub struct Options {
     /// Pages of the region: 1 to 2^32 - 1.
     pub pages: u64,
-    /// The most of them that are resident: at least 1. 64 unless told otherwise.
+    /// The most of them that are resident: at least 1. Default 64.
     pub resident: usize,
-    /// More about their number.
-    pub following: Following,
-    /// The most untrusted memory that may be used, in bytes. 64 MiB unless told otherwise.
+    /// Changes of that number.
+    pub resident_sizing: ResidentSizing,
+    /// The most untrusted memory that may be used, in bytes. Default 64 MiB.
     pub untrusted_bytes: u64,
-    /// The way in which pages go to and come from untrusted memory. [`Scheme::DetWoOram`] unless told otherwise.
+    /// The scheme that stores pages in untrusted memory. Default [`Scheme::DetWoOram`].
     pub scheme: Scheme,
-    /// K, main pages refreshed by each write of DetWoORAM and its kin: at least 1. 3 unless told otherwise. A larger
-    /// K needs less untrusted memory and more work.
+    /// K, the number of main pages that each write of DetWoORAM and its variants refreshes: at least 1. Default 3. A
+    /// larger K needs less untrusted memory and more work.
     pub ratio: u64,
     /// The cipher that seals the pages.
     pub cipher: PageCipher,
-    /// The choice of the page that goes when there is no room.
+    /// The eviction policy.
     pub policy: Policy,
-    /// The way in which faults come to the fault path.
+    /// The delivery of faults to the fault path.
     pub trap: Trap,
-    /// The way in which a page leaves the application's sight.
+    /// How a page is taken from the application at its eviction.
     pub eviction: Eviction,
-    /// Threads that seal and open pages side by side, the faulting one among them, under the parallel schemes: at
-    /// least 1. Unless told otherwise, the machine's processors, but no more than K + 1; or 1 if a short trial at the
-    /// making of the region says that on this machine they cost more than they save: while they run, each move of a
-    /// page interrupts their processors. [`Region::threads`](crate::region::Region::threads) says which.
+    /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes: at least
+    /// 1. By default the number of processors, at most K + 1; or 1 if a short trial shows that on this machine they
+    /// cost more than they save: while they run, each move of a page interrupts their processors.
+    /// [`Region::threads`](crate::region::Region::threads) returns the number.
     pub threads: Option<usize>,
-    /// True if the eager and the parallel schemes have a process of their own beside the program, instead of threads:
-    /// then no move of a page interrupts it. No unless told otherwise. The process is a copy of this one at the moment
-    /// at which the region is made, so that a program with much memory should make its regions early.
+    /// True if the eager and the parallel schemes have a second process instead of threads: no move of a page
+    /// interrupts it. False by default. The process is a copy of this one when the region is made, so a program with
+    /// much memory should make its regions early.
     pub second_process: bool,
-    /// Pages that an eager scheme moves in one step between two faults: at least 1, what a fault may have to wait for.
-    /// 4, or all at once if it is parallel too, unless told otherwise.
+    /// Pages that an eager scheme moves in one step between two faults: at least 1. A fault may have to wait for a
+    /// step. By default 4, or all at once if it is parallel too.
     pub step_pages: Option<u32>,
     /// The handler thread, under [`Trap::HandlerThread`].
     pub handler: Handler,
-    /// The listeners to its faults.
+    /// The listeners to the region's faults.
     pub listeners: Listeners,
 }
 
 impl Options {
-    /// A region of so many pages, and the defaults.
+    /// A region with this many pages, and the defaults.
     pub fn new(pages: u64) -> Self {
         Options {
             pages,
             resident: 64,
-            following: Following::default(),
+            resident_sizing: ResidentSizing::default(),
             untrusted_bytes: 64 << 20,
             scheme: Scheme::default(),
             ratio: 3,
@@ -129,8 +130,8 @@ impl Options {
         }
     }
 
-    /// The manner in which a second process carries the pages, if one does.
-    pub(crate) fn manner(&self) -> Option<WorkMode> {
+    /// How a second process runs page jobs, if there is one.
+    pub(crate) fn work_mode(&self) -> Option<WorkMode> {
         match self.scheme {
             _ if !self.second_process => None,
             Scheme::Parallel => Some(WorkMode::Parallel),
@@ -140,7 +141,7 @@ impl Options {
         }
     }
 
-    /// Those of the scheme, of sealing and of the fault path.
+    /// The options of the scheme, of sealing and of the fault path.
     pub(crate) fn assembly(&self) -> Assembly {
         let Options { scheme, pages, ratio, cipher, resident, policy, step_pages, .. } = *self;
         Assembly { scheme, pages, ratio, cipher, resident, policy, step_pages, filled: false }

@@ -1,4 +1,4 @@
-//! Private memory: what holds pages in the clear.
+//! Private memory, for unencrypted pages.
 #![allow(unsafe_code, reason = "mappings; each block says why it is sound")]
 
 use rustix::io::Errno;
@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Anonymous memory that is kept out of core dumps, of children after `fork`, and, where the limit on locked memory
-/// allows it, out of swap. Nothing is resident before it is touched. Between its two parts lies a page that faults.
+/// allows it, out of swap. Nothing is resident before its first access. Between its two parts is a guard page.
 pub(crate) struct PrivateMapping {
     start: *mut u8,
     first_bytes: usize,
@@ -17,7 +17,7 @@ pub(crate) struct PrivateMapping {
     locked: AtomicBool,
 }
 
-// SAFETY: it is an address range; each block that follows the addresses argues for it.
+// SAFETY: it is an address range; each block that dereferences its addresses argues for that.
 unsafe impl Send for PrivateMapping {}
 // SAFETY: as above.
 unsafe impl Sync for PrivateMapping {}
@@ -42,18 +42,18 @@ impl PrivateMapping {
         Ok(mapping)
     }
 
-    /// Lets children have it as it is at `fork`, from now on.
-    pub(crate) fn let_children_have_it(&self) -> Result<(), Errno> {
+    /// Lets children have a copy at `fork`, from now on.
+    pub(crate) fn share_with_children(&self) -> Result<(), Errno> {
         // SAFETY: the advice loses no contents.
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxDoFork) }
     }
 
-    /// All of its addresses.
+    /// All its addresses.
     pub(crate) fn span(&self) -> std::ops::Range<usize> {
         self.start as usize..self.start as usize + self.bytes
     }
 
-    /// Both parts or none: pages move between them.
+    /// Locks both parts or none: pages move between them.
     pub(crate) fn lock(&self) {
         // SAFETY: locking changes no contents.
         let lock = |(start, bytes): (*mut u8, usize)| unsafe {
@@ -61,7 +61,7 @@ impl PrivateMapping {
         };
         self.locked.store(false, Ordering::Relaxed);
         if self.parts().into_iter().all(|part| lock(part).is_ok()) {
-            self.is_locked_now();
+            self.mark_locked();
         } else {
             self.unlock();
         }
@@ -71,7 +71,7 @@ impl PrivateMapping {
         [(self.start, self.first_bytes), (self.at(self.second_at), self.bytes - self.second_at)]
     }
 
-    /// Lets both parts be swapped out.
+    /// Unlocks both parts.
     pub(crate) fn unlock(&self) {
         for (start, bytes) in self.parts() {
             // SAFETY: unlocking changes no contents. What was not locked need not be unlocked.
@@ -81,7 +81,7 @@ impl PrivateMapping {
     }
 
     /// All memory of the process was locked.
-    pub(crate) fn is_locked_now(&self) {
+    pub(crate) fn mark_locked(&self) {
         self.locked.store(true, Ordering::Relaxed);
     }
 
@@ -111,7 +111,7 @@ impl PrivateMapping {
     }
 }
 
-/// Keeps memory out of core dumps and of children, and in pages of its own. It loses no contents.
+/// Keeps memory out of core dumps and of children, and in small, unmerged pages. Its contents do not change.
 ///
 /// # Safety
 /// The memory is the caller's.
@@ -119,13 +119,13 @@ pub(crate) unsafe fn guard(start: *mut c_void, bytes: usize) -> Result<(), Errno
     for advice in [
         Advice::LinuxDontDump,
         Advice::LinuxDontFork,
-        // One page at a time moves. And pages that are shared because they look alike tell others what is in them.
+        // Pages are moved one at a time. And merging equal pages would reveal their contents to others.
         Advice::LinuxNoHugepage,
         Advice::LinuxUnmergeable,
     ] {
         // SAFETY: as the caller promises.
         match unsafe { rustix::mm::madvise(start, bytes, advice) } {
-            // A kernel without huge pages, or that never merges any, does not know it.
+            // Kernels without huge pages or page merging do not know this advice.
             Err(Errno::INVAL) if matches!(advice, Advice::LinuxNoHugepage | Advice::LinuxUnmergeable) => {}
             other => other?,
         }

@@ -1,10 +1,10 @@
-//! The schemes by their names, and what each hides.
+//! The schemes by name, and what each hides.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// The way in which pages go to and come from untrusted memory. `Snapshot` sees which slots of it changed between two
-/// moments, `Full` sees every read and write.
+/// The storage of pages in untrusted memory. A `Snapshot` adversary sees which slots changed between two times, a
+/// `Full` one sees every read and write.
 ///
 /// | | hides from | trusted memory, beside resident pages (R) and 1 byte a page |
 /// |---|---|---|
@@ -16,7 +16,7 @@ use core::str::FromStr;
 ///
 /// With a second process `Eager`, `Parallel` and `EagerParallel` have 4(K + 1) pages more, in memory that both share.
 ///
-/// To each come the key, and one sealed page for each thread. `Region::trusted_bytes` counts.
+/// In addition, there are the key and one sealed page for each thread. `Region::trusted_bytes` counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Encryption and authentication in place, no ORAM: the baseline.
@@ -24,9 +24,9 @@ pub enum Scheme {
     /// DetWoORAM.
     #[default]
     DetWoOram,
-    /// Its pages are refreshed ahead and unloaded afterwards, between two faults.
+    /// DetWoORAM that refreshes its pages ahead and unloads them afterwards, between two faults.
     Eager,
-    /// Its pages are refreshed side by side on several threads.
+    /// DetWoORAM that refreshes its pages in parallel on several threads.
     Parallel,
     /// Both.
     EagerParallel,
@@ -37,7 +37,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Every scheme there is.
+    /// All schemes.
     pub const ALL: [Scheme; 7] = [
         Scheme::Plain,
         Scheme::DetWoOram,
@@ -61,7 +61,7 @@ impl Scheme {
         }
     }
 
-    /// Tells whether K counts.
+    /// Tells whether K matters.
     pub fn has_ratio(self) -> bool {
         matches!(self, Scheme::DetWoOram | Scheme::Eager | Scheme::Parallel | Scheme::EagerParallel)
     }
@@ -71,8 +71,8 @@ impl Scheme {
         matches!(self, Scheme::Parallel | Scheme::EagerParallel)
     }
 
-    /// Tells whether it leaves work to be done between two faults.
-    pub fn idles(self) -> bool {
+    /// Tells whether it leaves work for the time between two faults.
+    pub fn has_offline_work(self) -> bool {
         matches!(self, Scheme::Eager | Scheme::EagerParallel | Scheme::Path)
     }
 }
@@ -83,7 +83,7 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A scheme was named that does not exist.
+/// The error for an unknown scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such scheme; choose plain, detworam, eager, parallel, eager-parallel, path or opam")]
 pub struct UnknownScheme;

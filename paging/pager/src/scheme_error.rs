@@ -1,4 +1,4 @@
-//! The errors of a scheme's parameters.
+//! Errors of a scheme's parameters.
 
 use crate::fault::error::FaultPathError;
 use crate::scheme::Scheme;
@@ -9,7 +9,7 @@ use ameles_core::schemes::path::PathParametersError;
 use ameles_core::schemes::plain::PlainParametersError;
 use ameles_seal::pages::{PageError, RegionError};
 
-/// The reason why there is no fault path of that scheme, and what to do about it.
+/// The reason why a fault path of that scheme cannot be made, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemeError {
     /// The limit on untrusted memory.
@@ -18,15 +18,15 @@ pub enum SchemeError {
          limit, or choose at most {max} pages"
     )]
     UntrustedMemory {
-        /// Pages asked for.
+        /// Requested pages.
         pages: u64,
         /// The scheme.
         scheme: Scheme,
-        /// The bytes that they need.
+        /// Bytes that they need.
         needed: u64,
-        /// The bytes that are allowed.
+        /// Allowed bytes.
         limit: u64,
-        /// The most pages for which that is enough.
+        /// The most pages that fit.
         max: u64,
     },
     /// Resident pages, policy, size.
@@ -35,7 +35,7 @@ pub enum SchemeError {
     /// Parameters of plain paging.
     #[error(transparent)]
     Plain(#[from] PlainParametersError),
-    /// Parameters of DetWoORAM and its kin.
+    /// Parameters of DetWoORAM and its variants.
     #[error(transparent)]
     DetWoOram(#[from] DetWoParametersError),
     /// Parameters of Path ORAM.

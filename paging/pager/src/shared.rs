@@ -1,4 +1,4 @@
-//! Untrusted memory: mapped shared, so that a watcher can look at it, and change it, at any moment.
+//! Untrusted memory: mapped shared, so that an observer can read and change it at any time.
 #![allow(unsafe_code, reason = "raw copies; each block says why it is sound")]
 
 use crate::descriptors::OwnDescriptor;
@@ -17,13 +17,13 @@ pub struct SharedMapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping is followed in `SharedView::load` and `store` only, which any number of threads may call.
+// SAFETY: the mapping is dereferenced in `SharedView::load` and `store` only, which any number of threads may call.
 unsafe impl Send for SharedMapping {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMapping {}
 
 impl SharedMapping {
-    /// A new file without a name. It can neither shrink nor grow: nobody can take the memory away under a copy.
+    /// Makes a new file without a name. It can neither shrink nor grow, so the memory stays mapped during a copy.
     pub(crate) fn new(bytes: usize) -> Result<Self, Errno> {
         let file = rustix::fs::memfd_create("ameles-pages", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&file, bytes as u64)?;
@@ -35,13 +35,13 @@ impl SharedMapping {
         Ok(SharedMapping { file, start: start.cast(), bytes })
     }
 
-    /// The same memory, for a process that has the mapping but not what stands in this one's heap.
+    /// The same memory, for a process that has the mapping but not this one's heap.
     pub(crate) fn view(&self) -> SharedView {
         SharedView { start: self.start, bytes: self.bytes }
     }
 }
 
-/// A mapping's memory. It may be followed as long as the process has the mapping.
+/// A mapping's memory. It is valid as long as the process has the mapping.
 pub(crate) struct SharedView {
     start: *mut u8,
     bytes: usize,
@@ -73,7 +73,7 @@ impl SharedMemory for SharedView {
     }
 }
 
-/// For a watcher: the file that holds the pages, to be mapped or handed to another process.
+/// The file that holds the pages, to be mapped or sent to another process by an observer.
 impl AsFd for SharedMapping {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -102,7 +102,7 @@ impl Drop for SharedMapping {
     }
 }
 
-/// A copy that the compiler cannot see into: it can neither read shared memory a second time nor leave a copy out.
+/// A copy that is opaque to the compiler: it can neither read shared memory twice nor omit a copy.
 ///
 /// # Safety
 /// Both ranges are mapped and do not overlap. One of them may change meanwhile.

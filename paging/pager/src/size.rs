@@ -10,11 +10,11 @@ use ameles_core::schemes::plain::PlainParameters;
 use ameles_core::tree::layout::Layout;
 use ameles_seal::pages::{PageCipher, memory_bytes};
 
-/// The room for unfinished writing that `Path` counts on the trusted side: none beyond what it must.
+/// The stash for unfinished writes that `Path` counts on the trusted side: no more than necessary.
 const PATH_TRUSTED_BLOCKS: u64 = 0;
 
 impl Scheme {
-    /// Untrusted memory that a region of so many pages takes, in bytes.
+    /// Untrusted memory of a region with this many pages, in bytes.
     ///
     /// # Errors
     /// Parameters that the scheme refuses.
@@ -22,11 +22,11 @@ impl Scheme {
         Ok(memory_bytes(&self.layout(pages, ratio)?, cipher)? as u64)
     }
 
-    /// The most pages for which so many bytes of untrusted memory are enough. 0 if they are not enough for one.
+    /// The most pages for which this much untrusted memory is enough. 0 if it is not enough for one.
     pub fn max_pages(self, untrusted_bytes: u64, ratio: u64, cipher: PageCipher) -> u64 {
         let fits =
             |pages| self.untrusted_bytes(pages, ratio, cipher).is_ok_and(|needed| needed <= untrusted_bytes);
-        // Every page takes a page at least.
+        // Every page takes at least a page.
         let (mut fit, mut too_many) = (0, untrusted_bytes / PAGE_BYTES as u64 + 1);
         while too_many - fit > 1 {
             let middle = fit + (too_many - fit) / 2;
@@ -35,7 +35,7 @@ impl Scheme {
         fit
     }
 
-    /// Slots of untrusted memory that a region of so many pages has.
+    /// Slots of untrusted memory of a region with this many pages.
     ///
     /// # Errors
     /// As [`untrusted_bytes`](Self::untrusted_bytes).
@@ -58,7 +58,7 @@ impl Scheme {
     }
 }
 
-/// The untrusted memory that so many pages need, in bytes, if it is within the limit.
+/// The untrusted memory for this many pages, in bytes, if it is within the limit.
 pub(crate) fn untrusted_bytes(
     scheme: Scheme,
     pages: u64,

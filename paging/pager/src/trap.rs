@@ -1,23 +1,24 @@
-//! The way from the touch of an absent page to the fault path.
+//! The delivery of faults to the fault path.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// The two ways.
+/// The two deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Trap {
-    /// A thread of the pager serves the faults of all others, also those of system calls.
+    /// A thread of the pager handles the faults of all others, also those in system calls.
     #[default]
     HandlerThread,
-    /// The thread itself serves its fault in a handler of SIGBUS: no other thread must wake up.
+    /// The thread itself handles its fault in a handler of SIGBUS: no other thread must wake up.
     ///
-    /// Whoever chooses it promises that
-    /// - **no system call touches the region**: it would fail with EFAULT;
-    /// - no thread that touches the region blocks SIGBUS (the kernel would end the process), and nobody replaces the
-    ///   handler afterwards (a handler that was there before gets every SIGBUS that is not the region's);
+    /// It requires that
+    /// - **no system call accesses the region**: it would fail with EFAULT;
+    /// - no thread that accesses the region blocks SIGBUS (the kernel would end the process), and the handler is not
+    ///   replaced
+    ///   afterwards (an earlier handler gets every SIGBUS that is not the region's);
     /// - every such thread has 64 KiB of stack left. The handler runs on the stack of the thread that faults.
     ///
-    /// While a fault is served the thread takes no other signal: it takes them when the touch has been done.
+    /// During a fault the thread takes no other signal: it takes them after the access has been repeated.
     InThread,
 }
 
@@ -40,7 +41,7 @@ impl fmt::Display for Trap {
     }
 }
 
-/// A trap was named that does not exist.
+/// The error for an unknown trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such trap; choose handler-thread or in-thread")]
 pub struct UnknownTrap;

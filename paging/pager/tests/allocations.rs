@@ -13,15 +13,15 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-struct Counting;
+struct CountingAllocator;
 
-static COUNTS: AtomicBool = AtomicBool::new(false);
+static ENABLED: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: it is the system's, and counts.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if COUNTS.load(Ordering::Relaxed) {
+        if ENABLED.load(Ordering::Relaxed) {
             ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         }
         // SAFETY: the caller's promise.
@@ -35,23 +35,23 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Runs the one test on this thread, and nothing beside it: all that allocates is the pager.
+/// Runs the one test on this thread and nothing else: only the pager allocates.
 fn main() -> ExitCode {
     let test = Trial::test("serving_faults_allocates_nothing_on_any_thread", || {
         serving_faults_allocates_nothing_on_any_thread();
         Ok(())
     });
-    // On more threads, the harness would wait for the test's outcome beside it, and allocates as it begins to wait.
+    // With more threads, the harness waits for the outcome on another one, and allocates when it begins to wait.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, vec![test]).exit_code()
 }
 
 fn serving_faults_allocates_nothing_on_any_thread() {
     let schemes = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
-    let beside = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
-    for (scheme, second_process) in schemes.map(|scheme| (scheme, false)).into_iter().chain(beside) {
+    let with_worker = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
+    for (scheme, second_process) in schemes.map(|scheme| (scheme, false)).into_iter().chain(with_worker) {
         for trap in Trap::ALL {
             // Each policy with every other cipher.
             let policies = [Policy::Fifo, Policy::SecondChance { unmapped: 2 }].into_iter().cycle();
@@ -70,11 +70,11 @@ fn serving_faults_allocates_nothing_on_any_thread() {
                 let mut region = Region::new(options).unwrap();
                 let slice = region.as_mut_slice();
                 ALLOCATIONS.store(0, Ordering::SeqCst);
-                COUNTS.store(true, Ordering::SeqCst);
+                ENABLED.store(true, Ordering::SeqCst);
                 for touch in 0..150 {
                     slice[touch * 7 % 50 * PAGE_BYTES] += 1;
                 }
-                COUNTS.store(false, Ordering::SeqCst);
+                ENABLED.store(false, Ordering::SeqCst);
                 assert_eq!(ALLOCATIONS.load(Ordering::SeqCst), 0, "{scheme} {trap} {cipher}");
                 assert!(region.counters().evictions >= 140);
             }

@@ -3,7 +3,7 @@
 use ameles_core::oram::Oram;
 use ameles_pager::assembly::{Assembly, Platform};
 use ameles_pager::fault::error::FaultError;
-use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::fault::path::FaultPath;
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::page::PAGE_BYTES;
@@ -26,9 +26,9 @@ struct Table {
 impl Frames for Table {
     type Error = Infallible;
 
-    fn take(&mut self, page: u64, _: usize) -> Result<Taken, Infallible> {
+    fn take(&mut self, page: u64, _: usize) -> Result<TakeOutcome, Infallible> {
         self.frame = self.pages[page as usize].take();
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn prepare(&mut self, _: usize) -> Result<(), Infallible> {
@@ -56,26 +56,26 @@ impl Frames for Table {
 }
 
 type Error = FaultError<PageError, Infallible>;
-type Serve = Box<dyn FnMut(u64, &mut Table) -> Result<(), Error>>;
+type HandleFault = Box<dyn FnMut(u64, &mut Table) -> Result<(), Error>>;
 
-/// A platform that serves a fault and then does everything that is owed.
-struct Here;
+/// A platform that handles a fault and then does all pending work.
+struct LocalPlatform;
 
-impl<M> Platform<M> for Here {
-    type Built = (Serve, usize);
+impl<M> Platform<M> for LocalPlatform {
+    type Built = (HandleFault, usize);
 
-    fn take<O>(self, mut path: FaultPath<O>, trusted_bytes: usize) -> (Serve, usize)
+    fn take<O>(self, mut path: FaultPath<O>, trusted_bytes: usize) -> (HandleFault, usize)
     where
         O: Oram<Error = PageError> + Send + 'static,
     {
-        let serve = move |page, table: &mut Table| {
+        let handle = move |page, table: &mut Table| {
             path.fault(page, table)?;
             while path.pending_steps() > 0 {
                 path.step(table)?;
             }
             Ok(())
         };
-        (Box::new(serve), trusted_bytes)
+        (Box::new(handle), trusted_bytes)
     }
 }
 
@@ -92,15 +92,15 @@ fn assembly(scheme: Scheme) -> Assembly {
     }
 }
 
-fn built(scheme: Scheme) -> (Arc<AtomicMemory>, Serve, usize) {
+fn build_scheme(scheme: Scheme) -> (Arc<AtomicMemory>, HandleFault, usize) {
     build(&assembly(scheme))
 }
 
-fn build(assembly: &Assembly) -> (Arc<AtomicMemory>, Serve, usize) {
+fn build(assembly: &Assembly) -> (Arc<AtomicMemory>, HandleFault, usize) {
     let memory = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
     let rng = ChaCha20Rng::seed_from_u64(1);
-    let (serve, trusted_bytes) = assembly.build(Arc::clone(&memory), rng, Here).unwrap();
-    (memory, serve, trusted_bytes)
+    let (handle, trusted_bytes) = assembly.build(Arc::clone(&memory), rng, LocalPlatform).unwrap();
+    (memory, handle, trusted_bytes)
 }
 
 fn table() -> Table {
@@ -110,13 +110,13 @@ fn table() -> Table {
 #[test]
 fn under_every_scheme_each_page_reads_as_it_was_stored() {
     for scheme in Scheme::ALL {
-        let (memory, mut serve, trusted_bytes) = built(scheme);
+        let (memory, mut handle, trusted_bytes) = build_scheme(scheme);
         assert!(trusted_bytes > PAGE_BYTES && memory.bytes() > PAGES as usize * PAGE_BYTES, "{scheme}");
         let mut table = table();
         for touch in 0..3 * PAGES {
             let page = touch * 7 % PAGES;
             if table.pages[page as usize].is_none() {
-                serve(page, &mut table).unwrap();
+                handle(page, &mut table).unwrap();
             }
             let found = table.pages[page as usize].as_mut().unwrap();
             let expected = if touch < PAGES { 0 } else { (page + touch / PAGES) as u8 };
@@ -130,7 +130,7 @@ fn under_every_scheme_each_page_reads_as_it_was_stored() {
 fn under_every_scheme_all_slots_were_written_before_the_first_fault_if_that_is_asked_for() {
     for scheme in Scheme::ALL {
         let filled = Assembly { filled: true, ..assembly(scheme) };
-        let (memory, mut serve, _) = build(&filled);
+        let (memory, mut handle, _) = build(&filled);
         let slots = scheme.layout(PAGES, filled.ratio).unwrap().slots() as usize;
         let stride = memory.bytes() / slots;
         let mut slot = vec![0; stride];
@@ -140,7 +140,7 @@ fn under_every_scheme_all_slots_were_written_before_the_first_fault_if_that_is_a
         }
         let mut table = table();
         for page in (0..PAGES).chain(0..PAGES) {
-            serve(page, &mut table).unwrap();
+            handle(page, &mut table).unwrap();
             let found = table.pages[page as usize].as_ref().unwrap();
             assert!(found.iter().all(|byte| *byte == 0), "{scheme}, page {page}");
         }
@@ -150,13 +150,13 @@ fn under_every_scheme_all_slots_were_written_before_the_first_fault_if_that_is_a
 #[test]
 fn under_every_scheme_a_page_that_was_changed_is_an_error() {
     for scheme in Scheme::ALL {
-        let (memory, mut serve, _) = built(scheme);
+        let (memory, mut handle, _) = build_scheme(scheme);
         let mut table = table();
         for page in 0..PAGES {
-            serve(page, &mut table).unwrap();
+            handle(page, &mut table).unwrap();
         }
         memory.store(0, &vec![0x5a; memory.bytes()]);
-        let failed = (0..PAGES).find_map(|page| serve(page, &mut table).err());
+        let failed = (0..PAGES).find_map(|page| handle(page, &mut table).err());
         let of_page = |error: &Error| error.to_string().contains("was forged");
         assert!(failed.as_ref().is_some_and(of_page), "{scheme}: {failed:?}");
     }
@@ -173,7 +173,7 @@ fn too_little_untrusted_memory_is_refused_before_anything_is_built() {
             "{refused}"
         );
         let memory = AtomicMemory::new(needed as usize - 1);
-        let built = assembly(scheme).build(memory, ChaCha20Rng::seed_from_u64(1), Here).err();
+        let built = assembly(scheme).build(memory, ChaCha20Rng::seed_from_u64(1), LocalPlatform).err();
         assert!(matches!(built, Some(SchemeError::Sealing(_))), "{scheme}");
     }
 }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "forks, and threads that share the region; each block says why it is sound")]
 
 use ameles_pager::access::Access;
-use ameles_pager::addresses::Wanted;
+use ameles_pager::addresses::MapRequest;
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::fork::Forked;
@@ -31,7 +31,7 @@ fn options(scheme: Scheme, trap: Trap) -> Options {
     Options { resident: 7, scheme, trap, ..Options::new(96) }
 }
 
-/// The differences between kinds of regions.
+/// Options of all kinds of regions.
 fn kinds() -> Vec<Options> {
     let mut kinds = Vec::new();
     for trap in Trap::ALL {
@@ -54,8 +54,8 @@ fn kinds() -> Vec<Options> {
     kinds
 }
 
-/// Forks; the child does something, and ends with whether it could.
-fn forked(region: &mut Region, act: impl FnOnce(&mut Region)) -> libc::pid_t {
+/// Forks; the child runs `act`, and its exit status is whether that succeeded.
+fn fork_child(region: &mut Region, act: impl FnOnce(&mut Region)) -> libc::pid_t {
     // SAFETY: the child touches this region only, and ends by a bare call.
     match unsafe { region.fork() }.unwrap() {
         Forked::Parent(child) => child,
@@ -68,7 +68,7 @@ fn forked(region: &mut Region, act: impl FnOnce(&mut Region)) -> libc::pid_t {
 }
 
 /// Waits for a child, which must have ended well.
-fn ended(child: libc::pid_t, what: &str) {
+fn wait_for(child: libc::pid_t, what: &str) {
     let mut status = -1;
     // SAFETY: the status is written.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child, "{what}");
@@ -82,7 +82,7 @@ fn random(seed: u64, bytes: usize) -> Vec<u8> {
 }
 
 /// Stores and loads at random, compared with a plain array.
-fn uses(region: &mut Region, expected: &mut [u8], seed: u64) {
+fn exercise(region: &mut Region, expected: &mut [u8], seed: u64) {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     for step in 0..200 {
         let at = rng.next_u64() as usize % expected.len();
@@ -108,14 +108,14 @@ fn a_child_has_what_its_parent_held_and_neither_sees_what_the_other_writes() {
         region.discard(20..23);
         expected[20 * PAGE_BYTES..23 * PAGE_BYTES].fill(0);
         for round in 0..3 {
-            let child = forked(&mut region, |region| {
+            let child = fork_child(&mut region, |region| {
                 let mut expected = expected.clone();
-                uses(region, &mut expected, 10 + round);
+                exercise(region, &mut expected, 10 + round);
             });
-            uses(&mut region, &mut expected, 20 + round);
-            ended(child, &name);
+            exercise(&mut region, &mut expected, 20 + round);
+            wait_for(child, &name);
         }
-        uses(&mut region, &mut expected, 30);
+        exercise(&mut region, &mut expected, 30);
     }
 }
 
@@ -124,11 +124,12 @@ fn a_child_of_a_region_that_was_hardly_used_has_it_too() {
     let _alone = alone();
     for trap in Trap::ALL {
         let mut region = Region::new(options(Scheme::DetWoOram, trap)).unwrap();
-        let child = forked(&mut region, |region| assert!(region.as_slice().iter().all(|byte| *byte == 0)));
-        ended(child, "untouched");
+        let child =
+            fork_child(&mut region, |region| assert!(region.as_slice().iter().all(|byte| *byte == 0)));
+        wait_for(child, "untouched");
         region.as_mut_slice()[5] = 5;
-        let child = forked(&mut region, |region| assert_eq!(region.as_slice()[5], 5));
-        ended(child, "one page");
+        let child = fork_child(&mut region, |region| assert_eq!(region.as_slice()[5], 5));
+        wait_for(child, "one page");
     }
 }
 
@@ -143,9 +144,9 @@ fn fifty_forks_in_a_row_leave_the_parent_as_it_was() {
         let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
         let before = open();
         for round in 0..50 {
-            let child = forked(&mut region, |region| assert!(region.as_slice() == expected));
-            uses(&mut region, &mut expected, round);
-            ended(child, "one of fifty");
+            let child = fork_child(&mut region, |region| assert!(region.as_slice() == expected));
+            exercise(&mut region, &mut expected, round);
+            wait_for(child, "one of fifty");
         }
         // Other tests of this process open some as well.
         assert!(open() < before + 40);
@@ -154,11 +155,11 @@ fn fifty_forks_in_a_row_leave_the_parent_as_it_was() {
 
 /// Each generation forks the next one, and is waited for by the one before.
 fn generations(region: &mut Region, expected: &mut [u8], left: u64) {
-    uses(region, expected, left);
+    exercise(region, expected, left);
     if left > 0 {
-        let child = forked(region, |region| generations(region, &mut expected.to_vec(), left - 1));
-        uses(region, expected, 100 + left);
-        ended(child, "a generation");
+        let child = fork_child(region, |region| generations(region, &mut expected.to_vec(), left - 1));
+        exercise(region, expected, 100 + left);
+        wait_for(child, "a generation");
     }
 }
 
@@ -184,23 +185,23 @@ fn a_child_goes_on_when_its_parent_has_ended() {
         let mut region = Region::new(options).unwrap();
         let expected = random(4, region.bytes());
         region.as_mut_slice().copy_from_slice(&expected);
-        let (mut told, mut tells) = std::io::pipe().unwrap();
-        let child = forked(&mut region, |region| {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let child = fork_child(&mut region, |region| {
             // SAFETY: the call takes nothing.
             let parent = unsafe { libc::getpid() };
-            forked(region, |region| {
+            fork_child(region, |region| {
                 // SAFETY: as above.
                 while unsafe { libc::getppid() } == parent {
                     thread::yield_now();
                 }
-                uses(region, &mut expected.clone(), 5);
-                tells.write_all(b"held").unwrap();
+                exercise(region, &mut expected.clone(), 5);
+                writer.write_all(b"held").unwrap();
             });
         });
-        ended(child, "the one in between");
-        drop(tells);
+        wait_for(child, "the one in between");
+        drop(writer);
         let mut text = String::new();
-        told.read_to_string(&mut text).unwrap();
+        reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "held");
     }
 }
@@ -236,7 +237,7 @@ fn a_fork_while_other_threads_fault_loses_nothing_in_either() {
                     });
                 }
                 for _ in 0..15 {
-                    let child = forked(&mut region, |_| {
+                    let child = fork_child(&mut region, |_| {
                         for thread in 0..THREADS {
                             let all = (0..pages).map(|page| counter(page, thread).load(Ordering::SeqCst));
                             let all: Vec<u64> = all.collect();
@@ -244,7 +245,7 @@ fn a_fork_while_other_threads_fault_loses_nothing_in_either() {
                             assert!(all[0] - all[pages - 1] <= 1, "{all:?}");
                         }
                     });
-                    ended(child, "of a busy parent");
+                    wait_for(child, "of a busy parent");
                 }
                 stop.store(true, Ordering::Relaxed);
             });
@@ -260,7 +261,7 @@ fn what_the_program_has_mapped_protected_and_given_up_is_so_in_the_child() {
     // SAFETY: the test's own memory, which it knows.
     unsafe {
         region.release_own(own..own + 40 * PAGE_BYTES).unwrap();
-        let wanted = Wanted { at: 0, bytes: 30 * PAGE_BYTES, access: Access::READ_WRITE, flags: 0 };
+        let wanted = MapRequest { at: 0, bytes: 30 * PAGE_BYTES, access: Access::READ_WRITE, flags: 0 };
         let mapped = region.map(wanted).unwrap();
         for page in 0..30 {
             mapped.add(page * PAGE_BYTES).write_volatile(page as u8 + 1);
@@ -273,19 +274,19 @@ fn what_the_program_has_mapped_protected_and_given_up_is_so_in_the_child() {
         region.protect(span(8..10), Access::READ).unwrap();
         region.discard_at(span(12..14));
         for _ in 0..3 {
-            let look = |region: &mut Region| {
+            let check = |region: &mut Region| {
                 region.protect(span(3..6), Access::READ_WRITE).unwrap();
                 region.protect(span(25..27), Access::READ_WRITE).unwrap();
                 for page in 0..30 {
                     let expected = if (12..14).contains(&page) { 0 } else { page as u8 + 1 };
                     assert_eq!(mapped.add(page * PAGE_BYTES).read_volatile(), expected);
                 }
-                region.map(Wanted { bytes: 10 * PAGE_BYTES, ..wanted }).unwrap().write_volatile(1);
+                region.map(MapRequest { bytes: 10 * PAGE_BYTES, ..wanted }).unwrap().write_volatile(1);
                 region.protect(span(3..6), Access::NONE).unwrap();
                 region.protect(span(25..27), Access::NONE).unwrap();
             };
-            let child = forked(&mut region, look);
-            ended(child, "with mappings");
+            let child = fork_child(&mut region, check);
+            wait_for(child, "with mappings");
         }
     }
 }
@@ -297,8 +298,7 @@ fn untrusted(region: &Region) -> Vec<u8> {
     all
 }
 
-/// Begun alike, the two would hold the same bytes under one key: the same pages, in the same slots, of the same
-/// versions.
+/// With the same key, the two would hold the same bytes: the same pages, in the same slots, of the same versions.
 #[test]
 fn no_sealed_line_of_the_child_is_one_of_the_parents() {
     let _alone = alone();
@@ -309,7 +309,7 @@ fn no_sealed_line_of_the_child_is_one_of_the_parents() {
             chunk.fill(page as u8);
         }
         let before = untrusted(&region);
-        let child = forked(&mut region, |region| {
+        let child = fork_child(&mut region, |region| {
             let now = untrusted(region);
             let sealed = |at: &[u8]| at.iter().any(|byte| *byte != 0);
             assert!(now.iter().any(|byte| *byte != 0));
@@ -317,12 +317,12 @@ fn no_sealed_line_of_the_child_is_one_of_the_parents() {
                 now.chunks(16).zip(before.chunks(16)).filter(|(one, other)| one == other && sealed(one));
             assert_eq!(same.count(), 0);
         });
-        ended(child, &name);
+        wait_for(child, &name);
     }
 }
 
-/// The changes of what the child has: one bit a slot.
-fn shown(seed: u64, scheme: Scheme, trap: Trap) -> (bool, Vec<bool>) {
+/// Returns whether the parent's memory is unchanged, and the slots that the child has written.
+fn fork_transcript(seed: u64, scheme: Scheme, trap: Trap) -> (bool, Vec<bool>) {
     let mut region = Region::new(options(scheme, trap)).unwrap();
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     while region.counters().evictions < 60 {
@@ -330,17 +330,17 @@ fn shown(seed: u64, scheme: Scheme, trap: Trap) -> (bool, Vec<bool>) {
         region.as_mut_slice()[at] = 1;
     }
     let before = untrusted(&region);
-    let (mut told, mut tells) = std::io::pipe().unwrap();
-    let child = forked(&mut region, |region| {
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let child = fork_child(&mut region, |region| {
         let slots = region.options().scheme.layout(96, region.options().ratio).unwrap().slots() as usize;
         let now = untrusted(region);
         let written = now.chunks(now.len() / slots).map(|slot| u8::from(slot.iter().any(|byte| *byte != 0)));
-        tells.write_all(&written.collect::<Vec<u8>>()).unwrap();
+        writer.write_all(&written.collect::<Vec<u8>>()).unwrap();
     });
-    drop(tells);
+    drop(writer);
     let mut written = Vec::new();
-    told.read_to_end(&mut written).unwrap();
-    ended(child, "to be watched");
+    reader.read_to_end(&mut written).unwrap();
+    wait_for(child, "to be watched");
     (before == untrusted(&region), written.into_iter().map(|byte| byte != 0).collect())
 }
 
@@ -349,10 +349,10 @@ fn what_a_fork_shows_depends_on_how_many_pages_were_written_and_on_nothing_else(
     let _alone = alone();
     for trap in Trap::ALL {
         for scheme in [Scheme::DetWoOram, Scheme::Parallel, Scheme::Eager] {
-            let (still, one) = shown(1, scheme, trap);
+            let (still, one) = fork_transcript(1, scheme, trap);
             assert!(still, "the parent's own memory does not change");
             assert!(one.iter().filter(|written| **written).count() >= 60);
-            assert_eq!(one, shown(2, scheme, trap).1);
+            assert_eq!(one, fork_transcript(2, scheme, trap).1);
         }
     }
 }
@@ -364,7 +364,7 @@ fn a_fork_for_which_there_is_no_memory_fails_and_changes_nothing() {
     let mut expected = random(6, region.bytes());
     region.as_mut_slice().copy_from_slice(&expected);
     // In a child of its own, for the limit.
-    let child = forked(&mut region, |region| {
+    let child = fork_child(&mut region, |region| {
         let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: libc::RLIM_INFINITY };
         let mut before = limit;
         // SAFETY: limits of this process.
@@ -374,9 +374,9 @@ fn a_fork_for_which_there_is_no_memory_fails_and_changes_nothing() {
             assert!(region.fork().is_err());
             libc::setrlimit(libc::RLIMIT_AS, &raw const before);
         }
-        let child = forked(region, |region| uses(region, &mut expected.clone(), 1));
-        ended(child, "with memory again");
-        uses(region, &mut expected, 2);
+        let child = fork_child(region, |region| exercise(region, &mut expected.clone(), 1));
+        wait_for(child, "with memory again");
+        exercise(region, &mut expected, 2);
     });
-    ended(child, "without memory");
+    wait_for(child, "without memory");
 }

@@ -1,7 +1,7 @@
-//! The promises whose tests end a process, or change it for good: this binary starts itself with a role, as a child.
+//! Tests that end a process, or change it permanently: this binary starts itself with a role, as a child.
 #![allow(unsafe_code, reason = "signals, users and forks; each block says why it is sound")]
 
-use ameles_pager::failure::{OnFailure, Verdict};
+use ameles_pager::failure::{FailureAction, OnFailure};
 use ameles_pager::options::{Listeners, Options};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
@@ -31,9 +31,9 @@ fn a_child_with_a_role() {
     let role = std::env::var(ROLE).expect("started with a role");
     let words: Vec<&str> = role.split(' ').collect();
     match words[..] {
-        ["tamper", scheme, trap] => tampered(options(scheme, trap), flip_every_slot),
-        ["roll-back", scheme, trap] => tampered(options(scheme, trap), |_, old, _| old),
-        ["swap", scheme, trap] => tampered(options(scheme, trap), swap_neighbours),
+        ["tamper", scheme, trap] => run_tampered(options(scheme, trap), flip_every_slot),
+        ["roll-back", scheme, trap] => run_tampered(options(scheme, trap), |_, old, _| old),
+        ["swap", scheme, trap] => run_tampered(options(scheme, trap), swap_neighbours),
         ["callback", trap] => callback(trap),
         ["park", trap] => park(trap),
         ["foreign-sigbus"] => foreign_sigbus(),
@@ -42,17 +42,17 @@ fn a_child_with_a_role() {
         ["replaced-sigbus"] => replaced_sigbus(),
         ["signals", trap] => signals(trap),
         ["fork", trap] => fork(trap),
-        ["leave", trap] => leave(trap),
-        ["killed-beside", scheme, trap] => killed_beside(scheme, trap),
+        ["leave", trap] => leave_program(trap),
+        ["kill-worker", scheme, trap] => kill_worker(scheme, trap),
         ["waits", trap] => waits(trap),
         ["unprivileged"] => unprivileged(),
         _ => panic!("no such role: {role}"),
     }
-    // Whoever comes here went on.
+    // The role returned.
     rustix::io::write(rustix::stdio::stdout(), b"WENT ON\n").unwrap();
 }
 
-/// A scheme's name, followed by `+process` if a second process is to carry its pages.
+/// A scheme's name, followed by `+process` if a second process seals its pages.
 fn options(scheme: &str, trap: &str) -> Options {
     let (scheme, second_process) = match scheme.strip_suffix("+process") {
         Some(scheme) => (scheme, true),
@@ -63,8 +63,8 @@ fn options(scheme: &str, trap: &str) -> Options {
 }
 
 fn schemes() -> Vec<String> {
-    let beside = ["eager+process", "parallel+process", "eager-parallel+process"];
-    Scheme::ALL.map(|scheme| scheme.to_string()).into_iter().chain(beside.map(String::from)).collect()
+    let with_worker = ["eager+process", "parallel+process", "eager-parallel+process"];
+    Scheme::ALL.map(|scheme| scheme.to_string()).into_iter().chain(with_worker.map(String::from)).collect()
 }
 
 fn bytes(region: &Region) -> usize {
@@ -79,8 +79,8 @@ fn contents(region: &Region) -> Vec<u8> {
     contents
 }
 
-/// Fills pages, lets the adversary have the untrusted memory, and reads everything.
-fn tampered(options: Options, change: impl FnOnce(usize, Vec<u8>, Vec<u8>) -> Vec<u8>) {
+/// Fills pages, changes the untrusted memory, and reads everything.
+fn run_tampered(options: Options, change: impl FnOnce(usize, Vec<u8>, Vec<u8>) -> Vec<u8>) {
     let mut region = Region::new(options).unwrap();
     let slots = region.options().scheme.layout(32, region.options().ratio).unwrap().slots() as usize;
     let stride = bytes(&region) / slots;
@@ -132,13 +132,13 @@ fn tampering_rollback_and_swaps_end_the_process_at_the_next_touch_with_one_line(
 fn callback(trap: &str) {
     let decide = |failure: &ameles_pager::failure::Failure| {
         assert!(failure.page < 32);
-        rustix::io::write(rustix::stdio::stdout(), b"told\n").unwrap();
+        rustix::io::write(rustix::stdio::stdout(), b"called\n").unwrap();
         // SAFETY: it ends the process, and may be called in a signal handler.
         unsafe { libc::_exit(42) }
     };
     let on_failure = OnFailure::Call(Arc::new(decide));
     let listeners = Listeners { on_failure, ..Listeners::default() };
-    tampered(Options { listeners, ..options("detworam", trap) }, flip_every_slot);
+    run_tampered(Options { listeners, ..options("detworam", trap) }, flip_every_slot);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_callback_is_told_of_a_failure_in_place_of_the_abort() {
     for trap in Trap::ALL {
         let output = child(&format!("callback {trap}"));
         assert_eq!(output.status.code(), Some(42), "{output:?}");
-        assert!(text(&output.stdout).contains("told"));
+        assert!(text(&output.stdout).contains("called"));
     }
 }
 
@@ -155,7 +155,7 @@ fn park(trap: &str) {
     static WENT_ON: AtomicBool = AtomicBool::new(false);
     let decide = |_: &ameles_pager::failure::Failure| {
         CALLS.fetch_add(1, Ordering::SeqCst);
-        Verdict::Park
+        FailureAction::Park
     };
     let on_failure = OnFailure::Call(Arc::new(decide));
     let listeners = Listeners { on_failure, ..Listeners::default() };
@@ -163,7 +163,7 @@ fn park(trap: &str) {
     for _ in 0..2 {
         let options = options.clone();
         std::thread::spawn(move || {
-            tampered(options, flip_every_slot);
+            run_tampered(options, flip_every_slot);
             WENT_ON.store(true, Ordering::SeqCst);
         });
     }
@@ -185,7 +185,7 @@ fn a_parked_thread_stands_still_while_the_process_goes_on() {
 static FOREIGN: AtomicUsize = AtomicUsize::new(0);
 static FOREIGN_AT: AtomicUsize = AtomicUsize::new(0);
 
-/// Gives the page memory where a fault caused it.
+/// Maps the page if a fault caused the signal.
 extern "C" fn on_foreign(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel's argument.
     let (code, at) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
@@ -290,7 +290,7 @@ fn sigbus_outside_of_the_region_reaches_the_earlier_handler_under_the_in_thread_
 static TOUCHED: AtomicUsize = AtomicUsize::new(0);
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// Counts in the region, in a page that is mostly absent.
+/// Counts in a page of the region that is usually absent.
 extern "C" fn on_user(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let count = HANDLED.load(Ordering::SeqCst);
     let at = TOUCHED.load(Ordering::SeqCst) + 31 * PAGE_BYTES;
@@ -404,14 +404,14 @@ fn children() -> Vec<libc::pid_t> {
         .collect()
 }
 
-fn killed_beside(scheme: &str, trap: &str) {
+fn kill_worker(scheme: &str, trap: &str) {
     let mut region = Region::new(options(scheme, trap)).unwrap();
-    let beside = children();
-    assert_eq!(beside.len(), 1, "{beside:?}");
+    let worker = children();
+    assert_eq!(worker.len(), 1, "{worker:?}");
     for round in 1..40u8 {
         if round == 20 {
             // SAFETY: it is the region's process, and our child.
-            assert_eq!(unsafe { libc::kill(beside[0], libc::SIGKILL) }, 0);
+            assert_eq!(unsafe { libc::kill(worker[0], libc::SIGKILL) }, 0);
         }
         region.as_mut_slice().fill(round);
         assert!(region.as_slice().iter().all(|byte| *byte == round), "{round}");
@@ -421,31 +421,31 @@ fn killed_beside(scheme: &str, trap: &str) {
 }
 
 #[test]
-fn a_region_outlives_the_process_beside_it_and_none_is_left_behind() {
+fn a_region_outlives_its_worker_process_and_none_is_left_behind() {
     for scheme in ["eager+process", "parallel+process", "eager-parallel+process"] {
         for trap in Trap::ALL {
-            let output = child(&format!("killed-beside {scheme} {trap}"));
+            let output = child(&format!("kill-worker {scheme} {trap}"));
             assert!(text(&output.stdout).contains("WENT ON"), "{scheme} {trap}: {output:?}");
         }
     }
 }
 
-fn leave(trap: &str) {
+fn leave_program(trap: &str) {
     let mut region = Region::new(options("eager+process", trap)).unwrap();
     region.as_mut_slice().fill(1);
-    let beside = format!("beside {}\n", children()[0]);
-    rustix::io::write(rustix::stdio::stdout(), beside.as_bytes()).unwrap();
+    let line = format!("worker {}\n", children()[0]);
+    rustix::io::write(rustix::stdio::stdout(), line.as_bytes()).unwrap();
     std::process::exit(0);
 }
 
 #[test]
-fn the_process_beside_holds_nothing_open_and_ends_with_the_program() {
+fn the_worker_process_holds_nothing_open_and_ends_with_the_program() {
     for trap in Trap::ALL {
         // This returns when the last descriptor of its output is closed.
         let output = text(&child(&format!("leave {trap}")).stdout);
-        let beside = output.split("beside ").nth(1).and_then(|rest| rest.lines().next());
-        let beside = beside.expect("the role has begun");
-        while std::path::Path::new(&format!("/proc/{beside}")).exists() {
+        let worker = output.split("worker ").nth(1).and_then(|rest| rest.lines().next());
+        let worker = worker.expect("the role has begun");
+        while std::path::Path::new(&format!("/proc/{worker}")).exists() {
             std::thread::yield_now();
         }
     }
@@ -460,7 +460,7 @@ fn waits(trap: &str) {
 }
 
 #[test]
-fn a_program_that_waits_for_its_children_is_not_told_of_the_process_beside() {
+fn a_program_that_waits_for_its_children_does_not_see_the_worker_process() {
     for trap in Trap::ALL {
         let output = child(&format!("waits {trap}"));
         assert!(text(&output.stdout).contains("WENT ON"), "{trap}: {output:?}");

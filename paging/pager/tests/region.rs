@@ -2,12 +2,12 @@
 #![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
 
 use ameles_pager::access::Access;
-use ameles_pager::addresses::{Known, Wanted};
+use ameles_pager::addresses::{MapRequest, SpanState};
 use ameles_pager::after_fault::AfterFault;
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::policy::Policy;
-use ameles_pager::options::{Following, Listeners, Options};
+use ameles_pager::options::{Listeners, Options, ResidentSizing};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
@@ -59,11 +59,11 @@ fn a_region_is_memory_under_every_scheme_and_trap() {
     }
 }
 
-const CARRIED_BESIDE: [Scheme; 3] = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
+const WITH_WORKER: [Scheme; 3] = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
 
 #[test]
-fn a_region_is_memory_when_a_second_process_carries_its_pages() {
-    for scheme in CARRIED_BESIDE {
+fn a_region_is_memory_when_a_second_process_seals_its_pages() {
+    for scheme in WITH_WORKER {
         for trap in Trap::ALL {
             for (ratio, cipher) in PageCipher::ALL.into_iter().enumerate() {
                 let ratio = [3, 7, 15][ratio % 3];
@@ -124,17 +124,17 @@ fn a_region_is_memory_also_where_the_kernel_cannot_move_pages() {
 
 #[test]
 fn a_region_whose_resident_pages_follow_its_size_is_memory() {
-    let following = Following { grows: true, estimates: true };
+    let resident_sizing = ResidentSizing { grows: true, estimates: true };
     for scheme in [Scheme::Plain, Scheme::DetWoOram, Scheme::EagerParallel, Scheme::Path, Scheme::Opam] {
         for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
             let options = options(scheme, Trap::HandlerThread);
-            behaves_like_memory(Options { following, policy, second_process: true, ..options }, 300);
+            behaves_like_memory(Options { resident_sizing, policy, second_process: true, ..options }, 300);
         }
     }
 }
 
-/// Each thread counts up a counter of its own in every page, while the pages go in and out under the others' hands. A
-/// store that an eviction lost would show.
+/// Each thread counts up a counter of its own in every page, while other threads page it in and out. A store
+/// that an eviction lost would be found.
 fn loses_no_store(options: Options, rounds: u64) {
     const THREADS: usize = 4;
     let name = format!("{options:?}");
@@ -186,7 +186,7 @@ fn no_store_of_any_thread_is_lost_under_heavy_paging() {
 }
 
 #[test]
-fn regions_stand_beside_one_another_and_come_again() {
+fn several_regions_exist_at_once_and_one_after_the_other() {
     for trap in Trap::ALL {
         for _ in 0..3 {
             let mut one = Region::new(options(Scheme::DetWoOram, trap)).unwrap();
@@ -221,7 +221,7 @@ fn memory_that_is_given_back_to_the_system_becomes_zeros() {
     }
 }
 
-/// Pages of addresses that a program has reserved, with what it may do there and what it finds.
+/// Reserved pages of addresses, with the access and the contents that the program expects.
 struct Reserved {
     region: Region,
     start: usize,
@@ -234,7 +234,7 @@ impl Reserved {
     fn new(options: Options) -> Self {
         let region = Region::new(options).unwrap();
         let own = region.as_ptr() as usize..region.as_ptr() as usize + region.bytes();
-        let wanted = Wanted { at: 0, bytes: Self::PAGES * PAGE_BYTES, access: Access::NONE, flags: 0 };
+        let wanted = MapRequest { at: 0, bytes: Self::PAGES * PAGE_BYTES, access: Access::NONE, flags: 0 };
         // SAFETY: nobody has touched the region, and the addresses are of the kernel's choice.
         let start = unsafe {
             region.release_own(own).unwrap();
@@ -249,7 +249,7 @@ impl Reserved {
 
     fn map(&mut self, pages: Range<usize>, access: Access) {
         let at = self.span(&pages);
-        let wanted = Wanted { at: at.start, bytes: at.len(), access, flags: libc::MAP_FIXED as u32 };
+        let wanted = MapRequest { at: at.start, bytes: at.len(), access, flags: libc::MAP_FIXED as u32 };
         // SAFETY: the addresses are ours.
         unsafe { self.region.map(wanted).unwrap() };
         self.pages[pages].fill((access, 0));
@@ -262,7 +262,7 @@ impl Reserved {
     }
 
     fn is_paged(&self, pages: &Range<usize>) -> bool {
-        self.region.known(self.span(pages)).iter().all(|part| part.known == Known::Paged)
+        self.region.known(self.span(pages)).iter().all(|part| part.known == SpanState::Paged)
     }
 
     fn discard(&mut self, pages: Range<usize>) {
@@ -285,7 +285,7 @@ impl Reserved {
         }
     }
 
-    /// All that a watcher sees.
+    /// Everything that an observer sees.
     fn view(&self) -> (u64, u64, Vec<u8>) {
         self.region.settle();
         let counters = self.region.counters();
@@ -327,7 +327,7 @@ fn memory_at_any_address_keeps_what_it_holds_and_its_changes_show_nothing() {
         let all = memory.span(&(0..Reserved::PAGES));
         // SAFETY: nobody uses it any more.
         unsafe { memory.region.unmap(all.clone()).unwrap() };
-        assert!(memory.region.known(all).iter().all(|part| part.known == Known::Nothing));
+        assert!(memory.region.known(all).iter().all(|part| part.known == SpanState::Nothing));
     }
 }
 
@@ -340,7 +340,7 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
         assert!(trusted > resident, "{scheme}");
         if scheme.has_ratio() {
             let bookkeeping = 96 * 5 + 4096;
-            // A frame, eight that wait to be given back, a buffer; the scheme's; sealing's.
+            // A frame, eight that wait to be freed, a buffer; the scheme's; sealing's.
             assert!(
                 trusted < resident + (1 + 8 + 1 + 4 + 2) * PAGE_BYTES + bookkeeping,
                 "{scheme}: {trusted}"
@@ -350,12 +350,12 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
 }
 
 #[test]
-fn whoever_asked_is_told_of_every_fault_before_the_next_is_served() {
+fn the_listener_is_called_after_every_fault_before_the_next_is_handled() {
     for trap in Trap::ALL {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&seen);
+        let log = Arc::clone(&seen);
         let after_fault = AfterFault::Call(Arc::new(move |counters: &Counters| {
-            told.lock().unwrap().push((counters.faults, counters.evictions));
+            log.lock().unwrap().push((counters.faults, counters.evictions));
         }));
         let listeners = Listeners { after_fault, ..Listeners::default() };
         let options = Options { resident: 2, trap, listeners, ..Options::new(8) };

@@ -8,7 +8,7 @@ use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
 use ameles_pager::trap::Trap;
-use ameles_pager::watch::{Changes, FaultReporter, Moment, WatchError, Watcher};
+use ameles_pager::watch::{Changes, FaultCounts, FaultReporter, WatchError, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use std::thread;
 
 const PAGES: u64 = 40;
 
-/// Schemes, and whether they have a second process, whose writes are in untrusted memory once they are told of.
-const AT_ONCE: [(Scheme, bool); 5] = [
+/// Schemes, and whether they have a second process, whose writes are in untrusted memory when they are reported.
+const IMMEDIATE: [(Scheme, bool); 5] = [
     (Scheme::DetWoOram, false),
     (Scheme::Parallel, false),
     (Scheme::Parallel, true),
@@ -25,15 +25,16 @@ const AT_ONCE: [(Scheme, bool); 5] = [
     (Scheme::EagerParallel, true),
 ];
 
-/// A region whose faults are told on the socket.
-fn told_region((scheme, second_process): (Scheme, bool), trap: Trap, socket: OwnedFd) -> Region {
-    let teller = Arc::new(FaultReporter::new(socket));
-    let told = Arc::clone(&teller);
-    let after_fault = AfterFault::CallWhenStill(Arc::new(move |counters: &Counters| told.tell(counters)));
+/// A region whose faults are reported on the socket.
+fn reporting_region((scheme, second_process): (Scheme, bool), trap: Trap, socket: OwnedFd) -> Region {
+    let reporter = Arc::new(FaultReporter::new(socket));
+    let handle = Arc::clone(&reporter);
+    let after_fault =
+        AfterFault::CallWhenQuiescent(Arc::new(move |counters: &Counters| handle.report(counters)));
     let listeners = Listeners { after_fault, ..Listeners::default() };
     let options = Options { resident: 3, scheme, second_process, trap, listeners, ..Options::new(PAGES) };
     let region = Region::new(options).unwrap();
-    teller.region_stands(&region).unwrap();
+    reporter.on_region_ready(&region).unwrap();
     region
 }
 
@@ -45,20 +46,20 @@ fn sweep(mut region: Region, faults: u64) {
     assert_eq!(region.counters().faults, faults);
 }
 
-/// The sight of a sweep over so many faults, if at most so many are looked at.
-fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(Moment, Vec<u64>)> {
+/// The reported faults of a sweep over so many faults, if watching stops after `looks` of them.
+fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(FaultCounts, Vec<u64>)> {
     let (watcher, theirs) = Watcher::new().unwrap();
-    let program = thread::spawn(move || sweep(told_region(scheme, trap, theirs), faults));
+    let program = thread::spawn(move || sweep(reporting_region(scheme, trap, theirs), faults));
     let (memory, geometry) = watcher.memory().unwrap().unwrap();
     assert_eq!(geometry.areas, scheme.0.has_ratio().then_some((PAGES, PAGES.div_ceil(3))));
     let mut changes = Changes::new(memory, &geometry);
     let mut seen = Vec::new();
-    while let Some(moment) = watcher.fault().unwrap() {
-        seen.push((moment, changes.look()));
-        if moment.faults == looks {
-            watcher.enough();
+    while let Some(counts) = watcher.fault().unwrap() {
+        seen.push((counts, changes.take_changed()));
+        if counts.faults == looks {
+            watcher.stop_watching();
         } else {
-            watcher.go_on();
+            watcher.resume();
         }
     }
     program.join().unwrap();
@@ -69,12 +70,12 @@ fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(
 fn the_watcher_sees_at_each_fault_what_that_fault_has_changed() {
     let schedule = WriteSchedule::new(PAGES, PAGES.div_ceil(3)).unwrap();
     for trap in Trap::ALL {
-        for scheme in AT_ONCE {
+        for scheme in IMMEDIATE {
             let seen = watched(scheme, trap, 100, 200);
             assert_eq!(seen.len(), 100);
-            for (at, (moment, changed)) in (1u64..).zip(seen) {
+            for (at, (counts, changed)) in (1u64..).zip(seen) {
                 let evictions = at.saturating_sub(3);
-                assert_eq!(moment, Moment { faults: at, evictions });
+                assert_eq!(counts, FaultCounts { faults: at, evictions });
                 let due = evictions.checked_sub(1).map(|write| {
                     schedule.refreshes(write).chain([PAGES + schedule.holding_slot(write)]).collect()
                 });
@@ -100,7 +101,7 @@ fn a_watcher_that_has_seen_enough_lets_the_program_run_on() {
 fn a_watcher_that_goes_away_lets_the_program_run_on() {
     for trap in Trap::ALL {
         let (watcher, theirs) = Watcher::new().unwrap();
-        let region = told_region((Scheme::DetWoOram, false), trap, theirs);
+        let region = reporting_region((Scheme::DetWoOram, false), trap, theirs);
         drop(watcher);
         sweep(region, 50);
     }

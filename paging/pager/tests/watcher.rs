@@ -2,7 +2,7 @@
 
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::fault::policy::Policy;
-use ameles_pager::options::{Following, Options};
+use ameles_pager::options::{Options, ResidentSizing};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
@@ -103,20 +103,20 @@ fn changes_the_slots_of_the_schedule(mut region: Region, seed: u64) -> Region {
 fn resident_pages_whose_number_follows_the_program_show_in_no_slot() {
     for scheme in [Scheme::DetWoOram, Scheme::Parallel] {
         for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
-            let following = Following { grows: true, estimates: true };
-            let options = Options { policy, following, ..options(scheme, 3, Trap::HandlerThread) };
+            let resident_sizing = ResidentSizing { grows: true, estimates: true };
+            let options = Options { policy, resident_sizing, ..options(scheme, 3, Trap::HandlerThread) };
             let region = changes_the_slots_of_the_schedule(Region::new(options).unwrap(), 39);
             assert_eq!(region.counters().max_resident, 2 * RESIDENT as u64);
-            assert!(region.halving().is_some_and(|pages| (6..=PAGES).contains(&pages)));
+            assert!(region.resident_for_half_the_faults().is_some_and(|pages| (6..=PAGES).contains(&pages)));
         }
     }
 }
 
 #[test]
 fn eager_schemes_change_the_slots_in_the_same_order_when_the_off_line_work_is_done() {
-    let beside = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
+    let with_worker = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
     for (scheme, second_process) in
-        beside.into_iter().chain([(Scheme::Eager, false), (Scheme::EagerParallel, false)])
+        with_worker.into_iter().chain([(Scheme::Eager, false), (Scheme::EagerParallel, false)])
     {
         for trap in Trap::ALL {
             for seed in [0, 1, 17, 39] {

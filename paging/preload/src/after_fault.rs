@@ -1,7 +1,7 @@
 //! The work after each fault: the watcher looks, and faults are counted.
 
 use crate::report::Window;
-use ameles_pager::after_fault::{AfterFault, Tell};
+use ameles_pager::after_fault::{AfterFault, FaultListener};
 use ameles_pager::watch::FaultReporter;
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ pub(crate) fn after_fault(watcher: Option<Arc<FaultReporter>>, window: Window) -
     let Some(watcher) = watcher else {
         return count.map_or(AfterFault::Nothing, AfterFault::Call);
     };
-    let both: Tell = Arc::new(move |counters| {
-        watcher.tell(counters);
+    let both: FaultListener = Arc::new(move |counters| {
+        watcher.report(counters);
         if let Some(count) = &count {
             count(counters);
         }
     });
-    AfterFault::CallWhenStill(both)
+    AfterFault::CallWhenQuiescent(both)
 }

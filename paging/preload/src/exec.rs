@@ -2,10 +2,10 @@
 //! child after `vfork`; and neither is bound to a processor.
 
 use crate::errno::fail;
-use crate::next::next;
+use crate::libc_next::libc_next;
 use crate::region_pages::pages;
 use crate::report;
-use crate::unbound::start;
+use crate::without_affinity::call_without_affinity;
 use libc::{c_char, c_int};
 use std::ffi::CStr;
 
@@ -14,13 +14,13 @@ type Words = *const *const c_char;
 /// Calls the C library to run a file, and takes back what was told if it returns.
 fn run<F: Copy>(name: &CStr, file: *const c_char, call: impl FnOnce(F) -> c_int) -> c_int {
     if pages().is_none() {
-        return start(name, -1, call);
+        return call_without_affinity(name, -1, call);
     }
     // SAFETY: the program names a file, or nothing.
     let file = if file.is_null() { c"" } else { unsafe { CStr::from_ptr(file) } };
-    let told = report::makes_way(file);
-    let failed = start(name, -1, call);
-    report::stays(told);
+    let told = report::before_exec(file);
+    let failed = call_without_affinity(name, -1, call);
+    report::exec_failed(told);
     failed
 }
 
@@ -76,9 +76,9 @@ unsafe extern "C" fn execveat(
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 extern "C" fn before_vfork() -> usize {
     if let Some(pages) = pages() {
-        pages.region().free_threads(|| ());
+        pages.region().with_unbound_threads(|| ());
     }
-    let found: Option<unsafe extern "C" fn() -> libc::pid_t> = next(c"vfork");
+    let found: Option<unsafe extern "C" fn() -> libc::pid_t> = libc_next(c"vfork");
     found.map_or(refuse as extern "C" fn() -> libc::pid_t as usize, |vfork| vfork as usize)
 }
 

@@ -6,12 +6,12 @@
 //! child without the region.
 
 use crate::errno::{errno, fail};
-use crate::kept::Kept;
-use crate::next::next;
+use crate::fork_slot::ForkSlot;
+use crate::libc_next::libc_next;
 use crate::region_pages::{RegionPages, pages};
-use crate::say::say;
+use crate::stderr::write_line;
 use crate::this_thread::this_thread;
-use crate::{errand, files, own_threads, paged_heap, private_heap, report};
+use crate::{handler_stack, own_threads, paged_heap, private_heap, report, stdio_files};
 use ameles_pager::after_fault::AfterFault;
 use ameles_pager::fork::{ChildReady, Fork};
 use libc::{c_char, c_int, c_void, pid_t};
@@ -29,16 +29,16 @@ static FORKING: Mutex<()> = Mutex::new(());
 /// The thread that forks, as the C library names it in both processes; 0 if none does.
 static FORKER: AtomicUsize = AtomicUsize::new(0);
 
-static READY: Kept<Fork> = Kept::new();
-static BORN: Kept<ChildReady> = Kept::new();
+static PREPARED: ForkSlot<Fork> = ForkSlot::new();
+static CHILD_READY: ForkSlot<ChildReady> = ForkSlot::new();
 
 /// Registers the handlers, before any other is.
 pub(crate) fn register() {
     if !REGISTERED.swap(true, Ordering::SeqCst)
-        && let Some(register) = next::<Register>(c"__register_atfork")
+        && let Some(register) = libc_next::<Register>(c"__register_atfork")
     {
         // SAFETY: the handlers stay as long as the process: this library is never unloaded.
-        unsafe { register(Some(before), Some(in_parent), Some(in_child), std::ptr::null_mut()) };
+        unsafe { register(Some(before_fork), Some(in_parent), Some(in_child), std::ptr::null_mut()) };
     }
 }
 
@@ -51,7 +51,7 @@ unsafe extern "C" fn __register_atfork(
     object: *mut c_void,
 ) -> c_int {
     register();
-    match next::<Register>(c"__register_atfork") {
+    match libc_next::<Register>(c"__register_atfork") {
         // SAFETY: the program's own call, as it stands.
         Some(register) => unsafe { register(before, in_parent, in_child, object) },
         None => libc::ENOMEM,
@@ -62,15 +62,15 @@ fn is_forker() -> bool {
     FORKER.load(Ordering::SeqCst) == this_thread()
 }
 
-unsafe extern "C" fn before() {
+unsafe extern "C" fn before_fork() {
     let Some(pages) = pages().filter(|_| is_forker()) else { return };
     // SAFETY: `fork` comes next, and one of the other handlers after it. Only the forking thread comes here.
     unsafe {
-        files::hide(|at| pages.holds(at));
-        paged_heap::lock().keep();
-        let mut fork = READY.take().expect("it was made before");
+        stdio_files::hide(|at| pages.contains(at));
+        paged_heap::lock().retain();
+        let mut fork = PREPARED.take().expect("it was made before");
         pages.region().before_fork(&mut fork);
-        READY.put(fork);
+        PREPARED.put(fork);
         // What this thread's variables are found by must be there in the child.
         own_threads::is_own();
     }
@@ -80,10 +80,10 @@ unsafe extern "C" fn in_parent() {
     let Some(pages) = pages().filter(|_| is_forker()) else { return };
     // SAFETY: the calling thread has done what is undone here.
     unsafe {
-        let fork = READY.take().expect("it is there until now");
-        BORN.put(pages.region().after_fork_in_parent(fork));
-        paged_heap::lock().let_go();
-        files::show();
+        let fork = PREPARED.take().expect("it is there until now");
+        CHILD_READY.put(pages.region().after_fork_in_parent(fork));
+        paged_heap::lock().release();
+        stdio_files::show();
     }
 }
 
@@ -96,21 +96,21 @@ unsafe extern "C" fn in_child() {
     }
     // SAFETY: this is the copy of the thread that has done what is undone here, and the only thread.
     unsafe {
-        own_threads::all_are_own(true);
-        let fork = READY.take().expect("it is there until now");
-        if let Err(why) = stand(pages().expect("it was there"), fork) {
+        own_threads::treat_all_as_own(true);
+        let fork = PREPARED.take().expect("it is there until now");
+        if let Err(why) = rebuild_region(pages().expect("it was there"), fork) {
             end(&why);
         }
-        own_threads::all_are_own(false);
-        report::is_forked();
-        paged_heap::lock().let_go();
-        files::show_in_child();
+        own_threads::treat_all_as_own(false);
+        report::on_forked();
+        paged_heap::lock().release();
+        stdio_files::show_in_child();
     }
 }
 
 /// # Safety
 /// In the child, by its only thread.
-unsafe fn stand(pages: &RegionPages, fork: Fork) -> Result<(), String> {
+unsafe fn rebuild_region(pages: &RegionPages, fork: Fork) -> Result<(), String> {
     // SAFETY: the caller's promise.
     let region = unsafe { pages.region_in_child() };
     let (was_locked, threads) = (region.is_locked(), region.threads());
@@ -122,44 +122,44 @@ unsafe fn stand(pages: &RegionPages, fork: Fork) -> Result<(), String> {
     };
     // SAFETY: as above; the handlers are in their order.
     unsafe { region.after_fork_in_child(fork, change) }.map_err(|error| error.to_string())?;
-    errand::note(region);
+    handler_stack::record_stack(region);
     if was_locked {
         // The heap of this library as well, as far as the limit allows it.
         let _ = region.lock_all(true, false);
     }
-    own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))
+    own_threads::record().map_err(|error| format!("/proc/self/task: {error}"))
 }
 
 /// Ends the child; its parent learns of it.
 fn end(why: &str) -> ! {
-    say(&["fork: ", why]);
+    write_line(&["fork: ", why]);
     // SAFETY: ends the process.
     unsafe { libc::syscall(libc::SYS_exit_group, 127) };
     std::process::abort()
 }
 
 fn refuse(what: &str, errno: c_int, why: &str) -> pid_t {
-    say(&[what, " is refused: ", why]);
+    write_line(&[what, " is refused: ", why]);
     fail(errno);
     -1
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fork() -> pid_t {
-    let Some(fork) = next::<unsafe extern "C" fn() -> pid_t>(c"fork") else {
+    let Some(fork) = libc_next::<unsafe extern "C" fn() -> pid_t>(c"fork") else {
         return refuse("fork", libc::ENOSYS, "there is none");
     };
     let Some(pages) = pages() else {
         // SAFETY: the program's own call, as it stands.
         return unsafe { fork() };
     };
-    if !REGISTERED.load(Ordering::SeqCst) || !files::find() {
+    if !REGISTERED.load(Ordering::SeqCst) || !stdio_files::find() {
         return refuse("fork", libc::ENOSYS, "this C library is not known");
     }
-    if is_forker() || paged_heap::lock().is_mine() || !private_heap::is_free() {
+    if is_forker() || paged_heap::lock().is_held_by_caller() || !private_heap::is_free() {
         return refuse("fork", libc::EAGAIN, "a signal's handler called it in the midst of an allocation");
     }
-    if own_threads::are_others() {
+    if own_threads::has_other_threads() {
         return refuse(
             "fork",
             libc::ENOSYS,
@@ -167,15 +167,15 @@ unsafe extern "C" fn fork() -> pid_t {
         );
     }
     let forking = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let ready = match pages.region().ready_to_fork() {
-        Ok(ready) => ready,
+    let prepared = match pages.region().prepare_fork() {
+        Ok(prepared) => prepared,
         Err(why) => return refuse("fork", libc::ENOMEM, &why.to_string()),
     };
     // SAFETY: whoever has the lock is alone with it.
-    unsafe { READY.put(ready) };
+    unsafe { PREPARED.put(prepared) };
     FORKER.store(this_thread(), Ordering::SeqCst);
     // A child inherits where its thread may run.
-    let free = pages.region().keep_threads_free();
+    let free = pages.region().unbind_threads();
     // SAFETY: the program's own call; the handlers above are called around it.
     let mut child = unsafe { fork() };
     let mut why = errno();
@@ -183,10 +183,10 @@ unsafe extern "C" fn fork() -> pid_t {
     FORKER.store(0, Ordering::SeqCst);
     if child != 0 {
         // SAFETY: as above.
-        let born = unsafe { BORN.take() };
+        let child_ready = unsafe { CHILD_READY.take() };
         drop(forking);
         if child > 0
-            && let Some(Err(error)) = born.map(|born| born.wait(child))
+            && let Some(Err(error)) = child_ready.map(|child_ready| child_ready.wait(child))
         {
             (child, why) = (-1, error.raw_os_error());
         }
@@ -197,7 +197,7 @@ unsafe extern "C" fn fork() -> pid_t {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _Fork() -> pid_t {
-    match (pages(), next::<unsafe extern "C" fn() -> pid_t>(c"_Fork")) {
+    match (pages(), libc_next::<unsafe extern "C" fn() -> pid_t>(c"_Fork")) {
         // SAFETY: the program's own call, as it stands.
         (None, Some(fork)) => unsafe { fork() },
         _ => refuse("_Fork", libc::ENOSYS, "it calls no handlers, which a paged program needs. fork works"),

@@ -3,38 +3,38 @@
 //! The C library ends a program with its last thread, and so does the kernel; but both count the threads that serve
 //! faults. So whoever ends looks for others.
 
-use crate::own_threads::{self, number};
+use crate::own_threads::{self, thread_id};
 use crate::report;
 use libc::{c_int, pid_t};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The threads that have told that they end, and may still be listed: the first one is to the end.
-static LEFT: Mutex<Vec<pid_t>> = Mutex::new(Vec::new());
+static EXITED: Mutex<Vec<pid_t>> = Mutex::new(Vec::new());
 
 /// True once a thread has ended without the C library, which counts it as there then: it never ends the program.
-static IS_LEFT_TO_KERNEL: AtomicBool = AtomicBool::new(false);
+static HAS_RAW_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Tells that the calling thread begins: one that has ended may have had its number.
-pub(crate) fn begins() {
-    LEFT.lock().unwrap_or_else(PoisonError::into_inner).retain(|left| *left != number());
+pub(crate) fn on_thread_start() {
+    EXITED.lock().unwrap_or_else(PoisonError::into_inner).retain(|exited| *exited != thread_id());
 }
 
 /// Tells that the calling thread ends, and whether it is the last. Threads that are unknown count as the program's.
 fn is_last() -> bool {
     // Two that end at the same time look one after the other: the later one finds the earlier one here.
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    let Ok(listed) = own_threads::listed() else { return false };
-    left.retain(|thread| listed.contains(thread));
-    left.push(number());
-    listed.iter().all(|thread| left.contains(thread) || own_threads::are(*thread))
+    let mut exited = EXITED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(listed) = own_threads::list_threads() else { return false };
+    exited.retain(|thread| listed.contains(thread));
+    exited.push(thread_id());
+    listed.iter().all(|thread| exited.contains(thread) || own_threads::contains(*thread))
 }
 
 /// Called when the C library has destroyed what the thread had: with the last one, the program ends as the C library
 /// ends it.
-pub(crate) fn leaves() {
+pub(crate) fn on_thread_exit() {
     if is_last() {
-        if IS_LEFT_TO_KERNEL.load(Ordering::SeqCst) {
+        if HAS_RAW_EXIT.load(Ordering::SeqCst) {
             end(0);
         }
         // SAFETY: no other thread of the program is left.
@@ -43,8 +43,8 @@ pub(crate) fn leaves() {
 }
 
 /// Called before a thread ends by a system call of its own.
-pub(crate) fn leaves_to_kernel(code: c_int) {
-    IS_LEFT_TO_KERNEL.store(true, Ordering::SeqCst);
+pub(crate) fn on_raw_exit(code: c_int) {
+    HAS_RAW_EXIT.store(true, Ordering::SeqCst);
     if is_last() {
         end(code);
     }
@@ -52,7 +52,7 @@ pub(crate) fn leaves_to_kernel(code: c_int) {
 
 /// Ends the program as the kernel does, with the last thread's code, and no handler of the C library's runs.
 fn end(code: c_int) {
-    report::at_the_end();
+    report::on_exit();
     // SAFETY: ends the process.
     unsafe { libc::syscall(libc::SYS_exit_group, code) };
 }

@@ -11,42 +11,42 @@
 
 mod affinity;
 mod after_fault;
-mod block;
-mod child;
+mod block_size;
+mod child_programs;
 mod clock;
-mod entry;
-mod errand;
 mod errno;
 mod exec;
-mod files;
 mod fork;
+mod fork_slot;
+mod handler_stack;
 mod heap_lock;
 mod inherited;
-mod kept;
 mod last_thread;
-mod loaded;
-mod locking;
+mod libc_next;
+mod loaded_objects;
+mod malloc;
 mod mappings;
 mod meters;
-mod next;
+mod mlock;
 mod own_threads;
 mod page;
 mod paged_heap;
 mod private_heap;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod raw_calls;
 mod region_pages;
 mod report;
-mod robust;
-mod say;
-mod serving;
+mod robust_mutexes;
+mod serving_libraries;
 mod stacks;
 mod start;
 mod static_data;
+mod stderr;
+mod stdio_files;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod syscall;
 mod this_thread;
 mod threads;
-mod unbound;
-mod unpaged;
+mod unpaged_memory;
+mod without_affinity;
 
 /// By this symbol `ameles` knows the library.
 #[unsafe(no_mangle)]

@@ -3,9 +3,9 @@
 
 use crate::errno::{self, fail};
 use crate::page::{PAGE, round_up, span};
-use crate::region_pages::{RegionPages, programs};
+use crate::region_pages::{RegionPages, pages_of_program};
 use ameles_pager::access::Access;
-use ameles_pager::addresses::{Known, KnownPart, MappingError, Wanted};
+use ameles_pager::addresses::{MapRequest, MappingError, SpanPart, SpanState};
 use libc::{c_int, c_void, off_t, size_t};
 use std::ops::Range;
 use std::ptr::{copy_nonoverlapping, null_mut};
@@ -27,7 +27,7 @@ fn succeeded(mapped: *mut c_void) -> Option<*mut c_void> {
 fn errno(pages: &RegionPages, error: MappingError, wanted: usize) -> c_int {
     match error {
         MappingError::Full => {
-            pages.tell_that_it_is_full(wanted);
+            pages.warn_full(wanted);
             libc::ENOMEM
         }
         MappingError::System(errno) => errno.raw_os_error(),
@@ -57,7 +57,7 @@ unsafe extern "C" fn mmap(
     let kernels = move || unsafe {
         libc::syscall(libc::SYS_mmap, at, len, protection, flags, file as isize, offset) as *mut c_void
     };
-    let Some(pages) = programs() else { return kernels() };
+    let Some(pages) = pages_of_program() else { return kernels() };
     let fixed = flags & libc::MAP_FIXED != 0;
     if fixed && pages.is_heap(span(at, len)) {
         return refused(libc::EINVAL);
@@ -67,7 +67,7 @@ unsafe extern "C" fn mmap(
     if let Some(access) = Access::of(protection).filter(|_| is_ours) {
         // Programs ask for far more than they touch, without a word about it.
         let flags = (flags & !kind | libc::MAP_NORESERVE) as u32;
-        let wanted = Wanted { at: at as usize, bytes: len, access, flags };
+        let wanted = MapRequest { at: at as usize, bytes: len, access, flags };
         // SAFETY: as the program promises it to the kernel.
         return match unsafe { pages.region().map(wanted) } {
             Ok(at) => at.cast(),
@@ -97,7 +97,7 @@ unsafe extern "C" fn mmap64(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(at: *mut c_void, len: size_t) -> c_int {
-    match programs() {
+    match pages_of_program() {
         Some(pages) if pages.is_heap(span(at, len)) => {
             fail(libc::EINVAL);
             -1
@@ -113,13 +113,13 @@ unsafe extern "C" fn munmap(at: *mut c_void, len: size_t) -> c_int {
 unsafe extern "C" fn mprotect(at: *mut c_void, len: size_t, protection: c_int) -> c_int {
     // SAFETY: the program's own call, as it stands.
     let kernels = || unsafe { libc::syscall(libc::SYS_mprotect, at, len, protection) as c_int };
-    let (Some(pages), Some(access)) = (programs(), Access::of(protection)) else { return kernels() };
+    let (Some(pages), Some(access)) = (pages_of_program(), Access::of(protection)) else { return kernels() };
     let known = pages.region().known(span(at, len));
-    if known.iter().all(|part| part.known == Known::Nothing) && !pages.is_heap(span(at, len)) {
+    if known.iter().all(|part| part.known == SpanState::Nothing) && !pages.is_heap(span(at, len)) {
         return kernels();
     }
     // What was freed of the heap is nobody's.
-    if known.iter().any(|part| part.known == Known::Nothing && pages.is_heap(part.at.clone())) {
+    if known.iter().any(|part| part.known == SpanState::Nothing && pages.is_heap(part.at.clone())) {
         fail(libc::ENOMEM);
         return -1;
     }
@@ -132,7 +132,7 @@ unsafe extern "C" fn pkey_mprotect(at: *mut c_void, len: size_t, protection: c_i
     // SAFETY: the program's own call, as it stands.
     let kernels =
         move || unsafe { libc::syscall(libc::SYS_pkey_mprotect, at, len, protection, key) as c_int };
-    let Some(pages) = programs() else { return kernels() };
+    let Some(pages) = pages_of_program() else { return kernels() };
     if key == -1 {
         // SAFETY: the same call by its other name.
         return unsafe { mprotect(at, len, protection) };
@@ -163,21 +163,21 @@ unsafe extern "C" fn mremap(
     // SAFETY: the program's own call, as it stands.
     let kernels =
         move || unsafe { libc::syscall(libc::SYS_mremap, at, old, new, flags, target) as *mut c_void };
-    let Some(pages) = programs() else { return kernels() };
+    let Some(pages) = pages_of_program() else { return kernels() };
     let fixed = flags & libc::MREMAP_FIXED != 0;
     let (Some(had), Some(wanted)) = (round_up(old), round_up(new)) else { return refused(libc::EINVAL) };
     if pages.is_heap(span(at, had)) || fixed && pages.is_heap(span(target, wanted)) {
         return refused(libc::EINVAL);
     }
     let known = pages.region().known(span(at, had));
-    if known.iter().all(|part| part.known == Known::Nothing) {
+    if known.iter().all(|part| part.known == SpanState::Nothing) {
         let replaced = if fixed { span(target, wanted) } else { 0..0 };
         // SAFETY: the call replaces that span or nothing.
         let moved = unsafe { pages.region().replace(replaced, move || succeeded(kernels())) };
         return moved.unwrap_or(libc::MAP_FAILED);
     }
     let first = &known[0];
-    let is_one = |part: &KnownPart| part.known.is_paged() && part.access == first.access;
+    let is_one = |part: &SpanPart| part.known.is_paged() && part.access == first.access;
     if known.len() > 1 && !known.iter().all(is_one) {
         return refused(libc::EFAULT);
     }
@@ -198,7 +198,7 @@ unsafe extern "C" fn mremap(
 /// it is one.
 unsafe fn resize(
     pages: &RegionPages,
-    parts: &[KnownPart],
+    parts: &[SpanPart],
     wanted: usize,
     flags: c_int,
     target: *mut c_void,
@@ -208,7 +208,7 @@ unsafe fn resize(
     let (had, at) = (all.len(), all.start as *mut u8);
     let fixed = flags & libc::MREMAP_FIXED != 0;
     let map = |at: usize, bytes, access, flags: c_int| {
-        let wanted = Wanted { at, bytes, access, flags: (flags | libc::MAP_NORESERVE) as u32 };
+        let wanted = MapRequest { at, bytes, access, flags: (flags | libc::MAP_NORESERVE) as u32 };
         // SAFETY: the caller's promise.
         unsafe { region.map(wanted) }
     };
@@ -230,7 +230,7 @@ unsafe fn resize(
         }
     }
     let (to, fixing) = if fixed { (target, libc::MAP_FIXED) } else { (null_mut(), 0) };
-    if parts[0].known == Known::Reserved {
+    if parts[0].known == SpanState::Reserved {
         let moved = map(to as usize, wanted, access, fixing)?;
         // SAFETY: the caller's promise.
         unsafe { region.unmap(all)? };
@@ -243,7 +243,7 @@ unsafe fn resize(
             region.protect(all.clone(), Access::READ)?;
         }
         // What was not touched yet holds zeros there too.
-        for part in parts.iter().filter(|part| part.known == Known::Paged) {
+        for part in parts.iter().filter(|part| part.known == SpanState::Paged) {
             let from = part.at.start - all.start;
             let len = part.at.len().min(wanted.saturating_sub(from));
             copy_nonoverlapping(at.add(from), moved.add(from.min(wanted)), len);
@@ -261,11 +261,11 @@ unsafe extern "C" fn madvise(at: *mut c_void, len: size_t, advice: c_int) -> c_i
     // SAFETY: the program's own call, for a part of what it names.
     let kernels =
         |at: usize, len: usize| unsafe { libc::syscall(libc::SYS_madvise, at, len, advice) as c_int };
-    let Some(pages) = programs().filter(|_| (at as usize).is_multiple_of(PAGE) && len > 0) else {
+    let Some(pages) = pages_of_program().filter(|_| (at as usize).is_multiple_of(PAGE) && len > 0) else {
         return kernels(at as usize, len);
     };
     let mut failed = None;
-    for KnownPart { at: part, known, .. } in pages.region().known(span(at, len)) {
+    for SpanPart { at: part, known, .. } in pages.region().known(span(at, len)) {
         let done = if known.is_paged() {
             // SAFETY: as the program promises it to the kernel.
             unsafe { advise(pages, part, advice) }

@@ -25,7 +25,7 @@ pub(crate) fn make() -> std::io::Result<Meters> {
     let meters = unsafe {
         meters.write(PageMeter::new(clock::nanos));
         meters.add(1).write(PageMeter::new(clock::nanos));
-        Meters { here: &*meters, beside: &*meters.add(1) }
+        Meters { program: &*meters, worker: &*meters.add(1) }
     };
     Ok(*METERS.get_or_init(|| meters))
 }
@@ -36,15 +36,15 @@ pub(crate) struct Metered {
     pub(crate) crypto: u64,
     pub(crate) copying: u64,
     /// Both, in the second process.
-    pub(crate) beside: u64,
+    pub(crate) worker: u64,
 }
 
 impl Metered {
     pub(crate) fn now() -> Self {
-        METERS.get().map_or_else(Metered::default, |Meters { here, beside }| Metered {
-            crypto: here.crypto_nanos(),
-            copying: here.copying_nanos(),
-            beside: beside.crypto_nanos() + beside.copying_nanos(),
+        METERS.get().map_or_else(Metered::default, |Meters { program, worker }| Metered {
+            crypto: program.crypto_nanos(),
+            copying: program.copying_nanos(),
+            worker: worker.crypto_nanos() + worker.copying_nanos(),
         })
     }
 }

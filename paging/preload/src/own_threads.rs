@@ -16,7 +16,7 @@ fn own() -> Option<&'static Vec<libc::pid_t>> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum Owner {
     Unknown,
     Own,
     Programs,
@@ -24,14 +24,14 @@ enum Whose {
 
 thread_local! {
     // Constant and without a destructor: looking at it never allocates.
-    static WHOSE: Cell<Whose> = const { Cell::new(Whose::Unknown) };
+    static OWNER_OF_THREAD: Cell<Owner> = const { Cell::new(Owner::Unknown) };
 }
 
 /// Threads of the process.
 ///
 /// # Errors
 /// If they cannot be listed.
-pub(crate) fn listed() -> std::io::Result<Vec<libc::pid_t>> {
+pub(crate) fn list_threads() -> std::io::Result<Vec<libc::pid_t>> {
     let mut threads = Vec::new();
     for entry in std::fs::read_dir("/proc/self/task")? {
         threads.extend(entry?.file_name().to_str().and_then(|name| name.parse::<libc::pid_t>().ok()));
@@ -40,29 +40,29 @@ pub(crate) fn listed() -> std::io::Result<Vec<libc::pid_t>> {
 }
 
 /// Tells whether this is one of them.
-pub(crate) fn are(thread: libc::pid_t) -> bool {
+pub(crate) fn contains(thread: libc::pid_t) -> bool {
     own().is_some_and(|own| own.contains(&thread))
 }
 
 /// Tells whether the program has threads beside the calling one, or that cannot be said.
-pub(crate) fn are_others() -> bool {
+pub(crate) fn has_other_threads() -> bool {
     let own = self::own().map_or(0, Vec::len);
-    listed().map_or(true, |all| all.len() > own + 1)
+    list_threads().map_or(true, |all| all.len() > own + 1)
 }
 
 /// Remembers all threads but the calling one. The program has started none yet.
 ///
 /// # Errors
 /// If they cannot be listed.
-pub(crate) fn remember() -> std::io::Result<()> {
-    let mut own = listed()?;
-    own.retain(|thread| *thread != number());
+pub(crate) fn record() -> std::io::Result<()> {
+    let mut own = list_threads()?;
+    own.retain(|thread| *thread != thread_id());
     OWN.store(Box::into_raw(Box::new(own)), Ordering::Release);
     Ok(())
 }
 
 /// Lets every thread count as one of them, in a child after `fork` that has no other yet, or no more.
-pub(crate) fn all_are_own(all: bool) {
+pub(crate) fn treat_all_as_own(all: bool) {
     ALL.store(all, Ordering::SeqCst);
 }
 
@@ -71,22 +71,22 @@ pub(crate) fn is_own() -> bool {
     if ALL.load(Ordering::Relaxed) {
         return true;
     }
-    let whose = match WHOSE.get() {
-        Whose::Unknown => {
-            let own = self::own().is_none_or(|own| own.contains(&number()));
-            let whose = if own { Whose::Own } else { Whose::Programs };
+    let owner = match OWNER_OF_THREAD.get() {
+        Owner::Unknown => {
+            let own = self::own().is_none_or(|own| own.contains(&thread_id()));
+            let owner = if own { Owner::Own } else { Owner::Programs };
             if self::own().is_some() {
-                WHOSE.set(whose);
+                OWNER_OF_THREAD.set(owner);
             }
-            whose
+            owner
         }
         known => known,
     };
-    whose == Whose::Own
+    owner == Owner::Own
 }
 
 /// The calling thread's number.
-pub(crate) fn number() -> libc::pid_t {
+pub(crate) fn thread_id() -> libc::pid_t {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }

@@ -9,11 +9,11 @@
 //! first is taken, whoever must not wait gets new memory from the second, which the program's threads never take; and
 //! what is freed while its heap cannot be had is left to the next who has it.
 
-use crate::block::room;
-use crate::errand::is_on_errand;
+use crate::block_size::usable_bytes;
+use crate::handler_stack::is_on_handler_stack;
 use crate::own_threads::is_own;
 use crate::page::PAGE;
-use crate::say::say;
+use crate::stderr::write_line;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::{copy_nonoverlapping, null_mut};
@@ -29,7 +29,7 @@ struct KernelPages;
 // SAFETY: each region comes fresh from the kernel and is given back at most once.
 unsafe impl Allocator for KernelPages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
-        let at = from_kernel(size, 0);
+        let at = map_from_kernel(size, 0);
         if at.is_null() {
             return (at, 0, 0);
         }
@@ -76,7 +76,7 @@ unsafe impl Allocator for SecondPages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         // Whoever is here has the heap's lock.
         if SECOND_AT.load(Ordering::Acquire) == 0 {
-            let at = from_kernel(SECOND_BYTES, libc::MAP_NORESERVE);
+            let at = map_from_kernel(SECOND_BYTES, libc::MAP_NORESERVE);
             if at.is_null() {
                 return (at, 0, 0);
             }
@@ -119,7 +119,7 @@ unsafe impl Allocator for SecondPages {
 }
 
 /// New memory, or null.
-fn from_kernel(size: usize, flags: libc::c_int) -> *mut u8 {
+fn map_from_kernel(size: usize, flags: libc::c_int) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags;
     // SAFETY: asks for new pages wherever there is room.
@@ -133,15 +133,15 @@ fn keep_private(at: *mut u8, size: usize) {
     // SAFETY: memory of ours; the call does not change what it holds. Locked is what is touched, when it is touched.
     let failed = unsafe { libc::syscall(libc::SYS_mlock2, at, size, libc::MLOCK_ONFAULT) } != 0;
     if failed {
-        tell_unlocked();
+        warn_unlocked();
     }
 }
 
 /// Says once to whoever runs the program that something is not kept out of swap.
-pub(crate) fn tell_unlocked() {
-    static TOLD: AtomicBool = AtomicBool::new(false);
-    if !TOLD.swap(true, Ordering::Relaxed) {
-        say(&[
+pub(crate) fn warn_unlocked() {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        write_line(&[
             "warning: what the pager holds in the clear (pages, positions, keys) is more than may be locked, and may come \
              into swap; raise the limit (ulimit -l)",
         ]);
@@ -156,41 +156,41 @@ fn keep_out_of_dumps(at: *mut u8, size: usize) {
 /// A heap with what was left to whoever has it next.
 struct Heap<A> {
     heap: Mutex<Dlmalloc<A>>,
-    left: AtomicPtr<Left>,
+    freed: AtomicPtr<FreedBlock>,
 }
 
 /// The contents of a block that was left.
-struct Left {
-    next: *mut Left,
+struct FreedBlock {
+    next: *mut FreedBlock,
 }
 
 static FIRST: Heap<KernelPages> =
-    Heap { heap: Mutex::new(Dlmalloc::new_with_allocator(KernelPages)), left: AtomicPtr::new(null_mut()) };
+    Heap { heap: Mutex::new(Dlmalloc::new_with_allocator(KernelPages)), freed: AtomicPtr::new(null_mut()) };
 static SECOND: Heap<SecondPages> =
-    Heap { heap: Mutex::new(Dlmalloc::new_with_allocator(SecondPages)), left: AtomicPtr::new(null_mut()) };
+    Heap { heap: Mutex::new(Dlmalloc::new_with_allocator(SecondPages)), freed: AtomicPtr::new(null_mut()) };
 
 impl<A: Allocator> Heap<A> {
-    fn wait(&self) -> MutexGuard<'_, Dlmalloc<A>> {
-        self.with_left(self.heap.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lock(&self) -> MutexGuard<'_, Dlmalloc<A>> {
+        self.drain_freed(self.heap.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn now(&self) -> Option<MutexGuard<'_, Dlmalloc<A>>> {
+    fn try_lock(&self) -> Option<MutexGuard<'_, Dlmalloc<A>>> {
         match self.heap.try_lock() {
-            Ok(heap) => Some(self.with_left(heap)),
-            Err(TryLockError::Poisoned(heap)) => Some(self.with_left(heap.into_inner())),
+            Ok(heap) => Some(self.drain_freed(heap)),
+            Err(TryLockError::Poisoned(heap)) => Some(self.drain_freed(heap.into_inner())),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    fn with_left<'a>(&self, mut heap: MutexGuard<'a, Dlmalloc<A>>) -> MutexGuard<'a, Dlmalloc<A>> {
-        if !self.left.load(Ordering::Relaxed).is_null() {
-            let mut left = self.left.swap(null_mut(), Ordering::Acquire);
-            while !left.is_null() {
+    fn drain_freed<'a>(&self, mut heap: MutexGuard<'a, Dlmalloc<A>>) -> MutexGuard<'a, Dlmalloc<A>> {
+        if !self.freed.load(Ordering::Relaxed).is_null() {
+            let mut freed = self.freed.swap(null_mut(), Ordering::Acquire);
+            while !freed.is_null() {
                 // SAFETY: a block of this heap that was freed, and is in this list alone.
                 unsafe {
-                    let next = (*left).next;
-                    heap.c_free(left.cast());
-                    left = next;
+                    let next = (*freed).next;
+                    heap.c_free(freed.cast());
+                    freed = next;
                 }
             }
         }
@@ -199,13 +199,13 @@ impl<A: Allocator> Heap<A> {
 
     /// # Safety
     /// A block of this heap that nobody uses: the least of them has room for a pointer.
-    unsafe fn leave(&self, at: *mut u8) {
-        let at = at.cast::<Left>();
-        let mut next = self.left.load(Ordering::Relaxed);
+    unsafe fn defer_free(&self, at: *mut u8) {
+        let at = at.cast::<FreedBlock>();
+        let mut next = self.freed.load(Ordering::Relaxed);
         loop {
             // SAFETY: the caller's promise.
-            unsafe { at.write(Left { next }) };
-            match self.left.compare_exchange_weak(next, at, Ordering::Release, Ordering::Relaxed) {
+            unsafe { at.write(FreedBlock { next }) };
+            match self.freed.compare_exchange_weak(next, at, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => next = now,
             }
@@ -215,16 +215,16 @@ impl<A: Allocator> Heap<A> {
 
 /// Tells whether no thread has the heap: a signal's handler may run in the midst of an allocation.
 pub(crate) fn is_free() -> bool {
-    FIRST.now().is_some()
+    FIRST.try_lock().is_some()
 }
 
 /// Tells whether the calling thread must not wait for threads of the program.
 fn must_not_wait() -> bool {
     // In this order: on an errand the pager's lock is held, and a thread's own variables may be paged.
-    is_on_errand() || is_own()
+    is_on_handler_stack() || is_own()
 }
 
-fn is_seconds(at: *mut u8) -> bool {
+fn is_second_heaps(at: *mut u8) -> bool {
     let begin = SECOND_AT.load(Ordering::Acquire);
     begin != 0 && (at as usize).wrapping_sub(begin) < SECOND_BYTES
 }
@@ -233,12 +233,12 @@ fn is_seconds(at: *mut u8) -> bool {
 macro_rules! on_heap_for_new {
     ($heap:ident => $do:expr) => {
         if !must_not_wait() {
-            let mut $heap = FIRST.wait();
+            let mut $heap = FIRST.lock();
             $do
-        } else if let Some(mut $heap) = FIRST.now() {
+        } else if let Some(mut $heap) = FIRST.try_lock() {
             $do
         } else {
-            let mut $heap = SECOND.wait();
+            let mut $heap = SECOND.lock();
             $do
         }
     };
@@ -247,17 +247,17 @@ macro_rules! on_heap_for_new {
 /// Runs one expression on the heap that a block came from, or another if that cannot be waited for.
 macro_rules! on_heap_of {
     ($at:expr, $heap:ident => $do:expr, $or:expr) => {
-        match (is_seconds($at), must_not_wait()) {
+        match (is_second_heaps($at), must_not_wait()) {
             (false, false) => {
-                let mut $heap = FIRST.wait();
+                let mut $heap = FIRST.lock();
                 $do
             }
-            (false, true) => match FIRST.now() {
+            (false, true) => match FIRST.try_lock() {
                 Some(mut $heap) => $do,
                 None => $or,
             },
             (true, true) => {
-                let mut $heap = SECOND.wait();
+                let mut $heap = SECOND.lock();
                 $do
             }
             (true, false) => $or,
@@ -294,7 +294,7 @@ pub(crate) fn trim(pad: usize) -> bool {
 pub(crate) unsafe fn free(at: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
-        on_heap_of!(at, heap => heap.c_free(at), if is_seconds(at) { SECOND.leave(at) } else { FIRST.leave(at) });
+        on_heap_of!(at, heap => heap.c_free(at), if is_second_heaps(at) { SECOND.defer_free(at) } else { FIRST.defer_free(at) });
     }
 }
 
@@ -306,7 +306,7 @@ pub(crate) unsafe fn realloc(at: *mut u8, size: usize) -> *mut u8 {
         on_heap_of!(at, heap => heap.c_realloc(at, size), {
             let new = malloc(size);
             if !new.is_null() {
-                copy_nonoverlapping(at, new, room(at.cast()).min(size));
+                copy_nonoverlapping(at, new, usable_bytes(at.cast()).min(size));
                 free(at);
             }
             new

@@ -1,11 +1,11 @@
 //! The region's own addresses that are in use, by the heap: runs of whole pages, first fit, kept on the private heap.
 
-use crate::errand;
+use crate::handler_stack;
 use crate::own_threads::is_own;
 use crate::page::round_up;
-use crate::say::{say, size};
+use crate::stderr::{format_size, write_line};
 use ameles_pager::addresses::MappingError;
-use ameles_pager::interval_set::Runs;
+use ameles_pager::interval_set::IntervalSet;
 use ameles_pager::region::Region;
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -19,8 +19,8 @@ pub(crate) struct RegionPages {
     base: usize,
     len: usize,
     untrusted: String,
-    free: Mutex<Runs>,
-    told: AtomicBool,
+    free: Mutex<IntervalSet>,
+    warned: AtomicBool,
 }
 
 // SAFETY: the region is shared as any is; it is changed only in a child after `fork`, by its only thread.
@@ -36,12 +36,12 @@ static PAGES: OnceLock<RegionPages> = OnceLock::new();
 /// The system's.
 pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
-    errand::note(&region);
+    handler_stack::record_stack(&region);
     // SAFETY: nobody has touched it yet.
     unsafe { region.release_own(base..base + len)? };
-    let free = Mutex::new(Runs::of(base..base + len));
+    let free = Mutex::new(IntervalSet::of(base..base + len));
     let region = UnsafeCell::new(region);
-    let _ = PAGES.set(RegionPages { region, base, len, untrusted, free, told: AtomicBool::new(false) });
+    let _ = PAGES.set(RegionPages { region, base, len, untrusted, free, warned: AtomicBool::new(false) });
     Ok(())
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn pages() -> Option<&'static RegionPages> {
 }
 
 /// The region's pages, where the calling thread is the program's.
-pub(crate) fn programs() -> Option<&'static RegionPages> {
+pub(crate) fn pages_of_program() -> Option<&'static RegionPages> {
     pages().filter(|_| !is_own())
 }
 
@@ -73,7 +73,7 @@ impl RegionPages {
     }
 
     /// Tells whether the address lies in the region.
-    pub(crate) fn holds(&self, at: *const u8) -> bool {
+    pub(crate) fn contains(&self, at: *const u8) -> bool {
         (at as usize).wrapping_sub(self.base) < self.len
     }
 
@@ -93,7 +93,7 @@ impl RegionPages {
             }
             self.free().insert(at..at + bytes);
         }
-        self.tell_that_it_is_full(bytes);
+        self.warn_full(bytes);
         null_mut()
     }
 
@@ -107,15 +107,15 @@ impl RegionPages {
         released.is_ok()
     }
 
-    fn free(&self) -> MutexGuard<'_, Runs> {
+    fn free(&self) -> MutexGuard<'_, IntervalSet> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says it to whoever runs the program, once.
-    pub(crate) fn tell_that_it_is_full(&self, wanted: usize) {
-        if !self.told.swap(true, Ordering::Relaxed) {
-            let (wanted, room) = (wanted.to_string(), size(self.len as u64));
-            say(&[
+    pub(crate) fn warn_full(&self, wanted: usize) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            let (wanted, room) = (wanted.to_string(), format_size(self.len as u64));
+            write_line(&[
                 "out of paged memory: ",
                 &wanted,
                 " bytes more were asked for, and ",

@@ -6,11 +6,11 @@
 //! unmaps them by calls of its own; so before it has the stack back, ordinary memory is there again.
 
 use crate::errno::{errno, fail};
-use crate::next::next;
+use crate::libc_next::libc_next;
 use crate::page::PAGE;
 use crate::region_pages::{RegionPages, pages};
 use ameles_pager::access::Access;
-use ameles_pager::addresses::Wanted;
+use ameles_pager::addresses::MapRequest;
 use libc::{c_int, c_void, pthread_attr_t, size_t};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -25,7 +25,7 @@ const MARGIN: usize = 8 * PAGE;
 const SKIPPED: usize = MARGIN + 2 * PAGE;
 
 /// The function that a thread begins with.
-pub(crate) type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+pub(crate) type ThreadMain = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 thread_local! {
     // Constant and without a destructor: looking at it never allocates.
@@ -36,7 +36,7 @@ thread_local! {
 ///
 /// # Safety
 /// Attributes of a thread, or null.
-pub(crate) unsafe fn is_the_librarys(attributes: *const pthread_attr_t) -> bool {
+pub(crate) unsafe fn is_library_stack(attributes: *const pthread_attr_t) -> bool {
     let (mut at, mut len) = (null_mut(), 0);
     // SAFETY: the caller's promise; both are written. A stack that was not set ends at address 0.
     attributes.is_null()
@@ -56,7 +56,8 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
     let failed = unsafe { libc::pthread_attr_getstack(attributes, &raw mut at, &raw mut len) } != 0;
     // What the C library takes of a stack, with some room for the first frames.
     // SAFETY: the C library's own function, which reads the attributes.
-    let top = next::<Least>(c"__pthread_get_minstack").map_or(16 * PAGE, |min| unsafe { min(attributes) });
+    let top =
+        libc_next::<Least>(c"__pthread_get_minstack").map_or(16 * PAGE, |min| unsafe { min(attributes) });
     if !failed {
         let end = (at as usize).saturating_add(len);
         pages.region().expose(end - top.min(len)..end);
@@ -68,14 +69,14 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
 ///
 /// # Safety
 /// Attributes of a thread that gets its stack from the C library, or null. The answer goes before they do.
-pub(crate) unsafe fn longer(attributes: *const pthread_attr_t) -> Option<pthread_attr_t> {
+pub(crate) unsafe fn lengthened(attributes: *const pthread_attr_t) -> Option<pthread_attr_t> {
     // SAFETY: the caller's promise. The maker of a thread reads its attributes only: what they refer to may be shared.
     unsafe {
-        let mut longer = attributes.as_ref().copied()?;
+        let mut lengthened = attributes.as_ref().copied()?;
         let mut len = 0;
-        let failed = libc::pthread_attr_getstacksize(&raw const longer, &raw mut len) != 0
-            || libc::pthread_attr_setstacksize(&raw mut longer, len.checked_add(SKIPPED)?) != 0;
-        (!failed).then_some(longer)
+        let failed = libc::pthread_attr_getstacksize(&raw const lengthened, &raw mut len) != 0
+            || libc::pthread_attr_setstacksize(&raw mut lengthened, len.checked_add(SKIPPED)?) != 0;
+        (!failed).then_some(lengthened)
     }
 }
 
@@ -84,31 +85,31 @@ pub(crate) unsafe fn longer(attributes: *const pthread_attr_t) -> Option<pthread
 /// # Safety
 /// The C library has made this stack for the calling thread, which has done nothing yet. The function takes the
 /// argument.
-pub(crate) unsafe extern "C-unwind" fn call(begin: Begin, argument: *mut c_void) -> *mut c_void {
+pub(crate) unsafe extern "C-unwind" fn call_paged(main: ThreadMain, argument: *mut c_void) -> *mut c_void {
     // Other C libraries end a thread on the stack of its function, and have no calls to change stacks.
-    let is_paged = cfg!(target_env = "gnu") && page();
+    let is_paged = cfg!(target_env = "gnu") && page_stack();
     // SAFETY: the caller's promise.
-    unsafe { if is_paged { below(begin, argument) } else { begin(argument) } }
+    unsafe { if is_paged { call_below(main, argument) } else { main(argument) } }
 }
 
 /// The function's frames begin in what is paged. Nothing is to be dropped here: the thread may leave by unwinding.
 #[inline(never)]
-unsafe extern "C-unwind" fn below(begin: Begin, argument: *mut c_void) -> *mut c_void {
+unsafe extern "C-unwind" fn call_below(main: ThreadMain, argument: *mut c_void) -> *mut c_void {
     let mut skipped = MaybeUninit::<[u8; SKIPPED]>::uninit();
     black_box(&raw mut skipped);
     // SAFETY: the caller's promise.
-    let answer = unsafe { begin(argument) };
+    let answer = unsafe { main(argument) };
     black_box(&raw mut skipped);
     answer
 }
 
 /// Pages the calling thread's stack from now on, but for the margin. Tells whether it could.
 #[inline(never)]
-fn page() -> bool {
+fn page_stack() -> bool {
     let Some(pages) = pages() else { return false };
     let here = 0_u8;
-    let Some(span) = below_this(&raw const here as usize) else { return false };
-    let wanted = Wanted {
+    let Some(span) = pageable_part(&raw const here as usize) else { return false };
+    let wanted = MapRequest {
         at: span.start,
         bytes: span.len(),
         access: Access::READ_WRITE,
@@ -126,7 +127,7 @@ fn page() -> bool {
 }
 
 /// Gives the calling thread's stack back as it was: last of all, when the thread ends.
-pub(crate) fn give_back() {
+pub(crate) fn restore_stack() {
     let (start, end) = PAGED.replace((0, 0));
     let here = 0_u8;
     // A thread that ends from within its function's frames would lose them.
@@ -151,7 +152,7 @@ fn put_ordinary_memory(pages: &RegionPages, span: Range<usize>, fixed: c_int) {
 }
 
 /// The part of the calling thread's stack below one of its addresses that may be paged.
-fn below_this(address: usize) -> Option<Range<usize>> {
+fn pageable_part(address: usize) -> Option<Range<usize>> {
     let (mut at, mut len, mut guard): (*mut c_void, size_t, size_t) = (null_mut(), 0, 0);
     let mut attributes = MaybeUninit::<pthread_attr_t>::uninit();
     // SAFETY: the first call fills the attributes, the others read them and fill what they are given.

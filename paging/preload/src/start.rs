@@ -3,8 +3,10 @@
 use crate::after_fault::after_fault;
 use crate::region_pages::pages;
 use crate::report::Window;
-use crate::say::{say, size};
-use crate::{fork, inherited, meters, own_threads, private_heap, region_pages, report, robust, static_data};
+use crate::stderr::{format_size, write_line};
+use crate::{
+    fork, inherited, meters, own_threads, private_heap, region_pages, report, robust_mutexes, static_data,
+};
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::options::{Handler, HandlerProcessor, Options};
 use ameles_pager::region::Region;
@@ -38,8 +40,8 @@ extern "C" fn start() {
     // SAFETY: a signal for when the one ends who started the program.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
     if let Err(why) = make_region(&text) {
-        say(&[&why]);
-        report::refused();
+        write_line(&[&why]);
+        report::set_refused();
         // SAFETY: nothing is to be finished: the program has not begun.
         unsafe { libc::syscall(libc::SYS_exit_group, 2) };
     }
@@ -56,19 +58,19 @@ fn make_region(text: &str) -> Result<(), String> {
     let mut options = options(text, &mut extras)?;
     let Extras { window, watcher } = extras;
     options.listeners.after_fault = after_fault(watcher.clone(), window);
-    let untrusted = size(options.untrusted_bytes);
+    let untrusted = format_size(options.untrusted_bytes);
     // SAFETY: the program has not begun.
     let variables = unsafe { static_data::find() };
     let region = Region::new(options).map_err(|error| error.to_string())?;
     if !region.is_locked() {
-        private_heap::tell_unlocked();
+        private_heap::warn_unlocked();
     }
-    report::region_stands(&region, window);
+    report::on_region_ready(&region, window);
     if let Some(watcher) = watcher {
-        watcher.region_stands(&region).map_err(|error| error.to_string())?;
+        watcher.on_region_ready(&region).map_err(|error| error.to_string())?;
     }
-    own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))?;
-    robust::watch_this_thread();
+    own_threads::record().map_err(|error| format!("/proc/self/task: {error}"))?;
+    robust_mutexes::watch_this_thread();
     region_pages::begin(region, untrusted).map_err(|error| error.to_string())?;
     // SAFETY: the program has not begun. Its variables are looked at by nobody else.
     pages()
@@ -90,7 +92,7 @@ struct Extras {
 fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
     let mut options = Options::new(0);
     // `ameles` holds what is open now as long as the program runs.
-    options.following.estimates = true;
+    options.resident_sizing.estimates = true;
     options.handler = Handler { processor: HandlerProcessor::Together, own_descriptors: true };
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -98,7 +100,7 @@ fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
         let number = || value.parse::<u64>().map_err(|error| wrong(&error));
         match name {
             "resident" => options.resident = number()? as usize,
-            "follow" => options.following.grows = number()? != 0,
+            "follow" => options.resident_sizing.grows = number()? != 0,
             "untrusted" => options.untrusted_bytes = number()?,
             "scheme" => options.scheme = value.parse().map_err(|error| wrong(&error))?,
             "k" => options.ratio = number()?,
@@ -109,7 +111,7 @@ fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
             "warm" => extras.window.warm = number()?,
             "faults" => extras.window.faults = Some(number()?.max(1)),
             "meter" => options.listeners.meters = Some(meters::make().map_err(|error| wrong(&error))?),
-            "report" => report::into(value.parse().map_err(|error| wrong(&error))?),
+            "report" => report::map_report_page(value.parse().map_err(|error| wrong(&error))?),
             "watch" => {
                 extras.watcher = inherited::take(number()?).map(|socket| Arc::new(FaultReporter::new(socket)))
             }
@@ -122,8 +124,8 @@ fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
         let min = scheme.untrusted_bytes(1, ratio, cipher).map_err(|error| error.to_string())?;
         return Err(format!(
             "{} of untrusted memory hold no page under {scheme}; give --untrusted at least {}",
-            size(untrusted_bytes),
-            size(min)
+            format_size(untrusted_bytes),
+            format_size(min)
         ));
     }
     options.resident = options.resident.min(options.pages as usize);

@@ -4,13 +4,13 @@
 //! Those of libraries that serve faults are not; nor those of libraries that the program loads later, for it may unload
 //! them by calls of the C library's own.
 
-use crate::loaded;
+use crate::loaded_objects;
 use crate::own_threads;
 use crate::page::PAGE;
-use crate::say::{say, size};
-use crate::serving::{Role, roles};
+use crate::serving_libraries::{Role, roles};
+use crate::stderr::{format_size, write_line};
 use ameles_pager::access::Access;
-use ameles_pager::addresses::{MappingError, Wanted};
+use ameles_pager::addresses::{MapRequest, MappingError};
 use ameles_pager::region::Region;
 use std::ops::Range;
 use zeroize::Zeroizing;
@@ -22,25 +22,27 @@ use zeroize::Zeroizing;
 pub(crate) unsafe fn find() -> Vec<Range<usize>> {
     // SAFETY: the caller's promise.
     let (all, roles) = unsafe {
-        let all = loaded::all();
+        let all = loaded_objects::all();
         let roles = roles(&all);
         (all, roles)
     };
     let Some(roles) = roles else {
-        say(&[
+        write_line(&[
             "static variables are not paged: the libraries that Ameles itself needs are not known by their names",
         ]);
         return Vec::new();
     };
-    if own_threads::listed().is_ok_and(|threads| threads.len() > 1) {
-        say(&["static variables are not paged: a library has begun a thread before the program began"]);
+    if own_threads::list_threads().is_ok_and(|threads| threads.len() > 1) {
+        write_line(&[
+            "static variables are not paged: a library has begun a thread before the program began",
+        ]);
         return Vec::new();
     }
     let may_be_written = may_be_written();
     let mut found = Vec::new();
     for (one, role) in all.iter().zip(roles).filter(|(_, role)| *role != Role::Serves) {
-        let kept = if role == Role::Links { one.linkage_table() } else { 0..0 };
-        for span in one.variables().into_iter().flat_map(|span| without(span, &kept)) {
+        let excluded = if role == Role::Links { one.linkage_table() } else { 0..0 };
+        for span in one.variables().into_iter().flat_map(|span| without(span, &excluded)) {
             // A library may have protected some of its own by now, or put something else there.
             let now = may_be_written.iter().map(|now| now.start.max(span.start)..now.end.min(span.end));
             found.extend(now.filter(|part| !part.is_empty()));
@@ -66,8 +68,8 @@ pub(crate) unsafe fn page(region: &Region, found: Vec<Range<usize>>) -> Result<(
         }
     }
     if left_out > 0 {
-        let bytes = size(left_out as u64);
-        say(&[
+        let bytes = format_size(left_out as u64);
+        write_line(&[
             &bytes,
             " of static variables do not fit into the heap and are not paged: give a larger --untrusted",
         ]);
@@ -81,7 +83,7 @@ unsafe fn page_span(region: &Region, span: Range<usize>) -> Result<(), MappingEr
     // SAFETY: the caller's promise.
     let held = unsafe { std::slice::from_raw_parts(span.start as *const u8, span.len()) };
     let held = Zeroizing::new(held.to_vec());
-    let wanted = Wanted {
+    let wanted = MapRequest {
         at: span.start,
         bytes: span.len(),
         access: Access::READ_WRITE,
@@ -100,11 +102,11 @@ unsafe fn page_span(region: &Region, span: Range<usize>) -> Result<(), MappingEr
     Ok(())
 }
 
-fn without(span: Range<usize>, kept: &Range<usize>) -> [Range<usize>; 2] {
-    if kept.start >= span.end || kept.end <= span.start {
+fn without(span: Range<usize>, excluded: &Range<usize>) -> [Range<usize>; 2] {
+    if excluded.start >= span.end || excluded.end <= span.start {
         return [span, 0..0];
     }
-    [span.start..kept.start.max(span.start), kept.end.min(span.end)..span.end]
+    [span.start..excluded.start.max(span.start), excluded.end.min(span.end)..span.end]
 }
 
 /// The private mappings that may be read and written, and not executed; none if they cannot be listed.

@@ -1,42 +1,42 @@
 //! Threads of the program: one that is started may run on every processor that the program might run on; one that ends
 //! is seen off as the kernel would do it, if it could reach the memory. Its stack is paged.
 
-use crate::region_pages::programs;
-use crate::stacks::{self, Begin};
-use crate::{last_thread, robust, unbound};
+use crate::region_pages::pages_of_program;
+use crate::stacks::{self, ThreadMain};
+use crate::{last_thread, robust_mutexes, without_affinity};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t};
 
-type Create = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Begin, *mut c_void) -> c_int;
+type Create = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, ThreadMain, *mut c_void) -> c_int;
 
 /// The function that a thread begins with, and its argument.
 struct Work {
-    begin: Begin,
+    main: ThreadMain,
     argument: *mut c_void,
-    has_stack_of_library: bool,
+    has_library_stack: bool,
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_create(
     thread: *mut pthread_t,
     attributes: *const pthread_attr_t,
-    begin: Begin,
+    main: ThreadMain,
     argument: *mut c_void,
 ) -> c_int {
-    unbound::start(c"pthread_create", libc::EAGAIN, |create: Create| {
-        let Some(pages) = programs() else {
+    without_affinity::call_without_affinity(c"pthread_create", libc::EAGAIN, |create: Create| {
+        let Some(pages) = pages_of_program() else {
             // SAFETY: the caller's own call, as it stands.
-            return unsafe { create(thread, attributes, begin, argument) };
+            return unsafe { create(thread, attributes, main, argument) };
         };
         // SAFETY: the program gives valid attributes, or null.
-        let has_stack_of_library = unsafe { stacks::is_the_librarys(attributes) };
-        let work = Box::into_raw(Box::new(Work { begin, argument, has_stack_of_library }));
-        if !has_stack_of_library {
+        let has_library_stack = unsafe { stacks::is_library_stack(attributes) };
+        let work = Box::into_raw(Box::new(Work { main, argument, has_library_stack }));
+        if !has_library_stack {
             // SAFETY: as above.
             unsafe { stacks::expose_top(pages, attributes) };
         }
         // SAFETY: as above.
-        let longer = if has_stack_of_library { unsafe { stacks::longer(attributes) } } else { None };
-        let attributes = longer.as_ref().map_or(attributes, std::ptr::from_ref);
+        let lengthened = if has_library_stack { unsafe { stacks::lengthened(attributes) } } else { None };
+        let attributes = lengthened.as_ref().map_or(attributes, std::ptr::from_ref);
         // SAFETY: the program's own call, but for who calls its function, and how long the stack is.
         let refused = unsafe { create(thread, attributes, run, work.cast()) };
         if refused != 0 {
@@ -50,12 +50,12 @@ unsafe extern "C" fn pthread_create(
 /// A thread may leave from within by unwinding: nothing is to be dropped here.
 unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
     // SAFETY: it was made for this thread alone.
-    let Work { begin, argument, has_stack_of_library } = *unsafe { Box::from_raw(work.cast::<Work>()) };
-    last_thread::begins();
-    let is_watched = robust::watch_this_thread();
+    let Work { main, argument, has_library_stack } = *unsafe { Box::from_raw(work.cast::<Work>()) };
+    last_thread::on_thread_start();
+    let is_watched = robust_mutexes::watch_this_thread();
     // SAFETY: the program's own function and argument; nothing was done on the stack yet.
     unsafe {
-        if is_watched && has_stack_of_library { stacks::call(begin, argument) } else { begin(argument) }
+        if is_watched && has_library_stack { stacks::call_paged(main, argument) } else { main(argument) }
     }
 }
 
@@ -66,12 +66,12 @@ type Standard = (unsafe extern "C-unwind" fn(*mut c_void) -> c_int, *mut c_void)
 #[unsafe(no_mangle)]
 unsafe extern "C" fn thrd_create(
     thread: *mut pthread_t,
-    begin: unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
+    main: unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
     argument: *mut c_void,
 ) -> c_int {
     const ERROR: c_int = 2;
     const NO_MEMORY: c_int = 3;
-    let work = Box::into_raw(Box::<Standard>::new((begin, argument)));
+    let work = Box::into_raw(Box::<Standard>::new((main, argument)));
     // SAFETY: the program's own call, but for who calls its function.
     match unsafe { pthread_create(thread, std::ptr::null(), run_standard, work.cast()) } {
         0 => 0,
@@ -86,7 +86,7 @@ unsafe extern "C" fn thrd_create(
 /// As [`run`].
 unsafe extern "C-unwind" fn run_standard(work: *mut c_void) -> *mut c_void {
     // SAFETY: it was made for this thread alone.
-    let (begin, argument) = *unsafe { Box::from_raw(work.cast::<Standard>()) };
+    let (main, argument) = *unsafe { Box::from_raw(work.cast::<Standard>()) };
     // SAFETY: the program's own function and argument.
-    unsafe { begin(argument) as isize as *mut c_void }
+    unsafe { main(argument) as isize as *mut c_void }
 }

@@ -1,4 +1,4 @@
-//! `avl_tree`: random insertions and deletions in a balanced tree on the heap. Stands for common data structures.
+//! `avl_tree`: random insertions and deletions in a balanced tree on the heap. Represents common data structures.
 
 mod map;
 
@@ -10,7 +10,7 @@ use crate::random::Random;
 /// The amount of change to the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Insertions and deletions together; a coin says which each one is.
+    /// Insertions and deletions together; each with probability 1/2.
     pub changes: u32,
     /// Keys are drawn from as many; soon about half of those that were drawn are in the tree.
     pub keys: u32,

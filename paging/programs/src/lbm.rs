@@ -1,4 +1,4 @@
-//! `lbm`: fluid in a closed box whose lid slides, by the lattice Boltzmann method. Stands for simulations.
+//! `lbm`: fluid in a closed box whose lid slides, by the lattice Boltzmann method. Represents simulations.
 //!
 //! Nineteen velocities in three dimensions (D3Q19; Qian, d'Humières and Lallemand 1992), relaxation with one time
 //! (BGK), walls half a cell outside by bounce-back (Ladd 1994). Two arrays, one read and one written in each step.

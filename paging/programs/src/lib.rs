@@ -1,11 +1,11 @@
 //! The six programs that the paper on oblivious demand paging measures with, as ordinary programs.
 //!
-//! They know nothing of paging and use the heap as any program does. A single binary, `ameles-programs NAME`, holds five
+//! They are unaware of paging and use the heap as any program does. A single binary, `ameles-programs NAME`, holds five
 //! of them; the sixth is the real solver `picosat`, for which [`picosat`] makes the instances. [`PROGRAMS`] says how
-//! each is started and what it must answer, so that a caller that runs them paged can tell whether anything was lost.
+//! each is started and what it must answer, so that a caller that runs them paged notices damaged memory.
 //!
-//! They stand for the paper's programs (section 5) and are not the same code, which its authors did not publish with
-//! it. Everything that the paper leaves open is in [`sizes`].
+//! They represent the paper's programs (section 5) and are not the same code, which its authors did not publish with
+//! it. All choices that the paper leaves open are in [`sizes`].
 
 pub mod avl_tree;
 mod checksum;

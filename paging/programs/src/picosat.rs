@@ -1,7 +1,7 @@
-//! `picosat`: two random instances for the real solver of that name (Biere 2008). Stands for tools of verification.
+//! `picosat`: two random instances for the real solver of that name (Biere 2008). Represents tools of verification.
 //!
-//! The solver is a program of its own, packaged by Debian: `picosat FILE`. Here are the files, and the judge of its
-//! output.
+//! The solver is a program of its own, packaged by Debian: `picosat FILE`. This module makes the files and checks
+//! its output.
 
 mod verdict;
 

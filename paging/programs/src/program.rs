@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct Program {
     /// Its name in the paper's figures.
     pub name: &'static str,
-    /// The kind of programs that it stands for.
+    /// The kind of programs that it represents.
     pub stands_for: &'static str,
     /// The runs of it: one, or one on each instance after the other.
     pub runs: &'static [Run],
@@ -95,47 +95,67 @@ const fn own(name: &'static str, answer: &'static str) -> Run {
     Run { name, start: Start::Own(name), answer, exit_code: 0 }
 }
 
-/// Runs a program of this crate here and now, in the size that is pinned. Returns its answer, or nothing if no program
-/// here has that name.
+/// Runs a program of this crate in this process, in its pinned size. Returns its answer, or `None` if no program of this
+/// crate has that name.
 pub fn run(name: &str) -> Option<String> {
-    Some(match name {
-        "random_writes" => random_writes::run(&sizes::RANDOM_WRITES.size),
-        "sha_256" => sha_256::run(&sizes::SHA_256.size),
-        "avl_tree" => avl_tree::run(&sizes::AVL_TREE.size),
-        "lbm" => lbm::run(&sizes::LBM.size),
-        "recommender" => recommender::run(&sizes::RECOMMENDER.size),
-        _ => return None,
-    })
+    let sizes = Sizes {
+        random_writes: &sizes::RANDOM_WRITES.size,
+        sha_256: &sizes::SHA_256.size,
+        avl_tree: &sizes::AVL_TREE.size,
+        lbm: &sizes::LBM.size,
+        recommender: &sizes::RECOMMENDER.size,
+    };
+    run_with(name, &sizes)
 }
 
-/// Runs a program of this crate here and now, in its small size, as [`run`] does.
+/// Runs a program of this crate in this process, in its small size, like [`run`].
 pub fn run_small(name: &str) -> Option<String> {
-    Some(match name {
-        "random_writes" => random_writes::run(&small::RANDOM_WRITES.size),
-        "sha_256" => sha_256::run(&small::SHA_256.size),
-        "avl_tree" => avl_tree::run(&small::AVL_TREE.size),
-        "lbm" => lbm::run(&small::LBM.size),
-        "recommender" => recommender::run(&small::RECOMMENDER.size),
-        _ => return None,
-    })
+    let sizes = Sizes {
+        random_writes: &small::RANDOM_WRITES.size,
+        sha_256: &small::SHA_256.size,
+        avl_tree: &small::AVL_TREE.size,
+        lbm: &small::LBM.size,
+        recommender: &small::RECOMMENDER.size,
+    };
+    run_with(name, &sizes)
 }
 
-/// Runs a program of this crate here and now, in its large size, as [`run`] does.
+/// Runs a program of this crate in this process, in its large size, like [`run`].
 pub fn run_large(name: &str) -> Option<String> {
+    let sizes = Sizes {
+        random_writes: &large::RANDOM_WRITES,
+        sha_256: &large::SHA_256,
+        avl_tree: &large::AVL_TREE,
+        lbm: &large::LBM,
+        recommender: &large::RECOMMENDER,
+    };
+    run_with(name, &sizes)
+}
+
+/// A size of each program of this crate.
+struct Sizes<'a> {
+    random_writes: &'a random_writes::Size,
+    sha_256: &'a sha_256::Size,
+    avl_tree: &'a avl_tree::Size,
+    lbm: &'a lbm::Size,
+    recommender: &'a recommender::Size,
+}
+
+fn run_with(name: &str, sizes: &Sizes<'_>) -> Option<String> {
     Some(match name {
-        "random_writes" => random_writes::run(&large::RANDOM_WRITES),
-        "sha_256" => sha_256::run(&large::SHA_256),
-        "avl_tree" => avl_tree::run(&large::AVL_TREE),
-        "lbm" => lbm::run(&large::LBM),
-        "recommender" => recommender::run(&large::RECOMMENDER),
+        "random_writes" => random_writes::run(sizes.random_writes),
+        "sha_256" => sha_256::run(sizes.sha_256),
+        "avl_tree" => avl_tree::run(sizes.avl_tree),
+        "lbm" => lbm::run(sizes.lbm),
+        "recommender" => recommender::run(sizes.recommender),
         _ => return None,
     })
 }
 
-/// The error that a run printed another output than it prints unpaged.
+/// The error that a run's output differs from that of an unpaged run.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum WrongAnswer {
-    /// Its first line is another one.
+    /// Its first line differs.
     #[error(
         "{run} answered `{found}` and not `{answer}`: its memory was damaged, or the program was changed"
     )]
@@ -147,7 +167,7 @@ pub enum WrongAnswer {
         /// The line that it printed.
         found: String,
     },
-    /// The solver's output is none.
+    /// The solver's output has no verdict.
     #[error("picosat's output cannot be read")]
     NoVerdict(#[from] NoVerdict),
     /// The solver's assignment leaves a clause unsatisfied.
@@ -156,10 +176,10 @@ pub enum WrongAnswer {
 }
 
 impl Run {
-    /// Judges all that the run printed to its standard output. An assignment of the solver is put into the formula.
+    /// Checks the run's standard output. An assignment of the solver must satisfy the formula.
     ///
     /// # Errors
-    /// If it is not what an undisturbed run prints.
+    /// If it differs from the output of an undisturbed run.
     pub fn check(&self, output: &[u8]) -> Result<(), WrongAnswer> {
         let output = String::from_utf8_lossy(output);
         let found = output.lines().next().unwrap_or_default();
@@ -188,7 +208,7 @@ impl Instance {
         }
     }
 
-    /// The formula, made anew.
+    /// The formula.
     pub fn formula(self) -> Formula {
         Formula::new(match self {
             Instance::Satisfiable => &sizes::SATISFIABLE.size,

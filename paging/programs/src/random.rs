@@ -16,7 +16,7 @@ impl Random {
         ((u64::from(self.0.next_u32()) * u64::from(bound)) >> 32) as u32
     }
 
-    /// Yes or no, evenly.
+    /// `true` with probability 1/2.
     pub(crate) fn coin(&mut self) -> bool {
         self.0.next_u32() & 1 == 1
     }

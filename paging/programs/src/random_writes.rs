@@ -1,11 +1,11 @@
-//! `random_writes`: fills pages of a large array in random order. Stands for programs that mostly write.
+//! `random_writes`: fills pages of a large array in random order. Represents programs that mostly write.
 
 use crate::checksum::Checksum;
 use crate::random::Random;
 
 const WORDS_PER_PAGE: usize = 512;
 
-/// A page that stands where a page of memory stands, so that a write touches one.
+/// A page aligned to a page of memory, so that a write touches only one.
 #[derive(Clone, Copy)]
 #[repr(align(4096))]
 struct Page([u64; WORDS_PER_PAGE]);
@@ -23,10 +23,10 @@ pub struct Size {
 
 /// The sum over the array after the last write, in hexadecimal.
 pub fn run(size: &Size) -> String {
-    sum(&written(size)).to_string()
+    sum(&write_pages(size)).to_string()
 }
 
-fn written(size: &Size) -> Vec<Page> {
+fn write_pages(size: &Size) -> Vec<Page> {
     let mut random = Random::new(size.seed);
     let mut pages: Vec<Page> = vec![Page([0; WORDS_PER_PAGE]); size.pages as usize];
     for number in 1..=u64::from(size.writes) {
@@ -57,7 +57,7 @@ mod tests {
         for number in 1..=u64::from(size.writes) {
             last[random.below(size.pages) as usize] = number;
         }
-        let pages = written(&size);
+        let pages = write_pages(&size);
         for (Page(page), number) in pages.iter().zip(&last) {
             if *number == 0 {
                 assert_eq!(*page, [0; WORDS_PER_PAGE]);

@@ -1,4 +1,4 @@
-//! `recommender`: learns the likings of users from ratings, and recommends. Stands for machine learning.
+//! `recommender`: learns preferences of users from ratings, and recommends items. Represents machine learning.
 //!
 //! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009): a rating is the mean plus a bias of
 //! the user, plus one of the item, plus the product of a row of the user with a row of the item. Stochastic gradient
@@ -11,7 +11,7 @@ use crate::random::Random;
 pub use ratings::Size;
 use ratings::{Rating, Ratings};
 
-/// Numbers that describe a user or an item beside its bias.
+/// Numbers that describe a user or an item besides its bias.
 const FEATURES: usize = 63;
 
 /// The error over the ratings held out (root of the mean square, in stars), and a sum over every bit of the model and
@@ -19,7 +19,7 @@ const FEATURES: usize = 63;
 pub fn run(size: &Size) -> String {
     let mut random = Random::new(size.seed);
     let ratings = Ratings::new(size, &mut random);
-    let model = learnt(size, &ratings, &mut random);
+    let model = trained_model(size, &ratings, &mut random);
     let mut sum = Checksum::new();
     for row in model.users.iter().chain(&model.items) {
         sum.add(row.bias.to_bits());
@@ -31,17 +31,17 @@ pub fn run(size: &Size) -> String {
     format!("{:.6} {sum}", model.error(&ratings.held_out))
 }
 
-fn learnt(size: &Size, ratings: &Ratings, random: &mut Random) -> Model {
+fn trained_model(size: &Size, ratings: &Ratings, random: &mut Random) -> Model {
     let mut model = Model::new(size, ratings.mean(), random);
     for _ in 0..size.epochs {
-        for rating in &ratings.to_learn {
+        for rating in &ratings.training {
             model.learn(rating);
         }
     }
     model
 }
 
-/// The model's knowledge of a user or an item.
+/// The parameters of a user or an item.
 struct Row {
     bias: f64,
     features: [f64; FEATURES],
@@ -61,9 +61,9 @@ struct Model {
 }
 
 impl Model {
-    /// Stars learnt for each star of error.
+    /// The learning rate.
     const RATE: f64 = 0.02;
-    /// The damping that keeps rows small, so that they do not learn the noise by heart.
+    /// The regularisation, which keeps rows small and avoids overfitting.
     const DAMPING: f64 = 0.05;
 
     fn new(size: &Size, mean: f64, random: &mut Random) -> Self {
@@ -115,8 +115,9 @@ mod tests {
         let size = Size { epochs: 20, ..small::RECOMMENDER.size };
         let mut random = Random::new(size.seed);
         let ratings = Ratings::new(&size, &mut random);
-        let untaught = learnt(&Size { epochs: 0, ..size }, &ratings, &mut random).error(&ratings.held_out);
-        let mut taught = learnt(&size, &ratings, &mut random);
+        let untaught =
+            trained_model(&Size { epochs: 0, ..size }, &ratings, &mut random).error(&ratings.held_out);
+        let mut taught = trained_model(&size, &ratings, &mut random);
         let with_features = taught.error(&ratings.held_out);
         for row in taught.users.iter_mut().chain(&mut taught.items) {
             row.features = [0.0; FEATURES];
@@ -133,7 +134,7 @@ mod tests {
         let size = small::RECOMMENDER.size;
         let mut random = Random::new(size.seed);
         let ratings = Ratings::new(&size, &mut random);
-        let model = learnt(&size, &ratings, &mut random);
+        let model = trained_model(&size, &ratings, &mut random);
         let best = model.best_item(1);
         for item in 0..size.items {
             assert!(model.predicted(1, item) <= model.predicted(1, best));

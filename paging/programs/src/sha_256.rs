@@ -1,4 +1,4 @@
-//! `sha_256`: hashes a long buffer from end to end, several times. Stands for the building blocks of cryptography.
+//! `sha_256`: hashes a long buffer from end to end, several times. Represents the building blocks of cryptography.
 
 use crate::random::Random;
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ pub fn run(size: &Size) -> String {
     Random::new(size.seed).fill(&mut buffer);
     let mut hex = String::new();
     for byte in hash(&buffer, size.passes) {
-        write!(hex, "{byte:02x}").expect("a String takes everything");
+        write!(hex, "{byte:02x}").expect("writing to a String does not fail");
     }
     hex
 }

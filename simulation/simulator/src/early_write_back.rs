@@ -56,14 +56,14 @@ impl EarlyWriteBack {
         cache: &Cache,
         now: Cycle,
         random: &mut impl RngCore,
-        is_at_hand: impl Fn(Line) -> bool,
+        is_position_available: impl Fn(Line) -> bool,
     ) -> Option<Line> {
         if self.choice == EarlyLine::LastWritten && self.remapped_lines.is_none() {
             let Some(last) = cache.last_written() else {
                 let mut dirty = cache.lines().filter(|(_, is_dirty)| *is_dirty).map(|(line, _)| line);
-                return dirty.find(|line| is_at_hand(*line));
+                return dirty.find(|line| is_position_available(*line));
             };
-            return is_at_hand(last).then_some(last);
+            return is_position_available(last).then_some(last);
         }
         if let Some((set, line)) = self.pointer {
             if self.candidate(cache, set) == Some(line) {

@@ -7,7 +7,7 @@ use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, expect_ready};
 use ameles_core::position_map::flat::Positions;
-use ameles_core::schemes::freecursive::{FreecursiveOram, Next};
+use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath};
 use ameles_core::schemes::path::TrustedPlace;
 use ameles_core::schemes::ring::FilledRing;
 use ameles_core::types::{BlockId, Bucket, Leaf};
@@ -151,7 +151,7 @@ impl MainOram {
     pub(crate) fn put_in_at(&mut self, block: BlockId, leaf: Leaf) -> Result<bool, Failure> {
         let has_room = !self.must_evict();
         if has_room {
-            self.oram.put_block_in_at(block, leaf, &[])?;
+            self.oram.put_block_in_remapped(block, leaf, &[])?;
             self.counts.put_in += 1;
         }
         Ok(has_room)
@@ -163,7 +163,7 @@ impl MainOram {
         if self.must_evict() {
             return Ok(Some(Step::TooFull));
         }
-        let Next::PosMap(lacking) = next else { return Ok(None) };
+        let NextPath::PosMap(lacking) = next else { return Ok(None) };
         expect_ready(self.oram.fetch(lacking))?;
         let level = self.oram.address_space().level(lacking);
         Ok(Some(self.path(PathKind::PosMap(level))))

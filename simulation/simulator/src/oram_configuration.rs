@@ -3,7 +3,7 @@
 use crate::configuration_error::ConfigurationError;
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionStorage, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
@@ -58,7 +58,7 @@ impl OramConfiguration {
             trusted_positions: self.trusted_positions,
             look_aside: self.look_aside,
             look_aside_ways: self.look_aside_ways,
-            positions: PositionsKept::Aside,
+            positions: PositionStorage::Separate,
             hits: self.hits,
             max_batch: 1,
             tree: match self.scheme {

@@ -9,7 +9,7 @@ use crate::tree::steady_state::{self, EvictionModel, History, SteadyState};
 use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, expect_ready};
 use ameles_core::schemes::freecursive::AddressSpace;
-use ameles_core::schemes::rho::{Leaving, SmallTree, SmallTreeParameters};
+use ameles_core::schemes::rho::{EvictedBlock, SmallTree, SmallTreeParameters};
 use ameles_core::types::{BlockId, Bucket, Leaf, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -33,7 +33,7 @@ pub(crate) struct SmallOram {
 #[derive(Clone, Copy, Debug)]
 enum LeavingBlock {
     /// It is still in the small tree.
-    Inside(Leaving),
+    Inside(EvictedBlock),
     /// It is in neither tree: it waits on the trusted side for its position in the main one.
     Outside(BlockId),
 }

@@ -1,4 +1,4 @@
-//! A device of any kind behind one type: all that lies above it is compiled once, and not for each kind.
+//! A device of any kind behind one type, so that the layers above are compiled once and not for each kind of device.
 
 use crate::device::{Device, DeviceError, Flow, Row, RowChange};
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
 
-/// A device whose answers have one type.
+/// A device whose futures have one type.
 trait Boxed: Send + Sync {
     fn shape(&self) -> Shape;
     fn free_for_rows(&self) -> u64;
@@ -18,7 +18,7 @@ trait Boxed: Send + Sync {
     fn boxed_commit_rows(&self, changes: Vec<RowChange>) -> Answer<'_, ()>;
 }
 
-/// The numbers of a device, which never change.
+/// The constants of a device.
 #[derive(Clone, Copy)]
 struct Shape {
     block_bytes: usize,
@@ -65,7 +65,7 @@ pub struct AnyDevice {
 }
 
 impl AnyDevice {
-    /// A device as one of any kind.
+    /// Wraps a device.
     pub fn new(inner: impl Device) -> Self {
         AnyDevice { inner: Arc::new(inner) }
     }

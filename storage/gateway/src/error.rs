@@ -9,47 +9,47 @@ use crate::objects::padding::PaddingError;
 /// The reason why a request was refused or failed. No text of it holds a name.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no container of this name.
+    /// No container has this name.
     #[error("the container does not exist")]
     NoSuchContainer,
-    /// There is a container of this name already.
+    /// A container of this name exists already.
     #[error("the container exists already")]
     ContainerExists,
-    /// The container still holds objects.
+    /// The container still has objects.
     #[error("the container still holds {objects} objects or old versions of some: delete them first")]
     ContainerNotEmpty {
         /// Objects in it.
         objects: usize,
     },
-    /// There is no object under this key.
+    /// No object has this key.
     #[error("the key does not exist")]
     NoSuchKey,
-    /// There is no such version of the object under this key.
+    /// The key has no such version.
     #[error("the version does not exist")]
     NoSuchVersion,
-    /// The version is a delete marker: it stands for no object.
+    /// The version is a delete marker: it has no content.
     #[error("the version is a delete marker")]
     DeleteMarker {
-        /// Its name.
+        /// The version's name.
         version: VersionId,
-        /// The moment of the delete.
+        /// The time of the delete.
         modified: UnixMillis,
-        /// True if it was asked for by its name, and not as the newest.
+        /// True if the request named the version, false if it asked for the newest one.
         is_named: bool,
     },
-    /// Old versions are kept in one way only: behind their keys, or in an archive. Nothing was changed.
+    /// A container keeps old versions in one way only: under their keys, or in an archive. Nothing was changed.
     #[error(
         "the container keeps old versions in another way: S3's versioning and an archive (X-Versions-Location, \
          X-History-Location) exclude each other"
     )]
     OtherVersions,
-    /// There is no such multipart upload for this container and key.
+    /// This container and key have no such multipart upload.
     #[error("the multipart upload does not exist: it may have been completed or aborted")]
     NoSuchUpload,
     /// A part number outside of `1..=10000`.
     #[error("part number {0} is not between 1 and 10000")]
     PartNumber(i64),
-    /// A part was named that was never uploaded, or not with this ETag or checksum.
+    /// A completion names a part that was never uploaded, or not with this ETag or checksum.
     #[error("part {0} was not uploaded, or not with the ETag or checksum given")]
     InvalidPart(u16),
     /// A completion names no part.
@@ -71,47 +71,47 @@ pub enum Error {
     /// A condition of the request does not hold.
     #[error("the condition {0} does not hold")]
     PreconditionFailed(&'static str),
-    /// The object is the one that the client has already.
+    /// The client already has this object.
     #[error("the object was not modified")]
     NotModified,
-    /// The range begins behind the end of the object.
+    /// The range begins after the end of the object.
     #[error("the range lies outside of the object's {bytes} bytes")]
     RangeNotSatisfiable {
         /// The object's size in bytes.
         bytes: u64,
     },
-    /// The object would be more than a container or its account may hold. Nothing was changed.
+    /// The object would exceed the quota of its container or account. Nothing was changed.
     #[error("the upload exceeds the quota of {0}")]
     OverQuota(&'static str),
-    /// The account has three quarters of the room that there is for names and metadata beside what other accounts have.
+    /// The account already has three quarters of the rows that other accounts leave free.
     #[error(
         "this account's names and metadata have all the room that one account may take: delete objects or old versions, or grow \
              the vault with `ameles migrate --capacity SIZE`"
     )]
     OverRowShare,
-    /// The container for old versions is not there. Nothing was changed.
+    /// The container for old versions does not exist. Nothing was changed.
     #[error("the container for old versions does not exist: make it, or set another one")]
     NoArchive,
-    /// Metadata that is not kept.
+    /// Metadata that cannot be stored.
     #[error("{0}")]
     Metadata(String),
-    /// More metadata or longer headers than are taken. Nothing was changed.
+    /// The metadata or the headers are too long. Nothing was changed.
     #[error("the metadata has {bytes} bytes, names and values together: at most {max} are taken")]
     MetadataTooLarge {
         /// Bytes given.
         bytes: usize,
-        /// The most bytes that are accepted.
+        /// The largest number of bytes that is accepted.
         max: usize,
     },
-    /// The body is shorter or longer than was said.
+    /// The body is shorter or longer than announced.
     #[error("the body holds {got} bytes where {declared} were announced")]
     WrongLength {
         /// Bytes announced.
         declared: u64,
-        /// Bytes received; when more came than announced, those received until that was seen.
+        /// Bytes received. If the body was too long, the number received when the gateway noticed it.
         got: u64,
     },
-    /// The parts of a completion have other bytes together than was said.
+    /// The parts of a completion have another size together than announced.
     #[error("the parts have {got} bytes together where {declared} were announced")]
     WrongSize {
         /// Bytes announced.
@@ -119,13 +119,13 @@ pub enum Error {
         /// Bytes of the parts.
         got: u64,
     },
-    /// The body's digest is not the one given with it.
+    /// The body does not match the digest that came with it.
     #[error("the {0} given does not match the body")]
     BadDigest(&'static str),
-    /// A checksum is not that of the part or the object that it was given for.
+    /// A checksum does not match its part or object.
     #[error("the {algorithm} given does not match the {}", .part.map_or_else(|| "object".to_owned(), |part| format!("part {part}")))]
     WrongChecksum {
-        /// Of which algorithm it is.
+        /// The algorithm of the checksum.
         algorithm: Algorithm,
         /// The part's number; `None` for the object.
         part: Option<u16>,
@@ -133,7 +133,7 @@ pub enum Error {
     /// The body could not be read from the client.
     #[error("the body could not be read: {0}")]
     Body(Box<dyn std::error::Error + Send + Sync>),
-    /// Not enough free blocks. Nothing was changed.
+    /// There are not enough free blocks. Nothing was changed.
     #[error(
         "{needed} blocks are needed and {free} are free: delete objects, or grow the vault with `ameles migrate --capacity SIZE`"
     )]
@@ -143,8 +143,8 @@ pub enum Error {
         /// Blocks that are free.
         free: u64,
     },
-    /// So many transfers are under way that their memory is taken. Nothing was begun.
-    #[error("too many transfers are under way: ask again in a moment")]
+    /// The memory for transfers is in use. Nothing was started.
+    #[error("too many transfers are running: try again in a moment")]
     Busy,
     /// The device refused or failed.
     #[error(transparent)]
@@ -152,10 +152,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// The text that a client is told: the error without the facts that are the machine's own.
-    pub(crate) fn told(&self) -> String {
+    /// Returns the text for a client: the error without facts about the machine.
+    pub(crate) fn client_message(&self) -> String {
         match self {
-            Error::Device(failure) => failure.told(),
+            Error::Device(failure) => failure.client_message(),
             other => other.to_string(),
         }
     }
@@ -170,49 +170,49 @@ impl From<crate::objects::allocate::TooFew> for Error {
 /// The reason why a gateway cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The device's shape is of no use.
+    /// The device has blocks or batches of size 0.
     #[error(
         "the device has blocks of {block_bytes} bytes and batches of {max_batch}: both must be at least 1"
     )]
     Shape {
         /// Bytes of a block.
         block_bytes: usize,
-        /// The most blocks of a batch.
+        /// The largest number of blocks of a batch.
         max_batch: usize,
     },
-    /// The catalogue is of a format that this version does not know.
+    /// The catalogue has a format that this version does not know.
     #[error(
         "the catalogue is of format {found}, this version knows format {known}: open it with the version that wrote it"
     )]
     Format {
-        /// The number found.
+        /// The format of the catalogue.
         found: u32,
-        /// The number known.
+        /// The format of this version.
         known: u32,
     },
     /// The catalogue was written for blocks of another size.
     #[error("the catalogue was written for blocks of {found} bytes, the device has blocks of {block_bytes}")]
     BlockBytes {
-        /// Bytes of a block when the catalogue was made.
+        /// Bytes of a block when the catalogue was created.
         found: u64,
         /// Bytes of a block of the device.
         block_bytes: u64,
     },
-    /// A row of the catalogue cannot be right.
+    /// A row of the catalogue is invalid.
     #[error(
         "the catalogue is corrupt: row {row} of {rows} ({kind}) {why}; restore the vault from its backup"
     )]
     Corrupt {
         /// The row's number, from 1, in the order of their keys.
         row: usize,
-        /// All rows.
+        /// The number of rows.
         rows: usize,
         /// The kind of the row.
         kind: &'static str,
         /// The fault of the row.
         why: &'static str,
     },
-    /// The size classes are of no use.
+    /// The size classes are invalid.
     #[error(transparent)]
     Padding(#[from] PaddingError),
     /// The device refused or failed.

@@ -1,8 +1,8 @@
-//! The rule by which accounts share what is bounded, so that no one of them, nor a few, can hold all.
+//! The rule by which accounts share a bounded resource, so that neither one of them nor a few can take all of it.
 //!
-//! One account alone gets three quarters, the next three quarters of the rest.
+//! One account alone gets three quarters, and the next one three quarters of the rest.
 
-/// Tells whether enough stays free for others beside an account that holds so much: at least a third of it.
+/// Returns whether enough stays free for other accounts: at least a third of what this account holds.
 pub(crate) fn leaves_room(held: u64, free: u64) -> bool {
     free.saturating_mul(3) >= held
 }

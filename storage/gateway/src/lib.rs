@@ -1,14 +1,14 @@
 //! Objects and names over an oblivious block device, and servers that speak to clients of object stores.
 //!
-//! The [`Gateway`] keeps the bytes of objects in the blocks of a [`Device`], and the catalogue of names, sizes and
-//! metadata in the device's rows. [`s3`] and [`swift`] speak to clients on top of it, [`http`] serves them, and
-//! [`http::admin`] answers `/healthz` and `/metrics`.
+//! The [`Gateway`] stores the bytes of objects in the blocks of a [`Device`]. It stores the catalogue of names, sizes
+//! and metadata in the device's rows. [`s3`] and [`swift`] speak to clients, [`http`] serves them, and [`http::admin`]
+//! answers `/healthz` and `/metrics`.
 //!
 //! # Accesses per verb
 //!
-//! `P` is the padded size of an object in blocks: [`Padding::blocks`] of its bytes, or for an object uploaded in
-//! parts the sum of that over its parts. The adversary who watches the store sees the number of accesses and when
-//! they come, in batches of at most [`Device::max_batch`], and not whether they read or write.
+//! `P` is the padded size of an object in blocks: [`Padding::blocks`] of its bytes. For an object uploaded in parts it
+//! is the sum over the parts. The adversary who watches the store sees the number of accesses and their times, in
+//! batches of at most [`Device::max_batch`]. It does not see whether they read or write.
 //!
 //! | verb | accesses |
 //! |---|---|
@@ -17,25 +17,25 @@
 //! | get a range | the blocks that the range touches, rounded up to their class; at most `P` |
 //! | copy an object (also onto itself, also only to change metadata) | `P` of the source + `P` of the copy |
 //! | upload a part by copying | those of a get of the source's range + `P` of the part |
-//! | get that ends in 304, 404, 412 or 416 | 0 |
-//! | head, list, delete one or many, by a delete marker or a version for good; list versions | 0 |
+//! | get that returns 304, 404, 412 or 416 | 0 |
+//! | head, list, delete one or many, by a delete marker or a version permanently; list versions | 0 |
 //! | begin, complete, abort, list uploads in parts; list parts | 0 |
-//! | make, delete, list containers | 0 |
-//! | carry out lifecycle rules ([`Lifecycle`]) | 0 |
+//! | create, delete, list containers | 0 |
+//! | apply lifecycle rules ([`Lifecycle`]) | 0 |
 //!
 //! Without padding `P` is the size divided by the size of a block, rounded up; an empty object takes 0. An object or
-//! part of at most half a block shares a block with others then: a get takes 1, a put 0, and 2 accesses more come for
-//! each half block of such bytes that was written, whether they were kept or not. With padding on, an empty object
-//! takes the smallest class, and padding blocks take capacity like others.
+//! part of at most half a block then shares a block with others: a get takes 1 and a put 0. For each half block of such
+//! bytes that clients have written, 2 more accesses follow, whether the bytes were kept or not. With padding, an empty
+//! object takes the smallest class, and padding blocks take capacity like others.
 //!
-//! | what | hidden | shows |
+//! | fact | hidden | visible |
 //! |---|---|---|
 //! | names, number of objects, metadata, listings | yes: rows only | |
-//! | which object, whether it is read or written | yes: every access looks the same | |
+//! | which object is accessed, and whether it is read or written | yes: every access looks the same | |
 //! | an object's size | within its class | its class, each time it is read or written |
 //! | a range's place | yes | its length within its class |
-//! | when, and how fast a client sends or takes the bytes | | unless the device paces its accesses |
-//! | that a client went away half-way | | fewer accesses than the table says |
+//! | when, and how fast, a client sends or receives the bytes | | unless the device paces its accesses |
+//! | that a client disconnected half-way | | fewer accesses than the table says |
 //! | that a put was refused or failed after its body was sent | | no less than a put that succeeds |
 
 mod any_device;
@@ -57,8 +57,8 @@ pub use any_device::AnyDevice;
 pub use device::{Device, DeviceError, Flow};
 pub use error::{Error, OpenError};
 pub use http::admission::Admission;
+pub use http::answer_guard::AnswerGuard;
 pub use http::body_timeout::{BodyError, RequestBody};
-pub use http::right::Right;
 pub use http::tls::{Tls, TlsError};
 pub use objects::account::{Account, FIRST_ACCOUNT};
 pub use objects::gateway::{Gateway, Options, Usage};

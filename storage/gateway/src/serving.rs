@@ -1,4 +1,4 @@
-//! Serving a gateway by its doors. Their futures are boxed here, so that they are compiled in this crate and once.
+//! Serving a gateway by its protocols. The futures are boxed here, so that they are compiled once, in this crate.
 
 use crate::auth::identity::Users;
 use crate::http::server::{Options, Serving, serve};
@@ -19,7 +19,7 @@ pub fn serve_s3(
     Box::pin(serve(listener, S3Server::new(gateway, users), options, shutdown))
 }
 
-/// Serves Swift as [`serve`] does, at an address as its catalogues name it, until `shutdown` is ready.
+/// Serves Swift as [`serve`] does, until `shutdown` is ready. The service catalogues show clients this address.
 pub fn serve_swift(
     listener: TcpListener,
     gateway: Gateway,

@@ -1,11 +1,13 @@
-//! A device in memory, for tests: it counts what it is asked, and fails when told to.
+//! Doubles for tests: a device in memory, which records its operations and fails on request, and a log in memory.
 
 use crate::device::{Device, DeviceError, Flow, Row, RowChange};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
 
-/// An operation that a device was asked for.
+/// An operation of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A batch of reads of these blocks.
@@ -16,7 +18,7 @@ pub enum Event {
     Rows(usize),
 }
 
-/// The fate of the next commits of rows.
+/// The outcome of the next commits of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommitFault {
     /// They succeed.
@@ -26,7 +28,7 @@ pub enum CommitFault {
     RowsFull,
     /// They fail and change nothing.
     Before,
-    /// They fail although they have changed everything.
+    /// They fail, and the changes are made all the same.
     After,
 }
 
@@ -35,15 +37,15 @@ pub enum CommitFault {
 pub struct Faults {
     /// Blocks that can still be read before every read fails.
     pub reads_left: Option<u64>,
-    /// Blocks that can still be written before every write fails. The blocks that a failing batch has left are written.
+    /// Blocks that can still be written before every write fails. A batch that fails writes its first blocks.
     pub writes_left: Option<u64>,
-    /// The fate of commits.
+    /// The outcome of commits.
     pub commits: CommitFault,
-    /// Commits that still succeed before that.
+    /// Commits that succeed before that outcome.
     pub commits_left: u64,
 }
 
-/// Blocks and rows in memory. Put it in an [`Arc`](std::sync::Arc) to open it again or to look at its log.
+/// Blocks and rows in memory. Put it in an [`Arc`] to open it again or to look at its log.
 #[derive(Debug)]
 pub struct MemoryDevice {
     block_bytes: usize,
@@ -64,7 +66,7 @@ struct State {
 }
 
 impl MemoryDevice {
-    /// A device of zeros.
+    /// Creates a device of zeros.
     pub fn new(block_bytes: usize, blocks: u64, max_batch: usize) -> Self {
         MemoryDevice {
             block_bytes,
@@ -76,32 +78,32 @@ impl MemoryDevice {
         }
     }
 
-    /// Sets when it fails, from now on.
+    /// Sets the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
     }
 
-    /// Bounds the bytes of keys and values of rows from now on. [`Device::rows_bytes`] goes on to tell of no bound.
+    /// Bounds the bytes of keys and values of rows from now on. [`Device::rows_bytes`] still reports no bound.
     pub fn bound_rows(&self, bytes: u64) {
         self.state.lock().rows_bytes = Some(bytes);
     }
 
-    /// Lets no write of blocks go on until the answer is dropped.
+    /// Holds up all writes of blocks until the guard is dropped.
     pub async fn hold_writes(&self) -> impl Drop + '_ {
         self.writing.write().await
     }
 
-    /// Lets no commit of rows go on until the answer is dropped.
+    /// Holds up all commits of rows until the guard is dropped.
     pub async fn hold_commits(&self) -> impl Drop + '_ {
         self.committing.write().await
     }
 
-    /// The operations since the last call.
+    /// Returns the operations since the last call.
     pub fn take_log(&self) -> Vec<Event> {
         std::mem::take(&mut self.state.lock().log)
     }
 
-    /// Blocks read and blocks written since the log was last taken; takes it.
+    /// Returns the numbers of blocks read and written since the log was last taken, and empties the log.
     pub fn take_accesses(&self) -> (u64, u64) {
         let mut counts = (0, 0);
         for event in self.take_log() {
@@ -114,17 +116,17 @@ impl MemoryDevice {
         counts
     }
 
-    /// A device with what is durable on this one now: what a kill at this moment would leave.
-    pub fn after_a_kill(&self) -> MemoryDevice {
+    /// Copies what is durable now into a new device: the state after a kill.
+    pub fn after_kill(&self) -> MemoryDevice {
         let copy = MemoryDevice::new(self.block_bytes, self.blocks, self.max_batch);
         {
-            let (state, mut left) = (self.state.lock(), copy.state.lock());
-            (left.blocks, left.rows) = (state.blocks.clone(), state.rows.clone());
+            let (state, mut copy_state) = (self.state.lock(), copy.state.lock());
+            (copy_state.blocks, copy_state.rows) = (state.blocks.clone(), state.rows.clone());
         }
         copy
     }
 
-    /// Changes rows behind the gateway's back.
+    /// Changes rows without the gateway's knowledge.
     pub fn edit_rows(&self, edit: impl FnOnce(&mut BTreeMap<Vec<u8>, Vec<u8>>)) {
         edit(&mut self.state.lock().rows);
     }
@@ -144,15 +146,15 @@ fn apply(rows: &mut BTreeMap<Vec<u8>, Vec<u8>>, changes: Vec<RowChange>) {
 }
 
 fn failure() -> DeviceError {
-    DeviceError::Unavailable("told to fail".into())
+    DeviceError::Unavailable("simulated failure".into())
 }
 
-fn spend(left: &mut Option<u64>) -> Result<(), DeviceError> {
-    match left {
+fn spend(copy_state: &mut Option<u64>) -> Result<(), DeviceError> {
+    match copy_state {
         None => Ok(()),
         Some(0) => Err(failure()),
-        Some(left) => {
-            *left -= 1;
+        Some(copy_state) => {
+            *copy_state -= 1;
             Ok(())
         }
     }
@@ -228,9 +230,9 @@ impl Device for MemoryDevice {
         let _allowed = self.committing.read().await;
         tokio::task::yield_now().await;
         let mut state = self.state.lock();
-        let left = state.faults.commits_left;
-        let fault = if left > 0 { CommitFault::None } else { state.faults.commits };
-        state.faults.commits_left = left.saturating_sub(1);
+        let copy_state = state.faults.commits_left;
+        let fault = if copy_state > 0 { CommitFault::None } else { state.faults.commits };
+        state.faults.commits_left = copy_state.saturating_sub(1);
         match fault {
             CommitFault::RowsFull => return Err(DeviceError::RowsFull),
             CommitFault::Before => return Err(failure()),
@@ -249,5 +251,26 @@ impl Device for MemoryDevice {
             CommitFault::After => Err(failure()),
             _ => Ok(()),
         }
+    }
+}
+
+/// A log in memory. Clones are the same log.
+#[derive(Clone, Debug, Default)]
+pub struct CapturedLog(Arc<Mutex<Vec<u8>>>);
+
+impl CapturedLog {
+    /// Returns the text logged so far.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock()).into_owned()
+    }
+}
+
+impl io::Write for CapturedLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The memory of a catalogue, as a multiple of the rows that it is kept in: every byte that is allocated is counted.
+//! The memory of a catalogue as a multiple of its rows on the device. An allocator counts every allocated byte.
 
 #![allow(clippy::print_stdout, reason = "the figures are what the bound is taken from")]
 
@@ -25,7 +25,7 @@ async fn put(gateway: &Gateway, account: &Account, key: &str, body: &[u8], detai
     account.link("c", key, written, details, WriteConditions::default()).await.expect("put");
 }
 
-/// The bytes of a catalogue of such objects beside those of its rows, as the device counts them.
+/// The bytes of a catalogue of such objects in memory, beside the bytes of its rows as the device counts them.
 async fn measured(kind: &str, body: &[u8], metadata: usize, versioned: bool) -> (u64, u64) {
     let device = Arc::new(MemoryDevice::new(BLOCK, 2 * OBJECTS, 8));
     let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");

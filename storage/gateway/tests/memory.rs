@@ -1,5 +1,5 @@
-//! The memory of a gateway is bounded, however many clients there are and however slow they are: every byte that is
-//! allocated is counted.
+//! The memory of a gateway is bounded, however many clients there are and however slow they are. An allocator counts
+//! every allocated byte.
 
 use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
@@ -29,13 +29,14 @@ const BLOCK: usize = 64 << 10;
 const BATCH: usize = 8;
 const OBJECT: usize = 16 << 20;
 const CLIENTS: usize = 64;
-/// The memory of a connection beside the blocks of its transfer, on both sides of it: the clients are counted as well.
+/// The memory of a connection beyond the blocks of its transfer, for server and client together: the clients are
+/// counted too.
 const CONNECTION: usize = 256 << 10;
 const TRANSFERS: usize = 4;
-/// Three batches each.
+/// Three batches for each transfer.
 const MEMORY: usize = TRANSFERS * 3 * BATCH * BLOCK;
 
-/// A device whose answers are memory of their own, as a vault's are, and whose writes wait to be let through.
+/// A device whose answers are memory of their own, as a vault's are, and whose writes wait for permission.
 struct Counted {
     inner: MemoryDevice,
     waiting: watch::Sender<usize>,
@@ -57,14 +58,14 @@ impl Device for Counted {
         let blocks = writes.iter().map(|(block, _)| *block).collect::<Vec<_>>();
         let outcome = self.inner.write(flow, writes).await;
         drop(allowed);
-        // Written is written: the contents of the store are not the gateway's memory.
+        // The contents of the store are not the gateway's memory, so it stores zeros.
         let zeros = Bytes::from_static(&[0; BLOCK]);
         self.inner.write(flow, blocks.into_iter().map(|block| (block, zeros.clone())).collect()).await?;
         outcome
     }
 }
 
-/// Sends a head on a connection, and waits for the status of its answer.
+/// Sends a request head on a connection, and waits for the status of the answer.
 async fn ask(address: SocketAddr, head: &str) -> (u16, TcpStream) {
     let mut stream = TcpStream::connect(address).await.expect("connected");
     stream.write_all(head.as_bytes()).await.expect("sent");
@@ -74,7 +75,7 @@ async fn ask(address: SocketAddr, head: &str) -> (u16, TcpStream) {
     (status.expect("a number"), stream)
 }
 
-/// Asks as all clients at once; returns the connections of those who were let in.
+/// Sends the requests of all clients at once; returns the connections that were admitted.
 async fn ask_all(address: SocketAddr, heads: &[String], let_in: u16) -> Vec<TcpStream> {
     let asked = join_all(heads.iter().map(|head| ask(address, head))).await;
     let (inside, refused): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(status, _)| *status == let_in);
@@ -105,7 +106,7 @@ async fn read_to_end(stream: &mut TcpStream) -> usize {
     }
 }
 
-/// Sends an object piece by piece, after the interim answer. Returns the beginning of the last answer.
+/// Sends an object piece by piece after the interim answer. Returns the beginning of the final answer.
 async fn put(mut stream: TcpStream) -> String {
     let piece = [9; 10_000];
     let mut rest = [0; 13];
@@ -116,7 +117,7 @@ async fn put(mut stream: TcpStream) -> String {
     stream.write_all(&piece[..OBJECT % piece.len()]).await.expect("sent");
     let mut status = [0; 14];
     stream.read_exact(&mut status).await.expect("a status");
-    // The end of the interim answer comes before.
+    // What is left of the interim answer comes first.
     String::from_utf8_lossy(&status).into_owned()
 }
 
@@ -124,7 +125,7 @@ fn assert_bounded(before: usize, what: &str) {
     let max = MEMORY + CLIENTS * CONNECTION + 3 * BATCH * BLOCK;
     let taken = COUNTED.peak_usage().saturating_sub(before);
     assert!(taken <= max, "{what}: {taken} bytes were held at once, more than {max}");
-    // A quarter of it is held by those who were let in, or nothing was measured.
+    // The admitted transfers hold at least a quarter of the limit, or the test measured nothing.
     assert!(taken >= MEMORY / 4, "{what}: {taken} bytes");
 }
 
@@ -140,8 +141,8 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container("bucket", ContainerSettings::default()).await.expect("made");
     let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]).expect("a user");
-    let door = S3Server::new(gateway.clone(), Arc::new(users));
-    let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
+    let protocol = S3Server::new(gateway.clone(), Arc::new(users));
+    let serving = Loopback::serve(protocol, server::Options::default()).await.expect("bound");
     let address = serving.address();
     ameles_store::encrypt_with_ring();
     let client = client_of(address);
@@ -177,7 +178,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let held = device.allowed.acquire().await.expect("never closed");
     let inside = ask_all(address, &heads, 100).await;
     let putting: Vec<_> = inside.into_iter().map(|stream| tokio::spawn(put(stream))).collect();
-    // As far ahead as each may get, while none of its blocks is taken.
+    // Every transfer reads as far ahead as it may while no block is written.
     let mut waiting = device.waiting.subscribe();
     waiting.wait_for(|waiting| *waiting == 2 * TRANSFERS).await.expect("the device is there");
     drop(held);

@@ -1,4 +1,4 @@
-//! A store of whatever kind under one type, so that a vault is compiled once, here, and not in each crate that opens one.
+//! A store of any kind behind one type, so that a vault is compiled once, here, and not in each crate that opens one.
 
 use crate::store::VaultStore;
 use crate::store_room::{LacksRoom, StoreRoom};
@@ -10,22 +10,22 @@ use futures::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A store whose kind is known only when it runs. Clones are the same store. Each call costs a future in a box more.
+/// A store whose kind is known only at run time. Clones are the same store. Each call costs one boxed future more.
 #[derive(Clone)]
 pub struct AnyStore {
-    store: Rc<dyn Erased>,
-    /// The room that writes wait for; without it they fail when there is none.
+    store: Rc<dyn DynStore>,
+    /// The room that writes wait for. Without it, writes fail if there is no room.
     room: Option<Arc<StoreRoom>>,
 }
 
 impl AnyStore {
-    /// Takes a store of any kind.
+    /// Wraps a store of any kind.
     pub fn new(store: impl VaultStore) -> Self {
         AnyStore { store: Rc::new(store), room: None }
     }
 
-    /// The same store, whose writes wait for this room.
-    pub(crate) fn waiting_for(self, room: Arc<StoreRoom>) -> Self {
+    /// The same store, with writes that wait for this room.
+    pub(crate) fn with_room(self, room: Arc<StoreRoom>) -> Self {
         AnyStore { room: Some(room), ..self }
     }
 
@@ -34,75 +34,75 @@ impl AnyStore {
         write: impl AsyncFn() -> Result<T, E>,
     ) -> Result<T, E> {
         match &self.room {
-            Some(room) => room.ask(write).await,
+            Some(room) => room.retry_until_room(write).await,
             None => write().await,
         }
     }
 }
 
-/// The calls of a store, each with a future in a box.
-trait Erased {
+/// The calls of a store, each with a boxed future.
+trait DynStore {
     fn layout(&self) -> &Layout;
-    fn read<'a>(&'a self, places: &'a [Place], into: &'a mut [u8]) -> Done<'a>;
-    fn write<'a>(&'a self, buckets: &'a [BucketVersion], from: &'a [u8]) -> Done<'a>;
-    fn delete<'a>(&'a self, buckets: &'a [BucketVersion]) -> Done<'a>;
-    fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, ()>;
-    fn put_if_absent<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, bool>;
-    fn get<'a>(&'a self, name: &'a str, max: usize) -> OfBlob<'a, Option<Vec<u8>>>;
-    fn list<'a>(&'a self, prefix: &'a str) -> OfBlob<'a, Vec<Blob>>;
-    fn remove<'a>(&'a self, name: &'a str) -> OfBlob<'a, ()>;
-    fn list_bucket_versions<'a>(&'a self, found: &'a mut Found<'a>) -> Done<'a, u64>;
-    fn sweep_unfinished(&self) -> Done<'_, u64>;
+    fn read<'a>(&'a self, places: &'a [Place], into: &'a mut [u8]) -> StoreResult<'a>;
+    fn write<'a>(&'a self, buckets: &'a [BucketVersion], from: &'a [u8]) -> StoreResult<'a>;
+    fn delete<'a>(&'a self, buckets: &'a [BucketVersion]) -> StoreResult<'a>;
+    fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> BlobResult<'a, ()>;
+    fn put_if_absent<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> BlobResult<'a, bool>;
+    fn get<'a>(&'a self, name: &'a str, max: usize) -> BlobResult<'a, Option<Vec<u8>>>;
+    fn list<'a>(&'a self, prefix: &'a str) -> BlobResult<'a, Vec<Blob>>;
+    fn remove<'a>(&'a self, name: &'a str) -> BlobResult<'a, ()>;
+    fn list_bucket_versions<'a>(&'a self, found: &'a mut OnFound<'a>) -> StoreResult<'a, u64>;
+    fn sweep_unfinished(&self) -> StoreResult<'_, u64>;
 }
 
-type Done<'a, T = ()> = LocalBoxFuture<'a, Result<T, UntrustedError>>;
-type OfBlob<'a, T> = LocalBoxFuture<'a, Result<T, BlobError>>;
-type Found<'a> = dyn FnMut(BucketVersion, Bytes) + 'a;
+type StoreResult<'a, T = ()> = LocalBoxFuture<'a, Result<T, UntrustedError>>;
+type BlobResult<'a, T> = LocalBoxFuture<'a, Result<T, BlobError>>;
+type OnFound<'a> = dyn FnMut(BucketVersion, Bytes) + 'a;
 
-impl<S: VaultStore> Erased for S {
+impl<S: VaultStore> DynStore for S {
     fn layout(&self) -> &Layout {
         Untrusted::layout(self)
     }
 
-    fn read<'a>(&'a self, places: &'a [Place], into: &'a mut [u8]) -> Done<'a> {
+    fn read<'a>(&'a self, places: &'a [Place], into: &'a mut [u8]) -> StoreResult<'a> {
         Box::pin(Untrusted::read(self, places, into))
     }
 
-    fn write<'a>(&'a self, buckets: &'a [BucketVersion], from: &'a [u8]) -> Done<'a> {
+    fn write<'a>(&'a self, buckets: &'a [BucketVersion], from: &'a [u8]) -> StoreResult<'a> {
         Box::pin(Untrusted::write(self, buckets, from))
     }
 
-    fn delete<'a>(&'a self, buckets: &'a [BucketVersion]) -> Done<'a> {
+    fn delete<'a>(&'a self, buckets: &'a [BucketVersion]) -> StoreResult<'a> {
         Box::pin(Untrusted::delete(self, buckets))
     }
 
-    fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, ()> {
+    fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> BlobResult<'a, ()> {
         Box::pin(Blobs::put(self, name, bytes))
     }
 
-    fn put_if_absent<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, bool> {
+    fn put_if_absent<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> BlobResult<'a, bool> {
         Box::pin(Blobs::put_if_absent(self, name, bytes))
     }
 
-    fn get<'a>(&'a self, name: &'a str, max: usize) -> OfBlob<'a, Option<Vec<u8>>> {
+    fn get<'a>(&'a self, name: &'a str, max: usize) -> BlobResult<'a, Option<Vec<u8>>> {
         Box::pin(Blobs::get(self, name, max))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str) -> OfBlob<'a, Vec<Blob>> {
+    fn list<'a>(&'a self, prefix: &'a str) -> BlobResult<'a, Vec<Blob>> {
         Box::pin(Blobs::list(self, prefix))
     }
 
-    fn remove<'a>(&'a self, name: &'a str) -> OfBlob<'a, ()> {
+    fn remove<'a>(&'a self, name: &'a str) -> BlobResult<'a, ()> {
         Box::pin(Blobs::remove(self, name))
     }
 
-    fn list_bucket_versions<'a>(&'a self, found: &'a mut Found<'a>) -> Done<'a, u64> {
+    fn list_bucket_versions<'a>(&'a self, found: &'a mut OnFound<'a>) -> StoreResult<'a, u64> {
         Box::pin(
             async move { Inventory::list_bucket_versions(self, &mut |of, bytes| found(of, bytes)).await },
         )
     }
 
-    fn sweep_unfinished(&self) -> Done<'_, u64> {
+    fn sweep_unfinished(&self) -> StoreResult<'_, u64> {
         Box::pin(Inventory::sweep_unfinished(self))
     }
 }

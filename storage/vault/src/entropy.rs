@@ -6,7 +6,7 @@ use ameles_seal::slot_format::Nonces;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, OsRng, SeedableRng, TryRngCore};
 
-/// A source of secrets. Only a simulation gives anything but [`Entropy::system`].
+/// A source of secrets. Only simulations use another one than [`Entropy::system`].
 pub struct Entropy {
     source: Box<dyn CryptoRng + Send>,
     is_system: bool,
@@ -18,7 +18,7 @@ impl Entropy {
         Entropy { source: Box::new(OsRng.unwrap_err()), is_system: true }
     }
 
-    /// A source of the caller's own.
+    /// A source that the caller provides.
     pub fn of(source: impl CryptoRng + Send + 'static) -> Self {
         Entropy { source: Box::new(source), is_system: false }
     }
@@ -28,7 +28,8 @@ impl Entropy {
         Salt::draw(&mut *self.source)
     }
 
-    /// The nonces of slots. The system is asked at every sealing: a generator in memory would be copied with the memory.
+    /// The nonces of slots. The operating system is asked at every sealing: a generator in memory would be copied with
+    /// the memory.
     pub(crate) fn nonces(&mut self) -> Nonces {
         match self.is_system {
             true => Nonces::Salted(Box::new(OsRng.unwrap_err())),
@@ -36,7 +37,7 @@ impl Entropy {
         }
     }
 
-    /// A source for a task of its own.
+    /// A source for another task.
     pub(crate) fn split(&mut self) -> Entropy {
         if self.is_system { Entropy::system() } else { Entropy::of(ChaCha20Rng::from_seed(self.seed())) }
     }

@@ -1,4 +1,4 @@
-//! The errors of a vault, each with what to do.
+//! The errors of a vault, each with what to do about it.
 
 use crate::lease::LEASE;
 use crate::reason::Reason;
@@ -9,18 +9,16 @@ use ameles_core::types::{BlockId, Bucket, Version};
 use ameles_seal::error::SealError;
 use ameles_store::BlobError;
 
-/// The reason why a vault could not be made, opened or used.
+/// An error of creating, opening or using a vault.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum VaultError {
     /// The trusted folder holds no vault.
-    #[error(
-        "there is no vault in the trusted folder: make one with `init`, or bring one back with `restore`"
-    )]
+    #[error("there is no vault in the trusted folder: make one with `init`, or restore one with `restore`")]
     NoVault,
     /// The folder or the store already holds a vault.
     #[error("{0}")]
     AlreadyExists(ExistsIn),
-    /// The store's header is not Ameles's.
+    /// The store's header is not an Ameles header.
     #[error("the store's vault header is not one of Ameles's: is this the right place?")]
     NotAVault,
     /// The store's header is missing.
@@ -29,14 +27,14 @@ pub enum VaultError {
     /// The format is newer than this program.
     #[error("the vault has format {found} and this version reads format {known}: use a newer ameles")]
     NewerFormat {
-        /// Its format.
+        /// The vault's format.
         found: u16,
-        /// The newest known here.
+        /// The newest format that this program knows.
         known: u16,
     },
     /// The master key is not this vault's.
     #[error(
-        "the key does not open this vault: it was made with another key or passphrase, or has got another since"
+        "the key does not open this vault: it was made with another key or passphrase, or its key was changed since"
     )]
     WrongKey,
     /// The store and the trusted folder belong to different vaults.
@@ -44,17 +42,18 @@ pub enum VaultError {
         "the store holds another vault than the trusted folder: check which store and which folder belong together"
     )]
     OtherVault,
-    /// Something from the untrusted side was forged, removed or rolled back.
+    /// An object of the untrusted side was forged, removed or rolled back.
     #[error("tampering: {0}")]
     Tampered(#[source] Reason),
-    /// A bucket that must be in the store is not.
+    /// A bucket that must be in the store is missing.
     #[error("tampering: {bucket} ({version}) is missing from the store: it was removed or the store was rolled back", bucket = .0, version = .1)]
     Vanished(Bucket, Version),
     /// The trusted folder is an older copy.
     #[error(
-        "the trusted folder is older than the store ({0}): going on from it would read paths a second time and lose \
-         writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
-         `restore --takeover` into an empty --data folder, which draws every position anew. Delete nothing from the store"
+        "the trusted folder is older than the store ({0}): continuing from it would read paths a second time and \
+         lose writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
+         `restore --takeover` into an empty --data folder, which draws every position anew. Delete nothing from the \
+         store"
     )]
     StaleTrustedState(String),
     /// Another gateway has opened the vault since.
@@ -64,17 +63,17 @@ pub enum VaultError {
          `restore --takeover` into an empty --data folder. Delete nothing from the store"
     )]
     Displaced {
-        /// The newest epoch known here.
+        /// The newest epoch that the trusted folder knows.
         ours: u32,
-        /// The newest in the store.
+        /// The newest epoch in the store.
         theirs: u32,
     },
-    /// Something was to be written that is there already, with other contents.
+    /// An object that was to be created is there already, with other contents.
     #[error(
-        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the two was \
-         resumed from a snapshot of its memory), or somebody planted the object, which `ameles gc` tells. This one has \
-         stopped. What it has acknowledged since the copy is in its own trusted folder alone: keep that, and serve with \
-         the other one's"
+        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the \
+         two was resumed from a snapshot of its memory), or somebody planted the object: `ameles gc` shows \
+         which. This one has stopped. What it has acknowledged since the copy is in its own trusted folder alone: \
+         keep that, and serve with the other one's"
     )]
     Copied(String),
     /// The machine was resumed from a snapshot of its memory.
@@ -83,16 +82,16 @@ pub enum VaultError {
          Serve again: just one of the copies can. What this one has acknowledged since the copy is in its own trusted folder"
     )]
     Resumed,
-    /// The lease has run out, and could not be renewed so far.
+    /// The lease has expired, and could not be renewed so far.
     #[error(
-        "this gateway could not look in the store for {} seconds whether another one has taken the vault over: it answers \
-         nothing until it has looked. What was asked for last may be durable, and may be asked for again", LEASE.as_secs()
+        "this gateway could not check in the store for {} seconds whether another one has taken over the vault: it \
+         answers nothing until it has checked. The last requests may be durable, and can be sent again", LEASE.as_secs()
     )]
     LeaseExpired,
-    /// Another process on this host has it open.
+    /// Another process on this machine has the vault open.
     #[error("the vault is open in another process on this machine: stop that one first")]
     Locked,
-    /// A block beyond the capacity.
+    /// The block number is beyond the capacity.
     #[error("{block} lies beyond the capacity of {capacity} blocks")]
     OutOfRange {
         /// The block.
@@ -100,12 +99,12 @@ pub enum VaultError {
         /// The capacity.
         capacity: u64,
     },
-    /// A payload of the wrong length.
+    /// The payload has the wrong length.
     #[error("{len} bytes were given for a block of {block_bytes} bytes")]
     WrongLength {
-        /// The bytes that were given.
+        /// The length of the given payload.
         len: usize,
-        /// A block's bytes.
+        /// The length of a block.
         block_bytes: usize,
     },
     /// The rows do not fit their reserved space.
@@ -129,75 +128,76 @@ pub enum VaultError {
         "the trusted folder's disk is full: free some space, and run the same command again; no acknowledged write is lost"
     )]
     DiskFull,
-    /// A write was refused, and nothing of it was done: the trusted disk or the store is full, and what is kept there for that is
-    /// for reads and deletions.
+    /// A write was refused, and nothing of it was carried out. The trusted disk or the store is full, and the remaining
+    /// reserve is for reads and deletions.
     #[error(
         "no room for writes: the trusted folder's disk or the store is full; free some space there; reads go on for now"
     )]
     NoRoom,
-    /// The store is full, and something must be written there before anything else.
+    /// The store is full, and a pending write must come before anything else.
     #[error(
         "the store is full: free some space in it, and run the same command again; no acknowledged write is lost"
     )]
     StoreFull,
-    /// The copy of the buckets that a restore makes on this machine cannot be written or read.
+    /// The local copy of the buckets that a restore makes cannot be written or read.
     #[error(
         "the copy of the store's buckets, on the disk of the data folder: {0}; free some space there, and run `ameles restore` \
          again, with the same flags"
     )]
     LocalCopy(#[source] Reason),
-    /// The trusted disk's contents cannot be understood.
+    /// The contents of the trusted disk are damaged.
     #[error(
-        "the trusted folder is damaged: {0}; `ameles restore --takeover` with a new --data folder brings back what reached the store"
+        "the trusted folder is damaged: {0}; `ameles restore --takeover` with a new --data folder restores what \
+         reached the store"
     )]
     Damaged(#[source] Reason),
-    /// The store cannot be reached for now.
+    /// The store cannot be reached at present.
     #[error(
         "the store is unavailable: {0}; no acknowledged write is lost, run the same command again when it is back"
     )]
     Unavailable(#[source] Reason),
-    /// The store refuses.
+    /// The store refused a request.
     #[error("the store refused: {0}")]
     Refused(#[source] Reason),
-    /// The vault was closed or has failed before.
+    /// The vault was closed, or has failed before.
     #[error("the vault is closed")]
     Closed,
-    /// The parameters cannot work.
+    /// The parameters are not valid.
     #[error("{0}")]
     Parameters(#[source] Reason),
     /// The vault's key is being changed already.
     #[error(
-        "the vault's key is being changed already: serve it with the newer key until `ameles status` has no line `key` any \
-         more, and then change it again"
+        "the vault's key is being changed already: serve it with the newer key until `ameles status` no longer has \
+         a line `key`, and then change it again"
     )]
     KeyChanging,
-    /// A restore was begun and not finished.
+    /// A restore was started and not finished.
     #[error(
         "a restore into this trusted folder was not finished: run `ameles restore` again, with the same flags"
     )]
     RestoreUnfinished,
-    /// The store holds no checkpoint.
-    #[error("the store holds no checkpoint that could be restored")]
+    /// The store holds no checkpoint that can be restored.
+    #[error("the store holds no checkpoint that can be restored")]
     NoCheckpoint,
     /// A restore would displace another gateway.
     #[error(
         "the store was last opened in epoch {0}: if that gateway is gone for good, give --takeover; it can never write to this vault again"
     )]
     TakeoverNeeded(u32),
-    /// The text is no receipt.
+    /// The text is not a receipt.
     #[error("{0}")]
     NotAReceipt(String),
-    /// The store's header is gone.
+    /// The store's header is missing.
     #[error(
         "the store's header is missing, and this vault was in that store: it was removed, or the store is another one (is the folder mounted?)"
     )]
     HeaderVanished,
-    /// The receipt belongs to another vault or a later state.
+    /// The receipt belongs to another vault, or to a later state.
     #[error("receipt: {0}")]
     Receipt(String),
 }
 
-/// The side that holds a vault already, where one was to be made or restored.
+/// The place that already holds a vault, where one was to be created or restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExistsIn {
     /// The trusted folder.
@@ -214,7 +214,7 @@ pub enum ExistsIn {
 }
 
 impl VaultError {
-    /// Tells whether the error points to an attack by the untrusted side.
+    /// Returns whether the error points to an attack by the untrusted side.
     pub fn is_tampering(&self) -> bool {
         matches!(self, VaultError::Tampered(_) | VaultError::Vanished(..) | VaultError::HeaderVanished)
     }

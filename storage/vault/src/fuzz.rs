@@ -1,17 +1,17 @@
-//! Fuzz targets for all code here that reads from a disk or a store. All of the input is authenticated first; no input
-//! may cause a panic all the same.
+//! Fuzz targets for all code here that reads from a disk or a store. All of that input is authenticated first. Still,
+//! no input may cause a panic.
 
 use crate::engine::record::Record;
 use crate::engine::scheme::SchemeParameters;
 use crate::log::entry::{Object, text_bytes};
-use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
+use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, parse_blob_name};
 use crate::trusted::delta::Delta;
-use crate::trusted::directory::Directory;
-use crate::trusted::freight::{Manifest, Unloading, piece_order};
 use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::shipped_state::{Manifest, ShippedStateReader, parse_piece_name};
+use crate::trusted::stash_directory::StashDirectory;
 use crate::trusted::summary::Summary;
-use crate::trusted::tables::Tables;
 use crate::trusted::unlogged::RowStream;
+use crate::trusted::word_tables::WordTables;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::master_key::MasterKey;
 
@@ -19,7 +19,7 @@ use ameles_seal::master_key::MasterKey;
 fn fuzz_vault_header() {
     let master = MasterKey::take(&mut [3; 32]);
     bolero::check!().for_each(|bytes: &[u8]| {
-        // With a right beginning, so that what follows it is reached.
+        // With a valid prefix, so that the code after it is reached.
         let begun = [b"AMELES\n\x01\x00", bytes].concat();
         for bytes in [bytes, &begun] {
             assert!(VaultHeader::decode(bytes, &master).is_err(), "nobody sealed this header");
@@ -40,7 +40,7 @@ fn fuzz_journal_record() {
 #[test]
 fn fuzz_shipped() {
     bolero::check!().for_each(|bytes: &[u8]| {
-        let _ = borsh::from_slice::<(Shipped, Vec<(u64, [u8; 32])>)>(bytes);
+        let _ = borsh::from_slice::<(ShippedCheckpoint, Vec<(u64, [u8; 32])>)>(bytes);
     });
 }
 
@@ -50,13 +50,13 @@ fn fuzz_state_written_bit_by_bit() {
         let _ = borsh::from_slice::<Summary>(bytes);
         let _ = borsh::from_slice::<Manifest>(bytes);
         if let Ok(delta) = borsh::from_slice::<Delta>(bytes) {
-            let _ = delta.apply(&mut Tables::zeros(&[5, 0, 30]), 4, |piece| piece % 2 == 0);
+            let _ = delta.apply(&mut WordTables::zeros(&[5, 0, 30]), 4, |piece| piece % 2 == 0);
         }
         let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        let _ = Directory::of(&words, Vec::new());
-        let mut unloading = Unloading::new(Tables::zeros(&[2, 1]), 2);
-        if bytes.chunks(40).try_for_each(|piece| unloading.take(piece).map(drop)).is_some() {
-            let _ = unloading.finish();
+        let _ = StashDirectory::of(&words, Vec::new());
+        let mut reader = ShippedStateReader::new(WordTables::zeros(&[2, 1]), 2);
+        if bytes.chunks(40).try_for_each(|piece| reader.take(piece).map(drop)).is_some() {
+            let _ = reader.finish();
         }
     });
 }
@@ -64,10 +64,10 @@ fn fuzz_state_written_bit_by_bit() {
 #[test]
 fn fuzz_object_of_the_journal_in_the_store() {
     let trivial = TrivialParameters { capacity: 8, block_bytes: 16, chunk_blocks: 2, max_batch: 3 };
-    let parameters = VaultParameters::around(SchemeParameters::Trivial(trivial));
+    let parameters = VaultParameters::with_defaults(SchemeParameters::Trivial(trivial));
     bolero::check!().for_each(|bytes: &[u8]| {
         let _ = Manifest::decode(bytes);
-        // Of a right length, so that what follows the head is reached.
+        // With a valid length, so that the code after the head is reached.
         let mut whole = bytes.to_vec();
         whole.resize(text_bytes(&parameters, 2), 0);
         for text in [bytes, &whole] {
@@ -85,7 +85,7 @@ fn fuzz_object_of_the_journal_in_the_store() {
 fn fuzz_receipt_and_names() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
-        let _ = (blob_order(&text), piece_order(&text));
+        let _ = (parse_blob_name(&text), parse_piece_name(&text));
         if let Ok(receipt) = format!("ameles1-{text}").parse::<Receipt>() {
             assert_eq!(receipt.to_string().parse::<Receipt>().unwrap(), receipt);
         }

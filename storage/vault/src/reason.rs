@@ -1,11 +1,11 @@
-//! The words of an error, with the error that it comes from.
+//! The text of an error, with the error that caused it.
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// The reason of an error in words, and the error below it, if there is one. Clones share that.
+/// The reason of an error as text, and its source if there is one. Clones share the source.
 #[derive(Clone, Debug)]
 pub struct Reason {
     words: Cow<'static, str>,
@@ -13,18 +13,18 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// The words of the error below.
+    /// The text of the source.
     pub(crate) fn of(below: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let below = Arc::from(below.into());
         Reason { words: Cow::Owned(format!("{below}")), below: Some(below) }
     }
 
-    /// Says first what it is about.
+    /// Prefixes the text with its subject.
     pub(crate) fn about(self, what: impl fmt::Display) -> Self {
         Reason { words: Cow::Owned(format!("{what}: {}", self.words)), ..self }
     }
 
-    /// Says afterwards what it may mean.
+    /// Appends a remark.
     pub(crate) fn followed_by(self, what: &str) -> Self {
         Reason { words: Cow::Owned(format!("{}: {what}", self.words)), ..self }
     }

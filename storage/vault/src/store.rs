@@ -1,4 +1,4 @@
-//! The store that a vault lives on, and the names of its own objects there.
+//! The trait of a vault's store, and the names of the vault's own objects there.
 
 use ameles_core::store::Untrusted;
 use ameles_store::{Blobs, Inventory};
@@ -9,7 +9,7 @@ impl<T: Untrusted + Blobs + Inventory + 'static> VaultStore for T {}
 
 /// The name of the header on the trusted disk and in the store.
 pub(crate) const HEADER: &str = "vault";
-pub(crate) const SHIPPED: &str = "shipped";
+pub(crate) const SHIPPED_NOTE: &str = "shipped";
 
-/// A header is small; a larger object is none.
+/// The most bytes of a header. A larger object is not a header.
 pub(crate) const MAX_HEADER_BYTES: usize = 1 << 20;

@@ -1,6 +1,6 @@
-//! A store that has no room is waited for: what was to be written there is written again, the same bytes under the same name,
-//! until it has. Versions that nothing needs any more are deleted before that. Meanwhile writes are refused at the vault's
-//! door, and reads when nothing moves any more.
+//! The wait for room in a full store. A write that finds no room is repeated, the same bytes under the same name, until
+//! it succeeds. Versions that nothing needs are deleted first. Meanwhile the vault refuses writes, and it refuses reads
+//! when nothing makes progress any more.
 
 use ameles_core::store::UntrustedError;
 use ameles_store::BlobError;
@@ -12,83 +12,86 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 /// The time between two attempts.
-pub(crate) const TRY_EVERY: Duration = Duration::from_secs(2);
+pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(2);
 
-/// Tells whether a store has room.
+/// The room in a store.
 #[derive(Debug, Default)]
 pub(crate) struct StoreRoom {
-    /// True while the vault serves: an opening and a stop do not wait.
+    /// True while the vault is served. An opening and a stop do not wait.
     waits: AtomicBool,
     is_full: AtomicBool,
     is_stuck: AtomicBool,
     /// True while versions that nothing needs are deleted.
-    is_made: AtomicBool,
-    /// Tells who can delete some that a write has found no room.
-    lacking: Notify,
+    is_freeing: AtomicBool,
+    /// Signals that a write has found no room, so that unneeded versions are deleted.
+    full_notify: Notify,
 }
 
-/// The room of a store at one moment. Public.
+/// The figures of the room in a store. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreFigures {
-    /// True if it has no room for what is to be written there: writes are refused.
+    /// True if the store has no room for pending writes: the vault refuses writes.
     pub is_full: bool,
-    /// True if reads are refused too: what is to be written there must come first.
+    /// True if the vault refuses reads too: pending writes must succeed first.
     pub refuses_reads: bool,
 }
 
 impl StoreRoom {
-    /// Waits for room from now on, or does not any more.
+    /// Sets whether writes wait for room.
     pub(crate) fn wait(&self, waits: bool) {
         self.waits.store(waits, Ordering::Relaxed);
     }
 
-    /// Tells whether something waits for room.
+    /// Returns whether a write waits for room.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Tells whether an access was found waiting for room since it is full.
+    /// Returns whether an access was found to wait for room since the store became full.
     pub(crate) fn is_stuck(&self) -> bool {
         self.is_full() && self.is_stuck.load(Ordering::Relaxed)
     }
 
-    /// Notes that an access waits for room.
-    pub(crate) fn is_waited_for(&self) {
+    /// Records that an access waits for room.
+    pub(crate) fn set_stuck(&self) {
         self.is_stuck.store(true, Ordering::Relaxed);
     }
 
-    /// The figures of this moment.
+    /// The current figures.
     pub(crate) fn figures(&self) -> StoreFigures {
         StoreFigures { is_full: self.is_full(), refuses_reads: self.is_stuck() }
     }
 
-    /// Waits until a write finds no room, once more.
-    pub(crate) async fn lacks(&self) {
-        self.lacking.notified().await;
+    /// Waits until a write finds no room.
+    pub(crate) async fn wait_until_full(&self) {
+        self.full_notify.notified().await;
     }
 
-    /// Notes that a deletion begins, or has ended. Nothing is tried again meanwhile.
-    pub(crate) fn is_being_made(&self, is_made: bool) {
-        self.is_made.store(is_made, Ordering::Relaxed);
+    /// Sets whether a deletion is running. No write is repeated meanwhile.
+    pub(crate) fn set_freeing(&self, is_freeing: bool) {
+        self.is_freeing.store(is_freeing, Ordering::Relaxed);
     }
 
-    /// Asks the store, again and again while it has no room.
-    pub(crate) async fn ask<T, E: LacksRoom>(&self, ask: impl AsyncFn() -> Result<T, E>) -> Result<T, E> {
+    /// Sends a request, and repeats it while the store has no room.
+    pub(crate) async fn retry_until_room<T, E: LacksRoom>(
+        &self,
+        request: impl AsyncFn() -> Result<T, E>,
+    ) -> Result<T, E> {
         loop {
-            match ask().await {
+            match request().await {
                 Err(error) if error.lacks_room() && self.waits.load(Ordering::Relaxed) => {
                     if !self.is_full.swap(true, Ordering::Relaxed) {
                         tracing::warn!(
                             "the store is full: writes are refused until it has room; free some space in it"
                         );
                     }
-                    self.lacking.notify_one();
+                    self.full_notify.notify_one();
                     self.until_next().await;
                 }
                 done => {
                     if done.is_ok() && self.is_full.swap(false, Ordering::Relaxed) {
                         self.is_stuck.store(false, Ordering::Relaxed);
-                        tracing::info!("the store has room again: writes are taken");
+                        tracing::info!("the store has room again: writes are accepted");
                     }
                     return done;
                 }
@@ -96,16 +99,16 @@ impl StoreRoom {
         }
     }
 
-    /// Waits until the next attempt. What nothing needs goes first.
+    /// Waits until the next attempt. A running deletion ends first.
     async fn until_next(&self) {
-        sleep(TRY_EVERY).await;
-        while self.is_made.load(Ordering::Relaxed) && self.waits.load(Ordering::Relaxed) {
-            sleep(TRY_EVERY / 8).await;
+        sleep(RETRY_EVERY).await;
+        while self.is_freeing.load(Ordering::Relaxed) && self.waits.load(Ordering::Relaxed) {
+            sleep(RETRY_EVERY / 8).await;
         }
     }
 }
 
-/// An error that may say that there is no room.
+/// An error that may mean that there is no room.
 pub(crate) trait LacksRoom {
     fn lacks_room(&self) -> bool;
 }

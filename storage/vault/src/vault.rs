@@ -1,5 +1,5 @@
-//! The handle on a vault in service: the part that callers hold. A thread of its own drives the vault; callers on any
-//! thread ask, and their requests are batched.
+//! The handle on a served vault: callers hold it. The vault runs on a thread of its own. Callers on any thread send
+//! requests, which are batched.
 
 use crate::engine::Answers;
 use crate::engine::record::Call;
@@ -11,7 +11,7 @@ use crate::session::queue::Flow;
 use crate::session::status::{RowFigures, Status};
 use crate::session::{Command, Session};
 use crate::store::VaultStore;
-use crate::store_room::{StoreRoom, TRY_EVERY};
+use crate::store_room::{RETRY_EVERY, StoreRoom};
 use crate::trusted::checkpoint::Receipt;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
@@ -22,10 +22,10 @@ use bytes::Bytes;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 
-/// Requests that may wait for their turn; more callers than that wait before they are queued.
+/// The capacity of the request channel. Further callers wait before they are queued.
 const QUEUE: usize = 256;
 
-/// A vault in service. Clones share it; the last one to go closes it.
+/// A served vault. Clones share it; dropping the last one closes it.
 #[derive(Clone)]
 pub struct Vault {
     commands: mpsc::Sender<Command>,
@@ -39,17 +39,17 @@ struct Shared {
     lease: Lease,
     disk: TrustedDisk,
     store_room: Arc<StoreRoom>,
-    ended: Mutex<Option<VaultError>>,
+    failure: Mutex<Option<VaultError>>,
 }
 
 impl Vault {
-    /// Puts a handle before a session, and returns the future that drives it.
-    pub(crate) fn over<U: VaultStore>(
+    /// A handle on a session, and the future that drives the session.
+    pub(crate) fn with_session<U: VaultStore>(
         mut session: Session<U>,
         store_room: Arc<StoreRoom>,
     ) -> (Vault, impl Future<Output = ()>) {
         let (commands, requests) = mpsc::channel(QUEUE);
-        session.make_room_in(Arc::clone(&store_room));
+        session.set_store_room(Arc::clone(&store_room));
         let shared = Arc::new(Shared {
             header: session.identity().header.clone(),
             rows: session.rows(),
@@ -57,10 +57,10 @@ impl Vault {
             lease: session.lease(),
             disk: session.disk(),
             store_room,
-            ended: Mutex::default(),
+            failure: Mutex::default(),
         });
         let vault = Vault { commands, shared: shared.clone() };
-        let running = async move { session.run(requests, &shared.ended).await };
+        let running = async move { session.run(requests, &shared.failure).await };
         (vault, running)
     }
 
@@ -79,72 +79,73 @@ impl Vault {
         self.shared.header.parameters.scheme.capacity()
     }
 
-    /// The most calls that one batch serves.
+    /// The maximum number of calls in a batch.
     pub fn max_batch(&self) -> usize {
         self.shared.header.parameters.scheme.max_batch() as usize
     }
 
-    /// The figures of this moment.
+    /// The current figures.
     pub fn status(&self) -> Status {
-        let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
-        // Rows and room change without an access: the figures published with the last access may be old.
+        let published = self.shared.status.lock().expect("no thread panics while it holds this lock").clone();
+        // Rows and room change without an access, so the figures that were published with the last access may be old.
         let (room, store) = (self.shared.disk.room().figures(), self.shared.store_room.figures());
         Status { rows: self.rows(), room, store, ..published }
     }
 
-    /// The room for rows at this moment. Waits for no change that is under way.
+    /// The current usage of the row table. Does not wait for a running change.
     pub fn rows(&self) -> RowFigures {
         let (used, reserved) = self.shared.rows.usage();
         RowFigures { used, reserved }
     }
 
-    /// Tells whether anything may be answered now: the gateway has looked for a newer one within its lease, and is open.
-    /// Whoever answers from memory asks this just before the answer goes out.
+    /// Returns whether the vault may answer now: it is open, and its lease is valid. A caller that answers from memory
+    /// must check this just before it sends the answer.
     pub fn may_answer(&self) -> bool {
         self.shared.lease.is_valid()
     }
 
-    /// Stops the vault, because the machine was resumed from a snapshot: another one may go on with the same memory.
-    /// Nothing that was asked for is answered from now on. The next opening waits as after a copy of the trusted disk.
+    /// Stops the vault because the machine was resumed from a snapshot: another copy may go on with the same memory. No
+    /// request is answered from now on. The next opening waits as after a copy of the trusted disk.
     pub async fn stop_resumed(&self) {
         self.shared.lease.revoke();
-        // A vault that has stopped already needs no word.
+        // A vault that has already stopped need not be told.
         let _ = self.commands.send(Command::StopResumed).await;
     }
 
-    /// The reason why the vault has stopped, if it has.
+    /// The error that has stopped the vault, if it has stopped.
     pub fn failure(&self) -> Option<VaultError> {
-        self.shared.ended.lock().expect("nobody panics with this lock").clone()
+        self.shared.failure.lock().expect("no thread panics while it holds this lock").clone()
     }
 
-    /// Carries out calls in order; a write is durable when this returns, and may be before. Answers a block for each
-    /// read. No other call comes between those of one batch, and a batch is durable as a whole or not at all; more than
-    /// one batch is carried out batch by batch. See [`access_in`](Self::access_in) for how callers take turns.
+    /// Carries out calls in order, and returns a block for each read. Writes are durable when this returns, and may be
+    /// durable earlier. The calls of one batch are not interleaved with others, and a batch is durable as a whole or
+    /// not at all. More calls than a batch holds are carried out batch by batch. See [`access_in`](Self::access_in) for
+    /// how callers take turns.
     ///
     /// # Errors
     /// As [`access_in`](Self::access_in).
     pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
-        self.carry_out(None, calls).await
+        self.execute(None, calls).await
     }
 
-    /// Carries out calls as a part of a flow, in the order in which the flow asks for them; a write is durable when this
-    /// returns, and may be before.
+    /// Carries out calls as a part of a flow, in the flow's order. Writes are durable when this returns, and may be
+    /// durable earlier.
     ///
-    /// Calls of many flows share batches, and the flows take turns, one call each: with n flows waiting, a call that is
-    /// next in its flow is carried out with the next n calls, however much the others ask for. So an access may be spread
-    /// over several batches. An access of no flow takes its turn whole.
+    /// Calls of many flows share batches, and the flows take turns, one call each. With n flows waiting, the next call
+    /// of a flow is among the next n calls, however much the others ask for. So an access may be spread over several
+    /// batches. An access without a flow takes its turn with all its calls.
     ///
-    /// A caller that drops this future half-way tears nothing: the access is carried out all the same.
+    /// If the caller drops this future, the access is still carried out completely.
     ///
     /// # Errors
-    /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown, and [`VaultError::NoRoom`] of a
-    /// write; [`VaultError::DiskFull`] and [`VaultError::StoreFull`] of a vault that goes on when there is room; otherwise why
-    /// the vault has stopped.
+    /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown to the store, and
+    /// [`VaultError::NoRoom`] for a write. [`VaultError::DiskFull`] and [`VaultError::StoreFull`]: the vault goes on
+    /// when there is room. Otherwise the error that has stopped the vault.
     pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
-        self.carry_out(Some(flow), calls).await
+        self.execute(Some(flow), calls).await
     }
 
-    async fn carry_out(&self, flow: Option<Flow>, calls: Vec<Call>) -> Result<Answers, VaultError> {
+    async fn execute(&self, flow: Option<Flow>, calls: Vec<Call>) -> Result<Answers, VaultError> {
         for call in &calls {
             self.check_call(call)?;
         }
@@ -154,13 +155,13 @@ impl Vault {
         while calls.peek().is_some() {
             self.refuse_without_room(writes)?;
             let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
-            let asking = self.ask(|reply| Command::Access(flow, batch, reply));
-            answers.extend(if writes { asking.await? } else { self.unless_stuck(asking).await? });
+            let request = self.ask(|reply| Command::Access(flow, batch, reply));
+            answers.extend(if writes { request.await? } else { self.wait_unless_stuck(request).await? });
         }
         Ok(answers)
     }
 
-    /// Refuses an access that must not begin, because the trusted disk or the store is full.
+    /// Refuses an access that must not start because the trusted disk or the store is full.
     fn refuse_without_room(&self, writes: bool) -> Result<(), VaultError> {
         let Shared { disk, store_room, .. } = &*self.shared;
         if writes && (disk.room().refuses_writes() || store_room.is_full()) {
@@ -172,25 +173,25 @@ impl Vault {
         if store_room.is_stuck() { Err(VaultError::StoreFull) } else { Ok(()) }
     }
 
-    /// Waits for the answer to a read, unless the store is full and nothing moves. A write is always waited for: its caller may
-    /// not be told that it has failed while it can still be carried out.
-    async fn unless_stuck<T>(
+    /// Waits for the answer to a read, unless the store is full and nothing makes progress. A write is always waited
+    /// for: it must not be reported as failed while it can still be carried out.
+    async fn wait_unless_stuck<T>(
         &self,
-        asking: impl Future<Output = Result<T, VaultError>>,
+        request: impl Future<Output = Result<T, VaultError>>,
     ) -> Result<T, VaultError> {
-        let mut asking = std::pin::pin!(asking);
+        let mut request = std::pin::pin!(request);
         let store_room = &self.shared.store_room;
-        let moment = || store_room.is_full().then(|| self.status().accesses);
+        let progress = || store_room.is_full().then(|| self.status().accesses);
         let mut before = None;
         loop {
             tokio::select! {
                 biased;
-                answer = &mut asking => return answer,
-                () = tokio::time::sleep(2 * TRY_EVERY) => {}
+                answer = &mut request => return answer,
+                () = tokio::time::sleep(2 * RETRY_EVERY) => {}
             }
-            let now = moment();
+            let now = progress();
             if now.is_some() && now == before {
-                store_room.is_waited_for();
+                store_room.set_stuck();
                 return Err(VaultError::StoreFull);
             }
             before = now;
@@ -206,7 +207,7 @@ impl Vault {
         answers.pop().flatten().ok_or(VaultError::Closed)
     }
 
-    /// Replaces a block; durable when this returns.
+    /// Replaces a block. The block is durable when this returns.
     ///
     /// # Errors
     /// As [`access`](Self::access).
@@ -214,8 +215,8 @@ impl Vault {
         self.access(vec![Call::Write(block, payload.into())]).await.map(drop)
     }
 
-    /// All rows, sorted by key, as this disk has them; [`may_answer`](Self::may_answer) tells whether they are the
-    /// vault's. Shows the store nothing.
+    /// Loads all rows of this disk, sorted by key. [`may_answer`](Self::may_answer) returns whether they are the
+    /// vault's current rows. Shows the store nothing.
     ///
     /// # Errors
     /// [`VaultError::Disk`], [`VaultError::Damaged`].
@@ -224,76 +225,78 @@ impl Vault {
         blocking(move || rows.load()).await
     }
 
-    /// Changes rows, all or none, durable when this returns. Shows the store nothing, but in a vault with its journal in
-    /// the store: there it waits for a batch, or makes one of dummies.
+    /// Changes rows, all or none. The changes are durable when this returns. It shows the store nothing, unless the
+    /// journal is in the store: then it waits for a batch, or makes one of dummies.
     ///
     /// # Errors
-    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`]. [`VaultError::LeaseExpired`], or why the vault
-    /// has stopped, if it may not answer now: the changes may be durable or not.
+    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`]. [`VaultError::LeaseExpired`], or the
+    /// error that has stopped the vault, if it may not answer now: then the changes may or may not be durable.
     pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
         self.refuse_unless_leased()?;
         let rows = self.shared.rows.clone();
-        let kept = blocking(move || {
+        let committing = blocking(move || {
             let mut entropy = Entropy::system();
             rows.commit(changes, || entropy.salt())
         });
-        if let Some(commit) = self.or_stop(kept.await).await? {
+        if let Some(commit) = self.stop_on_disk_failure(committing.await).await? {
             self.ask(|reply| Command::Log(commit, reply)).await?;
         }
         self.refuse_unless_leased()
     }
 
-    /// Stops the vault if the disk has failed: it takes nothing any more, and the session may not have met that yet.
-    async fn or_stop<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
+    /// Stops the vault if the disk has failed. The disk accepts nothing any more, and the session may not have noticed
+    /// yet.
+    async fn stop_on_disk_failure<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
         if let Err(error @ (VaultError::Disk(_) | VaultError::DiskFull | VaultError::Damaged(_))) = &done {
-            // A vault that has stopped already needs no word.
+            // A vault that has already stopped need not be told.
             let _ = self.commands.send(Command::Fail(error.clone())).await;
         }
         done
     }
 
-    /// Replaces rows as [`commit_rows`](Self::commit_rows) does, and ships a checkpoint with them: the way for all rows at
-    /// once, which the journal in the store does not hold. No other change of rows may be under way. Returns the receipt.
+    /// Replaces rows as [`commit_rows`](Self::commit_rows) does, and ships a checkpoint with them. It serves to replace
+    /// all rows at once, which are too many for the journal in the store. No other change of rows may be running.
+    /// Returns the receipt.
     pub(crate) async fn ship_rows(&self, changes: Vec<RowChange>) -> Result<Receipt, VaultError> {
         self.refuse_unless_leased()?;
         let rows = self.shared.rows.clone();
         let committing = blocking(move || {
             let mut entropy = Entropy::system();
-            rows.commit_beside_log(changes, || entropy.salt())
+            rows.commit_without_log(changes, || entropy.salt())
         });
-        self.or_stop(committing.await).await?;
+        self.stop_on_disk_failure(committing.await).await?;
         self.refuse_unless_leased()?;
         self.checkpoint().await
     }
 
-    /// Writes a checkpoint now and ships it; returns its receipt.
+    /// Makes a checkpoint now, ships it, and returns its receipt.
     ///
     /// # Errors
-    /// The reason why the vault has stopped.
+    /// The error that has stopped the vault.
     pub async fn checkpoint(&self) -> Result<Receipt, VaultError> {
         self.ask(Command::Checkpoint).await
     }
 
-    /// Reads and authenticates everything in the store; accesses wait meanwhile. `progress` is told buckets done and
-    /// buckets in all.
+    /// Reads and authenticates everything in the store. Accesses wait meanwhile. `progress` gets the buckets done and
+    /// the buckets in all.
     ///
     /// # Errors
-    /// The reason why the vault has stopped; the faults of single buckets stand in the report.
+    /// The error that has stopped the vault. Faults of single objects are in the report.
     pub async fn check(&self, progress: Progress) -> Result<Report, VaultError> {
         self.ask(|reply| Command::Check(progress, reply)).await
     }
 
-    /// Ends with [`VaultError::StoreFull`] from now on where the store has no room, and does not wait for it: for those who look
-    /// after a vault and do not serve it.
+    /// From now on, requests fail with [`VaultError::StoreFull`] if the store has no room, instead of waiting for it.
+    /// For commands that maintain a vault and do not serve it.
     pub fn fail_if_store_is_full(&self) {
         self.shared.store_room.wait(false);
     }
 
-    /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt. It does not wait for a store that
-    /// is full.
+    /// Finishes the accepted requests, ships a checkpoint, closes the vault, and returns the receipt. It does not wait
+    /// for a full store.
     ///
     /// # Errors
-    /// The reason why the vault has stopped.
+    /// The error that has stopped the vault.
     pub async fn close(&self) -> Result<Receipt, VaultError> {
         self.fail_if_store_is_full();
         self.ask(Command::Close).await
@@ -307,8 +310,8 @@ impl Vault {
         let stopped = || self.failure().unwrap_or(VaultError::Closed);
         self.commands.send(command(reply)).await.map_err(|_| stopped())?;
         let answer = answer.await.unwrap_or_else(|_| Err(stopped()));
-        // The last moment at which this side can tell.
-        if answer.is_ok() && !self.shared.lease.lets_pass().await {
+        // The last time at which this side can check the lease.
+        if answer.is_ok() && !self.shared.lease.wait_to_answer().await {
             return Err(stopped());
         }
         answer

@@ -61,7 +61,7 @@ async fn a_change_of_the_key_and_a_restore_hold_a_piece_of_the_stash_and_a_few_b
     let home = tempfile::tempdir().expect("a folder");
     let at = |name: &str| home.path().join(name);
     let ring = RingParameters::for_capacity(CAPACITY, BLOCK, STASH, BATCH);
-    let around = VaultParameters::around(SchemeParameters::Ring(ring));
+    let around = VaultParameters::with_defaults(SchemeParameters::Ring(ring));
     let header = draw_header(&mut Entropy::system(), VaultParameters { rows_bytes: 4096, ..around }, None);
     let (store, disk) = (folder(&at("store"), &header).await, |name| TrustedDisk::open(&at(name)).unwrap());
     let old = disk("old.redb");

@@ -1,4 +1,4 @@
-// Puts files with MinIO's client for Go, with and without trailing checksums, gets them back, and says what differs.
+// Puts files with MinIO's client for Go, with and without trailing checksums, gets them back, and prints differences.
 package main
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// S3's least bytes of a part that is not the last.
+// The minimum bytes of a part that is not the last, in S3.
 const part = 5 << 20
 
 var sizes = []int{1, part + 1}
 
-// What a put may ask for.
+// Options of a put.
 var plain = map[string]minio.PutObjectOptions{
 	"nothing": {ContentType: "text/plain"},
 	"an MD5":  {ContentType: "text/plain", SendContentMd5: true},
 }
 
-// What it may ask for of a client with trailing checksums.
+// Further options of a client with trailing checksums.
 var trailing = map[string]minio.PutObjectOptions{
 	"CRC32 of all bytes": {ContentType: "text/plain", Checksum: minio.ChecksumFullObjectCRC32},
 	"CRC64NVME":          {ContentType: "text/plain", Checksum: minio.ChecksumCRC64NVME},

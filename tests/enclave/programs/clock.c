@@ -1,4 +1,4 @@
-/* Says the seconds since 1970 if it may know them. */
+/* Prints the seconds since 1970, if it may read the clock. */
 #include <stdio.h>
 #include <time.h>
 

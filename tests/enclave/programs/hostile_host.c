@@ -1,12 +1,12 @@
-/* A host that means harm, on its own hart in supervisor mode: it tries to read, write and run everything, and leaves a
- * table of what became of it in its part of untrusted memory, where the test looks.
+/* A hostile host on its own hart in supervisor mode. It tries to read, write and execute all addresses, and writes a
+ * table of the results to its part of untrusted memory, where the test reads it.
  *
- * The table begins at 32 KiB of this program: a word that is 1 when the table is done, the number of rows, and the
- * rows: address, cause of the load's trap, of the store's, of the jump's. A cause of ~0 is none: it worked.
+ * The table is at 32 KiB of this program: a word that is 1 when the table is complete, the number of rows, and the
+ * rows: address, and the causes of the traps of load, store and jump. A cause of ~0 means that there was no trap.
  *
- * Then it asks the firmware for power over the enclave's harts. The firmware's answers stand 28 KiB behind the beginning
- * of the table: their number, and of each the hart, the answer to starting it, to asking for its state, to interrupting
- * it, and to making it forget instructions and addresses. */
+ * Then it sends the firmware requests about the enclave's harts. The answers are 28 KiB after the start of the table:
+ * their number, and for each hart its number and the answers to a start, a query of its state, an interrupt, and remote
+ * fences of instructions and of addresses. */
 
 typedef unsigned long word;
 
@@ -25,7 +25,7 @@ __asm__(".section .text.startup,\"ax\"\n"
         "1:  wfi\n"
         "    j 1b\n"
         ".balign 4\n"
-        /* t6 takes the cause. An instruction that may not be fetched is returned from, any other is passed over. */
+        /* t6 gets the cause. After a fetch that trapped the jump returns; any other instruction is skipped. */
         "trapped:\n"
         "    csrr t6, scause\n"
         "    li t5, 1\n"
@@ -57,7 +57,7 @@ static word store(word at) {
     return cause;
 }
 
-/* A store that changes nothing, whatever is written there meanwhile. */
+/* A store that changes nothing, even if others write there meanwhile. */
 static word store_nothing(word at) {
     word cause;
     __asm__ volatile("li t6, -1\n amoor.w zero, zero, (%1)\n mv %0, t6"
@@ -107,7 +107,7 @@ static void ask(word *answers) {
         of[4] = firmware(RFENCE, 0, 1, hart, 0, 0);
         of[5] = firmware(RFENCE, 1, 1, hart, 0, NONE);
     }
-    /* And all of them at once, a while. */
+    /* All harts at once, for a while. */
     for (unsigned time = 0; time < 10000; time++)
         firmware(IPI, 0, 0, NONE, 0, 0);
 }
@@ -119,7 +119,7 @@ void look(word *table) {
     row = table + 2;
     for (unsigned device = 0; device < sizeof DEVICES / sizeof *DEVICES; device++)
         try_to(DEVICES[device]);
-    /* Firmware, runtime and launch package: the first pages one by one, then one of every 4 MiB. */
+    /* Firmware, runtime and launch package: each of the first pages, then one page of every 4 MiB. */
     for (word at = 0x80000000; at < 0x80100000; at += 0x4000)
         try_to(at);
     for (word at = 0x80200000; at < 0x80300000; at += 0x4000)

@@ -1,4 +1,4 @@
-/* What picolibc asks of the system beneath it, by Linux's calls: it begins, it ends, it has memory and three streams. */
+/* The functions that picolibc needs from a system, by calls of Linux: start, exit, memory and three streams. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ _Noreturn void _exit(int code) {
         call(EXIT_GROUP, code, 0, 0);
 }
 
-/* It is given its words on the stack. The linker says where what belongs to its one thread lies. */
+/* The arguments are on the stack. The linker gives the address of the data of the only thread. */
 __asm__(".globl _start\n"
         "_start:\n"
         ".option push\n"

@@ -1,5 +1,5 @@
-/* Writes to many pages in turn, round after round, and checks what it wrote before: `steps PAGES ROUNDS`; 0 rounds are
- * without an end. It says when it has written to all of them. */
+/* `steps PAGES ROUNDS` writes to PAGES pages in turn, in each round, and checks the values of the last round. 0 rounds never
+ * end. It prints a line after the first round. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,15 +1,15 @@
-/* Pseudocode 1 of Chakravarty and Panda: a program whose use of pages is its secret. `victim LEAK SECRETS` has a secret
- * for each letter of SECRETS, 1 or 2; it has as many faults with the one as with the other.
+/* Pseudocode 1 of Chakravarty and Panda: a program whose page accesses depend on its secrets. In `victim LEAK SECRETS`
+ * each letter of SECRETS is a secret, 1 or 2. The number of faults is the same for both.
  *
- * LEAK is `load`: page 1, which has just gone out, is used if the secret is 1, else page 2, which has been out for long.
- * LEAK is `evict`: pages 1 and 2 are used in this order if the secret is 1, else the other way round.
+ * LEAK is `load`: the program uses page 1, evicted recently, if the secret is 1, else page 2, evicted long ago.
+ * LEAK is `evict`: the program uses pages 1 and 2 in this order if the secret is 1, else in the other order.
  *
- * It has what it needs in registers, and nothing on the stack: beside its pages only that of its code comes and goes each
- * time. */
+ * All its data is in registers and none on the stack, so besides its pages only the page of its code is loaded and
+ * evicted each time. */
 #include <stdlib.h>
 
 #define PAGE 4096
-/* More than are resident: whoever has used so many others has everything else out. */
+/* More than are resident: their use evicts all other pages. */
 #define OTHERS 7
 
 __attribute__((always_inline)) static inline void use(volatile char *pages, int page) { pages[page * PAGE]++; }

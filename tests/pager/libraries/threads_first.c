@@ -1,4 +1,4 @@
-// A library that begins a thread before the program begins, and works with variables in it.
+// A library that starts a thread before the program starts. The thread uses variables.
 #include <pthread.h>
 #include <sched.h>
 

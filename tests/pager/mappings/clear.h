@@ -1,9 +1,9 @@
-// How often a secret lies in memory that is neither paged nor the pager's own.
+// Counts a secret in memory that is neither paged nor the pager's own.
 #include "common.h"
 
 #define SECRET 24
 
-// The secret itself is nowhere but where a test puts it: it is made and compared byte by byte.
+// The secret is made and compared byte by byte, so that it is only where a test puts it.
 static inline char secret_byte(unsigned which, size_t at) {
     return (char)(0x5a ^ (which * 31 + at * 17 + 101));
 }
@@ -20,7 +20,7 @@ __attribute__((unused)) static int is_hidden_at(const volatile char *at, unsigne
     return 1;
 }
 
-// Whether a page that was read holds the secret, and how often.
+// Counts the secret in bytes that were read.
 static int found_in(const char *bytes, size_t len, unsigned which) {
     int found = 0;
     for (size_t at = 0; at + SECRET <= len; at++)
@@ -40,10 +40,10 @@ __attribute__((unused)) static int in_the_clear(unsigned which) {
         size_t first, last;
         if (sscanf(line, "%zx-%zx %7s", &first, &last, rights) == 3)
             start = first, end = last;
-        // What is in no core dump is the region's or the pager's.
+        // Memory that is not in core dumps belongs to the region or the pager.
         if (sscanf(line, "%7[V]mFlags:", name) != 1 || rights[0] != 'r' || strstr(line, " dd"))
             continue;
-        // Parts overlap, so that a secret is whole in one of them.
+        // Parts overlap, so that each secret is complete in one of them.
         for (size_t at = start; at < end; at += sizeof block - SECRET + 1) {
             size_t len = end - at < sizeof block ? end - at : sizeof block;
             ssize_t read = pread(memory, block, len, (off_t)at);

@@ -1,4 +1,4 @@
-// What the programs of this folder share.
+// Helpers for the programs of this folder.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #define RW (PROT_READ | PROT_WRITE)
 #define PRIVATE (MAP_PRIVATE | MAP_ANONYMOUS)
 
-// Ends the program unless it holds.
+// Exits with 1 unless the condition is true.
 #define CHECK(what)                                                                       \
     do {                                                                                  \
         if (!(what)) {                                                                    \
@@ -29,7 +29,7 @@ __attribute__((unused)) static char *map_at(void *at, size_t pages, int protecti
     return mapped;
 }
 
-// Marks each page of a run, each with a value of its own.
+// Fills each page of a run with a different value.
 __attribute__((unused)) static void mark(char *at, size_t pages, unsigned seed) {
     for (size_t page = 0; page < pages; page++)
         memset(at + page * PAGE, (int)(seed + page * 7 + 1) & 0xff, PAGE);
@@ -50,7 +50,7 @@ __attribute__((unused)) static int is_zero(const char *at, size_t pages) {
     return 1;
 }
 
-// Touches so much other memory that what the program had is evicted.
+// Touches enough other memory to evict all pages of the program.
 __attribute__((unused)) static void evict_all(void) {
     enum { PAGES = 96 };
     static volatile char *other;
@@ -69,7 +69,7 @@ static void escape(int signal, siginfo_t *info, void *context) {
     siglongjmp(escaped, 1);
 }
 
-// Whether a touch is a SIGSEGV at that address.
+// Returns whether a touch causes a SIGSEGV at that address.
 __attribute__((unused)) static int faults(volatile char *at, int store) {
     struct sigaction mine = {.sa_sigaction = escape, .sa_flags = SA_SIGINFO}, before;
     CHECK(sigaction(SIGSEGV, &mine, &before) == 0);
@@ -85,7 +85,7 @@ __attribute__((unused)) static int faults(volatile char *at, int store) {
     return faulted;
 }
 
-static inline int content(void) {
-    puts("content");
+static inline int succeed(void) {
+    puts("passed");
     return 0;
 }

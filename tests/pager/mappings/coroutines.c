@@ -1,4 +1,4 @@
-// Coroutines whose stacks are paged ask for memory and give it back, at every depth.
+// Coroutines whose stacks are paged allocate and free memory at every depth.
 #include "common.h"
 #include <ucontext.h>
 
@@ -12,7 +12,7 @@ static void deeper(unsigned depth) {
     memset((char *)room, (int)depth, sizeof room);
     if (depth == 0)
         return;
-    // All that lies below is evicted, or was never there.
+    // All of the stack below is evicted, or was never touched.
     if (depth % 8 == 0)
         evict_all();
     char *block = malloc(200000 + depth * 1000);
@@ -49,5 +49,5 @@ int main(void) {
     CHECK(block);
     run(block);
     free(block);
-    return sum ? content() : 1;
+    return sum ? succeed() : 1;
 }

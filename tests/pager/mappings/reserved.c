@@ -1,4 +1,4 @@
-// Addresses that are reserved first and used later, wherever the program wants them, as runtimes of languages do it.
+// Reserves addresses first and uses them later, at places of the program's choice, as language runtimes do.
 #include "common.h"
 
 #define RESERVED ((size_t)1 << 18) // pages: a GiB, more than is paged
@@ -9,7 +9,7 @@ int main(void) {
     CHECK(self >= 0);
     char *all = map_at(NULL, RESERVED, PROT_NONE, MAP_NORESERVE);
     CHECK(faults(all, 0));
-    // Far more in the course of time than at a time.
+    // In total far more memory than exists at a time.
     for (unsigned round = 0; round < 12; round++) {
         char *at = all + round * 5000 * PAGE;
         if (round % 2)
@@ -22,13 +22,13 @@ int main(void) {
         CHECK(is_marked(at, SOME, round));
         CHECK(madvise(at + 100 * PAGE, 100 * PAGE, MADV_DONTNEED) == 0);
         CHECK(is_zero(at + 100 * PAGE, 100) && is_marked(at, 100, round));
-        // Back to what it was: what it held is gone.
+        // Reserved again: its content is gone.
         CHECK(map_at(at, SOME, PROT_NONE, MAP_FIXED | MAP_NORESERVE) == at);
         CHECK(faults(at, 0));
         CHECK(mprotect(at, 50 * PAGE, RW) == 0);
         CHECK(is_zero(at, 50));
         mark(at, 50, round);
-        // One thing in the place of another.
+        // One mapping replaces another.
         CHECK(map_at(at + 10 * PAGE, 20, RW, MAP_FIXED) == at + 10 * PAGE);
         CHECK(is_zero(at + 10 * PAGE, 20) && is_marked(at, 10, round));
         CHECK(mmap(at, 5 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, self, 0) == at);
@@ -39,7 +39,7 @@ int main(void) {
         CHECK(memcmp(at, "\177ELF", 4) == 0 && at[PAGE] == 1);
         CHECK(munmap(at, 50 * PAGE) == 0);
     }
-    // More than there is, when paged: refused, and nothing has changed.
+    // Paged, this is more than there is: it is refused and nothing changes.
     char *tail = all + (RESERVED / 2) * PAGE;
     int refused = mprotect(tail, RESERVED / 2 * PAGE, RW);
     if (refused) {
@@ -51,7 +51,7 @@ int main(void) {
         CHECK(mmap(tail, RESERVED / 2 * PAGE, RW, PRIVATE | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM);
         CHECK(is_marked(tail, 4, 1));
     }
-    // A hint is taken where nothing is; a place that is not free is refused where it must not be replaced.
+    // A hint to a free place is used. With MAP_FIXED_NOREPLACE a place that is not free is refused.
     CHECK(munmap(all + 100 * PAGE, 50 * PAGE) == 0);
     CHECK(map_at(all + 110 * PAGE, 10, RW, 0) == all + 110 * PAGE);
     char *elsewhere = map_at(all + 115 * PAGE, 10, RW, 0);
@@ -73,5 +73,5 @@ int main(void) {
     CHECK(is_marked(read, 8, 6));
     CHECK(munmap(all, RESERVED * PAGE) == 0);
     CHECK(faults(tail, 0));
-    return content();
+    return succeed();
 }

@@ -1,4 +1,4 @@
-// Frames far down a stack, each with a value of its own.
+// Frames far down a stack, each with a different value.
 #include "../mappings/clear.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 typedef void (*at_the_bottom)(void *);
 
-// Goes down, does something there, and finds on its way back all that it has left.
+// Recurses, acts at the bottom, and checks the value of each frame on the way back.
 __attribute__((noinline, unused)) static void go_down(unsigned depth, unsigned seed, at_the_bottom act, void *with) {
     volatile char frame[FRAME];
     for (size_t at = 0; at < FRAME; at += 7)

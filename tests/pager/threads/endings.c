@@ -1,8 +1,8 @@
-// A thousand threads, which end in every way that there is, on stacks of every size.
+// A thousand threads exit in every way, on stacks of every size.
 #include "deep.h"
 #include <stdatomic.h>
 
-enum { RETURNS, EXITS, CANCELLED, DETACHED, DETACHED_EXITS, OWN_STACK, PROMISED_STACK, HEAP_STACK, SIGNALLED, WAYS };
+enum { RETURNS, EXITS, CANCELLED, DETACHED, DETACHED_EXITS, OWN_STACK, RESERVED_STACK, HEAP_STACK, SIGNALLED, WAYS };
 
 #define TIGHT 16384
 
@@ -19,7 +19,7 @@ static void destroy(void *value) {
     volatile char frame[3 * PAGE];
     mark((char *)frame, 3, (unsigned)(uintptr_t)value);
     CHECK(is_marked((char *)frame, 3, (unsigned)(uintptr_t)value));
-    // Again and again, as long as the C library does it.
+    // Set again each time, as long as the C library calls the destructor.
     pthread_setspecific(key, value);
     ended++;
 }
@@ -32,7 +32,7 @@ static void handle(int signal) {
     handled++;
 }
 
-// All that a program may use of a stack of the least size there is, measured where nothing else is on it.
+// Uses all that a program may use of a stack of the minimum size, as measured on an empty stack.
 static void *tight(void *number) {
     volatile char frame[TIGHT - 7000];
     mark((char *)frame, sizeof frame / PAGE, 9);
@@ -84,12 +84,12 @@ int main(int count, char **words) {
     CHECK(pthread_key_create(&key, destroy) == 0 && pipe(quiet) == 0);
     struct sigaction action = {.sa_handler = handle};
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
-    char *own = map_at(NULL, 2 * DEEP, RW, MAP_STACK), *promised = map_at(NULL, 2 * DEEP, RW, MAP_NORESERVE);
-    // Beside that one, in its first and last page, other things lie.
+    char *own = map_at(NULL, 2 * DEEP, RW, MAP_STACK), *reserved = map_at(NULL, 2 * DEEP, RW, MAP_NORESERVE);
+    // The first and the last page of the heap's stack contain other data too.
     char *heap = malloc(2 * DEEP * PAGE + 2 * PAGE);
     CHECK(heap);
     hide(heap, 2), hide(heap + 2 * DEEP * PAGE + 1504, 3);
-    char *stacks[] = {[OWN_STACK] = own, [PROMISED_STACK] = promised, [HEAP_STACK] = heap + 1504};
+    char *stacks[] = {[OWN_STACK] = own, [RESERVED_STACK] = reserved, [HEAP_STACK] = heap + 1504};
     enum { TOGETHER = 5 };
     pthread_t threads[TOGETHER];
     uintptr_t numbers[TOGETHER];
@@ -100,7 +100,7 @@ int main(int count, char **words) {
             CHECK(pthread_attr_init(&attributes) == 0);
             pthread_t thread;
             uintptr_t way = next % WAYS;
-            // Stacks of many sizes, so that those of ended threads serve others; and guards.
+            // Stacks of many sizes, so that stacks of exited threads are reused; and guards.
             size_t sizes[] = {0, 2 * DEEP * PAGE, 3 * DEEP * PAGE, 1 << 23};
             if (sizes[next % 4])
                 CHECK(pthread_attr_setstacksize(&attributes, sizes[next % 4]) == 0);
@@ -108,7 +108,7 @@ int main(int count, char **words) {
                 CHECK(pthread_attr_setguardsize(&attributes, next % 7 * 3000) == 0);
             if (way == DETACHED || way == DETACHED_EXITS)
                 CHECK(pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0);
-            if (way == OWN_STACK || way == PROMISED_STACK || way == HEAP_STACK)
+            if (way == OWN_STACK || way == RESERVED_STACK || way == HEAP_STACK)
                 CHECK(pthread_attr_setstack(&attributes, stacks[way], 2 * DEEP * PAGE) == 0);
             CHECK(pthread_create(&thread, &attributes, body, (void *)next) == 0);
             CHECK(pthread_attr_destroy(&attributes) == 0);
@@ -131,5 +131,5 @@ int main(int count, char **words) {
     while ((uintptr_t)ended < 4 * all)
         sched_yield();
     CHECK((uintptr_t)cleaned == all && handled >= (int)(all / WAYS) * 3);
-    return content();
+    return succeed();
 }

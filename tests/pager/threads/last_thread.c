@@ -1,5 +1,5 @@
-// The end of a program by the end of its last thread, in the way that is named. What the C library calls at a program's
-// end says so.
+// A program that exits when its last thread exits, in the way of its argument. A handler that the C library calls at
+// exit prints a line.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@ static int is(const char *word) {
 }
 
 static void at_the_end(void) {
-    puts("content");
+    puts("passed");
 }
 
-// Memory that is paged, so that faults are served meanwhile.
+// Uses paged memory, so that there are faults meanwhile.
 static void use(void) {
     for (int block = 0; block < 200; block++)
         memset(malloc(4096), block, 4096);

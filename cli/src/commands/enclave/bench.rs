@@ -1,14 +1,15 @@
 //! `ameles enclave bench`
 
 use super::launch::{LaunchFlags, LaunchableProgram, PageTable, Pages, resident, runtime};
+use crate::commands::figure_files::FigureFlags;
 use crate::commands::page;
 use crate::config::size::Size;
 use crate::enclave::{MachineSettings, MeasuredPrograms, Next, Runtime, Streams};
 use crate::runtime::exit::Exit;
-use crate::runtime::output::{complain, say};
+use crate::runtime::output::{print_error, print_line};
 use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
-use ameles_enclave_boundary::launch::{Listening, Window};
+use ameles_enclave_boundary::launch::{Instrumentation, Window};
 use ameles_lab::bench::Progress;
 use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, Refusal, RunOutcome, Task};
 use ameles_pager::scheme::Scheme;
@@ -17,20 +18,18 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use std::cell::RefCell;
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-/// The number that all secrets are drawn from, so that the digits are the same in every run.
+/// The seed of all secrets, so that the figures are the same in every run.
 const SEED: u64 = 1;
 
 #[derive(Args)]
 #[command(
-    after_help = "The paper's six programs run in the enclave under every scheme, each for the same number of faults. The \
-figures are instructions, the same digits on every machine; runs by the wall clock, one at a time, come after them. The \
-slowdowns of `ameles page bench` stand beside them if what that needs is there. All of it takes about an hour on two \
-processors, and longer with --sweep; --quick takes minutes.
+    after_help = "Runs the paper's six programs in the enclave under every scheme, each for the same number of faults. The figures \
+count instructions, so they are the same on every machine. Runs by the wall clock follow, one at a time. The slowdowns of \
+`ameles page bench` are printed next to them if its library and programs are available. All runs take about an hour on two \
+processors, longer with --sweep, and minutes with --quick.
 
 Examples:
   ameles enclave bench
@@ -39,92 +38,77 @@ Examples:
 )]
 pub(super) struct Arguments {
     // Wide: each field is a flag.
-    /// A short window in a quarter of the memory: it shows that everything runs, and its figures are rough
+    /// A short run in a quarter of the memory: it shows that everything works, with rough figures
     #[arg(long)]
     quick: bool,
-    /// Count with 8 to 128 resident pages, and with 1 to 256 MiB of untrusted memory, too
+    /// Also measure with 8 to 128 resident pages, and with 1 to 256 MiB of untrusted memory
     #[arg(long)]
     sweep: bool,
     /// chacha20-hmac-sha256, aes-256-gcm, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "chacha20-hmac-sha256")]
     cipher: PageCipher,
-    /// The most pages of 4 KiB that are resident
+    /// The maximum number of resident 4 KiB pages
     #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = resident)]
     resident: u32,
     /// The untrusted memory for sealed pages [default: 64MiB, or 16MiB with --quick]
     #[arg(long, value_name = "SIZE")]
     untrusted: Option<Size>,
-    /// Measure this scheme beside plain, and no other (may be given several times)
+    /// Measure only this scheme and plain (may be given several times)
     #[arg(long, value_name = "SCHEME")]
     only: Vec<Scheme>,
-    /// Faults that are counted in each run [default: 500, or 40 with --quick]
+    /// Faults to measure in each run [default: 500, or 40 with --quick]
     #[arg(long, value_name = "FAULTS", value_parser = clap::value_parser!(u64).range(1..))]
     faults: Option<u64>,
-    /// Faults before them [default: 1500, or 40 with --quick]
+    /// Faults before the measured ones [default: 1500, or 40 with --quick]
     #[arg(long, value_name = "FAULTS")]
     warm: Option<u64>,
-    /// Rounds by the wall clock: 0 for none
+    /// Rounds by the wall clock; 0 for none
     #[arg(long, value_name = "ROUNDS", default_value_t = 1)]
     rounds: u64,
-    /// Machines that count at the same time [default: one for each processor]
+    /// Machines that run at the same time [default: one per processor]
     #[arg(long, value_name = "MACHINES")]
     machines: Option<usize>,
-    /// Write the figures as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Draw the paper's Figures 2, 5 and 6 anew, into this folder
-    #[arg(long, value_name = "FOLDER")]
-    svg: Option<PathBuf>,
-    /// Leave out the slowdowns of `ameles page bench`
+    #[command(flatten)]
+    figures: FigureFlags,
+    /// Skip the slowdowns of `ameles page bench`
     #[arg(long)]
     no_page_bench: bool,
-    /// The runtime [default: ameles-enclave beside this program, or built from the checkout]
+    /// The runtime [default: ameles-enclave next to this program, or built from the checkout]
     #[arg(long, value_name = "FILE")]
     runtime: Option<PathBuf>,
-    /// The programs, built for RISC-V [default: built from the checkout]
+    /// The programs for RISC-V [default: built from the checkout]
     #[arg(long, value_name = "FILE")]
     programs: Option<PathBuf>,
-    /// The solver picosat, built for RISC-V [default: the checkout's, by `cargo xtask setup`]
+    /// The solver picosat for RISC-V [default: from the checkout, built by `cargo xtask setup`]
     #[arg(long, value_name = "FILE")]
     picosat: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let programs = MeasuredPrograms::find(arguments.programs.as_deref(), arguments.picosat.as_deref())?;
-    for why in programs.why_not() {
-        complain!("ameles enclave: warning: without {}: {why}", programs.left_out().join(", "));
+    for why in programs.missing_reasons() {
+        print_error!("ameles enclave: warning: skipping {}: {why}", programs.missing().join(", "));
     }
-    let emulated = EmulatedMachines { programs, runtime: runtime(arguments.runtime.as_deref())? };
-    if let Some(folder) = &arguments.svg {
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    }
-    let csv = arguments
-        .csv
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
-    let csv = csv.transpose()?;
+    let machines = EmulatedMachines { programs, runtime: runtime(arguments.runtime.as_deref())? };
+    let options = arguments.options(&machines.programs)?;
+    let files = arguments.figures.create()?;
 
     let bar = progress::steps("", 0);
-    let page_bench = match &arguments {
-        Arguments { no_page_bench: true, .. } => None,
-        Arguments { cipher, resident, .. } => page::bench::quickly(*cipher, (*resident).into(), &bar)
-            .inspect_err(|error| complain!("ameles enclave: the page bench does not stand beside: {error:#}"))
-            .ok(),
+    let page_bench = if arguments.no_page_bench {
+        None
+    } else {
+        page::bench::quick_report(arguments.cipher, arguments.resident.into(), &bar)
+            .inspect_err(|error| {
+                print_error!("ameles enclave: warning: skipping the slowdowns of the page bench: {error:#}")
+            })
+            .ok()
     };
-    let shown = ProgressDisplay { bar: bar.clone(), told: RefCell::default() };
-    let report =
-        enclave::run(&arguments.options(&emulated.programs)?, &emulated, page_bench.as_ref(), &shown);
+    let display = ProgressDisplay { bar: bar.clone(), last_scheme: RefCell::default() };
+    let report = enclave::run(&options, &machines, page_bench.as_ref(), &display);
     bar.finish_and_clear();
     let report = report?;
-    if let Some(folder) = &arguments.svg {
-        for picture in report.pictures() {
-            let path = folder.join(picture.file);
-            fs::write(&path, picture.svg).with_context(|| format!("{} cannot be written", path.display()))?;
-        }
-    }
-    if let Some(csv) = csv {
-        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
-    }
+    files.draw(report.pictures())?;
+    files.write_csv(|csv| report.write_csv(csv))?;
     report.sweep_result()?;
     Ok(Exit::Success)
 }
@@ -144,7 +128,7 @@ impl Arguments {
             resident,
             untrusted_bytes,
             schemes,
-            left_out: programs.left_out(),
+            left_out: programs.missing(),
             faults,
             warm,
             rounds,
@@ -153,28 +137,28 @@ impl Arguments {
     }
 }
 
-/// A progress bar, and tables on standard output. Without a terminal a line tells of each scheme when its first run is done.
+/// A progress bar, and tables on standard output. Without a terminal, a line for each scheme after its first run.
 struct ProgressDisplay {
     bar: ProgressBar,
-    told: RefCell<String>,
+    last_scheme: RefCell<String>,
 }
 
 impl Progress for ProgressDisplay {
     fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.bar, what, done, all);
+        progress::update(&self.bar, what, done, all);
         let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
-        if self.bar.is_hidden() && *self.told.borrow() != scheme {
-            scheme.clone_into(&mut self.told.borrow_mut());
-            complain!("ameles enclave: {done} of {all} runs, at {scheme}");
+        if self.bar.is_hidden() && *self.last_scheme.borrow() != scheme {
+            scheme.clone_into(&mut self.last_scheme.borrow_mut());
+            print_error!("ameles enclave: {done} of {all} runs, now {scheme}");
         }
     }
 
     fn on_figure(&self, table: &str) {
-        self.bar.suspend(|| say!("{table}\n"));
+        self.bar.suspend(|| print_line!("{table}\n"));
     }
 }
 
-/// Machines of the emulator.
+/// Starts machines in the emulator.
 struct EmulatedMachines {
     programs: MeasuredPrograms,
     runtime: Runtime,
@@ -190,8 +174,8 @@ impl EmulatedMachines {
     fn window(&self, task: &Task, clock: Clock) -> Result<RunOutcome> {
         let Task { run, configuration, setting, window } = task;
         let counts = clock == Clock::Instructions;
-        let started = self.programs.start(run, setting.small)?;
-        let launching = LaunchFlags {
+        let program = self.programs.start(run, setting.small)?;
+        let flags = LaunchFlags {
             resident: setting.resident,
             harts: Some(configuration.harts),
             untrusted: Size(setting.untrusted_bytes),
@@ -206,49 +190,51 @@ impl EmulatedMachines {
             filled: true,
             runtime: None,
         };
-        let listening = Listening {
+        let instrumentation = Instrumentation {
             meters: counts,
-            apart: counts,
+            sequential_shares: counts,
             window: Some(Window { warm: window.warm, faults: window.faults }),
-            ..Listening::default()
+            ..Instrumentation::default()
         };
         let launchable =
-            LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
-        let machine = launchable.start(&launching, listening, &MachineSettings { counts, host: None })?;
-        let ended = machine.serve(&mut Streams::of(started.input), |_, _| Ok(Next::GoOn))?;
-        let record = ended.record.context("the machine was switched off")?;
+            LaunchableProgram::new(self.runtime.clone(), program.image.clone(), program.arguments);
+        let machine = launchable.start(&flags, instrumentation, &MachineSettings { counts, host: None })?;
+        let result = machine.serve(&mut Streams::from_input(program.input), |_, _| Ok(Next::Continue))?;
+        let record = result.record.context("the machine was switched off")?;
         match &record.ending {
-            Ending::Enough => Ok(RunOutcome::Counted(counted(&record, counts))),
+            Ending::WindowEnded => Ok(RunOutcome::Counted(measurement(&record, counts))),
             Ending::Exited(_) => Ok(RunOutcome::Ended),
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
                 Ok(RunOutcome::TooLarge(text.clone()))
             }
-            // A C library that gets no memory for itself does not go on.
+            // A C library that gets no memory ends the program with a signal.
             Ending::Signalled { reason, .. } if setting.small => Ok(RunOutcome::TooLarge(reason.clone())),
             Ending::Failed { text, .. } => bail!("{text}"),
-            Ending::Signalled { signal, reason } => bail!("it was ended by signal {signal}: {reason}"),
+            Ending::Signalled { signal, reason } => {
+                bail!("the program was ended by signal {signal}: {reason}")
+            }
         }
     }
 }
 
-fn counted(record: &ExitRecord, counts: bool) -> FaultCost {
+fn measurement(record: &ExitRecord, counts: bool) -> FaultCost {
     let faults = record.faults.faults;
     if !counts {
         return FaultCost { faults, nanos: record.nanos, ..FaultCost::default() };
     }
-    let of = &record.instructions;
+    let instructions = &record.instructions;
     FaultCost {
         faults,
-        total: of.total,
-        in_faults: of.faults,
-        off_line: of.idle,
-        hidden: of.hidden,
-        system_calls: of.system_calls,
-        ciphers: of.ciphers,
-        copies: of.copies,
-        shared: of.shared,
-        longest: of.longest,
-        hand_over: of.handing_over,
+        total: instructions.total,
+        in_faults: instructions.faults,
+        off_line: instructions.idle,
+        hidden: instructions.hidden,
+        system_calls: instructions.system_calls,
+        ciphers: instructions.ciphers,
+        copies: instructions.copies,
+        shared: instructions.shared,
+        longest: instructions.longest,
+        hand_over: instructions.handing_over,
         nanos: 0,
     }
 }

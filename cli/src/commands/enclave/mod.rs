@@ -1,4 +1,4 @@
-//! `ameles enclave`: programs of RISC-V whose every page goes out of an enclave obliviously.
+//! `ameles enclave`: RISC-V programs in an enclave, with all their pages paged out obliviously.
 
 mod bench;
 mod launch;
@@ -23,18 +23,18 @@ pub(super) struct Arguments {
 enum Command {
     /// Run an unmodified static program in the enclave
     Run(run::Arguments),
-    /// Run a program as `run` does, and see what its host sees of the untrusted memory at each fault
+    /// Run a program like `run`, and record which untrusted memory changes at each fault
     Watch(watch::Arguments),
-    /// Measure what each scheme costs in instructions: the paper's six programs, for the same number of faults
+    /// Measure the cost of each scheme in instructions, with the paper's six programs
     Bench(bench::Arguments),
-    /// Become the emulator, which ends when the named process does
+    /// Become the emulator, which ends when the given process ends
     #[command(hide = true)]
     Emulator(Emulator),
 }
 
 #[derive(Args)]
 struct Emulator {
-    /// The process that starts it
+    /// The process that starts the emulator
     parent: i32,
     /// The emulator and its arguments
     #[arg(last = true, required = true)]
@@ -46,6 +46,6 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         Command::Run(arguments) => run::run(arguments),
         Command::Watch(arguments) => watch::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
-        Command::Emulator(Emulator { parent, words }) => match emulator::become_it(parent, &words)? {},
+        Command::Emulator(Emulator { parent, words }) => match emulator::exec_emulator(parent, &words)? {},
     }
 }

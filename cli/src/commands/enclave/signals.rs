@@ -1,4 +1,4 @@
-//! Signals while a program runs in the enclave, which gets none of them: those that ask for the end of the run end it.
+//! Signals while a program runs in the enclave. The program gets none of them; signals that ask for an end stop the run.
 
 use crate::enclave::Machine;
 use crate::runtime::interrupt::is_ignored;
@@ -14,82 +14,84 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Ctrl-C, Ctrl-\, a request to end, and the end of the terminal.
-const ENDS: [SignalKind; 4] =
+const END_SIGNALS: [SignalKind; 4] =
     [SignalKind::interrupt(), SignalKind::quit(), SignalKind::terminate(), SignalKind::hangup()];
-/// Ctrl-Z. The machine is of no job of the shell: whoever stops the command wants to stop it too.
-const STOP: i32 = Signal::TSTP.as_raw();
+/// Ctrl-Z. The machine is not part of a job of the shell, so this process stops it too.
+const STOP_SIGNAL: i32 = Signal::TSTP.as_raw();
 
-/// The end of a run by a signal, with the code that a shell gives it: 128 and the signal's number.
+/// Ends a run on a signal, with the exit code 128 plus the signal's number.
 #[derive(Clone)]
 pub(super) struct RunSignals {
-    /// A handle of the machine that runs. Whoever ends the run keeps it locked until the process is no more.
+    /// A handle of the running machine. A signal that ends the run keeps it locked until the process exits.
     machine: Arc<Mutex<Option<OwnedFd>>>,
 }
 
 impl RunSignals {
-    /// Listens from now on, as long as this process lives. A signal that was ignored at its start stays ignored: `nohup` asks
-    /// for that, and shells do for jobs in the background.
+    /// Listens until this process exits. A signal that was ignored at its start stays ignored: `nohup`, and shells for jobs
+    /// in the background, rely on that.
     ///
     /// # Errors
-    /// The system does not tell of signals, or gives no thread.
+    /// The system refuses signal handlers or a thread.
     pub(super) fn listen() -> Result<Self> {
-        let ends = RunSignals { machine: Arc::default() };
-        let runtime = Builder::new_current_thread().enable_io().build().context("listening for signals")?;
-        let entered = runtime.enter();
-        for kind in ENDS.into_iter().chain([SignalKind::from_raw(STOP)]).filter(|kind| !is_ignored(*kind)) {
-            let (mut signals, ends) = (signal(kind).context("listening for signals")?, ends.clone());
+        let run_signals = RunSignals { machine: Arc::default() };
+        let runtime =
+            Builder::new_current_thread().enable_io().build().context("instrumentation for signals")?;
+        let guard = runtime.enter();
+        for kind in END_SIGNALS
+            .into_iter()
+            .chain([SignalKind::from_raw(STOP_SIGNAL)])
+            .filter(|kind| !is_ignored(*kind))
+        {
+            let (mut signals, run_signals) =
+                (signal(kind).context("instrumentation for signals")?, run_signals.clone());
             runtime.spawn(async move {
                 while signals.recv().await.is_some() {
                     match kind.as_raw_value() {
-                        STOP => ends.stop(),
-                        number => ends.end(number),
+                        STOP_SIGNAL => run_signals.stop(),
+                        number => run_signals.end(number),
                     }
                 }
             });
         }
-        drop(entered);
+        drop(guard);
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(pending::<()>()))?;
-        Ok(ends)
+        Ok(run_signals)
     }
 
-    /// The outcome of serving a machine, which is ended if a signal comes meanwhile.
+    /// Serves a machine and returns the result. A signal ends the machine and this process.
     ///
     /// # Errors
-    /// Those of serving; the system gives no handle of the machine.
-    pub(super) fn meanwhile<T>(
-        &self,
-        machine: Machine,
-        serve: impl FnOnce(Machine) -> Result<T>,
-    ) -> Result<T> {
+    /// Those of `serve`; the system gives no handle of the machine.
+    pub(super) fn serve<T>(&self, machine: Machine, serve: impl FnOnce(Machine) -> Result<T>) -> Result<T> {
         let handle = pidfd_open(Pid::from_child(machine.process()), PidfdFlags::empty());
-        *self.machine() = Some(handle.context("a handle of the emulator")?);
-        let served = serve(machine);
-        // A machine that a signal has ended is no error: the process ends here, with the signal's code.
+        *self.machine() = Some(handle.context("opening a handle of the emulator")?);
+        let result = serve(machine);
+        // If a signal has ended the machine, this waits until the process exits with the signal's code.
         *self.machine() = None;
-        served
+        result
     }
 
     fn machine(&self) -> MutexGuard<'_, Option<OwnedFd>> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the machine, and this process when it has ended.
+    /// Ends the machine, waits for its end, and exits this process.
     fn end(&self, signal: i32) {
         let machine = self.machine();
         if let Some(machine) = &*machine {
-            // It may have ended by itself, and been waited for.
+            // The machine may already have ended and been waited for.
             let _ = pidfd_send_signal(machine, Signal::KILL);
             let _ = waitid(WaitId::PidFd(machine.as_fd()), WaitIdOptions::EXITED);
         }
         std::process::exit(128 + signal)
     }
 
-    /// Stops the machine and this process, until both are told to go on.
+    /// Stops the machine and this process until both are continued.
     fn stop(&self) {
         let machine = self.machine();
-        let tell = |signal| machine.as_ref().map(|machine| pidfd_send_signal(machine, signal));
-        tell(Signal::STOP);
-        let _ = signal_hook::low_level::emulate_default_handler(STOP);
-        tell(Signal::CONT);
+        let send = |signal| machine.as_ref().map(|machine| pidfd_send_signal(machine, signal));
+        send(Signal::STOP);
+        let _ = signal_hook::low_level::emulate_default_handler(STOP_SIGNAL);
+        send(Signal::CONT);
     }
 }

@@ -3,23 +3,23 @@
 use super::launch::{LaunchFlags, Program};
 use super::report;
 use super::signals::RunSignals;
-use crate::commands::watched::{Observation, Observations, Outputs, verdict};
+use crate::commands::watch_report::{Observation, Observations, Outputs, verdict};
 use crate::enclave::{MachineSettings, Next, Streams, Untrusted};
 use crate::runtime::exit::Exit;
-use crate::runtime::output::complain;
-use ameles_enclave_boundary::launch::Listening;
+use crate::runtime::output::print_error;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::PAGES_AT;
-use ameles_pager::watch::{Changes, Geometry, Moment, WatchedMemory};
+use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
 use anyhow::Result;
 use clap::Args;
 use std::path::Path;
 
 #[derive(Args)]
 #[command(
-    after_help = "The machine stands still after each fault until the untrusted memory has been looked at. The first \
-faults are those that load the program. After --faults it runs on unwatched, unless --end is given. What was seen goes to \
-standard error when the program has ended; the exit code is the program's own.
+    after_help = "The machine stops after each fault while the untrusted memory is compared with its last state. The first faults \
+load the program. After --faults the program continues without a watcher, or ends with --end. A summary goes to standard \
+error when the program has ended; the exit code is that of the program.
 
 Examples:
   ameles enclave watch --scheme plain --svg plain.svg -- ./program
@@ -27,11 +27,11 @@ Examples:
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    launching: LaunchFlags,
-    /// Faults that are watched
+    flags: LaunchFlags,
+    /// The number of faults to watch
     #[arg(long, value_name = "FAULTS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     faults: u64,
-    /// Switch the machine off, with exit code 0, after the last fault that is watched
+    /// Switch the machine off after the last watched fault, with exit code 0
     #[arg(long)]
     end: bool,
     #[command(flatten)]
@@ -41,77 +41,77 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    let Arguments { launching, faults, end, outputs, program } = &arguments;
-    let launchable = launching.find(program)?;
-    let geometry = geometry(launching)?;
+    let Arguments { flags, faults, end, outputs, program } = &arguments;
+    let launchable = flags.find(program)?;
+    let geometry = geometry(flags)?;
     let files = outputs.create()?;
 
-    let ends = RunSignals::listen()?;
-    let listening = Listening { after_fault: true, ..Listening::default() };
-    let machine = launchable.start(launching, listening, &MachineSettings::default())?;
-    let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
-    let look = |_: &Untrusted, request: Request| {
-        if watcher.watched.faults() < *faults {
-            watcher.look(request);
-            if *end && watcher.watched.faults() == *faults {
+    let signals = RunSignals::listen()?;
+    let instrumentation = Instrumentation { after_fault: true, ..Instrumentation::default() };
+    let machine = launchable.start(flags, instrumentation, &MachineSettings::default())?;
+    let mut watcher = Watcher::new(machine.untrusted(), geometry)?;
+    let observe = |_: &Untrusted, request: Request| {
+        if watcher.observations.faults() < *faults {
+            watcher.observe(request);
+            if *end && watcher.observations.faults() == *faults {
                 return Ok(Next::SwitchOff);
             }
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     };
-    let ended = ends.meanwhile(machine, |machine| machine.serve(&mut Streams::standard(), look))?;
+    let result = signals.serve(machine, |machine| machine.serve(&mut Streams::standard(), observe))?;
 
-    let watched = watcher.watched;
-    tell(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
-    files.write(&title(launching, program), &watched)?;
-    std::process::exit(report::ending(&ended, program)?)
+    let observations = watcher.observations;
+    print_summary(flags, &observations, result.record.as_ref().map(|record| record.faults.faults));
+    files.write(&title(flags, program), &observations)?;
+    std::process::exit(report::exit_code(&result, program)?)
 }
 
-/// The slots of untrusted memory, which the runtime lays out by the same public rule.
-fn geometry(launching: &LaunchFlags) -> Result<Geometry> {
-    let &LaunchFlags { scheme, cipher, untrusted, .. } = launching;
-    let k = launching.ratio();
+/// Returns the layout of the slots in untrusted memory, by the same public rule as the runtime.
+fn geometry(flags: &LaunchFlags) -> Result<Geometry> {
+    let &LaunchFlags { scheme, cipher, untrusted, .. } = flags;
+    let k = flags.ratio();
     let pages = scheme.max_pages(untrusted.0, k, cipher);
     let slots = scheme.layout(pages, k)?.slots();
     let stride = scheme.untrusted_bytes(pages, k, cipher)? / slots;
     Ok(Geometry { slots, stride, areas: scheme.has_ratio().then(|| (pages, slots - pages)) })
 }
 
-/// A watcher of untrusted memory.
+/// Records the changes of untrusted memory.
 struct Watcher {
     changes: Changes,
-    watched: Observations,
+    observations: Observations,
 }
 
 impl Watcher {
-    fn of(untrusted: &Untrusted, geometry: Geometry) -> Result<Self> {
+    fn new(untrusted: &Untrusted, geometry: Geometry) -> Result<Self> {
         let memory = WatchedMemory::map(untrusted.file().try_clone()?.into())?;
         let changes = Changes::from(memory, PAGES_AT as usize, &geometry);
-        Ok(Watcher { changes, watched: Observations { geometry, sights: Vec::new() } })
+        Ok(Watcher { changes, observations: Observations { geometry, list: Vec::new() } })
     }
 
-    fn look(&mut self, request: Request) {
+    fn observe(&mut self, request: Request) {
         if let Request::AfterFault { faults, evictions } = request {
-            let moment = Moment { faults, evictions };
-            self.watched.sights.push(Observation { moment, changed: self.changes.look() });
+            let moment = FaultCounts { faults, evictions };
+            self.observations.list.push(Observation { moment, changed: self.changes.take_changed() });
         }
     }
 }
 
-/// The program and how it is paged.
-fn title(launching: &LaunchFlags, program: &Program) -> String {
+/// Returns the title: the program and how it is paged.
+fn title(flags: &LaunchFlags, program: &Program) -> String {
     let name = Path::new(program.name()).file_name().unwrap_or(program.name());
-    format!("{}, {}", name.to_string_lossy(), launching.scheme_with_ratio())
+    format!("{}, {}", name.to_string_lossy(), flags.scheme_with_ratio())
 }
 
-fn tell(launching: &LaunchFlags, watched: &Observations, faults: Option<u64>) {
-    let LaunchFlags { scheme, cipher, resident, .. } = launching;
-    complain!();
-    complain!(
+fn print_summary(flags: &LaunchFlags, observations: &Observations, faults: Option<u64>) {
+    let LaunchFlags { scheme, cipher, resident, .. } = flags;
+    print_error!();
+    print_error!(
         "ameles enclave: {}, {cipher}, {resident} pages resident, {} of untrusted memory",
-        launching.scheme_with_ratio(),
-        watched.slots()
+        flags.scheme_with_ratio(),
+        observations.slots()
     );
-    complain!("  {}", watched.figures(faults));
-    complain!("  {}", verdict::of(*scheme, watched));
+    print_error!("  {}", observations.figures(faults));
+    print_error!("  {}", verdict::verdict(*scheme, observations));
 }

@@ -1,4 +1,4 @@
-//! Signals that wait until the files of a run are whole.
+//! Signals that are deferred until the files of a run are complete.
 
 use crate::runtime::interrupt::is_ignored;
 use anyhow::Result;
@@ -9,36 +9,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::signal::unix::SignalKind;
 
-/// Signals to end the process, which wait.
+/// Deferred signals that end the process.
 pub(super) struct DeferredSignals {
-    /// The last one that came; 0 for none.
-    came: Arc<AtomicUsize>,
+    /// The last received signal; 0 for none.
+    received: Arc<AtomicUsize>,
     registered: Vec<SigId>,
 }
 
 impl DeferredSignals {
-    /// Has them wait from now on.
+    /// Defers signals from now on.
     ///
     /// # Errors
-    /// The system does not tell of signals.
-    pub(super) fn begin() -> Result<Self> {
+    /// The system refuses signal handlers.
+    pub(super) fn start() -> Result<Self> {
         let hang_up = (!is_ignored(SignalKind::hangup())).then_some(SIGHUP);
-        Self::of([SIGINT, SIGTERM].into_iter().chain(hang_up))
+        Self::new([SIGINT, SIGTERM].into_iter().chain(hang_up))
     }
 
-    fn of(signals: impl IntoIterator<Item = i32>) -> Result<Self> {
-        let mut held = DeferredSignals { came: Arc::default(), registered: Vec::new() };
+    fn new(signals: impl IntoIterator<Item = i32>) -> Result<Self> {
+        let mut deferred = DeferredSignals { received: Arc::default(), registered: Vec::new() };
         for signal in signals {
-            let came = Arc::clone(&held.came);
-            held.registered.push(signal_hook::flag::register_usize(signal, came, signal as usize)?);
+            let received = Arc::clone(&deferred.received);
+            deferred.registered.push(signal_hook::flag::register_usize(signal, received, signal as usize)?);
         }
-        Ok(held)
+        Ok(deferred)
     }
 
-    /// Ends the process by the signal that came, if one did.
-    pub(super) fn end(self) {
-        if let Some(signal) = self.came() {
-            // It fails for signals that end no process.
+    /// Ends the process by the received signal, if there is one.
+    pub(super) fn deliver(self) {
+        if let Some(signal) = self.received() {
+            // It fails for signals that do not end a process.
             let _ = emulate_default_handler(signal);
         }
         for registered in self.registered {
@@ -46,9 +46,9 @@ impl DeferredSignals {
         }
     }
 
-    /// The signal that came.
-    fn came(&self) -> Option<i32> {
-        i32::try_from(self.came.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
+    /// Returns the received signal.
+    fn received(&self) -> Option<i32> {
+        i32::try_from(self.received.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
     }
 }
 
@@ -58,10 +58,10 @@ mod tests {
     use signal_hook::consts::SIGUSR2;
 
     #[test]
-    fn a_signal_waits_and_ends_nothing_by_itself() {
-        let held = DeferredSignals::of([SIGUSR2]).unwrap();
-        assert_eq!(held.came(), None);
+    fn a_deferred_signal_does_not_end_the_process() {
+        let deferred = DeferredSignals::new([SIGUSR2]).unwrap();
+        assert_eq!(deferred.received(), None);
         signal_hook::low_level::raise(SIGUSR2).unwrap();
-        assert_eq!(held.came(), Some(SIGUSR2));
+        assert_eq!(deferred.received(), Some(SIGUSR2));
     }
 }

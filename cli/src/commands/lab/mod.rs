@@ -1,4 +1,4 @@
-//! `ameles lab`: experiments of the literature, done again.
+//! `ameles lab`: experiments of the literature, repeated.
 
 mod command_line;
 mod deferred_signals;
@@ -22,9 +22,9 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run programs by the ORAM controllers of secure processors, in simulated time
+    /// Simulate programs on the ORAM controllers of secure processors
     Processor(processor::Arguments),
-    /// Run the cloud workloads of a thesis by every scheme, in virtual time
+    /// Run the cloud workloads of a thesis with every scheme, in virtual time
     Thesis(thesis::Arguments),
 }
 

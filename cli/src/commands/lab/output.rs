@@ -1,4 +1,4 @@
-//! A file of figures: the one that was there stays as it was until the new one is whole.
+//! A file of figures. An existing file is replaced only when the new one is complete.
 
 use super::path_errors::is_path_error;
 use crate::commands::usage_error::usage_error;
@@ -8,23 +8,23 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A file that can be written.
+/// A writable file.
 pub(super) enum Output {
-    /// A file that is made, or replaced, at the end.
+    /// A file that is created or replaced at the end.
     File(PathBuf),
-    /// A pipe or a device, which is written as it is.
+    /// A pipe or a device, which is written directly.
     Stream(File),
 }
 
-/// Sees whether the file that a flag names can be written. Nothing is made yet.
+/// Checks that the file that a flag names can be written. Creates nothing.
 ///
 /// # Errors
-/// A path at which no file can be, as for a mistyped flag; those of the file system.
+/// A usage error for an impossible path; errors of the file system.
 pub(super) fn open(flag: &str, path: &Path) -> Result<Output> {
     let why = || format!("{flag} {} cannot be written", path.display());
     match Output::open(path) {
         Err(error) if is_path_error(&error) => {
-            let advice = "name a file in a folder that is there and can be written to";
+            let advice = "name a file in an existing, writable folder";
             Err(usage_error(format!("{}: {error}: {advice}", why())).into())
         }
         output => output.with_context(why),
@@ -32,36 +32,37 @@ pub(super) fn open(flag: &str, path: &Path) -> Result<Output> {
 }
 
 impl Output {
-    /// Sees whether the file can be written. Nothing is made yet.
+    /// Checks that the file can be written. Creates nothing.
     ///
     /// # Errors
     /// Those of the file system.
     fn open(path: &Path) -> io::Result<Self> {
-        if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return File::options().write(true).open(path).map(Output::Stream);
         }
-        // It has no name, so that it goes with the process.
-        tempfile::tempfile_in(folder_of(path))?;
+        // The temporary file has no name, so it disappears with the process.
+        tempfile::tempfile_in(parent_folder(path))?;
         Ok(Output::File(path.to_owned()))
     }
 
-    /// Writes all of it.
+    /// Writes the file.
     ///
     /// # Errors
     /// Those of the file system.
     pub(super) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        let whole = |file: &mut dyn Write| {
+        let write_buffered = |file: &mut dyn Write| {
             let mut file = BufWriter::new(file);
             write(&mut file)?;
             file.flush()
         };
         match self {
-            Output::Stream(mut file) => whole(&mut file),
+            Output::Stream(mut file) => write_buffered(&mut file),
             Output::File(path) => {
-                // As any new file: what the process's mask leaves.
-                let mask = Permissions::from_mode(0o666);
-                let mut new = tempfile::Builder::new().permissions(mask).tempfile_in(folder_of(&path))?;
-                whole(&mut new)?;
+                // The permissions of any new file, limited by the process's umask.
+                let permissions = Permissions::from_mode(0o666);
+                let mut new =
+                    tempfile::Builder::new().permissions(permissions).tempfile_in(parent_folder(&path))?;
+                write_buffered(&mut new)?;
                 new.persist(path)?;
                 Ok(())
             }
@@ -69,7 +70,7 @@ impl Output {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -83,7 +84,7 @@ mod tests {
         let path = folder.path().join("figures.csv");
         fs::write(&path, "old").unwrap();
         let _open = Output::open(&path).unwrap();
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing stays if the process is killed");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no file remains if the process is killed");
         let failed = Output::open(&path).unwrap().write(|file| {
             file.write_all(b"half")?;
             Err(io::Error::other("the run failed"))
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         Output::open(&path).unwrap().write(|file| file.write_all(b"new")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no other file remains");
         assert!(Output::open(&folder.path().join("none/figures.csv")).is_err());
     }
 }

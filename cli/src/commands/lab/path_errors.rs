@@ -1,8 +1,8 @@
-//! Errors for which a path that a flag names is to blame.
+//! Errors that the path of a flag causes.
 
 use std::io;
 
-/// Tells whether a path that a flag names is to blame for an error, and not the machine.
+/// Returns true if an error is caused by the path of a flag, and not by the machine.
 pub(super) fn is_path_error(error: &io::Error) -> bool {
     use io::ErrorKind::{
         InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,

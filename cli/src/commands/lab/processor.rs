@@ -16,18 +16,18 @@ use clap::{Args, ValueEnum};
 use conditions::about;
 use std::path::PathBuf;
 use std::str::FromStr;
-use unused_flags::Given;
+use unused_flags::GivenFlag;
 
 #[derive(Args)]
 #[command(
-    after_help = "The schemes of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\" over a processor, a \
-tree of 25 levels and DDR3, on short traces of real programs. Time is simulated: the same seed gives the same digits on every \
+    after_help = "Simulates the schemes of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\" with a processor, \
+a tree of 25 levels and DDR3, on short traces of real programs. Time is simulated: the same seed gives the same figures on every \
 machine. Each run takes the memory of a tree: 1.3 GiB for 25 levels.
 
 Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, raw, ring, \
 llc-d-raw, llc-d-ring, ir-alloc1, ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc, sound-raw, sound-ring, \
-sound-llc-d, sound-llc-d-ring. Those that begin with sound- read every path, so that they are oblivious. Those with ring run by name \
-only, or with at most 22 levels. Those that put dummies to use need a rate, and are left out where paths are free.
+sound-llc-d, sound-llc-d-ring. Schemes that begin with sound- read every path, so they are oblivious. Schemes with ring run only if \
+named, or with at most 22 levels. Schemes that use dummy accesses need a rate, and are skipped with --pace free.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
 labels  subtree  lines  rob  llc  block  bucket  eviction-rate  raw-headers  ring-reads  ring-slots  ring-metadata  dwb  dwb-last  \
@@ -41,7 +41,7 @@ Examples:
   ameles lab processor --trace mine.trace --scheme ir-oram --set z=10-16:2 --pace end:1000"
 )]
 pub(super) struct Arguments {
-    /// A trace of your own, packed or in USIMM's text, in place of the programs
+    /// Use this trace instead of the programs: packed, or in USIMM's text format
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     trace: Option<PathBuf>,
     /// The programs, such as xz,rand [default: all]
@@ -50,51 +50,52 @@ pub(super) struct Arguments {
     /// The schemes, such as baseline,ir-oram [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     scheme: Vec<String>,
-    /// A change of every scheme's configuration; may be given again
+    /// Change a setting of every scheme (may be given several times)
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The times at which paths begin: free, or one T cycles after the last began (start:T) or ended (end:T), or when it is needed
-    /// and a dummy after T idle cycles (idle:T), or T instructions (instructions:T) [default: end:1000,start:1000,idle:250,free]
+    /// When paths start: at any time (free), T cycles after the last one started (start:T) or ended (end:T), or on demand
+    /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T)
+    /// [default: end:1000,start:1000,idle:250,free]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
-    /// Levels of the tree, those on the trusted side too [default: 25, or 20 with --quick]
+    /// Levels of the tree, including those on the trusted side [default: 25, or 20 with --quick]
     #[arg(long, value_name = "NUMBER")]
     levels: Option<u32>,
-    /// Run a small tree and the first 5000 misses of each program: a minute, and figures that say little
+    /// Run a small tree and the first 5000 misses of each program: takes a minute, with rough figures
     #[arg(long)]
     quick: bool,
-    /// Run so many misses of each program, its warm-up apart: 1 or more [default: 30000, or 5000 with --quick]
+    /// Misses of each program after the warm-up: 1 or more [default: 30000, or 5000 with --quick]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     misses: Option<u32>,
-    /// Run whole traces, which have 100,000 misses or more
+    /// Run whole traces, of 100,000 misses or more
     #[arg(long, conflicts_with_all = ["quick", "misses"])]
     full: bool,
-    /// The seed of all that is drawn
+    /// The seed of all random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Runs side by side [default: one for each processor, 4 at most]
+    /// Runs at the same time [default: one per processor, at most 4]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// The parts of the report; flags that none of them uses are refused [default: figures, and utilisation unless programs,
-    /// schemes or settings are chosen]
+    /// The parts of the report; flags that no part uses are refused [default: figures; also utilisation, unless programs,
+    /// schemes or settings are given]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
     /// Write the figures of all runs as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a folder: one page with all tables and pictures (report.html), and each of them as CSV or SVG. It is a new folder, an
-    /// empty one, or one with an older report, which goes
+    /// Write a report into this folder: report.html with all tables and pictures, and each as CSV or SVG. The folder may be
+    /// new, empty, or hold an older report, which is replaced
     #[arg(long, value_name = "DIR", visible_alias = "report")]
     out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ReportPart {
-    /// Programs by schemes: Figures 2, 6, 10 to 12, 14 and 15, and the energy
+    /// Programs and schemes: Figures 2, 6, 10 to 12, 14 and 15, and the energy
     Figures,
     /// Slots of each level that hold a block: Figures 3, 4 and 13
     Utilisation,
-    /// IR-Alloc's sizes, searched for this tree, one below and one above: Figure 16; only when it is named
+    /// IR-Alloc's bucket sizes, searched for this tree, one level less and one more: Figure 16; only if named
     Scaling,
 }
 
@@ -162,26 +163,27 @@ impl Arguments {
         }
     }
 
-    /// The flags of this command line that not every part uses.
-    fn given(&self, options: &Options) -> Vec<Given> {
+    /// Returns the given flags that not every part uses.
+    fn given(&self, options: &Options) -> Vec<GivenFlag> {
         const FIGURES: &[Part] = &[Part::Figures];
-        const BUT_FILLING: &[Part] = &[Part::Figures, Part::Scaling];
-        let flag =
-            |flag: &str, is_given: bool, used_by| is_given.then(|| Given { flag: flag.to_owned(), used_by });
+        const FIGURES_AND_SCALING: &[Part] = &[Part::Figures, Part::Scaling];
+        let flag = |flag: &str, is_given: bool, used_by| {
+            is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
+        };
         let flags = [
             flag("--trace", self.trace.is_some(), FIGURES),
             flag("--program", !self.program.is_empty(), FIGURES),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--csv", self.csv.is_some(), FIGURES),
-            flag("--pace", !self.pace.is_empty(), BUT_FILLING),
+            flag("--pace", !self.pace.is_empty(), FIGURES_AND_SCALING),
             flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
         ];
-        // The search finds the sizes, for a machine without a small tree.
+        // The search finds the bucket sizes itself, for a machine without a small tree.
         let is_of_figures =
             |set: &&String| set.starts_with("z=") || set.starts_with("rho-") || set.starts_with("block=");
-        let settings = self.set.iter().map(|set| Given {
+        let settings = self.set.iter().map(|set| GivenFlag {
             flag: format!("--set {set}"),
-            used_by: if is_of_figures(&set) { FIGURES } else { BUT_FILLING },
+            used_by: if is_of_figures(&set) { FIGURES } else { FIGURES_AND_SCALING },
         });
         flags.into_iter().flatten().chain(settings).collect()
     }
@@ -190,18 +192,17 @@ impl Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
     if arguments.csv.is_some() && arguments.csv == arguments.out {
-        return Err(usage_error(
-            "--csv and --out are one path: give the file and the folder names of their own",
-        )
-        .into());
+        return Err(
+            usage_error("--csv and --out are the same path: name a file and a different folder").into()
+        );
     }
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
     let report =
-        processor::run(&options, &ProgressDisplay::begin(&PartialReport::default())).map_err(named)?;
-    // Files are there as a whole, or not at all.
-    let held = DeferredSignals::begin()?;
-    let written = || -> Result<()> {
+        processor::run(&options, &ProgressDisplay::start(&PartialReport::default())).map_err(with_flag)?;
+    // A signal must not leave incomplete files.
+    let signals = DeferredSignals::start()?;
+    let result = || -> Result<()> {
         if let Some(folder) = folder {
             report.write_into(&folder, &about(&options, &arguments.set)).context("--out")?;
         }
@@ -210,13 +211,13 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         }
         Ok(())
     };
-    let written = written();
-    held.end();
-    written.map(|()| Exit::Success)
+    let result = result();
+    signals.deliver();
+    result.map(|()| Exit::Success)
 }
 
-/// An error, which names the flag if one is to blame: that is no failure of a run.
-fn named(error: ProcessorError) -> anyhow::Error {
+/// Returns the error, as a usage error with the flag if a flag causes it.
+fn with_flag(error: ProcessorError) -> anyhow::Error {
     if !error.is_of_options() {
         return error.into();
     }

@@ -1,25 +1,25 @@
-//! The progress of a lab, and its tables.
+//! The progress display of a lab, and its tables.
 
-use crate::runtime::output::{complain, say};
-use crate::runtime::progress::{self, Lines};
+use crate::runtime::output::{print_error, print_line};
+use crate::runtime::progress::{self, LogLines};
 use ameles_lab::bench::Progress;
 use indicatif::ProgressBar;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The part that there is of a report that is not whole, for whoever interrupts it.
+/// The finished part of a report, printed if the run is interrupted.
 #[derive(Clone, Default)]
 pub(super) struct PartialReport(Arc<Mutex<String>>);
 
 impl PartialReport {
-    fn put(&self, text: &str) {
+    fn set(&self, text: &str) {
         text.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Prints it, if there is any.
+    /// Prints the finished part, if there is one.
     pub(super) fn print(&self) {
         let text = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if !text.is_empty() {
-            say!("{text}\n");
+            print_line!("{text}\n");
         }
     }
 }
@@ -27,13 +27,17 @@ impl PartialReport {
 /// A progress bar or lines of progress, and tables on standard output.
 pub(super) struct ProgressDisplay {
     bar: ProgressBar,
-    lines: Lines,
-    unfinished: PartialReport,
+    lines: LogLines,
+    partial: PartialReport,
 }
 
 impl ProgressDisplay {
-    pub(super) fn begin(unfinished: &PartialReport) -> Self {
-        ProgressDisplay { bar: progress::steps("", 0), lines: Lines::begin(), unfinished: unfinished.clone() }
+    pub(super) fn start(partial: &PartialReport) -> Self {
+        ProgressDisplay {
+            bar: progress::steps("", 0),
+            lines: LogLines::start_now(),
+            partial: partial.clone(),
+        }
     }
 }
 
@@ -45,20 +49,20 @@ impl Drop for ProgressDisplay {
 
 impl Progress for ProgressDisplay {
     fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.bar, what, done, all);
+        progress::update(&self.bar, what, done, all);
         if self.bar.is_hidden()
-            && let Some(line) = self.lines.due(what, done, all)
+            && let Some(line) = self.lines.next_line(what, done, all)
         {
-            complain!("ameles lab: {line}");
+            print_error!("ameles lab: {line}");
         }
     }
 
     fn on_figure(&self, table: &str) {
-        self.unfinished.put("");
-        self.bar.suspend(|| say!("{table}\n"));
+        self.partial.set("");
+        self.bar.suspend(|| print_line!("{table}\n"));
     }
 
     fn on_partial_report(&self, text: &str) {
-        self.unfinished.put(text);
+        self.partial.set(text);
     }
 }

@@ -1,8 +1,8 @@
-//! The folder of what runs in real time lay down. It goes with the process, also when that is interrupted.
+//! The temporary folder of runs in real time. It is removed with the process, also on an interrupt.
 
 use super::progress::PartialReport;
 use crate::runtime::interrupt::is_ignored;
-use crate::runtime::output::complain;
+use crate::runtime::output::print_error;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -13,45 +13,48 @@ use std::thread;
 use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
 
-/// The folder, which goes when this is dropped.
-pub(super) struct Scratch {
+/// The temporary folder, which is removed when this is dropped.
+pub(super) struct ScratchFolder {
     _folder: TempDir,
-    /// Tells whether a signal ends the process.
+    /// True while a signal ends the process.
     is_ending: Arc<AtomicBool>,
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        // What runs fails without its files; the end by the signal counts.
+        // The run fails without its files: wait for the end by the signal instead.
         while self.is_ending.load(Ordering::Acquire) {
             thread::park();
         }
     }
 }
 
-/// Lays down all temporary files in a folder from now on, which goes when the answer is dropped, or when the process is told
-/// to end: then it prints what there is, and ends with 128 and the number of the signal.
+/// Creates a folder for all temporary files from now on.
+///
+/// The folder is removed when the result is dropped. A signal to end removes it too: then the finished part of the report
+/// is printed, and the process exits with 128 plus the number of the signal.
 ///
 /// # Errors
-/// There is no folder for temporary files, or the system does not tell of signals.
-pub(super) fn lay_down(unfinished: &PartialReport) -> Result<Scratch> {
-    let folder = tempfile::Builder::new().prefix("ameles-lab-").tempdir().context("a temporary folder")?;
+/// There is no folder for temporary files, or the system refuses signal handlers.
+pub(super) fn create(partial: &PartialReport) -> Result<ScratchFolder> {
+    let folder =
+        tempfile::Builder::new().prefix("ameles-lab-").tempdir().context("creating a temporary folder")?;
     let path = folder.path().to_owned();
-    // It fails only if it was said before: then that folder is cleaned up.
+    // It fails only if a folder is already set: then that folder is cleaned up.
     let _ = tempfile::env::override_temp_dir(&path);
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     if !is_ignored(SignalKind::hangup()) {
         signals.add_signal(SIGHUP)?;
     }
-    let unfinished = unfinished.clone();
+    let partial = partial.clone();
     let is_ending = Arc::new(AtomicBool::new(false));
     let ending = Arc::clone(&is_ending);
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             ending.store(true, Ordering::Release);
-            unfinished.print();
-            complain!("ameles lab: interrupted");
-            // Files that are still written may come in between.
+            partial.print();
+            print_error!("ameles lab: interrupted");
+            // Files that are still being written may make a removal fail.
             for _ in 0..3 {
                 if std::fs::remove_dir_all(&path).is_ok() {
                     break;
@@ -60,5 +63,5 @@ pub(super) fn lay_down(unfinished: &PartialReport) -> Result<Scratch> {
             process::exit(128 + signal);
         }
     });
-    Ok(Scratch { _folder: folder, is_ending })
+    Ok(ScratchFolder { _folder: folder, is_ending })
 }

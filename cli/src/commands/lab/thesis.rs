@@ -20,18 +20,18 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// The seeds of a report: a single draw of objects may be a lucky one.
+/// The number of seeds of a report: a single seed may be an outlier.
 const SEEDS_OF_A_REPORT: u64 = 20;
 
 #[derive(Args)]
 #[command(
     after_help = "The workloads A to E of \"Oblivious RAM in practice\" (2019): home user, traveling user, email, code \
 distribution, E-Government. Each scheme moves the same objects over a link of 23.6 ms and 510.4 Mbit/s, in an ORAM of \
-5 GiB. Time is virtual: the same seed gives the same digits on every machine. What the thesis prints stands in brackets.
+5 GiB. Time is virtual: the same seed gives the same figures on every machine. Figures of the thesis are in brackets.
 
 Schemes: none, blocks, blocks-together, curious-thesis, oblivistore-thesis, ring-thesis, ring-33-48-63, ring, serve, \
 curious, oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical, path-paper-alloc \
-and path-alloc (with IR-Alloc's buckets) only when they are named.
+and path-alloc (with IR-Alloc's buckets) only if they are named.
 
 Examples:
   ameles lab thesis --quick
@@ -43,89 +43,90 @@ Examples:
 )]
 pub(super) struct Arguments {
     // Wide: each field is a flag.
-    /// The workloads, such as A,C, or files of COSBench that end with .xml [default: A to E]
+    /// The workloads, such as A,C, or COSBench files that end in .xml [default: A to E]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     workload: Vec<String>,
     /// The schemes, such as ring,path [default: all but hierarchical]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     scheme: Vec<String>,
-    /// Sizes of blocks, such as 64KiB,1MiB [default: the thesis's three for each workload]
+    /// Block sizes, such as 64KiB,1MiB [default: the thesis's three for each workload]
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     block: Vec<Size>,
-    /// Run the largest blocks only, and the first 30 reads and writes
+    /// Run only the largest blocks, and the first 30 reads and writes
     #[arg(long)]
     quick: bool,
-    /// The seed of all that is drawn: objects, order, the schemes' own randomness; of several the first
+    /// The seed of all random choices (objects, order, schemes); with --seeds, the first one
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Run so many seeds, side by side: tables give medians, and ranges in square brackets. Runs in real time have the first
-    /// alone [default: 20 with --report, unless --quick; otherwise 1]
+    /// The number of seeds, run in parallel: tables give medians, and ranges in square brackets. Runs in real time use only
+    /// the first [default: 1, or 20 with --report and without --quick]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
-    /// The time that the store takes for a GET and for a PUT, or for both; 0s for the bare link [default: 5ms,80ms]
+    /// The time that the store takes for a GET and for a PUT, or one time for both; 0s for only the link
+    /// [default: 5ms,80ms]
     #[arg(long, value_name = "TIMES", value_delimiter = ',')]
     server_time: Vec<Interval>,
-    /// The time that the application takes for each operation beside the store [default: 330ms in C and E, or none]
+    /// The time that the application itself takes for each operation [default: 330ms in C and E, 0s in others]
     #[arg(long, value_name = "TIME")]
     operation_time: Option<Interval>,
-    /// The part of the filling of an ORAM, before its first access, that is counted
+    /// The part of filling an ORAM, before its first access, that counts
     #[arg(long, value_enum, default_value_t = Filling::Requests)]
     filling: Filling,
-    /// Run Ameles's schemes under the object layer of `ameles serve`; the scheme serve is Ring ORAM under it, anyway
+    /// Run Ameles's schemes with the object layer of `ameles serve` (the scheme serve always has it)
     #[arg(long)]
     objects: bool,
-    /// The parts of the report [default: all, or the workloads where a workload, a scheme or a block size is named]
+    /// The parts of the report [default: all; only the workloads if a workload, scheme or block size is given]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
-    /// Run the workloads in real time, by HTTP and a real S3 server on loopback; the same as --part real
+    /// Run the workloads in real time, over HTTP to a real S3 server on loopback; the same as --part real
     #[arg(long)]
     real: bool,
-    /// The size of the ORAM of runs in real time [default: the objects fill it to half or less, and 30 steps are run]
+    /// The size of the ORAM of runs in real time [default: large enough that the objects fill at most half, for 30 steps]
     #[arg(long, value_name = "SIZE")]
     oram: Option<Size>,
     /// Write the figures of the workloads as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a folder: one page with all tables and pictures (report.html), and each of them as CSV or SVG
+    /// Write a report into this folder: report.html with all tables and pictures, and each as CSV or SVG
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Prices, beside those of the thesis: names, or FILE#NAME for a file of your own [default: those of today that come
-    /// with Ameles]
+    /// Prices to use in addition to those of the thesis: names, or FILE#NAME for your own file [default: the current prices
+    /// that come with Ameles]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     prices: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Filling {
-    /// No part of it
+    /// Nothing
     Nothing,
-    /// Its requests and not its bytes, as the thesis does
+    /// Requests but not bytes, as in the thesis
     Requests,
-    /// Its requests and its bytes
+    /// Requests and bytes
     All,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ReportPart {
-    /// The workloads A to E, or those that are named
+    /// The workloads A to E, or the named ones
     Workloads,
-    /// Git over Swift: pushing, cloning and pulling, in a public and in a private cloud
+    /// Git over Swift: push, clone and pull, in a public and in a private cloud
     Git,
     /// The workloads without an ORAM, by block size, as in Appendix B
     Estimates,
-    /// Sweeps of the size of blocks, and of the link: bandwidth, latency, loss, a mobile one
+    /// Sweeps of the block size and of the link: bandwidth, latency, loss, mobile
     Sweeps,
-    /// The costs that differential privacy saves: Root ORAM by its ε
+    /// The costs that differential privacy saves: Root ORAM for several ε
     Study,
     /// The growth of each scheme with its number of blocks, as in Table 3.1
     Growth,
-    /// The verdicts on what is practical for whom, by a rule (6.1)
+    /// Verdicts on what is practical for which user, by a rule (6.1)
     Verdicts,
-    /// Workload A, or those that are named, in real time; only when it is named
+    /// Workload A, or the named ones, in real time; only if named
     Real,
-    /// A vault that grows under load, in real time; only when it is named
+    /// A vault that grows under load, in real time; only if named
     Elasticity,
-    /// A vault that is killed and comes back, in real time; only when it is named
+    /// A vault that is killed and recovers, in real time; only if named
     Reliability,
 }
 
@@ -137,7 +138,7 @@ impl Arguments {
             [both] => ServerTime { get: both.0, put: both.0 },
             [get, put] => ServerTime { get: get.0, put: put.0 },
             _ => {
-                return Err(usage_error("--server-time takes one time or two: write such as 5ms,80ms").into());
+                return Err(usage_error("--server-time takes one or two times, such as 5ms,80ms").into());
             }
         };
         let part = |part: &ReportPart| match part {
@@ -158,7 +159,7 @@ impl Arguments {
         }
         if self.oram.is_some() && !parts.contains(&Part::Real) {
             return Err(usage_error(
-                "--oram is the size of an ORAM in real time: add --real, or leave it out",
+                "--oram sets the size of an ORAM in real time: add --real, or leave it out",
             )
             .into());
         }
@@ -184,7 +185,7 @@ impl Arguments {
             },
             prices: self.prices()?,
             oram_bytes: self.oram.map(|size| size.0),
-            device: Some(|vault| AnyDevice::new(VaultDevice::Alone(vault))),
+            device: Some(|vault| AnyDevice::new(VaultDevice::Single(vault))),
             ..standard
         })
     }
@@ -195,19 +196,19 @@ impl Arguments {
         if self.prices.is_empty() {
             return Ok(prices::current_providers());
         }
-        self.prices.iter().map(|given| provider(given)).collect()
+        self.prices.iter().map(|text| provider(text)).collect()
     }
 
-    /// The choices as a page tells them.
+    /// Returns the conditions of the run for its report.
     fn about(&self, options: &Options) -> About {
-        let named = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
+        let list = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
         let parts: Vec<String> =
             options.parts().iter().map(|part| format!("{part:?}").to_lowercase()).collect();
         let prices = options.prices.iter().map(|provider| provider.prices.to_string());
         let facts = [
             ("Parts", parts.join(", ")),
-            ("Workloads", named(&options.workloads)),
-            ("Schemes", named(&options.schemes)),
+            ("Workloads", list(&options.workloads)),
+            ("Schemes", list(&options.schemes)),
             ("Seeds", format!("{} from {} on", options.seeds, options.seed)),
             ("Server time", format!("GET {:?}, PUT {:?}", options.server.get, options.server.put)),
             ("Link", format!("{:?}, {} Mbit/s", options.link.round_trip, options.link.up.0 as f64 / 1e6)),
@@ -216,8 +217,8 @@ impl Arguments {
         ];
         About {
             title: "Oblivious RAM in practice, in virtual time".to_owned(),
-            introduction: "The workloads of O. S. Thoresen's thesis (NTNU, 2019), done again by Ameles. Figures in brackets and \
-                           outlines are the thesis's. The same command gives the same digits on every machine."
+            introduction: "The workloads of O. S. Thoresen's thesis (NTNU, 2019), repeated by Ameles. Figures in brackets and \
+                           outlines are those of the thesis. The same command gives the same figures on every machine."
                 .to_owned(),
             command: command_line(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -226,22 +227,22 @@ impl Arguments {
     }
 }
 
-/// The provider of a name, or of a file.
-fn provider(given: &str) -> Result<Provider> {
+/// Returns the provider with this name, or from this file.
+fn provider(text: &str) -> Result<Provider> {
     let (name, prices) =
-        prices_of::named(given).map_err(|why| usage_error(format!("--prices {given}: {why}")))?;
+        prices_of::find(text).map_err(|why| usage_error(format!("--prices {text}: {why}")))?;
     Ok(Provider { name, prices })
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
-    let unfinished = PartialReport::default();
-    let _scratch = scratch_folder::lay_down(&unfinished)?;
+    let partial = PartialReport::default();
+    let _scratch = scratch_folder::create(&partial)?;
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.report.as_ref().map(|path| folder::open("--report", path)).transpose()?;
-    let report = thesis::run(&options, &ProgressDisplay::begin(&unfinished));
+    let report = thesis::run(&options, &ProgressDisplay::start(&partial));
     let report = match report {
-        // A name that is mistyped is no failure of a run.
+        // A mistyped name is a usage error.
         Err(ThesisError::Unknown { what, name, known }) => {
             return Err(usage_error(format!("--{what} {name} is unknown: choose {known}")).into());
         }

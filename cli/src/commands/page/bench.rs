@@ -3,20 +3,19 @@
 use super::counters::{Counters, Ending, Times};
 use super::launch;
 use super::library;
+use crate::commands::figure_files::FigureFlags;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
-    self, FaultTimes, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Report, RunEnd, Window,
+    self, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -26,11 +25,10 @@ const PROGRAMS: &str = "ameles-programs";
 
 #[derive(Args)]
 #[command(
-    after_help = "Six programs (random_writes, sha_256, avl_tree, picosat, lbm, recommender) are paged by every scheme, \
-each for the same number of faults, in interleaved rounds; a slowdown is that against plain paging in the same round. \
-It takes some tens of minutes, longer with --sweep, and 64 MiB for untrusted memory. Machines are noisy: look \
-at the quartiles, and leave the machine alone. The programs' binary ameles-programs lies beside this one, and picosat is \
-on PATH.
+    after_help = "Pages six programs (random_writes, sha_256, avl_tree, picosat, lbm, recommender) with every scheme, for the \
+same number of faults, in interleaved rounds. A slowdown is relative to plain paging in the same round. The bench takes tens \
+of minutes, longer with --sweep, and 64 MiB of untrusted memory. Machines are noisy: look at the quartiles, and run nothing \
+else. The binary ameles-programs must be next to this program, and picosat on PATH.
 
 Examples:
   ameles page bench
@@ -38,37 +36,33 @@ Examples:
   ameles page bench --quick"
 )]
 pub(super) struct Arguments {
-    /// A single short round: it shows that everything runs, and its figures are rough
+    /// A single short round: it shows that everything works, with rough figures
     #[arg(long)]
     quick: bool,
-    /// Measure with 8 to 128 resident pages too
+    /// Also measure with 8 to 128 resident pages
     #[arg(long)]
     sweep: bool,
     /// aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
     cipher: PageCipher,
-    /// The most pages of 4 KiB that are resident
+    /// The maximum number of resident 4 KiB pages
     #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = clap::value_parser!(u64).range(2..))]
     resident: u64,
-    /// Rounds: each figure is the median over them [default: 7, or 1 with --quick]
+    /// Rounds; each figure is their median [default: 7, or 1 with --quick]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
-    /// Faults that are measured in each run [default: 5000, or 1000 with --quick]
+    /// Faults to measure in each run [default: 5000, or 1000 with --quick]
     #[arg(long, value_name = "FAULTS", value_parser = clap::value_parser!(u64).range(1..))]
     faults: Option<u64>,
-    /// Faults before them [default: 5000, or 1000 with --quick]
+    /// Faults before the measured ones [default: 5000, or 1000 with --quick]
     #[arg(long, value_name = "FAULTS")]
     warm: Option<u64>,
-    /// Write the figures as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Draw the paper's Figures 2, 5 and 6 anew, into this folder
-    #[arg(long, value_name = "FOLDER")]
-    svg: Option<PathBuf>,
-    /// The library that is preloaded [default: libameles_preload.so beside this program]
+    #[command(flatten)]
+    figures: FigureFlags,
+    /// The library to preload [default: libameles_preload.so next to this program]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// The programs [default: ameles-programs beside this program]
+    /// The programs [default: ameles-programs next to this program]
     #[arg(long, value_name = "FILE")]
     programs: Option<PathBuf>,
 }
@@ -76,35 +70,29 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     library::check(arguments.library.as_deref())?;
     let programs = Programs::new(find(arguments.programs.as_deref())?)?;
-    if let Some(folder) = &arguments.svg {
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    }
-    let csv = arguments
-        .csv
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
-    let csv = csv.transpose()?;
+    let options = arguments.options();
+    let files = arguments.figures.create()?;
 
     let bar = progress::steps("", 0);
     let preloaded = Preloaded { library: arguments.library.clone() };
-    let report = paging::run(&arguments.options(), &programs, &preloaded, &ProgressDisplay(bar.clone()));
+    let report = paging::run(&options, &programs, &preloaded, &ProgressDisplay(bar.clone()));
     bar.finish_and_clear();
-    let report = report.map_err(advised)?;
+    let report = report.map_err(with_advice)?;
 
-    if let Some(folder) = &arguments.svg {
-        report.pictures().try_for_each(|picture| draw(folder, picture))?;
-    }
-    if let Some(csv) = csv {
-        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
-    }
+    files.draw(report.pictures())?;
+    files.write_csv(|csv| report.write_csv(csv))?;
     Ok(Exit::Success)
 }
 
-/// A single short round with another cipher, for a command that shows its slowdowns beside its own.
+/// Runs a single short round with another cipher, for a command that prints its slowdowns next to its own.
 ///
 /// # Errors
-/// What it needs is not there; a program that cannot be run.
-pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &ProgressBar) -> Result<Report> {
+/// The library or the programs are missing; a program cannot run.
+pub(in crate::commands) fn quick_report(
+    cipher: PageCipher,
+    resident: u64,
+    bar: &ProgressBar,
+) -> Result<Report> {
     library::check(None)?;
     let programs = Programs::new(find(None)?)?;
     let options =
@@ -112,12 +100,12 @@ pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &Prog
     Ok(paging::run(&options, &programs, &Preloaded { library: None }, &SilentProgress(bar))?)
 }
 
-/// A progress bar, and no tables.
+/// A progress bar without tables.
 struct SilentProgress<'a>(&'a ProgressBar);
 
 impl Progress for SilentProgress<'_> {
     fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::at(self.0, what, done, all);
+        progress::update(self.0, what, done, all);
     }
 
     fn on_figure(&self, _: &str) {}
@@ -130,11 +118,11 @@ impl Arguments {
     }
 }
 
-/// An error, and the flags that help against it.
-fn advised(error: PagingError) -> anyhow::Error {
+/// Adds the flags that help against an error.
+fn with_advice(error: PagingError) -> anyhow::Error {
     match error {
         PagingError::FewFaults { .. } => {
-            anyhow!("{error}: if it did what it should, ask for fewer with --warm and --faults")
+            anyhow!("{error}: if the program ran correctly, lower --warm and --faults")
         }
         error => error.into(),
     }
@@ -145,15 +133,15 @@ struct ProgressDisplay(ProgressBar);
 
 impl Progress for ProgressDisplay {
     fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.0, what, done, all);
+        progress::update(&self.0, what, done, all);
     }
 
     fn on_figure(&self, table: &str) {
-        self.0.suspend(|| say!("{table}\n"));
+        self.0.suspend(|| print_line!("{table}\n"));
     }
 }
 
-/// Pages programs by the preloaded library.
+/// Pages programs with the preloaded library.
 struct Preloaded {
     library: Option<PathBuf>,
 }
@@ -168,21 +156,21 @@ impl Pager for Preloaded {
             k,
             cipher,
             second_chance: None,
-            beside: None,
+            worker: None,
             threads: None,
             library: self.library.clone(),
         };
-        let mut more = Vec::new();
+        let mut extra_options = Vec::new();
         if let Some(Window { warm, faults, metered }) = window {
-            more.extend([format!("warm={warm}"), format!("faults={faults}")]);
-            more.extend(metered.then(|| "meter=1".to_owned()));
+            extra_options.extend([format!("warm={warm}"), format!("faults={faults}")]);
+            extra_options.extend(metered.then(|| "meter=1".to_owned()));
         }
-        let ended = paging.start(command, &more)?.wait()?;
-        let measured = match &ended.counted {
-            Some((counted, Ending::Whole)) => Some(measured(counted)),
+        let report = paging.start(command, &extra_options)?.wait()?;
+        let measurement = match &report.counters {
+            Some((counters, Ending::Complete)) => Some(measurement(counters)),
             _ => None,
         };
-        Ok(RunEnd { status: ended.status, measured })
+        Ok(RunEnd { status: report.status, measured: measurement })
     }
 
     fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
@@ -190,37 +178,32 @@ impl Pager for Preloaded {
     }
 }
 
-fn measured(counted: &Counters) -> FaultTimes {
-    let Times { elapsed, total, frames, idle, crypto, copying, beside, .. } = counted.times;
+fn measurement(counters: &Counters) -> FaultTimes {
+    let Times { elapsed, total, frames, idle, crypto, copying, second_process, .. } = counters.times;
     FaultTimes {
-        faults: counted.faults,
+        faults: counters.faults,
         elapsed,
         in_faults: total,
         moving: frames,
         off_line: idle,
         crypto,
         copying,
-        second_process: beside,
-        threads: counted.threads,
+        second_process,
+        threads: counters.threads,
     }
 }
 
-/// Finds the binary that was named, or the one beside this program.
-fn find(named: Option<&Path>) -> Result<PathBuf> {
-    if let Some(named) = named {
-        return named.canonicalize().with_context(|| format!("--programs: {}", named.display()));
+/// Returns the named binary, or the one next to this program.
+fn find(path: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = path {
+        return path.canonicalize().with_context(|| format!("--programs: {}", path.display()));
     }
     let program = std::env::current_exe()?;
-    let Some(beside) = program.parent().map(|at| at.join(PROGRAMS)).filter(|at| at.is_file()) else {
+    let Some(binary) = program.parent().map(|at| at.join(PROGRAMS)).filter(|at| at.is_file()) else {
         bail!(
-            "{PROGRAMS} is not beside {}: build it with `cargo build --release -p ameles-programs`, or name it with --programs",
+            "{PROGRAMS} is not next to {}: build it with `cargo build --release -p ameles-programs`, or name it with --programs",
             program.display()
         )
     };
-    Ok(beside)
-}
-
-fn draw(folder: &Path, picture: Picture) -> Result<()> {
-    let path = folder.join(picture.file);
-    fs::write(&path, picture.svg).with_context(|| format!("{} cannot be written", path.display()))
+    Ok(binary)
 }

@@ -1,25 +1,25 @@
-//! The scheme of a program that is paged without a word about it.
+//! The default scheme of a paged program.
 
 use ameles_pager::scheme::Scheme;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
-/// Programs that may want a processor now and then, and still leave it free.
-const SELDOM: f64 = 0.5;
+/// The load that other programs may have on a processor that counts as free.
+const LOAD_TOLERANCE: f64 = 0.5;
 
-/// The fastest scheme that this machine has the processors for, by its load of the last minute.
+/// Returns the fastest scheme for the free processors of this machine, by the load of the last minute.
 ///
-/// A second process that must share its processor keeps the program waiting: alone, the program is faster.
+/// A second process that shares its processor makes the program wait: without it, the program is faster.
 pub(super) fn default_scheme() -> Scheme {
     let processors = available_parallelism().map_or(1, NonZero::get);
-    // The kernel counts in parts of 2^16.
-    let busy = rustix::system::sysinfo().loads[0] as f64 / 65536.0;
-    for_machine(processors, busy)
+    // The kernel gives the load as a multiple of 2^-16.
+    let load = rustix::system::sysinfo().loads[0] as f64 / 65536.0;
+    for_machine(processors, load)
 }
 
-/// The program takes one processor, the process beside it another.
-fn for_machine(processors: usize, busy: f64) -> Scheme {
-    if busy + 2.0 <= processors as f64 + SELDOM { Scheme::EagerParallel } else { Scheme::DetWoOram }
+/// The program needs one processor, and the second process another.
+fn for_machine(processors: usize, load: f64) -> Scheme {
+    if load + 2.0 <= processors as f64 + LOAD_TOLERANCE { Scheme::EagerParallel } else { Scheme::DetWoOram }
 }
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn work_is_shared_with_a_second_process_only_where_a_processor_is_free_for_it() {
-        for (processors, busy, expected) in [
+        for (processors, load, expected) in [
             (1, 0.0, Scheme::DetWoOram),
             (2, 0.0, Scheme::EagerParallel),
             (2, 0.5, Scheme::EagerParallel),
@@ -37,7 +37,7 @@ mod tests {
             (8, 6.0, Scheme::EagerParallel),
             (8, 7.0, Scheme::DetWoOram),
         ] {
-            assert_eq!(for_machine(processors, busy), expected, "{busy} of {processors}");
+            assert_eq!(for_machine(processors, load), expected, "{load} of {processors}");
         }
     }
 }

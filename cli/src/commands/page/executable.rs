@@ -1,4 +1,4 @@
-//! Tells whether a library can be preloaded into a program: found out before the program runs, which would run unpaged.
+//! Checks before a program starts that a library can be preloaded into it: otherwise it would run unpaged.
 
 use anyhow::{Result, bail};
 use object::elf::{FileHeader32, FileHeader64, PT_INTERP};
@@ -11,29 +11,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that tell what it is: its headers are at its beginning.
-const BEGINNING: u64 = 1 << 16;
+/// The bytes at the beginning of a file that hold its headers.
+const HEAD_BYTES: u64 = 1 << 16;
 
-/// Interpreters of interpreters that the system follows.
+/// The number of nested interpreters that the system follows.
 const MAX_INTERPRETERS: usize = 4;
 
-/// Refuses a program that would run unpaged. A case that cannot be told is left to the program itself.
+/// Refuses a program that would run unpaged. If that cannot be determined, the program is started.
 ///
 /// # Errors
-/// The program is linked statically, made for another processor, has privileges of its own, or is a script whose
-/// interpreter is one of these or `env`.
+/// The program is linked statically, built for another processor, gets privileges, or is a script whose interpreter is
+/// one of these or `env`.
 pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
     let Some(mut file) = find(program) else { return Ok(()) };
     for _ in 0..MAX_INTERPRETERS {
-        let Some(beginning) = beginning(&file) else { return Ok(()) };
+        let Some(head) = head(&file) else { return Ok(()) };
         let name = file.display();
-        let Some(interpreter) = interpreter(&beginning) else {
-            return check_binary(&file, &beginning, library);
+        let Some(interpreter) = interpreter(&head) else {
+            return check_binary(&file, &head, library);
         };
         if interpreter.file_name() == Some(OsStr::new("env")) {
             bail!(
-                "{name} is a script, and env, which looks for its interpreter, would be paged in its place: put the \
-                 interpreter before it, or name the program that it starts"
+                "{name} is a script that is started by env, which would be paged instead: put the interpreter before it, \
+                 or name the program that it starts"
             );
         }
         file = interpreter;
@@ -41,24 +41,24 @@ pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The file that the system would run.
+/// Returns the file that the system would run.
 fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());
     }
-    let runs = |file: &PathBuf| {
+    let is_executable = |file: &PathBuf| {
         file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     };
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(is_executable)
 }
 
-fn beginning(file: &Path) -> Option<Vec<u8>> {
-    let mut beginning = Vec::new();
-    File::open(file).ok()?.take(BEGINNING).read_to_end(&mut beginning).ok()?;
-    Some(beginning)
+fn head(file: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(file).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    Some(head)
 }
 
-/// The interpreter that a script names.
+/// Returns the interpreter that a script names.
 fn interpreter(script: &[u8]) -> Option<PathBuf> {
     let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
     let path = line.split(|byte| byte.is_ascii_whitespace()).next()?;
@@ -74,46 +74,44 @@ struct Processor {
 
 struct Binary {
     processor: Processor,
-    /// Tells whether it has a loader, which would preload the library.
+    /// True if the program has a loader, which preloads the library.
     is_dynamic: bool,
 }
 
-fn check_binary(file: &Path, beginning: &[u8], library: &Path) -> Result<()> {
-    let Some(program) = binary(beginning) else { return Ok(()) };
+fn check_binary(file: &Path, head: &[u8], library: &Path) -> Result<()> {
+    let Some(program) = binary(head) else { return Ok(()) };
     let name = file.display();
-    if self::beginning(library)
+    if self::head(library)
         .and_then(|library| binary(&library))
         .is_some_and(|of| of.processor != program.processor)
     {
-        bail!(
-            "{name} cannot be paged: it is made for another processor, or for 32 bits, and the library is not"
-        );
+        bail!("{name} cannot be paged: it is built for another processor or word size than the library");
     }
     if !program.is_dynamic {
-        bail!("{name} cannot be paged: it is linked statically, so that nothing can be preloaded into it");
+        bail!("{name} cannot be paged: it is linked statically, so no library can be preloaded into it");
     }
     if has_privileges(file) {
         bail!(
-            "{name} cannot be paged: it gets privileges when it starts (setuid, setgid or capabilities), so that the \
-             system preloads nothing into it; run a copy of it, or run this as its owner"
+            "{name} cannot be paged: it gets privileges when it starts (setuid, setgid or capabilities), so the system \
+             preloads nothing into it; run a copy of it, or run this command as its owner"
         );
     }
     Ok(())
 }
 
-fn binary(beginning: &[u8]) -> Option<Binary> {
-    let kind = FileKind::parse(beginning).ok()?;
+fn binary(head: &[u8]) -> Option<Binary> {
+    let kind = FileKind::parse(head).ok()?;
     match kind {
-        FileKind::Elf64 => elf::<FileHeader64<Endianness>>(kind, beginning),
-        FileKind::Elf32 => elf::<FileHeader32<Endianness>>(kind, beginning),
+        FileKind::Elf64 => elf::<FileHeader64<Endianness>>(kind, head),
+        FileKind::Elf32 => elf::<FileHeader32<Endianness>>(kind, head),
         _ => None,
     }
 }
 
-fn elf<H: FileHeader<Endian = Endianness>>(kind: FileKind, beginning: &[u8]) -> Option<Binary> {
-    let header = H::parse(beginning).ok()?;
+fn elf<H: FileHeader<Endian = Endianness>>(kind: FileKind, head: &[u8]) -> Option<Binary> {
+    let header = H::parse(head).ok()?;
     let endian = header.endian().ok()?;
-    let segments = header.program_headers(endian, beginning).ok()?;
+    let segments = header.program_headers(endian, head).ok()?;
     let is_dynamic = segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP);
     Some(Binary { processor: Processor { kind, machine: header.e_machine(endian) }, is_dynamic })
 }

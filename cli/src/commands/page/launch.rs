@@ -1,6 +1,6 @@
-//! A program whose heap is paged: its flags, its start, and the counts that it leaves when it has ended.
+//! Launching a program with a paged heap: the flags, the start, and the counters at its end.
 
-use super::counters::{BOARD_BYTES, Counters, Ending, LeftCounters};
+use super::counters::{BOARD_BYTES, Counters, Ending, FinalCounters};
 use super::default_scheme::default_scheme;
 use super::{executable, library, wait};
 use crate::commands::usage_error::usage_error;
@@ -21,47 +21,48 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// The pages that may be resident at first, if nothing is said of it.
+/// The default number of resident pages at the start.
 const FIRST_RESIDENT: u64 = 64;
 
-/// The settings that a program is paged with: the flags of every command that pages one.
+/// The flags of every command that pages a program.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Paging {
-    /// The most pages of 4 KiB that are resident [default: 64, and twice as many whenever the program uses more than four
-    /// times as many]
+    /// The maximum number of resident 4 KiB pages [default: 64, doubled whenever the program uses more than four times as
+    /// many]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(2..))]
     pub(super) resident: Option<u64>,
-    /// The most untrusted memory that the pages may take
+    /// The maximum untrusted memory for the pages
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub(super) untrusted: Size,
-    /// plain, detworam, eager, parallel, eager-parallel, path or opam; without it eager-parallel where a second processor
+    /// plain, detworam, eager, parallel, eager-parallel, path or opam; the default is eager-parallel if a second processor
     /// is free, else detworam
     #[arg(long, value_name = "SCHEME", default_value_t = default_scheme())]
     pub(super) scheme: Scheme,
-    /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work
+    /// Pages that each write of detworam, eager and their parallel forms refreshes: a larger K needs less memory and more
+    /// work
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: u64,
     /// aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
     pub(super) cipher: PageCipher,
-    /// Keep so many of the resident pages out of sight: one that is touched again stays (costs a trap each)
+    /// Unmap this many of the resident pages: a page that is accessed again stays resident (at the cost of a trap)
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) second_chance: Option<u64>,
-    /// The carrier of pages beside the program (eager, parallel schemes) [default: a process, if there are two processors]
+    /// The helper that seals and moves pages for an eager or parallel scheme [default: process, with two processors or more]
     #[arg(long, value_enum, value_name = "WHO")]
-    pub(super) beside: Option<Helper>,
-    /// Threads that seal side by side (parallel schemes, with --beside threads) [default: the machine's processors]
+    pub(super) worker: Option<Worker>,
+    /// Threads that seal in parallel (parallel schemes, with --worker threads) [default: one per processor]
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub(super) threads: Option<u64>,
-    /// The library that is preloaded [default: libameles_preload.so beside this program]
+    /// The library to preload [default: libameles_preload.so next to this program]
     #[arg(long, value_name = "FILE")]
     pub(super) library: Option<PathBuf>,
 }
 
-/// The program that is paged.
+/// The program to page.
 #[derive(Args, Debug)]
 pub(super) struct Program {
-    /// The program, and its own arguments
+    /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     words: Vec<OsString>,
 }
@@ -78,52 +79,52 @@ impl Program {
     }
 }
 
-/// The helper that shares the work of a scheme that can share it.
+/// The helper that does a part of the work of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Helper {
-    /// A process of its own: no page that is moved interrupts it
+pub(super) enum Worker {
+    /// A separate process: moved pages do not interrupt it
     Process,
-    /// Threads of the program's process
+    /// Threads in the program's process
     Threads,
 }
 
 impl Paging {
-    /// Checks that the flags can be meant.
+    /// Checks the flags and the program.
     ///
     /// # Errors
-    /// [`usage_error`] if they cannot; the library is not found; the program would not be paged.
+    /// [`usage_error`] for invalid flags; the library is not found; the program would run unpaged.
     pub(super) fn check(&self, program: &OsStr) -> Result<()> {
         if let Some(library) = self.library.as_deref().filter(|library| !library.is_file()) {
-            bail!(usage_error(format!("--library: {} is no file", library.display())));
+            bail!(usage_error(format!("--library: {} is not a file", library.display())));
         }
-        let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.first_resident());
-        ensure!(keeps_some, usage_error("--second-chance must be less than --resident"));
-        let has_threads = self.threads.is_none() || self.beside != Some(Helper::Process);
-        ensure!(has_threads, usage_error("--threads needs --beside threads"));
+        let keeps_mapped = self.second_chance.is_none_or(|unmapped| unmapped < self.first_resident());
+        ensure!(keeps_mapped, usage_error("--second-chance must be less than --resident"));
+        let has_threads = self.threads.is_none() || self.worker != Some(Worker::Process);
+        ensure!(has_threads, usage_error("--threads needs --worker threads"));
         executable::check(program, &library::check(self.library.as_deref())?)
     }
 
-    /// Starts the program paged. To the preloaded library go, beside these, `more` options, such as `name=value`.
+    /// Starts the program paged. The preloaded library gets the options of these flags and `extra_options`, as `name=value`.
     ///
     /// # Errors
     /// The library is not found; the program cannot be started.
-    pub(super) fn start(&self, mut command: Command, more: &[String]) -> Result<RunningProgram> {
+    pub(super) fn start(&self, mut command: Command, extra_options: &[String]) -> Result<RunningProgram> {
         let library = library::find(self.library.as_deref())?;
-        let counted = File::from(rustix::fs::memfd_create("ameles-counted", MemfdFlags::empty())?);
-        counted.set_len(BOARD_BYTES as u64)?;
-        let report = format!("report={}", counted.as_raw_fd());
-        let options = [&[self.options(), report], more].concat().join(",");
-        command.env("LD_PRELOAD", library::before_others(&library)).env("AMELES_PAGE", options);
-        let begin = Instant::now();
-        Ok(RunningProgram { process: spawn(&mut command)?, begin, counted, library })
+        let board = File::from(rustix::fs::memfd_create("ameles-counted", MemfdFlags::empty())?);
+        board.set_len(BOARD_BYTES as u64)?;
+        let report = format!("report={}", board.as_raw_fd());
+        let options = [&[self.options(), report], extra_options].concat().join(",");
+        command.env("LD_PRELOAD", library::ld_preload(&library)).env("AMELES_PAGE", options);
+        let start_time = Instant::now();
+        Ok(RunningProgram { process: spawn(&mut command)?, start_time, board, library })
     }
 
-    /// The pages that may be resident at first.
+    /// Returns the number of resident pages at the start.
     fn first_resident(&self) -> u64 {
         self.resident.unwrap_or(FIRST_RESIDENT)
     }
 
-    /// The pages that may be resident, in words: how many there might be at the end, if that is known.
+    /// Describes the number of resident pages, with the number at the end if it is known.
     pub(super) fn resident_in_words(&self, at_the_end: Option<u64>) -> String {
         let first = self.first_resident();
         match at_the_end.unwrap_or(first) {
@@ -132,7 +133,7 @@ impl Paging {
         }
     }
 
-    /// The scheme, and K where it counts.
+    /// Returns the name of the scheme, with K if the scheme uses it.
     pub(super) fn scheme_with_ratio(&self) -> String {
         if self.scheme.has_ratio() {
             format!("{}, K = {}", self.scheme, self.k)
@@ -141,7 +142,7 @@ impl Paging {
         }
     }
 
-    /// The options as the preloaded library reads them.
+    /// Returns the options in the format of the preloaded library.
     fn options(&self) -> String {
         let Paging { untrusted, scheme, k, cipher, .. } = self;
         let (resident, untrusted) = (self.first_resident(), untrusted.0);
@@ -164,28 +165,28 @@ impl Paging {
 
     fn has_second_process(&self) -> bool {
         let processors = available_parallelism().map_or(1, NonZero::get);
-        match self.beside {
-            Some(beside) => beside == Helper::Process,
+        match self.worker {
+            Some(worker) => worker == Worker::Process,
             None => self.threads.is_none() && processors > 1,
         }
     }
 }
 
-/// A program that runs paged.
+/// A running, paged program.
 pub(super) struct RunningProgram {
     process: Child,
     library: PathBuf,
-    begin: Instant,
-    counted: File,
+    start_time: Instant,
+    board: File,
 }
 
-/// The way it ended.
+/// The result of a paged program.
 pub(super) struct ExitReport {
     pub(super) status: ExitStatus,
-    /// The time from its start to its end.
-    pub(super) took: Duration,
-    /// The counts; nothing of a program that was not begun, for which the reason was said.
-    pub(super) counted: Option<(Counters, Ending)>,
+    /// The time from the start to the end.
+    pub(super) elapsed: Duration,
+    /// The counters; `None` if the program did not start, for which the library printed the reason.
+    pub(super) counters: Option<(Counters, Ending)>,
 }
 
 impl RunningProgram {
@@ -193,27 +194,27 @@ impl RunningProgram {
         &self.process
     }
 
-    /// Waits for its end.
+    /// Waits until the program ends.
     pub(super) fn wait(mut self) -> Result<ExitReport> {
         let status = wait::wait(&mut self.process)?;
-        let took = self.begin.elapsed();
-        let counted = match LeftCounters::read(&self.counted)? {
-            LeftCounters::Figures(counted, how) => Some((*counted, how)),
-            LeftCounters::Refused => None,
-            LeftCounters::Nothing => bail!(
-                "the program ran unpaged: it never loaded {}; give it no privileges of its own and no other loader",
+        let elapsed = self.start_time.elapsed();
+        let counters = match FinalCounters::read(&self.board)? {
+            FinalCounters::Figures(counters, ending) => Some((*counters, ending)),
+            FinalCounters::Refused => None,
+            FinalCounters::Nothing => bail!(
+                "the program ran unpaged: it never loaded {}; it must have no privileges and no loader of its own",
                 self.library.display()
             ),
         };
-        Ok(ExitReport { status, took, counted })
+        Ok(ExitReport { status, elapsed, counters })
     }
 }
 
-/// Runs a program as it is, not paged: how it ended, and how long it took.
+/// Runs a program unpaged. Returns its status and the elapsed time.
 pub(super) fn run_unpaged(mut command: Command) -> Result<(ExitStatus, Duration)> {
-    let begin = Instant::now();
+    let start_time = Instant::now();
     let status = spawn(&mut command)?.wait()?;
-    Ok((status, begin.elapsed()))
+    Ok((status, start_time.elapsed()))
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {
@@ -221,7 +222,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
     command.spawn().with_context(|| format!("{program} cannot be started"))
 }
 
-/// The program's own code; of a signal what a shell would say.
+/// Returns the program's exit code, or 128 plus the signal that ended it.
 pub(super) fn exit_code(status: ExitStatus) -> i32 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(Exit::Failure as i32)
 }

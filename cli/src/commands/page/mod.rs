@@ -1,4 +1,4 @@
-//! `ameles page`: programs whose heap is paged obliviously.
+//! `ameles page`: programs with an obliviously paged heap.
 
 pub(super) mod bench;
 mod counters;
@@ -24,9 +24,9 @@ pub(super) struct Arguments {
 enum Command {
     /// Run an unmodified program with its heap in a paged region
     Run(run::Arguments),
-    /// Run a program as `run` does, and see what a watcher of the untrusted memory sees at each fault
+    /// Run a program like `run`, and record which untrusted memory changes at each fault
     Watch(watch::Arguments),
-    /// Measure what each scheme costs: six programs, paged for the same number of faults
+    /// Measure the cost of each scheme with six programs
     Bench(bench::Arguments),
 }
 

@@ -4,7 +4,7 @@ use super::counters::{Counters, Ending};
 use super::launch::{Paging, Program, exit_code, run_unpaged};
 use crate::commands::signals::Signals;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::complain;
+use crate::runtime::output::print_error;
 use anyhow::Result;
 use clap::Args;
 use std::os::unix::process::ExitStatusExt;
@@ -13,10 +13,10 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(
-    after_help = "The program's malloc, its anonymous private mappings, its static variables and the stacks of its \
-threads come from the region; the stack of main, its code and what it maps from files do not. A child by fork is paged \
-too, unless the program has threads: fork is refused then. Programs that it starts are not paged. The figures go to \
-standard error when the program has ended; the exit code is the program's own.
+    after_help = "The paged region holds the memory of malloc, anonymous private mappings, static variables and the stacks of \
+threads. It does not hold the stack of main, code, and mapped files. A child by fork is paged too; in a program with threads, \
+fork fails. Programs that the program starts are not paged. When the program has ended, figures go to standard error; the \
+exit code is that of the program.
 
 Examples:
   ameles page run -- sqlite3 my.db 'select count(*) from t'
@@ -26,7 +26,7 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     paging: Paging,
-    /// Run the program unpaged first, and say how much slower it is paged. It runs twice, with all that it does
+    /// Run the program unpaged first, and print the slowdown: the program runs twice, with all its effects
     #[arg(long)]
     compare: bool,
     #[command(flatten)]
@@ -39,38 +39,38 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let unpaged = compare.then(|| run_unpaged(arguments.program.command())).transpose()?;
     let signals = Signals::listen()?;
     let paged = paging.start(arguments.program.command(), &[])?;
-    signals.hand_on(paged.process())?;
-    let ended = paged.wait()?;
-    if let Some((counted, how)) = &ended.counted {
-        report(paging, counted, ended.took, unpaged.map(|(_, took)| took));
-        tell_share(counted);
-        tell_end(*how, ended.status, counted);
+    signals.forward(paged.process())?;
+    let report = paged.wait()?;
+    if let Some((counters, ending)) = &report.counters {
+        print_report(paging, counters, report.elapsed, unpaged.map(|(_, elapsed)| elapsed));
+        print_share(counters);
+        print_ending(*ending, report.status, counters);
     }
-    std::process::exit(exit_code(ended.status))
+    std::process::exit(exit_code(report.status))
 }
 
-/// The share of the program's memory that was paged.
-fn tell_share(counted: &Counters) {
-    let Counters { paged_bytes: paged, unpaged_bytes: unpaged, children, forks, name, .. } = counted;
+/// Prints the share of the program's memory that was paged.
+fn print_share(counters: &Counters) {
+    let Counters { paged_bytes: paged, unpaged_bytes: unpaged, children, forks, name, .. } = counters;
     if *unpaged > 0 {
-        complain!(
-            "  paged {:.1} of {:.1} MiB: {:.1} MiB of what the program wrote to lay in the clear",
+        print_error!(
+            "  paged {:.1} of {:.1} MiB: {:.1} MiB of written memory was not protected",
             mebibytes(*paged),
             mebibytes(paged + unpaged),
             mebibytes(*unpaged)
         );
     } else {
-        complain!("  paged {:.1} MiB; what lay in the clear is not known", mebibytes(*paged));
+        print_error!("  paged {:.1} MiB; the amount of unprotected memory is unknown", mebibytes(*paged));
     }
     if paged < unpaged {
-        complain!(
-            "ameles page: warning: less than half of the program's memory was paged: it gets it from elsewhere than \
-             malloc and plain anonymous mappings"
+        print_error!(
+            "ameles page: warning: less than half of the program's memory was paged: the rest does not come from malloc \
+             or anonymous mappings"
         );
     }
     if forks.count > 0 {
-        complain!(
-            "  {} {} by fork, paged too: {} faults, {} evictions in those that have ended",
+        print_error!(
+            "  {} {} by fork, paged too: {} faults and {} evictions of those that have ended",
             forks.count,
             if forks.count == 1 { "child" } else { "children" },
             forks.faults,
@@ -78,31 +78,30 @@ fn tell_share(counted: &Counters) {
         );
     }
     if *children > 0 {
-        complain!(
-            "ameles page: warning: {children} {} that it started ran unpaged{}",
+        print_error!(
+            "ameles page: warning: {children} started {} ran unpaged{}",
             if *children == 1 { "program" } else { "programs" },
             if name.is_empty() { String::new() } else { format!(" (first: {name})") }
         );
     }
 }
 
-/// Tells of a program that did not end properly.
-fn tell_end(how: Ending, status: ExitStatus, counted: &Counters) {
-    match (how, status.signal()) {
-        (Ending::MadeWay, _) => complain!(
-            "ameles page: warning: the program made way for {}, which ran unpaged; put that after -- itself",
-            if counted.name.is_empty() { "another" } else { &counted.name }
+/// Prints a message if a program did not end normally.
+fn print_ending(ending: Ending, status: ExitStatus, counters: &Counters) {
+    match (ending, status.signal()) {
+        (Ending::Replaced, _) => print_error!(
+            "ameles page: warning: the program replaced itself with {}, which ran unpaged; put that program after --",
+            if counters.name.is_empty() { "another program" } else { &counters.name }
         ),
         (_, Some(signal)) => {
-            complain!(
+            print_error!(
                 "ameles page: the program was ended by signal {signal}; its last faults are not counted"
             )
         }
-        (Ending::Cut, None) => complain!(
-            "ameles page: the program ended, or made way for another, by a system call of its own: its last faults are \
-             not counted"
+        (Ending::Abrupt, None) => print_error!(
+            "ameles page: the program ended or replaced itself by a direct system call: its last faults are not counted"
         ),
-        (Ending::Whole, None) => {}
+        (Ending::Complete, None) => {}
     }
 }
 
@@ -110,44 +109,44 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / (1 << 20) as f64
 }
 
-fn report(paging: &Paging, counted: &Counters, paged: Duration, unpaged: Option<Duration>) {
-    complain!();
-    complain!(
+fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: Option<Duration>) {
+    print_error!();
+    print_error!(
         "ameles page: {}, {}, {}, heap of at most {} MiB, {:.1} MiB trusted",
         paging.scheme_with_ratio(),
         paging.cipher,
-        paging.resident_in_words(Some(counted.resident)),
-        counted.heap_bytes >> 20,
-        counted.trusted_bytes as f64 / (1 << 20) as f64
+        paging.resident_in_words(Some(counters.resident)),
+        counters.heap_bytes >> 20,
+        counters.trusted_bytes as f64 / (1 << 20) as f64
     );
-    complain!(
-        "  {} faults, {} evictions, {:.1} µs a fault (moving {:.1}, writing {:.1}, reading {:.1})",
-        counted.faults,
-        counted.evictions,
-        counted.fault_micros(),
-        micros(counted.times.frames, counted.faults),
-        micros(counted.times.write, counted.faults),
-        micros(counted.times.read, counted.faults)
+    print_error!(
+        "  {} faults, {} evictions, {:.1} µs per fault (mapping {:.1}, writing {:.1}, reading {:.1})",
+        counters.faults,
+        counters.evictions,
+        counters.fault_micros(),
+        micros(counters.times.frames, counters.faults),
+        micros(counters.times.write, counters.faults),
+        micros(counters.times.read, counters.faults)
     );
-    if counted.halving > counted.resident {
-        complain!("  --resident {} would have halved the faults, or better", counted.halving);
+    if counters.halving > counters.resident {
+        print_error!("  --resident {} would have at least halved the faults", counters.halving);
     }
-    if counted.soft_faults > 0 {
-        complain!("  {} touches found their page in its second chance", counted.soft_faults);
+    if counters.soft_faults > 0 {
+        print_error!("  {} accesses found their page in its second chance", counters.soft_faults);
     }
-    if !counted.times.idle.is_zero() {
-        complain!("  {:.3} s of work between the faults", counted.times.idle.as_secs_f64());
+    if !counters.times.idle.is_zero() {
+        print_error!("  {:.3} s of work between faults", counters.times.idle.as_secs_f64());
     }
     let seconds = paged.as_secs_f64();
     match unpaged {
-        Some(unpaged) => complain!(
+        Some(unpaged) => print_error!(
             "  {seconds:.3} s, against {:.3} s unpaged: {:.2} times",
             unpaged.as_secs_f64(),
             seconds / unpaged.as_secs_f64()
         ),
-        None => complain!(
-            "  {seconds:.3} s, {:.0} % of it in faults; --compare measures the program unpaged too",
-            100.0 * counted.times.total.as_secs_f64() / seconds
+        None => print_error!(
+            "  {seconds:.3} s, {:.0} % of it in faults; --compare also measures the program unpaged",
+            100.0 * counters.times.total.as_secs_f64() / seconds
         ),
     }
 }

@@ -1,5 +1,5 @@
-//! The wait for a program's end. A program whose last thread ends behind the C library's back leaves the threads that
-//! serve faults, which are nobody's then.
+//! The wait for a program's end. If the last thread of a program ends by a direct system call, the threads that serve faults
+//! remain, and the process would never end.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -9,18 +9,18 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
-/// Between two looks.
-const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// The interval between two checks for remaining threads.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// The beginning of the names of threads that serve faults.
-const PAGERS: &str = "ameles-pager";
+/// The prefix of the names of threads that serve faults.
+const PAGER_THREADS: &str = "ameles-pager";
 
-/// Waits until a program has ended. One that is left alone with the pager's threads is ended, as the kernel would have
-/// ended it.
+/// Waits until a program has ended. A program with only the pager's threads left is ended, as the kernel would without
+/// them.
 pub(super) fn wait(program: &mut Child) -> io::Result<ExitStatus> {
     let handle = pidfd_open(Pid::from_child(program), PidfdFlags::empty())?;
     loop {
-        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&LOOK)) {
+        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&POLL_INTERVAL)) {
             Ok(0) => {
                 if let Some(status) = status_without_program_threads(program.id()) {
                     program.kill()?;
@@ -35,26 +35,26 @@ pub(super) fn wait(program: &mut Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// The status of a process of which only threads of the pager's are left.
+/// Returns the status of a process if only the pager's threads are left.
 fn status_without_program_threads(process: u32) -> Option<ExitStatus> {
-    let status = status_of_ended(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)?;
-    let mut are_left = false;
+    let status = status_of_zombie(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)?;
+    let mut has_threads = false;
     for thread in fs::read_dir(format!("/proc/{process}/task")).ok()? {
         let thread = thread.ok()?;
         if thread.file_name().to_str() != Some(&process.to_string()) {
-            are_left = true;
-            if !fs::read_to_string(thread.path().join("comm")).ok()?.starts_with(PAGERS) {
+            has_threads = true;
+            if !fs::read_to_string(thread.path().join("comm")).ok()?.starts_with(PAGER_THREADS) {
                 return None;
             }
         }
     }
-    are_left.then_some(status)
+    has_threads.then_some(status)
 }
 
-/// The status with which a first thread has ended, by its line in `/proc` (proc_pid_stat(5)): 0 where the kernel does
-/// not tell. `None` if it has not.
-fn status_of_ended(line: &str) -> Option<ExitStatus> {
-    // The second field is a name, which may hold anything.
+/// Returns the status of a first thread that has ended, from its line in `/proc` (proc_pid_stat(5)), or `None` if it has
+/// not ended. The status is 0 if the kernel hides it.
+fn status_of_zombie(line: &str) -> Option<ExitStatus> {
+    // The second field is a name, which may contain any character.
     let mut fields = line.get(line.rfind(')')? + 1..)?.split_ascii_whitespace();
     if fields.next()? != "Z" {
         return None;
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_thread_that_has_ended_is_told_from_one_that_runs_whatever_its_name() {
+    fn an_ended_first_thread_is_distinguished_from_a_running_one_whatever_its_name() {
         let line = |state: &str| format!("7 () Z 1) {state} {} 768 \n", ["1"; 48].join(" "));
-        assert_eq!(status_of_ended(&line("Z")).and_then(|status| status.code()), Some(3));
-        assert_eq!(status_of_ended(&line("S")), None);
+        assert_eq!(status_of_zombie(&line("Z")).and_then(|status| status.code()), Some(3));
+        assert_eq!(status_of_zombie(&line("S")), None);
         assert_eq!(status_without_program_threads(std::process::id()), None);
     }
 }

@@ -3,8 +3,8 @@
 use crate::config::Settings;
 use crate::demonstration::Switch;
 use crate::report::banner::{self, Reader};
-use crate::report::page::{Sources, leave_link};
-use crate::runtime::output::say;
+use crate::report::page::{Sources, write_link};
+use crate::runtime::output::print_line;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::{self, Guard, Page};
 use anyhow::{Context, Result};
@@ -16,49 +16,49 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The time it may take to end. Its answers are there at once: a client that still holds a connection only holds it.
-const GRACE: Duration = Duration::from_secs(1);
+/// The time limit for closing. Responses are immediate, so a connection that is still open is idle.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The administrative server.
 pub(super) struct Administration {
-    serving: JoinHandle<std::io::Result<()>>,
+    task: JoinHandle<std::io::Result<()>>,
 }
 
 impl Administration {
-    /// Opens it; `stop` closes it again.
+    /// Starts the server; `stop` closes it.
     ///
     /// # Errors
-    /// What the system says of the listener.
+    /// The error of the listener.
     pub(super) fn open(listener: TcpListener, router: Router, stop: &CancellationToken) -> Result<Self> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let serving = tokio::spawn(admin::serve(listener, router, stop.clone().cancelled_owned()));
-        Ok(Administration { serving })
+        let task = tokio::spawn(admin::serve(listener, router, stop.clone().cancelled_owned()));
+        Ok(Administration { task })
     }
 
-    /// Waits until it has ended, for a while.
+    /// Waits until the server has closed, for at most [`CLOSE_TIMEOUT`].
     ///
     /// # Errors
     /// The server panicked, or its listener failed.
-    pub(super) async fn closed(mut self) -> Result<()> {
-        match tokio::time::timeout(GRACE, &mut self.serving).await {
+    pub(super) async fn wait_closed(mut self) -> Result<()> {
+        match tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await {
             Ok(ended) => Ok(ended.context("the administrative listener")??),
             Err(_) => {
-                self.serving.abort();
+                self.task.abort();
                 Ok(())
             }
         }
     }
 }
 
-/// Tells whether the owner's page is served. Its secrets go over plain HTTP: not beyond this machine.
+/// Returns true if the owner's page is served. It uses plain HTTP, so only on loopback.
 pub(super) fn shows_page(settings: &Settings) -> bool {
     settings.serve.admin.ip().is_loopback()
 }
 
-/// The owner's page, whose link is printed at a terminal and left in the trusted folder. `stop` ends its streams.
+/// Returns the owner's page. Its link is printed at a terminal and written to the trusted folder. `stop` ends its streams.
 ///
 /// # Errors
-/// The system gives no random numbers.
+/// The system returned no random numbers.
 pub(super) fn owners_page(
     settings: &Settings,
     address: SocketAddr,
@@ -68,18 +68,18 @@ pub(super) fn owners_page(
     let set_oblivious = sources.switch.clone().map(|switch: Switch| -> Arc<dyn Fn(bool) + Send + Sync> {
         Arc::new(move |oblivious| switch.set(oblivious))
     });
-    let guard = Guard::draw(address)?;
+    let guard = Guard::generate(address)?;
     let link = guard.link(address);
-    match leave_link(&settings.data, &link) {
-        Ok(file) => say!("{}", banner::page(&link, Reader::of_output(&file))),
+    match write_link(&settings.data, &link) {
+        Ok(file) => print_line!("{}", banner::page(&link, Reader::of_output(&file))),
         Err(error) => {
-            // Clients are served all the same.
+            // The gateway serves clients without it.
             tracing::warn!("{error:#}");
             if let Reader::Terminal = Reader::of_output(Path::new("")) {
-                say!("{}", banner::page(&link, Reader::Terminal));
+                print_line!("{}", banner::page(&link, Reader::Terminal));
             }
         }
     }
-    let tell = Arc::new(move || sources.tell());
-    Ok(page::router(Page { tell, set_oblivious, ended: stop.clone() }, guard))
+    let read = Arc::new(move || sources.read());
+    Ok(page::router(Page { read, set_oblivious, ended: stop.clone() }, guard))
 }

@@ -1,5 +1,5 @@
-//! The device that is served: a vault, and in a demonstration a bare store beside it. Blocks are written to both, and
-//! read from the one that is switched on.
+//! The served device: a vault, and in a demonstration a bare store as well. Blocks are written to both and read from the one
+//! that the switch selects.
 
 use crate::demonstration::{BareStore, ObliviousFlag};
 use crate::vault::device::VaultDevice;
@@ -7,7 +7,7 @@ use ameles_gateway::{Device, DeviceError, Flow};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// See the module. Rows are the vault's alone: they show in neither store.
+/// The served device, see the module. Only the vault has rows: they show in neither store.
 #[derive(Clone)]
 pub(super) struct ServedDevice {
     vault: VaultDevice,
@@ -19,8 +19,8 @@ impl ServedDevice {
         ServedDevice { vault, bare: None }
     }
 
-    /// Both must be empty, and of one shape.
-    pub(super) fn beside(vault: VaultDevice, bare: BareStore, oblivious: ObliviousFlag) -> Self {
+    /// Creates a device of a vault and a bare store, which must both be empty and of the same shape.
+    pub(super) fn with_bare_store(vault: VaultDevice, bare: BareStore, oblivious: ObliviousFlag) -> Self {
         ServedDevice { vault, bare: Some((Arc::new(bare), oblivious)) }
     }
 }
@@ -38,7 +38,7 @@ impl Device for ServedDevice {
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
         let Some((bare, _)) = &self.bare else { return self.vault.write(flow, writes).await };
-        // Both to their end: after an error nothing may be replaced later on.
+        // Both writes run to their end: after an error, no block may change later.
         let (vault, bare) = tokio::join!(self.vault.write(flow, writes.clone()), bare.write(writes));
         vault.and(bare)
     }

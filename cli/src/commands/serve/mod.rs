@@ -11,17 +11,17 @@ mod status;
 use super::vault_flags::ShapeFlags;
 use crate::config::{Config, Padding, PricesConfig, ServeConfig, Settings, VaultConfig};
 use crate::demonstration::{
-    BareStore, DemonstrationFolder, OBJECTS, ObliviousFlag, Pattern, Switch, put_objects, read_on,
+    BareStore, DemonstrationFolder, OBJECTS, ObliviousFlag, Pattern, Switch, put_objects, read_repeatedly,
 };
 use crate::report::banner::{self, Reader};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use crate::runtime::resume_events::Resumptions;
 use crate::vault::device::VaultDevice;
 use administration::shows_page;
-use ameles_gateway::page::{RequestCounters, Watched};
+use ameles_gateway::page::{CountingDevice, RequestCounters};
 use ameles_gateway::{Gateway, Options};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -41,64 +41,68 @@ pub(super) struct Arguments {
     #[command(flatten)]
     serve: ServeConfig,
     #[command(flatten)]
-    shaped: ShapeFlags,
+    shape: ShapeFlags,
     #[command(flatten)]
     prices: PricesConfig,
-    /// Serve a small vault of its own that goes at the end, with a page on which its ORAM can be switched off; what is
-    /// read of its own accord [without a value: sweep]
+    /// Serve a small temporary vault, with a page that can switch its ORAM off; PATTERN is what it reads by itself
+    /// [without a value: sweep]
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "sweep")]
     #[arg(help_heading = "Gateway")]
     demonstration: Option<Pattern>,
 }
 
 impl Arguments {
-    /// The pattern of the demonstration that was asked for, if any was.
+    /// Returns the pattern of the requested demonstration.
     pub(super) fn demonstration(&self) -> Option<Pattern> {
         self.demonstration
     }
 
-    pub(super) fn over(self, config: Config) -> Config {
-        let Arguments { serve, shaped, prices, demonstration: _ } = self;
-        shaped.over(config).overlaid(Config { serve, prices, ..Config::default() })
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        let Arguments { serve, shape, prices, demonstration: _ } = self;
+        shape.apply_to(config).overlay(Config { serve, prices, ..Config::default() })
     }
 }
 
-pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
-    // From before the claim on: a copy of this machine would take the claim for its own.
+pub(super) async fn run(settings: Settings, requested: &VaultConfig) -> Result<Exit> {
+    // It must listen before the claim: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
-    let ready = open(&settings, asked).await?;
-    let device = Watched::new(ServedDevice::new(ready.device.clone()));
+    let ready = open(&settings, requested).await?;
+    let device = CountingDevice::new(ServedDevice::new(ready.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.settings, device).await?;
     serve(ready, gateway, counters, None, resumptions).await
 }
 
-/// Serves a vault that goes when it ends, and whose ORAM can be switched off.
-pub(super) async fn demonstrate(settings: Settings, stage: &DemonstrationFolder) -> Result<Exit> {
-    say!("Making a small vault and {OBJECTS} objects to look at; the link to the page follows.");
+/// Serves a temporary vault whose ORAM can be switched off.
+pub(super) async fn demonstrate(
+    settings: Settings,
+    demonstration_folder: &DemonstrationFolder,
+) -> Result<Exit> {
+    print_line!("Creating a small vault with {OBJECTS} objects; the link to the page follows.");
     let mut ready = open(&settings, &VaultConfig::default()).await?;
     let vault = ready.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
-    let folder = stage.bare_folder();
-    let making = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
-    let bare = ready.interrupts.cut_off(making).await?;
+    let folder = demonstration_folder.bare_folder();
+    let create_bare = BareStore::create(&folder, cipher, vault.capacity(), vault.block_bytes());
+    let bare = ready.interrupts.interruptible(create_bare).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
-    let device = Watched::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
+    let device =
+        CountingDevice::new(ServedDevice::with_bare_store(ready.device.clone(), bare, oblivious.clone()));
     let counters = device.counters();
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;
-    let bar = progress::steps("putting objects", OBJECTS);
-    let putting =
-        async { put_objects(&gateway, || bar.inc(1)).await.context("putting the demonstration's objects") };
-    ready.interrupts.cut_off(putting).await?;
+    let bar = progress::steps("creating objects", OBJECTS);
+    let put_all =
+        async { put_objects(&gateway, || bar.inc(1)).await.context("creating the demonstration's objects") };
+    ready.interrupts.interruptible(put_all).await?;
     bar.finish_and_clear();
     switch.reset();
-    let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
-    let demonstrated = DemonstrationParts { pattern: stage.pattern, switch, reading };
-    serve(ready, gateway, counters, Some(demonstrated), None).await
+    let reading = tokio::spawn(read_repeatedly(gateway.clone(), demonstration_folder.pattern));
+    let demonstration = DemonstrationParts { pattern: demonstration_folder.pattern, switch, reading };
+    serve(ready, gateway, counters, Some(demonstration), None).await
 }
 
-async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<Gateway> {
+async fn gateway(settings: &Settings, device: CountingDevice<ServedDevice>) -> Result<Gateway> {
     let options = Options {
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,
@@ -109,46 +113,48 @@ async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<G
     Ok(Gateway::open(device, options).await?)
 }
 
-/// Serves until Ctrl-C or the vault's end, and ends what was begun.
+/// Serves until Ctrl-C or until the vault stops, then closes everything.
 async fn serve(
     ready: Ready,
     gateway: Gateway,
     counters: RequestCounters,
-    demonstrated: Option<DemonstrationParts>,
+    demonstration: Option<DemonstrationParts>,
     mut resumptions: Option<Resumptions>,
 ) -> Result<Exit> {
-    announce(&ready, demonstrated.as_ref())?;
-    let mut running = Running::start(ready, gateway, counters, demonstrated)?;
+    announce(&ready, demonstration.as_ref())?;
+    let mut running = Running::start(ready, gateway, counters, demonstration)?;
     if wait(&running.device, &mut running.interrupts, resumptions.as_mut()).await {
-        tracing::error!("the vault has stopped; the server ends");
+        tracing::error!("the vault has stopped: the server stops too");
     } else {
-        say!("Stopping: requests under way are finished, the vault is flushed. Ctrl-C again stops at once.");
+        print_line!(
+            "Stopping: finishing requests and flushing the vault. Press Ctrl-C again to stop at once."
+        );
     }
-    // Cut off, it is as after a crash: acknowledged changes are there at the next opening.
-    Interrupts::unless_repeated(running.stop()).await
+    // A second Ctrl-C is like a crash: the next start has all acknowledged changes.
+    Interrupts::finish_unless_repeated(running.stop()).await
 }
 
-/// Prints the vault that is served, its addresses, and whatever else there is to know.
-fn announce(ready: &Ready, demonstrated: Option<&DemonstrationParts>) -> Result<()> {
+/// Prints the vault, its addresses and other information for the owner.
+fn announce(ready: &Ready, demonstration: Option<&DemonstrationParts>) -> Result<()> {
     let addresses = ready.listeners.addresses(&ready.settings)?;
     let credentials = ready.settings.data.credentials();
     let reader = Reader::of_output(&credentials);
     let password = ready.password.as_deref().map(String::as_str);
-    say!("{}", banner::serving(&ready.summary, &addresses, &ready.users, password, reader));
-    if let Some(demonstrated) = demonstrated {
-        say!("{}", banner::demonstration(ready.settings.data.root(), demonstrated.pattern));
+    print_line!("{}", banner::serving(&ready.summary, &addresses, &ready.users, password, reader));
+    if let Some(demonstration) = demonstration {
+        print_line!("{}", banner::demonstration(ready.settings.data.root(), demonstration.pattern));
     }
     if let Some(left) = &ready.left {
-        say!("{}", left.render());
+        print_line!("{}", left.render());
     }
     if let Some(following) = &ready.following {
-        say!("{}", following.render());
+        print_line!("{}", following.render());
     }
     Ok(())
 }
 
-/// Waits for Ctrl-C, a request to terminate, or the vault's end, be it because the machine was resumed from a snapshot;
-/// `true` for the last.
+/// Waits for Ctrl-C or a request to terminate, or until the vault stops, also after the machine was resumed from a snapshot.
+/// Returns true if the vault has stopped.
 async fn wait(
     device: &VaultDevice,
     interrupts: &mut Interrupts,
@@ -159,7 +165,7 @@ async fn wait(
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
-    // A copy of this machine may serve the same vault: nothing more is answered.
+    // A copy of this machine may serve the same vault, so this one must stop.
     let resumed = async {
         match resumptions {
             Some(resumptions) => resumptions.next().await,
@@ -174,8 +180,8 @@ async fn wait(
     }
 }
 
-fn padding(asked: &Padding) -> ameles_gateway::Padding {
-    match asked {
+fn padding(requested: &Padding) -> ameles_gateway::Padding {
+    match requested {
         Padding::None => ameles_gateway::Padding::None,
         Padding::Power2 => ameles_gateway::Padding::PowersOfTwo,
     }

@@ -71,7 +71,7 @@ impl Listeners {
 ///
 /// # Errors
 /// Everything that can be wrong with addresses, files, key, store or vault; Ctrl-C.
-pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Ready> {
+pub(super) async fn open(settings: &Settings, requested: &VaultConfig) -> Result<Ready> {
     let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose();
     let tls = tls.context("--tls-cert and --tls-key")?;
     // The addresses first: a port that is taken should not cost the time of opening a vault.
@@ -80,7 +80,7 @@ pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Rea
     let prices = home.prices()?;
     // Those that cannot be used are refused before anything is claimed in the store.
     let file = UsersFile::new(settings.data.credentials());
-    let known = file.load()?;
+    let users = file.load()?;
     let open_vault::OpenVaults {
         settings,
         parameters,
@@ -92,10 +92,10 @@ pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Rea
         interrupts,
         following,
         left,
-    } = open_vault::open(settings, asked).await?;
-    let (users, password) = match known {
-        Some(known) => (known, None),
-        None => file.make_first().map(|(known, password)| (known, Some(password)))?,
+    } = open_vault::open(settings, requested).await?;
+    let (users, password) = match users {
+        Some(users) => (users, None),
+        None => file.create_first().map(|(users, password)| (users, Some(password)))?,
     };
     let store = Home::new(&settings).store_name();
     let summary = summary(&parameters, store, fresh, prices.as_ref(), settings.serve.pace, &settings.serve);

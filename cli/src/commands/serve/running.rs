@@ -1,4 +1,4 @@
-//! A gateway that serves: everything that runs while it does, begun in order and ended in order.
+//! The running gateway: its servers and background tasks, started and stopped in order.
 
 use super::administration::{Administration, owners_page, shows_page};
 use super::expiry::sweep;
@@ -12,15 +12,15 @@ use crate::report::status_file::Report;
 use crate::report::warnings::Watch;
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::tls_watch;
 use crate::users::watch;
 use crate::vault::device::VaultDevice;
-use crate::vault::open_vault::TellSuccessor;
+use crate::vault::open_vault::SuccessorReader;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
-use ameles_gateway::{Gateway, Right};
+use ameles_gateway::{AnswerGuard, Gateway};
 use anyhow::{Context, Result};
 use axum::Router;
 use std::sync::atomic::AtomicBool;
@@ -28,126 +28,128 @@ use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The parts of a demonstration beside its vault.
+/// The parts of a demonstration, in addition to its vault.
 pub(super) struct DemonstrationParts {
     pub(super) pattern: Pattern,
     pub(super) switch: Switch,
-    /// Reads objects of its own accord.
+    /// The task that reads objects by itself.
     pub(super) reading: JoinHandle<()>,
 }
 
-/// See the module.
+/// The running gateway, see the module.
 pub(super) struct Running {
     pub(super) device: VaultDevice,
     pub(super) interrupts: Interrupts,
     gateway: Gateway,
     status: Arc<Status>,
-    doors: Servers,
+    servers: Servers,
     administration: Administration,
-    demonstrated: Option<DemonstrationParts>,
-    /// Sweeps objects away whose time has come.
-    sweeping: JoinHandle<()>,
-    /// Tasks that only look, and may be cut off at any moment.
-    looking: Vec<JoinHandle<()>>,
-    /// Fills a successor, if there is one.
-    copying: Option<JoinHandle<()>>,
+    demonstration: Option<DemonstrationParts>,
+    /// The task that removes expired objects.
+    sweeper: JoinHandle<()>,
+    /// Tasks that only read, and may be aborted at any time.
+    watchers: Vec<JoinHandle<()>>,
+    /// The task that fills a successor, if there is one.
+    copier: Option<JoinHandle<()>>,
     stop: CancellationToken,
     stop_copying: CancellationToken,
 }
 
 impl Running {
-    /// Leaves the first figures, and opens the owner's page and the doors, in this order.
+    /// Writes the first figures, then opens the owner's page and the servers.
     ///
     /// # Errors
-    /// A listener or a source of randomness that the system refuses; users that contradict each other.
+    /// The system refuses a listener or random numbers; two users contradict each other.
     pub(super) fn start(
         ready: Ready,
         gateway: Gateway,
         counters: RequestCounters,
-        demonstrated: Option<DemonstrationParts>,
+        demonstration: Option<DemonstrationParts>,
     ) -> Result<Self> {
         let (stop, stop_copying) = (CancellationToken::new(), CancellationToken::new());
         let successor = ready.following.as_ref().map(|following| following.figures());
         let status = status(&ready, &gateway, successor.clone());
         for warning in status.warnings() {
-            say!("WARNING: {warning}\n");
+            print_line!("WARNING: {warning}\n");
         }
-        status.leave();
-        let mut looking = vec![tokio::spawn({
+        status.write();
+        let mut watchers = vec![tokio::spawn({
             let status = Arc::clone(&status);
-            async move { status.leave_on().await }
+            async move { status.write_repeatedly().await }
         })];
-        let router = administrative(&ready, (counters, &status), demonstrated.as_ref(), successor, &stop)?;
+        let router = administrative(&ready, (counters, &status), demonstration.as_ref(), successor, &stop)?;
         let Ready { settings, device, users, file, listeners, tls, interrupts, following, .. } = ready;
         let Listeners { clients, swift, administration } = listeners;
         let administration = Administration::open(administration, router, &stop)?;
         let users = Arc::new(Users::new(users)?);
-        looking.push(tokio::spawn(watch::watch(file, Arc::clone(&users))));
+        watchers.push(tokio::spawn(watch::watch(file, Arc::clone(&users))));
         if let (Some(files), Some(tls)) = (settings.serve.tls.clone(), tls.clone()) {
-            looking.push(tokio::spawn(tls_watch::watch(files, tls)));
+            watchers.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
-        let asked = device.clone();
-        let right = Right::of(move || asked.may_answer());
-        let doors = Servers::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
-        let sweeping = tokio::spawn(sweep(gateway.clone()));
-        let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
+        let requested = device.clone();
+        let answer_guard = AnswerGuard::new(move || requested.may_answer());
+        let servers = Servers::open(&settings, (clients, swift), &gateway, answer_guard, &users, tls, &stop)?;
+        let sweeper = tokio::spawn(sweep(gateway.clone()));
+        let copier = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {
             device,
             interrupts,
             gateway,
             status,
-            doors,
+            servers,
             administration,
-            demonstrated,
-            sweeping,
-            looking,
-            copying,
+            demonstration,
+            sweeper,
+            watchers,
+            copier,
             stop,
             stop_copying,
         })
     }
 
-    /// Finishes the requests under way, flushes the vault and leaves the last figures.
+    /// Finishes running requests, flushes the vault and writes the last figures.
     ///
     /// # Errors
-    /// The vault has failed or fails now; a server panicked.
+    /// The vault has failed, or fails now; a server panicked.
     pub(super) async fn stop(self) -> Result<Exit> {
         self.stop.cancel();
-        self.doors.closed().await?;
-        self.sweeping.abort();
-        if let Some(demonstrated) = &self.demonstrated {
-            demonstrated.reading.abort();
+        self.servers.wait_closed().await?;
+        self.sweeper.abort();
+        if let Some(demonstration) = &self.demonstration {
+            demonstration.reading.abort();
         }
-        // Cut-off requests may have begun a write.
+        // Aborted requests may have started a write.
         self.gateway.settle().await;
-        self.administration.closed().await?;
+        self.administration.wait_closed().await?;
         self.stop_copying.cancel();
-        if let Some(copying) = self.copying {
-            copying.await.context("the copier")?;
+        if let Some(copier) = self.copier {
+            copier.await.context("the task that fills the successor")?;
         }
-        self.looking.iter().for_each(JoinHandle::abort);
+        self.watchers.iter().for_each(JoinHandle::abort);
         if let Some(failure) = self.device.failure() {
             return Err(failure);
         }
         let receipt = self.device.close().await?;
-        self.status.leave();
-        if self.demonstrated.is_some() {
-            say!("Stopped. The demonstration's vault goes with its folder.");
+        self.status.write();
+        if self.demonstration.is_some() {
+            print_line!("Stopped. The demonstration's folder is removed.");
         } else if receipt.checkpoint == 0 {
-            say!("Stopped. No checkpoint is in the store yet: `ameles backup` ships one.");
+            print_line!("Stopped. The store has no checkpoint yet: run `ameles backup` to ship one.");
         } else {
-            say!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+            print_line!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
             if !self.device.vault().header().parameters.ships_at_stop() {
-                say!("It is of before the stop: `ameles backup` ships what came after it.");
+                print_line!(
+                    "That checkpoint is older than the last writes: run `ameles backup` to ship them."
+                );
             }
         }
         Ok(Exit::Success)
     }
 }
 
-fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) -> Arc<Status> {
+fn status(ready: &Ready, gateway: &Gateway, successor: Option<SuccessorReader>) -> Arc<Status> {
     let settings = ready.settings.clone();
-    let earlier = Report::earlier(&settings.data).map(|report| report.usage()).unwrap_or_default();
+    let earlier = Report::load_or_warn(&settings.data).map(|report| report.usage()).unwrap_or_default();
     let watch = Watch::new(&ready.parameters, ready.versioning, &settings.data.trusted());
     Arc::new(Status {
         settings,
@@ -158,16 +160,16 @@ fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) ->
         earlier,
         watch: Mutex::new(watch),
         successor,
-        is_left: AtomicBool::new(true),
+        is_writable: AtomicBool::new(true),
     })
 }
 
-/// Health, metrics and, where it is shown, the owner's page.
+/// Returns the routes for health, metrics and, if it is served, the owner's page.
 fn administrative(
     ready: &Ready,
     (counters, status): (RequestCounters, &Arc<Status>),
-    demonstrated: Option<&DemonstrationParts>,
-    successor: Option<TellSuccessor>,
+    demonstration: Option<&DemonstrationParts>,
+    successor: Option<SuccessorReader>,
     stop: &CancellationToken,
 ) -> Result<Router> {
     let vault = ready.device.vault().clone();
@@ -178,7 +180,7 @@ fn administrative(
             provider: ready.provider.clone(),
             counters,
             prices: PagePrices::or_default(ready.prices.clone()),
-            switch: demonstrated.map(|demonstrated| demonstrated.switch.clone()),
+            switch: demonstration.map(|demonstration| demonstration.switch.clone()),
             warnings: Box::new(move || status.warnings()),
         };
         owners_page(&ready.settings, ready.listeners.addresses(&ready.settings)?.admin, sources, stop)?

@@ -1,32 +1,32 @@
-//! The doors that clients come through.
+//! The servers for clients: S3 and Swift.
 
 use crate::config::Settings;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::server::{Limits, Options, Serving};
 use ameles_gateway::swift::Address;
-use ameles_gateway::{Admission, Gateway, Right, Tls, serve_s3, serve_swift};
+use ameles_gateway::{Admission, AnswerGuard, Gateway, Tls, serve_s3, serve_swift};
 use anyhow::{Context, Result};
 use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The servers of all doors. Requests of all of them share the places.
+/// The S3 and Swift servers. Their requests share one admission limit.
 pub(super) struct Servers {
     s3: JoinHandle<()>,
     swift: Option<JoinHandle<()>>,
 }
 
 impl Servers {
-    /// Opens them; `stop` closes them again.
+    /// Starts the servers; `stop` closes them.
     ///
     /// # Errors
-    /// What the system says of a listener.
+    /// The error of a listener.
     pub(super) fn open(
         settings: &Settings,
         (s3, swift): (TcpListener, Option<TcpListener>),
         gateway: &Gateway,
-        right: Right,
+        answer_guard: AnswerGuard,
         users: &Arc<Users>,
         tls: Option<Tls>,
         stop: &CancellationToken,
@@ -36,25 +36,25 @@ impl Servers {
             None => Address::OfHost { tls: tls.is_some() },
         };
         let admission = Admission::new(settings.serve.requests as usize);
-        let options = Options { limits: Limits::default(), admission, tls, right };
+        let options = Options { limits: Limits::default(), admission, tls, answer_guard };
         let swift = match swift {
             Some(swift) => {
                 let swift = tokio::net::TcpListener::from_std(swift)?;
-                let (gateway, users, stop) = (gateway.clone(), Arc::clone(users), stopped(stop));
+                let (gateway, users, stop) = (gateway.clone(), Arc::clone(users), stop_signal(stop));
                 Some(tokio::spawn(serve_swift(swift, gateway, users, address, options.clone(), stop)))
             }
             None => None,
         };
         let s3 = tokio::net::TcpListener::from_std(s3)?;
-        let s3 = tokio::spawn(serve_s3(s3, gateway.clone(), Arc::clone(users), options, stopped(stop)));
+        let s3 = tokio::spawn(serve_s3(s3, gateway.clone(), Arc::clone(users), options, stop_signal(stop)));
         Ok(Servers { s3, swift })
     }
 
-    /// Waits until the last client has gone.
+    /// Waits until the last client has disconnected.
     ///
     /// # Errors
     /// A server panicked.
-    pub(super) async fn closed(self) -> Result<()> {
+    pub(super) async fn wait_closed(self) -> Result<()> {
         self.s3.await.context("the S3 server")?;
         match self.swift {
             Some(swift) => swift.await.context("the Swift server"),
@@ -63,6 +63,6 @@ impl Servers {
     }
 }
 
-fn stopped(stop: &CancellationToken) -> Serving {
+fn stop_signal(stop: &CancellationToken) -> Serving {
     Box::pin(stop.clone().cancelled_owned())
 }

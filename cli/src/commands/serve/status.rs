@@ -1,10 +1,10 @@
-//! The figures of `ameles status`, left in the trusted folder again and again, and the warnings among them.
+//! The figures and warnings of `ameles status`, written to the trusted folder repeatedly.
 
 use crate::config::Settings;
 use crate::report::banner::VaultSummary;
 use crate::report::status_file::{Objects, Report};
 use crate::report::warnings::{Figures, Watch, free_bytes};
-use crate::vault::open_vault::TellSuccessor;
+use crate::vault::open_vault::SuccessorReader;
 use ameles_gateway::Gateway;
 use ameles_store::{MeterReader, Usage};
 use ameles_vault::Vault;
@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The time from one to the next.
-const EVERY: Duration = Duration::from_secs(2);
+/// The time between two writes.
+const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The sources of the figures.
 pub(super) struct Status {
@@ -25,14 +25,14 @@ pub(super) struct Status {
     /// The requests to the store before this start.
     pub(super) earlier: Usage,
     pub(super) watch: Mutex<Watch>,
-    /// Tells the figures of a successor, if there is one.
-    pub(super) successor: Option<TellSuccessor>,
+    /// Reads the figures of a successor, if there is one.
+    pub(super) successor: Option<SuccessorReader>,
     /// False while the figures cannot be written.
-    pub(super) is_left: AtomicBool,
+    pub(super) is_writable: AtomicBool,
 }
 
 impl Status {
-    /// The present warnings, in sentences.
+    /// Returns the current warnings as sentences.
     pub(super) fn warnings(&self) -> Vec<String> {
         let free_bytes = free_bytes(&self.settings.data.trusted());
         let status = self.vault.status();
@@ -42,30 +42,30 @@ impl Status {
             room: status.room,
             store: status.store,
         };
-        self.watch.lock().expect("nobody panics with it").look(&figures)
+        self.watch.lock().expect("no panic while locked").check(&figures)
     }
 
-    /// Leaves the figures of this moment. Clients are served all the same when they cannot be written: it is said once when
-    /// that begins, and once when it is over.
-    pub(super) fn leave(&self) {
+    /// Writes the current figures. If that fails, clients are still served; the failure is logged once when it begins, and once
+    /// when it ends.
+    pub(super) fn write(&self) {
         let (status, usage) = (self.vault.status(), self.meter.usage());
         let report = Report::now(&self.summary, &status, &usage, &self.earlier, Some(objects(&self.gateway)))
             .with_warnings(self.warnings())
             .with_successor(self.successor.as_ref().map(|figures| figures()));
-        let left = report.leave(&self.settings.data);
-        let was_left = self.is_left.swap(left.is_ok(), Ordering::Relaxed);
-        match left {
-            Err(error) if was_left => tracing::warn!("{error:#}"),
-            Ok(()) if !was_left => tracing::info!("the status can be written again"),
+        let written = report.write(&self.settings.data);
+        let was_writable = self.is_writable.swap(written.is_ok(), Ordering::Relaxed);
+        match written {
+            Err(error) if was_writable => tracing::warn!("{error:#}"),
+            Ok(()) if !was_writable => tracing::info!("the status file can be written again"),
             _ => {}
         }
     }
 
-    /// Leaves them again and again.
-    pub(super) async fn leave_on(&self) {
+    /// Writes the figures repeatedly.
+    pub(super) async fn write_repeatedly(&self) {
         loop {
-            tokio::time::sleep(EVERY).await;
-            self.leave();
+            tokio::time::sleep(INTERVAL).await;
+            self.write();
         }
     }
 }

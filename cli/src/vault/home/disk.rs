@@ -11,12 +11,12 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 
 impl Home<'_> {
-    /// The trusted disk's file.
+    /// Returns the file of the trusted disk.
     pub fn database(&self) -> PathBuf {
         self.settings.data.trusted().join(DATABASE)
     }
 
-    /// Tells whether there is a vault, as far as this machine knows.
+    /// Returns true if this machine has a vault.
     ///
     /// # Errors
     /// The trusted disk cannot be read, or is in use.
@@ -35,8 +35,7 @@ impl Home<'_> {
         }
     }
 
-    /// The trusted disk of an existing vault. If a successor was taking over when its process was cut off, it has taken
-    /// over when this returns.
+    /// Opens the trusted disk of an existing vault. An interrupted switch to a successor is finished first.
     ///
     /// # Errors
     /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], [`VaultError::Locked`], [`VaultError::Disk`];
@@ -44,15 +43,15 @@ impl Home<'_> {
     pub fn disk(&self) -> Result<TrustedDisk> {
         switch::finish(&self.settings.data)?;
         self.refuse_moved_vault()?;
-        // A folder that this user may not look into is not the same as one without a vault.
+        // A folder that this user may not read differs from a folder without a vault.
         let database = self.database();
-        let is_there = database.try_exists().with_context(|| {
-            format!("{}: {} cannot be looked at", self.settings.origins.name(DATA), database.display())
+        let has_database = database.try_exists().with_context(|| {
+            format!("{}: reading {}", self.settings.origins.name(DATA), database.display())
         })?;
-        if is_there { self.open_database() } else { Err(self.no_vault()) }
+        if has_database { self.open_database() } else { Err(self.no_vault()) }
     }
 
-    /// Refuses to make a vault in a folder into which another is being restored.
+    /// Refuses to create a vault in a folder with an unfinished restore.
     ///
     /// # Errors
     /// [`VaultError::RestoreUnfinished`], and those of the disk.
@@ -69,7 +68,7 @@ impl Home<'_> {
     }
 
     fn refuse_moved_vault(&self) -> Result<()> {
-        let Some(moved) = MigrationRecord::moved(&self.settings.data)? else { return Ok(()) };
+        let Some(moved) = MigrationRecord::load_moved(&self.settings.data)? else { return Ok(()) };
         if !moved.from.is_named_by(self.settings) {
             return Ok(());
         }
@@ -77,7 +76,7 @@ impl Home<'_> {
         Err(SettingsError::Moved { from: self.store_name(), line }.into())
     }
 
-    /// There is none, or half of one that is being restored, and where it was looked for.
+    /// Returns the error of a missing or partly restored vault, with its folder.
     pub fn no_vault(&self) -> anyhow::Error {
         let error = match self.is_being_restored() {
             true => VaultError::RestoreUnfinished,
@@ -86,32 +85,33 @@ impl Home<'_> {
         anyhow::Error::new(error).context(self.settings.data.trusted().display().to_string())
     }
 
-    /// Tells whether a restore into this folder was begun and is not complete, as far as can be seen from here.
+    /// Returns true if a restore into this folder has begun and is not complete.
     pub fn is_being_restored(&self) -> bool {
-        let is_noted = || match TrustedDisk::open(&self.database()) {
+        let is_recorded = || match TrustedDisk::open(&self.database()) {
             Ok(disk) => is_unfinished(&disk).unwrap_or(false),
-            // Another process has it, and says what it does.
+            // Another process has the disk open, and reports its own state.
             Err(_) => false,
         };
-        self.settings.data.restoring().exists() || (self.database().exists() && is_noted())
+        self.settings.data.restoring().exists() || (self.database().exists() && is_recorded())
     }
 
-    /// The trusted disk of a vault that is to be made or restored.
+    /// Opens the trusted disk of a vault that will be created or restored.
     ///
     /// # Errors
     /// [`VaultError::Locked`], [`VaultError::Disk`].
-    pub fn new_disk(&self, made: &mut CreatedFiles) -> Result<TrustedDisk> {
-        self.make_trusted(made)?;
-        made.will_make_file(&self.database());
+    pub fn new_disk(&self, created: &mut CreatedFiles) -> Result<TrustedDisk> {
+        self.make_trusted(created)?;
+        created.add_file(&self.database());
         self.open_database()
     }
 
-    pub(super) fn make_trusted(&self, made: &mut CreatedFiles) -> Result<()> {
+    pub(super) fn make_trusted(&self, created: &mut CreatedFiles) -> Result<()> {
         let folder = self.settings.data.trusted();
-        made.will_make_folder(&folder);
-        self.settings.data.make_trusted().with_context(|| {
-            format!("{}: {} cannot be made", self.settings.origins.name(DATA), folder.display())
-        })
+        created.add_folder(&folder);
+        self.settings
+            .data
+            .make_trusted()
+            .with_context(|| format!("{}: creating {}", self.settings.origins.name(DATA), folder.display()))
     }
 
     fn open_database(&self) -> Result<TrustedDisk> {

@@ -1,4 +1,4 @@
-//! Finding and opening a vault that is there.
+//! Finding and opening an existing vault.
 
 use super::{Home, Opening, Store};
 use crate::config::VaultConfig;
@@ -10,10 +10,10 @@ use ameles_vault::{Entropy, Host, Setup, TrustedDisk, Vault, VaultError, raw_hea
 use anyhow::Result;
 
 impl Home<'_> {
-    /// The parts that make or open a vault.
+    /// Returns the parts that create or open a vault.
     ///
     /// # Errors
-    /// There are no threads to be had.
+    /// The system refuses threads.
     pub fn setup(&self, disk: TrustedDisk, store: Store, master: MasterKey) -> Result<Setup<Store>> {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         let workers = SealThreads::threads(threads)?;
@@ -21,16 +21,16 @@ impl Home<'_> {
         Ok(Setup { disk, store, master, entropy: Entropy::system(), workers, pace: None, host })
     }
 
-    /// Finds the vault and its key. Nothing is touched.
+    /// Finds the vault and its key, without changes.
     ///
     /// # Errors
-    /// There is none; the options in `asked` contradict it; disk, key or store fail.
-    pub async fn find(&self, asked: &VaultConfig) -> Result<Opening> {
+    /// There is no vault; the options in `requested` contradict it; disk, key or store fail.
+    pub async fn find(&self, requested: &VaultConfig) -> Result<Opening> {
         let (disk, master) = self.disk_and_key()?;
-        self.find_with(disk, master, asked).await
+        self.find_with(disk, master, requested).await
     }
 
-    /// The trusted disk of an existing vault, and its key. The store is not asked.
+    /// Opens the trusted disk of an existing vault and reads its key, without requests to the store.
     ///
     /// # Errors
     /// As [`disk`](Self::disk) and [`key`](Self::key).
@@ -40,7 +40,7 @@ impl Home<'_> {
         Ok((disk, master))
     }
 
-    /// The header on the trusted disk, as stored.
+    /// Returns the stored header on the trusted disk.
     ///
     /// # Errors
     /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], and those of the disk.
@@ -51,7 +51,7 @@ impl Home<'_> {
         })
     }
 
-    /// Finds the vault whose trusted disk and key are at hand.
+    /// Finds the vault with this trusted disk and key.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -59,26 +59,26 @@ impl Home<'_> {
         &self,
         disk: TrustedDisk,
         master: MasterKey,
-        asked: &VaultConfig,
+        requested: &VaultConfig,
     ) -> Result<Opening> {
         let header = read_header(&disk, &master)?;
-        refuse_contradictions(self.settings, asked, &header.parameters)?;
+        refuse_contradictions(self.settings, requested, &header.parameters)?;
         let objects = self.objects(false).await.map_err(|error| match error.downcast_ref() {
-            // It was there when the vault was made: as good as emptied, and not to be made again.
+            // The folder existed when the vault was created: its loss counts as an emptied store.
             Some(OpenError::NoFolder { path }) => {
                 let path = path.display().to_string();
                 anyhow::Error::new(VaultError::HeaderVanished).context(path)
             }
             _ => error,
         })?;
-        let (store, meter, touches) = self.wrapped(&objects, header.parameters.layout());
+        let (store, meter, touches) = self.instrumented(&objects, header.parameters.layout());
         Ok(Opening { header, setup: self.setup(disk, store, master)?, meter, touches, objects })
     }
 
     /// Opens the vault.
     ///
     /// # Errors
-    /// Everything that can be wrong with disk, key, store or vault.
+    /// Errors of disk, key, store or vault.
     pub async fn open(&self) -> Result<(Vault, MeterReader)> {
         self.find(&VaultConfig::default()).await?.open().await
     }

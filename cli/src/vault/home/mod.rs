@@ -1,4 +1,4 @@
-//! The home of a vault, and the way to it: trusted disk, key and store.
+//! The location of a vault, and access to it: trusted disk, key and store.
 
 mod disk;
 mod find;
@@ -16,13 +16,13 @@ pub use store::Store;
 
 use crate::config::Settings;
 
-/// A vault's whereabouts.
+/// The location of a vault.
 pub struct Home<'a> {
     settings: &'a Settings,
 }
 
 impl<'a> Home<'a> {
-    /// The location that the settings name.
+    /// Returns the location that the settings name.
     pub fn new(settings: &'a Settings) -> Self {
         Home { settings }
     }

@@ -1,16 +1,16 @@
-//! Refusing a trusted disk that somebody else may watch, for a vault whose tree top is there.
+//! Refuses a trusted disk that others may watch, for a vault with its tree top on that disk.
 //!
-//! Which places of it are read tells which blocks are asked for again. Trusting a disk to keep what it is given is another
-//! thing than trusting its owner not to look.
+//! The read places of the disk reveal which blocks are accessed again. A network disk may be trusted to store data while its
+//! owner is not trusted to ignore the accesses.
 
 use super::Home;
 use crate::config::SettingsError;
 use crate::runtime::file_system::is_one_of;
 use ameles_vault::{TreeTopPlace, VaultParameters};
 
-/// The magic numbers of file systems whose blocks another machine, or another program, hands out: NFS, SMB (three), CIFS by
+/// The magic numbers of file systems that another machine or another program serves: NFS, SMB (three), CIFS by
 /// the older name, 9p, FUSE (sshfs, virtiofs and others), Ceph, AFS, Coda, NCP, Lustre, GFS2, OCFS2, vboxsf.
-const WATCHED: [u64; 14] = [
+const NETWORK_FILE_SYSTEMS: [u64; 14] = [
     0x6969,
     0x517b,
     0xfe53_4d42,
@@ -28,33 +28,32 @@ const WATCHED: [u64; 14] = [
 ];
 
 impl Home<'_> {
-    /// Refuses to keep the tree top of such a vault on a network file system, unless the settings say what that shows.
+    /// Refuses a tree top on a network file system, unless the settings allow it.
     ///
     /// # Errors
-    /// [`SettingsError::WatchedDisk`].
+    /// [`SettingsError::NetworkDisk`].
     pub fn refuse_network_disk(&self, parameters: &VaultParameters) -> Result<(), SettingsError> {
         let data = &self.settings.data;
         let is_accepted =
             parameters.tree_top == TreeTopPlace::Memory || self.settings.scheme.allows_network_disk;
-        // Before the vault is made there may be no folder yet: the file system is that of the first one above.
-        let is_watched = |folder: std::path::PathBuf| {
-            let mut above = folder.ancestors().map(|folder| match folder.as_os_str().is_empty() {
+        // A new vault may have no folder yet: its file system is that of the closest existing parent.
+        let is_network_disk = |folder: std::path::PathBuf| {
+            let mut ancestors = folder.ancestors().map(|folder| match folder.as_os_str().is_empty() {
                 true => ".".as_ref(),
                 false => folder,
             });
-            above.find(|folder| folder.exists()).is_some_and(is_watched)
+            ancestors.find(|folder| folder.exists()).is_some_and(is_network_disk)
         };
-        if is_accepted || !is_watched(data.trusted()) {
+        if is_accepted || !is_network_disk(data.trusted()) {
             return Ok(());
         }
-        Err(SettingsError::WatchedDisk { folder: data.trusted().display().to_string() })
+        Err(SettingsError::NetworkDisk { folder: data.trusted().display().to_string() })
     }
 }
 
-/// Tells whether a folder is on one of them. Where nothing says it, the owner is to know; one that does not say what it is
-/// fails when it is written, if not before.
-fn is_watched(folder: &std::path::Path) -> bool {
-    is_one_of(folder, &WATCHED)
+/// Returns true if a folder is on a network file system. If the kind is unknown, the owner is responsible.
+fn is_network_disk(folder: &std::path::Path) -> bool {
+    is_one_of(folder, &NETWORK_FILE_SYSTEMS)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -64,32 +63,32 @@ mod tests {
     use crate::vault::parameters::vault_parameters;
     use std::path::Path;
 
-    fn refused(data: &Path, also: &str) -> Option<String> {
+    fn error_of(data: &Path, also: &str) -> Option<String> {
         let text = format!("data = {data:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"\n{also}");
         let settings = Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap();
         let parameters = vault_parameters(&settings).unwrap();
         Home::new(&settings).refuse_network_disk(&parameters).err().map(|error| error.to_string())
     }
 
-    /// A file system of the kernel's own whose magic number is none of them.
+    /// `/proc` is a file system of the kernel with another magic number.
     #[test]
-    fn a_disk_of_this_machine_is_taken() {
+    fn a_disk_of_this_machine_is_accepted() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(refused(&folder.path().join("a/b"), "tree_top_on = \"disk\""), None);
-        assert!(!is_watched("/proc".as_ref()));
+        assert_eq!(error_of(&folder.path().join("a/b"), "tree_top_on = \"disk\""), None);
+        assert!(!is_network_disk("/proc".as_ref()));
     }
 
-    /// Wherever a network file system is mounted.
+    /// Checks every mounted network file system of this machine.
     #[test]
-    fn a_network_file_system_is_refused_unless_its_leak_is_named() {
+    fn a_network_file_system_is_refused_unless_it_is_allowed() {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
-        for point in points.map(Path::new).filter(|point| is_watched(point)) {
-            let error = refused(&point.join("vault"), "tree_top_on = \"disk\"").unwrap();
+        for point in points.map(Path::new).filter(|point| is_network_disk(point)) {
+            let error = error_of(&point.join("vault"), "tree_top_on = \"disk\"").unwrap();
             assert!(error.contains("--allow-network-disk"), "{error}");
             for accepted in ["tree_top_on = \"disk\"\nallow_network_disk = true", "tree_top_on = \"memory\""]
             {
-                assert_eq!(refused(&point.join("vault"), accepted), None);
+                assert_eq!(error_of(&point.join("vault"), accepted), None);
             }
         }
     }

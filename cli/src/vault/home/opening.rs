@@ -1,13 +1,13 @@
-//! A vault that is made or found, and not open yet.
+//! A vault that is created or found, but not open yet.
 
 use super::Store;
 use ameles_store::{MeterReader, Objects, Touches};
 use ameles_vault::{Pace, Row, Setup, Vault, VaultHeader, rows_at_rest};
 use anyhow::Result;
 
-/// A vault that is made or found, and not open yet.
+/// A vault that is created or found, but not open yet.
 pub struct Opening {
-    /// Its header.
+    /// The header of the vault.
     pub header: VaultHeader,
     pub(super) setup: Setup<Store>,
     pub(super) meter: MeterReader,
@@ -16,49 +16,49 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// The parts that open it.
+    /// Returns the parts that open the vault.
     pub fn setup(&self) -> &Setup<Store> {
         &self.setup
     }
 
-    /// Counts what is asked of its store.
+    /// Returns the meter of the requests to its store.
     pub fn meter(&self) -> &MeterReader {
         &self.meter
     }
 
-    /// Its store as the provider has it.
+    /// Returns its store without wrappers.
     pub fn objects(&self) -> &Objects {
         &self.objects
     }
 
-    /// Its rows.
+    /// Reads the rows of the vault.
     ///
     /// # Errors
-    /// Those of its disk.
+    /// Those of the disk.
     pub fn rows(&self) -> Result<Vec<Row>> {
         Ok(rows_at_rest(&self.setup.disk, &self.setup.master)?)
     }
 
-    /// Has a batch sent at this pace while it is open.
-    pub fn paced(mut self, pace: Option<Pace>) -> Self {
+    /// Sets the pace at which the open vault sends batches.
+    pub fn with_pace(mut self, pace: Option<Pace>) -> Self {
         self.setup.pace = pace;
         self
     }
 
-    /// The touches of its store: for the owner's page.
+    /// Returns the accesses to its store, for the owner's page.
     pub fn touches(&self) -> Touches {
         self.touches.clone()
     }
 
-    /// The parts that open it, for a command that does not.
+    /// Returns the parts, for a command that does not open the vault.
     pub fn into_setup(self) -> Setup<Store> {
         self.setup
     }
 
-    /// Opens it.
+    /// Opens the vault.
     ///
     /// # Errors
-    /// Everything that can be wrong with disk, store or vault.
+    /// Errors of disk, store or vault.
     pub async fn open(self) -> Result<(Vault, MeterReader)> {
         Ok((Vault::open(self.setup).await?, self.meter))
     }

@@ -6,11 +6,11 @@ use crate::vault::prices;
 use ameles_store::Prices;
 
 impl Home<'_> {
-    /// The prices that were asked for.
+    /// Returns the requested prices.
     ///
     /// # Errors
-    /// There are no such prices.
+    /// The prices do not exist.
     pub fn prices(&self) -> Result<Option<Prices>, SettingsError> {
-        prices::asked(self.settings)
+        prices::requested(self.settings)
     }
 }

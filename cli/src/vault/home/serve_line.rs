@@ -1,11 +1,11 @@
-//! The command that serves a vault, to be pasted into a shell.
+//! The command that serves a vault, for a shell.
 
 use super::Home;
 use crate::config::KeySettings;
 use std::borrow::Cow;
 
 impl Home<'_> {
-    /// The command that serves this vault. Options of the store may be secrets, and are left to the reader.
+    /// Returns the command that serves this vault, without values of store options, which may be secrets.
     pub fn serve_line(&self) -> String {
         let (settings, store) = (self.settings, &self.settings.store);
         let mut words = vec!["ameles".to_owned(), "serve".into()];
@@ -30,7 +30,7 @@ impl Home<'_> {
     }
 }
 
-/// A word as a shell takes it. No word of a command holds the one byte that cannot be quoted.
+/// Quotes a word for a shell. Words of commands never contain NUL, which cannot be quoted.
 pub(super) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), Cow::into_owned)
 }

@@ -11,20 +11,20 @@ use ameles_store::{
 use anyhow::Result;
 use rand_core::{OsRng, RngCore, TryRngCore};
 
-/// The store of a vault in service: every attempt is metered, and one that fails for now is made again.
+/// The store of a running vault: every attempt is metered, and temporary errors are retried.
 pub type Store = Retry<Meter<Touched<Objects>>>;
 
 impl Home<'_> {
-    /// The name of the store for people.
+    /// Returns the name of the store for messages.
     pub fn store_name(&self) -> String {
         let folder = || self.settings.data.untrusted().display().to_string();
         self.settings.store.url.clone().unwrap_or_else(folder)
     }
 
-    /// Opens the store, without a layout: only blobs can be reached.
+    /// Opens the store without a layout, for blobs only.
     ///
     /// # Errors
-    /// Why it cannot be reached, and what to do.
+    /// The reason why it cannot be reached, with advice.
     pub async fn objects(&self, create: bool) -> Result<Objects> {
         let (store, origins) = (&self.settings.store, &self.settings.origins);
         let mut keys = store.options.0.clone();
@@ -34,17 +34,17 @@ impl Home<'_> {
                 keys.insert("allow_http".into(), "true".into());
             }
         }
-        // Only the folder that we chose ourselves is made; a folder that was named must be there.
+        // Only the default folder is created. A named folder must exist.
         let create = create && store.url.is_none();
         let options = OpenOptions { keys, create, ..OpenOptions::default() };
         Objects::open(&self.store_name(), &options).await.map_err(|error| {
             if let OpenError::NoFolder { path } = &error {
                 let (name, path) = (origins.name(STORE), path.display().to_string());
                 let advice =
-                    format!("{name}: there is no folder {path}; `mkdir -p {}` makes it", quoted(&path));
+                    format!("{name}: there is no folder {path}; create it with `mkdir -p {}`", quoted(&path));
                 return anyhow::Error::new(error).context(advice);
             }
-            if let Some(advice) = self.endpoint_of_the_environment(&error) {
+            if let Some(advice) = self.environment_endpoint(&error) {
                 return anyhow::Error::new(error).context(origins.name(STORE)).context(advice);
             }
             let name = match &error {
@@ -57,11 +57,11 @@ impl Home<'_> {
         })
     }
 
-    /// Tells whether the address that did not answer as it should came from the environment, and what to do then: the
-    /// lines that `serve` prints for its clients set one.
-    fn endpoint_of_the_environment(&self, error: &OpenError) -> Option<String> {
+    /// Returns advice if the address of a failed request came from the environment. The variables that `serve` prints for its
+    /// clients set one.
+    fn environment_endpoint(&self, error: &OpenError) -> Option<String> {
         let store = &self.settings.store;
-        let may_be_why = matches!(
+        let is_possible_cause = matches!(
             error,
             OpenError::PlainHttp
                 | OpenError::Unreachable { .. }
@@ -70,24 +70,24 @@ impl Home<'_> {
         );
         let is_s3 = store.url.as_deref().is_some_and(|url| url.starts_with("s3"));
         let is_given = store.endpoint.is_some() || store.options.0.keys().any(|key| key.contains("endpoint"));
-        if !may_be_why || !is_s3 || is_given {
+        if !is_possible_cause || !is_s3 || is_given {
             return None;
         }
         let variables = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"];
         let set = variables.into_iter().find(|name| std::env::var_os(name).is_some())?;
         Some(format!(
-            "{set} is set, and so says where the provider is; the lines that `serve` prints for its clients set it: \
-             unset it and AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the provider's with {} and {}",
+            "{set} is set and names the provider's address; the variables that `serve` prints for its clients include it: \
+             unset it with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the provider's values with {} and {}",
             self.settings.origins.name(ENDPOINT),
             self.settings.origins.name(STORE_OPTION),
         ))
     }
 
-    /// The untrusted side that holds a vault; it is not made here.
+    /// Opens the untrusted side of an existing vault, without creating it.
     ///
     /// # Errors
-    /// [`SettingsError::NoStore`] if none was named and the usual one is not there; those of [`objects`](Self::objects).
-    pub async fn objects_of_a_vault(&self) -> Result<Objects> {
+    /// [`SettingsError::NoStore`] if its folder does not exist; those of [`objects`](Self::objects).
+    pub async fn existing_objects(&self) -> Result<Objects> {
         let no_folder =
             |error: &anyhow::Error| matches!(error.downcast_ref(), Some(OpenError::NoFolder { .. }));
         match self.objects(false).await {
@@ -101,8 +101,8 @@ impl Home<'_> {
         }
     }
 
-    /// The store in service, its meter, and where it is touched.
-    pub fn wrapped(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, Touches) {
+    /// Returns the store with its meter and the record of accesses.
+    pub fn instrumented(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, Touches) {
         let touched = Touched::new(objects.with_layout(layout));
         let touches = touched.touches();
         let meter = Meter::new(touched);

@@ -136,7 +136,7 @@ fn a_restore_without_a_receipt_warns_once() {
     let receipt = restored.said.lines().last().expect("a receipt");
     assert!(receipt.starts_with("ameles1-") && status.contains(receipt), "{status}");
     assert_eq!(
-        restored.complained.matches("cannot be told from the newest").count(),
+        restored.complained.matches("cannot detect that the store was rolled back").count(),
         1,
         "{}",
         restored.complained
@@ -265,7 +265,7 @@ fn wait_until_it_listens_for_interrupts(child: &Child) {
 fn read_until_in_service(child: &mut Child) -> (String, impl Read + use<>) {
     let mut said = String::new();
     let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
-    while !said.contains("Ctrl-C stops.") {
+    while !said.contains("Press Ctrl-C to stop.") {
         assert_ne!(output.read_line(&mut said).expect("text"), 0, "{said}");
     }
     (said, output)

@@ -30,7 +30,7 @@ fn leftovers(desk: &TestFolder) -> Vec<std::path::PathBuf> {
 fn over(before: &Value, after: &Value) -> (Cells, Cells) {
     assert_eq!(before["demonstration"], after["demonstration"], "the switch was turned meanwhile");
     let grown = |row| Cells::of(after, row).since(&Cells::of(before, row));
-    (grown("/asked/blocks"), grown("/seen/whole"))
+    (grown("/requests/blocks"), grown("/store/whole"))
 }
 
 async fn read(served: &TestServer, number: u64) {
@@ -47,7 +47,7 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
     // An object fills one cell of the left map: the sixth is asked for again and again.
     let before = served.told();
     assert_eq!(before["demonstration"]["oblivious"], true);
-    assert_eq!(before["without"]["requests"], 0, "the objects' own puts count");
+    assert_eq!(before["baseline"]["requests"], 0, "the objects' own puts count");
     for _ in 0..20 {
         read(&served, 5).await;
     }
@@ -64,7 +64,7 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
         "reads that write nothing can be told from writes: {seen:?}"
     );
     let requests = |told: &Value, of: &str| told[of]["requests"].as_u64().expect("a number");
-    assert_eq!(requests(&after, "without"), 20 * 16);
+    assert_eq!(requests(&after, "baseline"), 20 * 16);
     assert!(requests(&after, "figures") > 20 * 16);
 
     let answer = served.set_oblivious(false);
@@ -82,9 +82,9 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
     assert_eq!((asked.reads[5], asked.reads[30], asked.reads[1]), (48, 16, 0));
     assert_eq!(asked.writes.iter().sum::<u64>(), 25);
     assert_eq!(seen, asked);
-    assert_eq!(requests(&after, "figures"), requests(&after, "without"));
+    assert_eq!(requests(&after, "figures"), requests(&after, "baseline"));
     assert_eq!(requests(&after, "figures"), 6 * 16 + 25);
-    let levels = after["seen"]["levels"].as_array().expect("rows");
+    let levels = after["store"]["levels"].as_array().expect("rows");
     assert_eq!(levels.len(), 1, "an array has one row");
 
     served.set_oblivious(true);
@@ -158,7 +158,7 @@ async fn a_demonstration_reads_by_itself_and_leaves_nothing_behind() {
     let served = TestServer::spawn(&desk, command(&desk, "--demonstration"));
     assert_eq!(leftovers(&desk).len(), 1);
     let first = served.told();
-    let sum = |told: &Value| Cells::of(told, "/asked/names").reads.iter().sum::<u64>();
+    let sum = |told: &Value| Cells::of(told, "/requests/names").reads.iter().sum::<u64>();
     while sum(&served.told()) < sum(&first) + 5 {}
     assert_eq!(served.stop(), 0);
     assert!(leftovers(&desk).is_empty(), "{:?}", leftovers(&desk));

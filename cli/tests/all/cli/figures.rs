@@ -23,13 +23,10 @@ fn figures_that_make_no_sense_are_warned_of_in_a_line_and_begun_anew() {
         let file = desk.path("ameles-data/trusted/status.json");
         std::fs::write(&file, garbled).expect("written");
         let told = desk.fail("status", 1);
-        assert!(
-            told.contains("status.json holds no figures; the next `ameles serve` writes it anew"),
-            "{told}"
-        );
+        assert!(told.contains("status.json is damaged; the next `ameles serve` rewrites it"), "{told}");
         let backup = desk.run("backup");
         assert_eq!((backup.code, warnings_of(&backup).len()), (0, 1), "{}", backup.complained);
-        let served = serve_and_stop(&desk, "", "Ctrl-C stops.");
+        let served = serve_and_stop(&desk, "", "Press Ctrl-C to stop.");
         assert_eq!((served.code, warnings_of(&served).len()), (0, 1), "{}", served.complained);
         desk.succeed("status");
     }
@@ -48,7 +45,7 @@ fn figures_that_cannot_be_written_end_no_command() {
         let ended = desk.run(command);
         assert_eq!((ended.code, warnings_of(&ended).len()), (0, 1), "{command}: {}", ended.complained);
     }
-    let served = serve_and_stop(&desk, "", "Ctrl-C stops.");
+    let served = serve_and_stop(&desk, "", "Press Ctrl-C to stop.");
     assert_eq!(served.code, 0, "{}", served.complained);
     // It writes them at the start and at the end, at least.
     for file in ["status.json", "page-link"] {

@@ -119,15 +119,18 @@ fn served_while_it_is_filled_a_restart_has_the_successor_take_over() {
     let said = serve_until(&desk, "", "The successor has all blocks");
     assert!(said.contains("is being filled: 0 of 256 blocks so far"), "{said}");
     let told = desk.succeed("status");
-    assert!(told.contains("256 of 256 blocks") && told.contains("a restart has it take over"), "{told}");
+    assert!(
+        told.contains("256 of 256 blocks") && told.contains("it takes over at the next restart"),
+        "{told}"
+    );
     assert_eq!(predecessors(&desk), 0);
     // Either line has it take over; the earlier line does it this once.
-    let said = serve_until(&desk, "", "Ctrl-C stops.");
+    let said = serve_until(&desk, "", "Press Ctrl-C to stop.");
     assert!(said.contains("The successor has taken over"), "{said}");
     assert_eq!(predecessors(&desk), 1);
     let flags = flags_of(&said);
     desk.fail(SERVE, 2);
-    let said = serve_until(&desk, &flags, "Ctrl-C stops.");
+    let said = serve_until(&desk, &flags, "Press Ctrl-C to stop.");
     assert!(!said.contains("The successor"), "{said}");
     desk.succeed(&format!("check {flags}"));
 }
@@ -141,7 +144,7 @@ fn the_line_for_the_time_after_has_the_successor_take_over_too() {
     // The earlier provider may be gone by then.
     std::fs::rename(desk.path("ameles-data/untrusted"), desk.path("gone")).expect("moved");
     let flags = flags_of(&said);
-    let said = serve_until(&desk, &flags, "Ctrl-C stops.");
+    let said = serve_until(&desk, &flags, "Press Ctrl-C to stop.");
     assert!(said.contains("The successor has taken over"), "{said}");
     desk.succeed(&format!("check {flags}"));
 }
@@ -166,14 +169,14 @@ fn a_migration_that_is_killed_or_interrupted_goes_on_where_it_was() {
         let ended = finish(child);
         assert_eq!(ended.code, code, "{}", ended.complained);
         if name == "-INT" {
-            assert!(ended.said.contains("Going on after"), "{}", ended.said);
+            assert!(ended.said.contains("Continuing after"), "{}", ended.said);
             assert!(ended.said.contains("of 1024 blocks copied: `ameles migrate` goes on"), "{}", ended.said);
         }
     }
     let said = desk.succeed("migrate");
     let already: u64 = said
         .lines()
-        .find_map(|line| line.strip_prefix("Going on after ")?.split(' ').next()?.parse().ok())
+        .find_map(|line| line.strip_prefix("Continuing after ")?.split(' ').next()?.parse().ok())
         .expect("it goes on");
     assert!(already >= 256, "{said}");
     desk.succeed(&format!("check {}", flags_of(&said)));
@@ -184,7 +187,7 @@ fn a_successor_that_is_given_up_leaves_the_vault_as_it_was() {
     let desk = vault("1MiB");
     let before = desk.contents();
     desk.succeed("migrate --capacity 2MiB --new-key-file new.key --prepare");
-    serve_until(&desk, "", "Ctrl-C stops.");
+    serve_until(&desk, "", "Press Ctrl-C to stop.");
     let said = desk.succeed("migrate --cancel");
     assert!(said.contains("ameles-data/untrusted-2"), "{said}");
     let trusted = |name: &Path| name.starts_with(desk.path("ameles-data/trusted"));
@@ -200,7 +203,7 @@ fn a_successor_that_is_given_up_leaves_the_vault_as_it_was() {
     assert!(said.contains("ameles-data/untrusted-3"), "{said}");
     let flags = flags_of(&said);
     let error = desk.fail(&format!("migrate --cancel {flags}"), 2);
-    assert!(error.contains("there is no successor to give up"), "{error}");
+    assert!(error.contains("there is no successor to cancel"), "{error}");
 }
 
 #[test]
@@ -214,19 +217,19 @@ fn flags_that_a_successor_was_made_with_go_on_and_others_are_named() {
         ("--capacity 3MiB", "--capacity is 3 MiB and the successor has 2 MiB"),
         ("--z 8", "--z is 8 and the successor has 20"),
         (&format!("--to {third}"), "--to is"),
-        ("--new-key-file other.key", "its key comes from another place"),
+        ("--new-key-file other.key", "its key has another source"),
         (&format!("--to {store} --to-option region=there"), "--to-option region is another"),
     ] {
         for prepare in ["", "--prepare"] {
             let error = desk.fail(&format!("migrate {prepare} {others}"), 2);
             assert!(error.contains(differs), "{error}");
-            assert!(error.contains("`ameles migrate --cancel` gives it up"), "{error}");
+            assert!(error.contains("cancel it with `ameles migrate --cancel`"), "{error}");
         }
     }
     assert_eq!(desk.contents(), before, "a refusal changed something");
     for same in ["", &flags, "--capacity 2MiB"] {
         let said = desk.succeed(&format!("migrate --prepare {same}"));
-        assert!(said.contains("The successor is made already"), "{said}");
+        assert!(said.contains("The successor already exists"), "{said}");
     }
     let said = desk.succeed(&format!("migrate {flags}"));
     desk.succeed(&format!("check {}", flags_of(&said)));
@@ -287,7 +290,7 @@ fn cut_off_at_the_begin(desk: &TestFolder, flags: &str, store: &str) {
 fn a_successor_that_was_made_when_its_command_was_killed_is_filled_or_given_up() {
     let desk = cut_off_at_the_end_of_making("--to STORE");
     let error = desk.fail(&format!("migrate --to {}", url(&desk, "third")), 2);
-    assert!(error.contains("there is a successor already"), "{error}");
+    assert!(error.contains("a successor already exists"), "{error}");
     let said = desk.succeed(&format!("migrate --to {}", url_of(&desk.path("other"))));
     desk.succeed(&format!("check {}", flags_of(&said)));
     let desk = cut_off_at_the_end_of_making("--capacity 2MiB");
@@ -304,7 +307,10 @@ fn a_making_that_was_killed_before_there_was_a_vault_is_begun_again_or_given_up(
         // Until there is one, the vault is served alone.
         desk.succeed("check");
         let error = desk.fail("migrate", 2);
-        assert!(error.contains("say again what it is to have") && error.contains("--cancel"), "{error}");
+        assert!(
+            error.contains("the creation of a successor was interrupted") && error.contains("--cancel"),
+            "{error}"
+        );
         let said = desk.succeed(&format!("migrate {flags}"));
         assert!(flags_of(&said).contains(store) && !said.contains("untrusted-3"), "{said}");
         desk.succeed(&format!("check {}", flags_of(&said)));
@@ -312,7 +318,7 @@ fn a_making_that_was_killed_before_there_was_a_vault_is_begun_again_or_given_up(
         let desk =
             cut_off_at_the_begin_of_making(&flags.replace(&url_of(&desk.path("other")), "STORE"), store);
         let said = desk.succeed("migrate --cancel");
-        assert!(said.contains("nothing was put into") && said.contains(store), "{said}");
+        assert!(said.contains("nothing was written to") && said.contains(store), "{said}");
         assert!(desk.path(store).exists() && !desk.path("ameles-data/trusted/successor").exists());
         assert!(desk.succeed("migrate --cancel").contains(store));
         desk.succeed("check");
@@ -332,7 +338,11 @@ fn what_a_cut_off_cancellation_has_left_is_in_nobodys_way() {
     std::fs::write(&database, left).expect("written");
     desk.succeed("check");
     let error = desk.fail(&format!("migrate {flags}"), 2);
-    assert!(error.contains("other") && error.contains("given up has left there: empty it"), "{error}");
+    assert!(
+        error.contains("other")
+            && error.contains("still holds the data of the cancelled successor: empty it"),
+        "{error}"
+    );
     assert!(desk.succeed("migrate --cancel").contains("other"));
     std::fs::remove_dir_all(desk.path("other")).expect("removed");
     std::fs::create_dir(desk.path("other")).expect("made");
@@ -345,7 +355,7 @@ fn a_successor_without_any_note_is_not_removed_unless_it_is_given_up() {
     let desk = cut_off_at_the_end_of_making("--capacity 2MiB");
     std::fs::remove_file(desk.path("ameles-data/trusted/successor/making.toml")).expect("removed");
     let error = desk.fail("migrate --capacity 2MiB", 2);
-    assert!(error.contains("without a note of its store") && error.contains("--cancel"), "{error}");
+    assert!(error.contains("without a record of its store") && error.contains("--cancel"), "{error}");
     assert!(desk.path("ameles-data/trusted/successor/vault.redb").exists());
     desk.succeed("migrate --cancel");
     let said = desk.succeed("migrate --capacity 2MiB");
@@ -360,9 +370,9 @@ fn what_no_successor_can_be_is_refused_and_nothing_is_made() {
     let (around, same) = (url_of(&desk.path("ameles-data")), url_of(&desk.path("ameles-data/untrusted")));
     let before = desk.contents();
     for (line, code, parts) in [
-        ("migrate", 2, ["say what the successor is to have", "--capacity"]),
-        ("migrate --prepare", 2, ["say what the successor is to have", "--to"]),
-        ("migrate --cancel", 2, ["there is no successor", "give up"]),
+        ("migrate", 2, ["say how the successor differs", "--capacity"]),
+        ("migrate --prepare", 2, ["say how the successor differs", "--to"]),
+        ("migrate --cancel", 2, ["there is no successor", "to cancel"]),
         ("migrate --cancel --prepare", 2, ["--cancel", "--prepare"]),
         ("migrate --capacity 512KiB", 2, ["--capacity is 512 KiB and the vault has 1 MiB", "at least"]),
         ("migrate --block-size 8KiB", 2, ["--block-size is 8 KiB and the vault has 4 KiB", "same size"]),
@@ -382,13 +392,13 @@ fn what_no_successor_can_be_is_refused_and_nothing_is_made() {
             2,
             ["the successor: --to-option: ", "has no option \"no_such\""],
         ),
-        (&format!("migrate --to {same}"), 2, ["--to is", "a place of its own"]),
-        (&format!("migrate --to {inside}"), 2, ["--to is", "neither in that one"]),
-        (&format!("migrate --to {around}"), 2, ["--to is", "nor around it"]),
+        (&format!("migrate --to {same}"), 2, ["--to is", "overlaps the store of the vault"]),
+        (&format!("migrate --to {inside}"), 2, ["--to is", "overlaps the store of the vault"]),
+        (&format!("migrate --to {around}"), 2, ["--to is", "overlaps the store of the vault"]),
         (
             "migrate --new-key-file ameles-data/master.key",
             2,
-            ["the new key is the vault's own", "another file"],
+            ["the new key is the key of the vault", "another file"],
         ),
         ("migrate --new-key-file a --new-passphrase", 2, ["--new-key-file", "--new-passphrase"]),
         (
@@ -420,7 +430,7 @@ fn while_a_vault_is_served_nobody_makes_or_gives_up_its_successor() {
     let mut child = desk.command(SERVE).spawn().expect("it starts");
     let mut said = String::new();
     let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
-    while !said.contains("Ctrl-C stops.") {
+    while !said.contains("Press Ctrl-C to stop.") {
         assert_ne!(output.read_line(&mut said).expect("text"), 0, "{said}");
     }
     let error = desk.fail("migrate --capacity 2MiB", 4);

@@ -53,7 +53,7 @@ fn users_that_cannot_be_used_are_refused_before_an_opening_is_claimed() {
     assert!(error.contains("credentials.toml") && error.contains("chmod 600"), "{error}");
     close(&desk, "ameles-data/trusted/credentials.toml");
     let error = desk.fail(serve, 1);
-    assert!(error.contains("holds no users"), "{error}");
+    assert!(error.contains("has no valid users"), "{error}");
     assert_eq!(desk.contents(), before, "a refusal changed something");
 }
 

@@ -19,7 +19,7 @@ fn a_vault_changes_its_key_in_place_and_says_when_the_change_is_complete() {
         assert!(error.contains("does not open this vault"), "{command}: {error}");
     }
     let again = desk.succeed("rotate-key --new-key-file new.key");
-    assert!(again.contains("has this key already"), "{again}");
+    assert!(again.contains("already has this key"), "{again}");
     // It is told of before the vault is served for the first time.
     let told = desk.succeed("status");
     assert!(told.contains("is being changed: 0 of"), "{told}");
@@ -34,7 +34,7 @@ fn a_vault_changes_its_key_in_place_and_says_when_the_change_is_complete() {
     // The sweep of so small a vault takes no longer than a start; if it does, the next one goes on.
     let is_changing = |desk: &TestFolder| desk.succeed("status").contains("is being changed");
     for _ in 0..10 {
-        serve_until(&desk, "--key-file new.key", "Ctrl-C stops.");
+        serve_until(&desk, "--key-file new.key", "Press Ctrl-C to stop.");
         if !is_changing(&desk) {
             break;
         }
@@ -51,7 +51,7 @@ fn the_new_key_is_asked_for_and_is_not_the_old_one() {
     let error = desk.fail("rotate-key", 2);
     assert!(error.contains("--new-key-file"), "{error}");
     let same = desk.succeed("rotate-key --new-key-file ameles-data/master.key");
-    assert!(same.contains("has this key already"), "{same}");
+    assert!(same.contains("already has this key"), "{same}");
     desk.succeed("migrate --prepare --capacity 2MiB");
     let error = desk.fail("rotate-key --new-key-file new.key", 2);
     assert!(error.contains("migrate --cancel"), "{error}");
@@ -101,7 +101,7 @@ fn a_change_that_was_cut_off_before_the_store_had_the_new_header_is_finished_by_
     desk.succeed("rotate-key --new-key-file new.key");
     cut_off_before_the_store(&desk, &before);
     let again = desk.succeed("rotate-key --new-key-file new.key");
-    assert!(again.contains("has this key already"), "{again}");
+    assert!(again.contains("already has this key"), "{again}");
     let [on_disk, in_store] = headers(&desk);
     assert!(on_disk == in_store && in_store != before, "the old key still opens the store");
     // A machine that is lost now does not come back with the old key.
@@ -126,7 +126,7 @@ fn a_change_to_a_passphrase_can_be_repeated_with_the_same_flags() {
     assert!(rotate("--new-passphrase", &[new]).contains("has the new key"));
     cut_off_before_the_store(&desk, &before);
     for flags in ["--new-passphrase", "--passphrase --new-passphrase"] {
-        assert!(rotate(flags, &[new, old]).contains("has this key already"), "{flags}");
+        assert!(rotate(flags, &[new, old]).contains("already has this key"), "{flags}");
         let [on_disk, in_store] = headers(&desk);
         assert_eq!(on_disk, in_store);
     }

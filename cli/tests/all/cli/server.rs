@@ -128,7 +128,7 @@ impl Drop for TestServer {
 }
 
 impl Cells {
-    /// The cells of a row such as `/seen/whole`.
+    /// The cells of a row such as `/store/whole`.
     pub(crate) fn of(told: &Value, row: &str) -> Self {
         let row = told.pointer(row).expect("a row");
         let cells = |name: &str| serde_json::from_value(row[name].clone()).expect("numbers");

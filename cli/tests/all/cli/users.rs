@@ -53,7 +53,7 @@ fn a_password_from_standard_input_is_not_shown() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && !said.contains("sesame"), "{said}");
     let error = desk.fail("user add ameles:third --password-stdin", 2);
-    assert!(error.contains("standard input holds no password"), "{error}");
+    assert!(error.contains("standard input has no password"), "{error}");
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     desk.succeed("user add ameles:second");
     let before = desk.contents();
     for (line, expected) in [
-        ("user add ameles:second", "is there already"),
+        ("user add ameles:second", "already exists"),
         ("user password ameles:third", "there is no user ameles:third"),
         ("user remove ameles:third", "there is no user ameles:third"),
-        ("user keys ameles:owner --remove X", "no access key of this name"),
+        ("user keys ameles:owner --remove X", "no such access key"),
         ("user add ameles", "ACCOUNT:USER"),
         ("user add a/b:c", "the account"),
         ("user add a:b:c", "the user"),

@@ -2,9 +2,9 @@
 
 use super::client::{ACCESS_KEY, Client, PASSWORD, SECRET};
 use super::flawed_store::FlawedStore;
-use super::support::chance::Chance;
 use super::support::fragile_disk::FragileDisk;
 use super::support::recorder::Recorder;
+use super::support::rng::TestRng;
 use super::support::{header, setup};
 use ameles::vault::device::VaultDevice;
 use ameles_core::schemes::ring::RingParameters;
@@ -48,7 +48,7 @@ fn parameters() -> VaultParameters {
         checkpoint_every: 48,
         ship_every: 2,
         rows_bytes: 128 << 10,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 
@@ -65,7 +65,7 @@ pub struct Setup {
 /// The state that outlives a gateway.
 pub struct World {
     manner: Setup,
-    chance: Chance,
+    rng: TestRng,
     memory: VersionedMemory,
     disk: FragileDisk,
     pub recorder: Recorder,
@@ -85,13 +85,13 @@ pub struct Serving {
 impl World {
     /// A new vault, in which every block, and by then every bucket, was written. `seed` is secret, and so is all that is drawn from it.
     pub async fn new(manner: Setup, seed: u64) -> Self {
-        let mut chance = Chance::of(seed);
+        let mut rng = TestRng::of(seed);
         let (memory, disk) = (VersionedMemory::new(parameters().layout()), FragileDisk::default());
         let mounted = disk.mount().expect("a new disk can be used");
         let header = header(parameters(), 1);
-        let made = Vault::create(&mut setup(&mounted, memory.clone(), chance.seed()), &header).await;
+        let made = Vault::create(&mut setup(&mounted, memory.clone(), rng.seed()), &header).await;
         made.expect("it is made");
-        let opened = Vault::start(setup(&mounted, memory.clone(), chance.seed())).await;
+        let opened = Vault::start(setup(&mounted, memory.clone(), rng.seed())).await;
         let (vault, running) = opened.expect("it is opened");
         let filling = async {
             let blocks = (0..CAPACITY).map(|block| Call::Write(BlockId(block), vec![0; BLOCK].into()));
@@ -101,17 +101,17 @@ impl World {
         futures::join!(filling, running);
         drop((vault, mounted));
         disk.unplug();
-        World { manner, chance, memory, disk, recorder: Recorder::new(), users: users() }
+        World { manner, rng, memory, disk, recorder: Recorder::new(), users: users() }
     }
 
     /// Opens it, and both doors; `None` if it dies meanwhile. It dies with the request of this number.
     pub async fn open(&mut self, dies_after: Option<u64>) -> Option<Serving> {
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: self.manner.round_trip, up: unlimited, down: unlimited };
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
         let disk = self.disk.mount().expect("it is sound");
-        let mut setup = setup(&disk, store, self.chance.seed());
+        let mut setup = setup(&disk, store, self.rng.seed());
         setup.pace = self.manner.turn.map(|turn| Pace::every(turn).expect("it is in range"));
         drop(disk);
         let opened = tokio::select! {
@@ -125,7 +125,7 @@ impl World {
         };
         self.recorder.is_open(&vault);
         let driver = spawn_local(running);
-        let device = FlawedStore::new(VaultDevice::Alone(vault.clone()), self.manner.flawed);
+        let device = FlawedStore::new(VaultDevice::Single(vault.clone()), self.manner.flawed);
         // Rows are no business of the store's: it cannot die of them.
         let gateway = Gateway::open(device, Options::default()).await.expect("it loads");
         let (s3_listener, s3) = listener().await;
@@ -162,12 +162,12 @@ impl World {
         }
         serving.doors.iter().for_each(JoinHandle::abort);
         let _ = serving.driver.await;
-        self.recorder.is_gone();
+        self.recorder.note_end();
         self.disk.unplug();
     }
 
     fn die(&mut self) {
-        self.recorder.dies(&self.disk, &mut self.chance);
+        self.recorder.note_kill(&self.disk, &mut self.rng);
     }
 }
 

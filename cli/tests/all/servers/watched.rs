@@ -8,8 +8,9 @@
 
 use super::client::{Client, Door};
 use super::environment::{BLOCK, MAX_BATCH, Setup, World, ring_parameters};
-use super::support::chance::Chance;
-use super::support::recorder::{Moment, Request, Timed};
+use super::support::intercepted::Request;
+use super::support::recorder::{TimedEvent, TraceEvent};
+use super::support::rng::TestRng;
 use super::support::shape::{Shape, shape};
 use ameles_core::testing::oblivious::ALARM_LOG2;
 use ameles_core::testing::oblivious::statistics::{homogeneous, tally};
@@ -61,15 +62,15 @@ async fn fill(client: &Client) {
     }
 }
 
-async fn ask(client: &Client, mix: Mix, nth: usize, chance: &mut Chance) {
+async fn ask(client: &Client, mix: Mix, nth: usize, rng: &mut TestRng) {
     let blocks = VOLUMES[nth % VOLUMES.len()];
-    let body = vec![chance.below(256) as u8; blocks * BLOCK];
+    let body = vec![rng.below(256) as u8; blocks * BLOCK];
     let status = match mix {
         Mix::Hot => client.get(Door::S3, &key(blocks, 0)).await,
         Mix::Spread => client.put(Door::Swift, &key(blocks, nth as u64 % NAMES), &body).await,
         Mix::Everything => {
-            let (door, key) = (chance.one_of(&Door::BOTH), key(blocks, chance.below(NAMES)));
-            match chance.below(3) {
+            let (door, key) = (rng.one_of(&Door::BOTH), key(blocks, rng.below(NAMES)));
+            match rng.below(3) {
                 0 => client.put(door, &key, &body).await,
                 1 => client.get(door, &key).await,
                 // From the midst of the first block to the midst of the last one.
@@ -88,18 +89,18 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// The trace of a mix, from the first request to the last.
-fn trace(mix: Mix, flawed: bool, seed: u64) -> Vec<Timed> {
+fn trace(mix: Mix, flawed: bool, seed: u64) -> Vec<TimedEvent> {
     run(async {
         let mut world = World::new(Setup { round_trip: QUICK, turn: None, flawed }, seed).await;
-        let mut chance = Chance::of(!seed);
+        let mut rng = TestRng::of(!seed);
         let serving = world.open(None).await.expect("nobody kills it");
         let client = serving.client().await;
         client.make_container().await.expect("it lives");
         fill(&client).await;
         sleep(PAUSE).await;
-        world.recorder.begin_anew();
+        world.recorder.clear();
         for nth in 0..REQUESTS {
-            ask(&client, mix, nth, &mut chance).await;
+            ask(&client, mix, nth, &mut rng).await;
             sleep(PAUSE).await;
         }
         let trace = world.recorder.take_trace();
@@ -109,9 +110,14 @@ fn trace(mix: Mix, flawed: bool, seed: u64) -> Vec<Timed> {
 }
 
 /// The store's view, with its times, but for leaves and slots.
-fn public_shape(trace: &[Timed]) -> Vec<(Duration, Shape)> {
+fn public_shape(trace: &[TimedEvent]) -> Vec<(Duration, Shape)> {
     let is_seen = |shape: &Shape| {
-        !matches!(shape, Shape::Other(Moment::Batch(_) | Moment::Begun(_) | Moment::Served | Moment::IsOpen))
+        !matches!(
+            shape,
+            Shape::Other(
+                TraceEvent::Batch(_) | TraceEvent::Begun(_) | TraceEvent::Served | TraceEvent::IsOpen
+            )
+        )
     };
     shape(&ring_parameters(), trace).into_iter().filter(|(_, shape)| is_seen(shape)).collect()
 }
@@ -120,14 +126,14 @@ fn public_shape(trace: &[Timed]) -> Vec<(Duration, Shape)> {
 ///
 /// A read leaves out buckets that are in flight, and there is none if all of its path is. Which leaves those are is for
 /// statistics. A look for a newer claim comes with time alone, and the mixes take different times.
-fn calls(trace: &[Timed]) -> (Vec<u64>, Vec<Request>) {
+fn calls(trace: &[TimedEvent]) -> (Vec<u64>, Vec<Request>) {
     let (mut begun, mut requests) = (Vec::new(), Vec::new());
     for (_, moment) in trace {
         match moment {
-            Moment::Begun(accesses) => begun.push(*accesses),
-            Moment::Asks { request: Request::Read(_), .. } => {}
-            Moment::Asks { request, .. } if request.is_look() => {}
-            Moment::Asks { request, .. } => requests.push(request.clone()),
+            TraceEvent::Begun(accesses) => begun.push(*accesses),
+            TraceEvent::Asks { request: Request::Read(_), .. } => {}
+            TraceEvent::Asks { request, .. } if request.is_lease_check() => {}
+            TraceEvent::Asks { request, .. } => requests.push(request.clone()),
             _ => {}
         }
     }
@@ -135,11 +141,11 @@ fn calls(trace: &[Timed]) -> (Vec<u64>, Vec<Request>) {
 }
 
 /// The number of reads of each leaf's bucket.
-fn leaves(trace: &[Timed]) -> Vec<u64> {
+fn leaves(trace: &[TimedEvent]) -> Vec<u64> {
     let tree = ring_parameters().geometry();
     let first = (1 << ring_parameters().leaf_level.0) - 1;
     let places = trace.iter().filter_map(|(_, moment)| match moment {
-        Moment::Asks { request: Request::Read(places), .. } => Some(places),
+        TraceEvent::Asks { request: Request::Read(places), .. } => Some(places),
         _ => None,
     });
     let buckets = places.flatten().map(|place| place.slot.bucket);
@@ -157,7 +163,7 @@ fn parting<T: PartialEq + std::fmt::Debug>(one: &[T], other: &[T]) -> Option<Str
 fn mixes_of_equal_volume_through_the_doors_look_the_same_to_the_store() {
     let traces = Mix::ALL.map(|mix| (mix, trace(mix, false, mix as u64)));
     let (first, hot) = &traces[0];
-    let reads = hot.iter().filter(|(_, moment)| matches!(moment, Moment::Asks { .. })).count();
+    let reads = hot.iter().filter(|(_, moment)| matches!(moment, TraceEvent::Asks { .. })).count();
     assert!(reads > 2 * REQUESTS, "{reads} requests of the store are too few to mean anything");
     for (mix, trace) in &traces[1..] {
         let ((hot_begun, hot_requests), (begun, requests)) = (calls(hot), calls(trace));
@@ -178,7 +184,7 @@ fn a_gateway_that_spares_what_it_remembers_is_caught() {
 fn paced(mix: Option<Mix>, turn: Option<Duration>, seed: u64) -> (Vec<(Duration, Shape)>, u64) {
     run(async {
         let mut world = World::new(Setup { round_trip: QUICK, turn, flawed: false }, seed).await;
-        let mut chance = Chance::of(!seed);
+        let mut rng = TestRng::of(!seed);
         let serving = world.open(None).await.expect("nobody kills it");
         let until = Instant::now() + LASTS;
         let mut answered = 0;
@@ -187,8 +193,8 @@ fn paced(mix: Option<Mix>, turn: Option<Duration>, seed: u64) -> (Vec<(Duration,
             client.make_container().await.expect("it lives");
             fill(&client).await;
             while Instant::now() < until - LAST_ORDERS {
-                ask(&client, mix, chance.below(6) as usize, &mut chance).await;
-                sleep(Duration::from_micros(chance.below(900_000))).await;
+                ask(&client, mix, rng.below(6) as usize, &mut rng).await;
+                sleep(Duration::from_micros(rng.below(900_000))).await;
                 answered += 1;
             }
         }

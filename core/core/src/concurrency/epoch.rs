@@ -1,4 +1,4 @@
-//! The epochs of a scheme: accesses take their turns with its state, until a rebuild must come before the next one.
+//! The epochs of a scheme: accesses use its state one after the other, until a rebuild must come before the next one.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -11,9 +11,9 @@ pub(crate) struct Epochs<T> {
     /// Accesses of an epoch, and those of the longest batch.
     length: u64,
     max_batch: u64,
-    turns: FifoLock,
-    condition: PoisonFlag,
-    /// Accesses of this epoch, those that still wait for their turn among them, and those that were served.
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
+    /// Accesses of this epoch, those that still wait for the lock included, and those that were served.
     accesses: Cell<u64>,
     served: Cell<u64>,
     /// The state, unless an operation has taken it.
@@ -21,24 +21,24 @@ pub(crate) struct Epochs<T> {
 }
 
 impl<T> Epochs<T> {
-    /// Epochs of so many accesses, at their begin.
+    /// Epochs of `length` accesses, at the beginning of the first one.
     pub(crate) fn new(length: u32, max_batch: u32, state: T) -> Self {
-        let (turns, condition, accesses, served) = <_>::default();
+        let (lock, poison_flag, accesses, served) = <_>::default();
         let (length, max_batch) = (length.into(), max_batch.into());
-        Epochs { length, max_batch, turns, condition, accesses, served, state: RefCell::new(Some(state)) }
+        Epochs { length, max_batch, lock, poison_flag, accesses, served, state: RefCell::new(Some(state)) }
     }
 
-    /// Tells whether the longest batch has no room before a rebuild. Public.
+    /// Returns whether the longest batch has no room before a rebuild. Public.
     pub(crate) fn must_end(&self) -> bool {
         self.accesses.get() + self.max_batch > self.length
     }
 
-    /// Lets the caller look at the state, unless an operation has taken it.
-    pub(crate) fn look<L>(&self, look: impl FnOnce(&T) -> L) -> Option<L> {
-        self.state.borrow().as_ref().map(look)
+    /// Lends the state to the caller, unless an operation has taken it.
+    pub(crate) fn with_state<L>(&self, with_state: impl FnOnce(&T) -> L) -> Option<L> {
+        self.state.borrow().as_ref().map(with_state)
     }
 
-    /// Serves so many accesses in their turn.
+    /// Serves a batch of `accesses` once it has the lock.
     ///
     /// # Errors
     /// [`OramError::Backlogged`] before anything is asked of the store, [`OramError::Poisoned`], the store's.
@@ -47,19 +47,19 @@ impl<T> Epochs<T> {
         accesses: usize,
         serve: impl AsyncFnOnce(&mut T) -> Result<(), E>,
     ) -> Result<(), OramError<E>> {
-        self.condition.check()?;
+        self.poison_flag.check()?;
         if self.must_end() {
             return Err(OramError::Backlogged);
         }
         self.accesses.update(|before| before + accesses as u64);
-        let unfinished = self.condition.begin();
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let operation = self.poison_flag.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         let mut state = self.state.take().ok_or(OramError::Poisoned)?;
         serve(&mut state).await?;
         self.served.update(|before| before + accesses as u64);
         self.state.replace(Some(state));
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -71,17 +71,17 @@ impl<T> Epochs<T> {
         &self,
         rebuild: impl AsyncFnOnce(&mut T) -> Result<(), E>,
     ) -> Result<(), OramError<E>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if !self.must_end() {
             return Ok(());
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         let mut state = self.state.take().ok_or(OramError::Poisoned)?;
         rebuild(&mut state).await?;
         self.accesses.update(|accesses| accesses - self.served.take());
         self.state.replace(Some(state));
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 }

@@ -1,12 +1,11 @@
-//! The turns that keep the accesses of a scheme apart: one after the other, in the order asked.
+//! A lock that its futures get one after the other, in the order in which they asked for it.
 
 use alloc::collections::VecDeque;
 use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// A queue of the futures that want to be alone with the state. First come, first served, so that a replay sees the
-/// same order.
+/// A first-in, first-out lock, so that a replay sees the same order.
 #[derive(Debug, Default)]
 pub struct FifoLock {
     queue: RefCell<Queue>,
@@ -18,55 +17,55 @@ struct Queue {
     issued: u64,
 }
 
-/// A place in the queue; the future that awaited it is alone until it is dropped.
+/// A place in the queue. The future that awaited it holds the lock until the guard is dropped.
 #[derive(Debug)]
 pub struct FifoGuard<'a> {
-    turns: &'a FifoLock,
+    lock: &'a FifoLock,
     ticket: u64,
 }
 
 impl FifoLock {
-    /// A queue in which so many can stand, the holder of the turn included, before it allocates.
+    /// A lock whose queue holds `places` futures, the holder included, before it allocates.
     pub fn with_room(places: usize) -> Self {
         let tickets = VecDeque::with_capacity(places);
         FifoLock { queue: RefCell::new(Queue { tickets, issued: 0 }) }
     }
 
-    /// Waits for the turn. Dropping the future, or the turn, lets the next one in.
-    pub async fn take(&self) -> FifoGuard<'_> {
-        let turn = self.join();
+    /// Waits for the lock. Dropping the future or the guard lets the next future in.
+    pub async fn acquire(&self) -> FifoGuard<'_> {
+        let guard = self.enqueue();
         poll_fn(|context| {
             let mut queue = self.queue.borrow_mut();
-            if queue.tickets[0].0 == turn.ticket {
+            if queue.tickets[0].0 == guard.ticket {
                 return Poll::Ready(());
             }
-            let mine = queue.tickets.iter_mut().find(|(ticket, _)| *ticket == turn.ticket);
-            mine.expect("a ticket stays in the queue until its turn is dropped").1 =
+            let own = queue.tickets.iter_mut().find(|(ticket, _)| *ticket == guard.ticket);
+            own.expect("a ticket stays in the queue until its guard is dropped").1 =
                 Some(context.waker().clone());
             Poll::Pending
         })
         .await;
-        turn
+        guard
     }
 
-    /// Tells whether no future has the turn.
+    /// Returns whether no future holds the lock or waits for it.
     pub fn is_free(&self) -> bool {
         self.queue.borrow().tickets.is_empty()
     }
 
-    fn join(&self) -> FifoGuard<'_> {
+    fn enqueue(&self) -> FifoGuard<'_> {
         let mut queue = self.queue.borrow_mut();
         let ticket = queue.issued;
         queue.issued += 1;
         queue.tickets.push_back((ticket, None));
-        FifoGuard { turns: self, ticket }
+        FifoGuard { lock: self, ticket }
     }
 }
 
 impl Drop for FifoGuard<'_> {
     fn drop(&mut self) {
         let next = {
-            let mut queue = self.turns.queue.borrow_mut();
+            let mut queue = self.lock.queue.borrow_mut();
             let at = queue.tickets.iter().position(|(ticket, _)| *ticket == self.ticket);
             at.map(|at| queue.tickets.remove(at));
             queue.tickets.front_mut().and_then(|(_, waker)| waker.take())
@@ -84,22 +83,22 @@ mod tests {
     use core::task::Context;
 
     #[test]
-    fn turns_come_in_the_order_asked_even_if_one_leaves_the_queue() {
-        let turns = FifoLock::default();
+    fn the_lock_is_given_in_the_order_asked_even_if_one_leaves_the_queue() {
+        let lock = FifoLock::default();
         let mut context = Context::from_waker(Waker::noop());
-        let mut first = pin!(turns.take());
-        let Poll::Ready(turn) = first.as_mut().poll(&mut context) else { panic!("the queue was empty") };
-        let mut third = pin!(turns.take());
+        let mut first = pin!(lock.acquire());
+        let Poll::Ready(guard) = first.as_mut().poll(&mut context) else { panic!("the queue was empty") };
+        let mut third = pin!(lock.acquire());
         {
-            let mut second = pin!(turns.take());
+            let mut second = pin!(lock.acquire());
             assert!(second.as_mut().poll(&mut context).is_pending());
             assert!(third.as_mut().poll(&mut context).is_pending());
         }
         assert!(third.as_mut().poll(&mut context).is_pending(), "the first still has the turn");
-        drop(turn);
-        let Poll::Ready(turn) = third.as_mut().poll(&mut context) else { panic!("the turn was passed on") };
-        assert!(!turns.is_free());
-        drop(turn);
-        assert!(turns.is_free());
+        drop(guard);
+        let Poll::Ready(guard) = third.as_mut().poll(&mut context) else { panic!("the turn was passed on") };
+        assert!(!lock.is_free());
+        drop(guard);
+        assert!(lock.is_free());
     }
 }

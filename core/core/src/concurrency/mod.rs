@@ -1,4 +1,4 @@
-//! How the futures of one scheme share its state: in turns, and never after one of them was dropped half-way.
+//! The shared state of the futures of one scheme: locks in first-in, first-out order, and the poison flag.
 
 pub(crate) mod epoch;
 pub mod fifo_lock;

@@ -1,4 +1,4 @@
-//! The condition of a scheme's state, whole or torn, and the futures that wait for it to change.
+//! The poison flag of a scheme's state, and the futures that wait for the state to change.
 
 use crate::oram::OramError;
 use alloc::vec::Vec;
@@ -8,74 +8,75 @@ use core::future::poll_fn;
 use core::mem;
 use core::task::{Poll, Waker};
 
-/// The condition of a scheme's state: torn, once an operation failed or was dropped half-way. A torn scheme answers
-/// nothing any more.
+/// The poison flag of a scheme's state. It is set once an operation fails or is dropped half-way; from then on the
+/// scheme refuses every operation.
 #[derive(Debug, Default)]
 pub(crate) struct PoisonFlag {
-    torn: Cell<bool>,
-    waiting: RefCell<Vec<Waker>>,
+    poisoned: Cell<bool>,
+    wakers: RefCell<Vec<Waker>>,
 }
 
 impl PoisonFlag {
-    /// Tells whether an operation did not come to its end.
-    pub(crate) fn is_torn(&self) -> bool {
-        self.torn.get()
+    /// Returns whether an operation failed or was dropped half-way.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned.get()
     }
 
-    /// Refuses with [`OramError::Poisoned`] every operation after one that did not come to its end.
+    /// Returns [`OramError::Poisoned`] if an earlier operation failed or was dropped half-way.
     pub(crate) fn check<E: Error + 'static>(&self) -> Result<(), OramError<E>> {
-        if self.torn.get() { Err(OramError::Poisoned) } else { Ok(()) }
+        if self.poisoned.get() { Err(OramError::Poisoned) } else { Ok(()) }
     }
 
-    /// Begins an operation. Unless it says that it [came to its end](Unfinished::finished), the state is torn.
+    /// Begins an operation. The state is poisoned unless the caller [completes](PoisonOnDrop::complete) it.
     pub(crate) fn begin(&self) -> PoisonOnDrop<'_> {
         PoisonOnDrop(self)
     }
 
-    /// Waits until something holds; looks again after every [change](Self::changed). Ends with [`OramError::Poisoned`] once
-    /// the state is torn.
+    /// Waits until a condition holds, and checks it again after every [change](Self::wake_waiters). Fails with
+    /// [`OramError::Poisoned`] once the state is poisoned.
     pub(crate) async fn wait_until<E: Error + 'static>(
         &self,
-        mut holds: impl FnMut() -> bool,
+        mut condition: impl FnMut() -> bool,
     ) -> Result<(), OramError<E>> {
         poll_fn(|context| {
-            if self.torn.get() {
+            if self.poisoned.get() {
                 return Poll::Ready(Err(OramError::Poisoned));
             }
-            if holds() {
+            if condition() {
                 return Poll::Ready(Ok(()));
             }
-            let mut waiting = self.waiting.borrow_mut();
-            if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                waiting.push(context.waker().clone());
+            let mut wakers = self.wakers.borrow_mut();
+            if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                wakers.push(context.waker().clone());
             }
             Poll::Pending
         })
         .await
     }
 
-    /// Wakes the futures that wait, so that they look again.
-    pub(crate) fn changed(&self) {
-        let waiting = mem::take(&mut *self.waiting.borrow_mut());
-        waiting.into_iter().for_each(Waker::wake);
+    /// Wakes the futures that wait, so that they check their conditions again.
+    pub(crate) fn wake_waiters(&self) {
+        let wakers = mem::take(&mut *self.wakers.borrow_mut());
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 
-/// An operation that has begun. Dropped half-way, it leaves the state torn and wakes the futures that wait.
+/// The guard of an operation that has begun. Dropping it before it completes poisons the state and wakes the futures
+/// that wait.
 #[must_use]
 pub(crate) struct PoisonOnDrop<'a>(&'a PoisonFlag);
 
 impl PoisonOnDrop<'_> {
-    /// Notes that the operation came to its end.
-    pub(crate) fn finished(self) {
+    /// Completes the operation: the state is not poisoned.
+    pub(crate) fn complete(self) {
         mem::forget(self);
     }
 }
 
 impl Drop for PoisonOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.torn.set(true);
-        self.0.changed();
+        self.0.poisoned.set(true);
+        self.0.wake_waiters();
     }
 }
 
@@ -87,16 +88,16 @@ mod tests {
     use core::task::Context;
 
     #[test]
-    fn an_operation_that_is_dropped_half_way_tears_the_state_and_tells_who_waits() {
-        let condition = PoisonFlag::default();
+    fn an_operation_that_is_dropped_half_way_poisons_the_state_and_wakes_the_futures_that_wait() {
+        let poison_flag = PoisonFlag::default();
         let mut context = Context::from_waker(Waker::noop());
-        condition.begin().finished();
-        assert!(condition.check::<Infallible>().is_ok());
-        let mut waiting = pin!(condition.wait_until::<Infallible>(|| false));
-        assert!(waiting.as_mut().poll(&mut context).is_pending());
-        drop(condition.begin());
-        assert!(condition.waiting.borrow().is_empty(), "it was woken");
-        assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Ready(Err(OramError::Poisoned))));
-        assert!(condition.is_torn());
+        poison_flag.begin().complete();
+        assert!(poison_flag.check::<Infallible>().is_ok());
+        let mut wakers = pin!(poison_flag.wait_until::<Infallible>(|| false));
+        assert!(wakers.as_mut().poll(&mut context).is_pending());
+        drop(poison_flag.begin());
+        assert!(poison_flag.wakers.borrow().is_empty(), "it was woken");
+        assert!(matches!(wakers.as_mut().poll(&mut context), Poll::Ready(Err(OramError::Poisoned))));
+        assert!(poison_flag.is_poisoned());
     }
 }

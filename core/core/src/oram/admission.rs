@@ -1,6 +1,7 @@
 //! The checks that a batch passes before anything is touched, and the look-ups that it becomes.
 
-use crate::oram::{Access, Bounds, OramError};
+use crate::concurrency::poison::{PoisonFlag, PoisonOnDrop};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::Lookup;
 use crate::stash::{Handle, Stash};
 use crate::tree::geometry::Geometry;
@@ -9,14 +10,14 @@ use alloc::vec::Vec;
 use core::error::Error;
 
 /// Refuses a batch that is too long, names a block beyond the capacity, or brings a buffer of another length than a
-/// block's. Every scheme checks this first.
+/// block's. Every scheme checks this first. Returns whether the batch has any access.
 ///
 /// # Errors
 /// [`OramError::BatchTooLarge`], [`OramError::OutOfRange`], [`OramError::WrongLength`].
 pub(crate) fn check_batch<E: Error + 'static>(
     batch: &[Access<'_>],
     Bounds { capacity, block_bytes, max_batch }: Bounds,
-) -> Result<(), OramError<E>> {
+) -> Result<bool, OramError<E>> {
     if batch.len() > max_batch {
         return Err(OramError::BatchTooLarge { len: batch.len(), max: max_batch });
     }
@@ -33,7 +34,19 @@ pub(crate) fn check_batch<E: Error + 'static>(
             return Err(OramError::WrongLength { len, block_bytes });
         }
     }
-    Ok(())
+    Ok(!batch.is_empty())
+}
+
+/// Begins a batch that has the lock of the scheme, unless the state is poisoned or a step must come first.
+///
+/// # Errors
+/// [`OramError::Poisoned`], [`OramError::Backlogged`].
+pub(crate) fn begin<'a, O: Oram>(
+    oram: &O,
+    poison_flag: &'a PoisonFlag,
+) -> Result<PoisonOnDrop<'a>, OramError<O::Error>> {
+    poison_flag.check()?;
+    if oram.must_step() { Err(OramError::Backlogged) } else { Ok(poison_flag.begin()) }
 }
 
 /// Refuses a batch that could bring so many blocks more into a stash that holds some already.
@@ -56,13 +69,13 @@ pub(crate) fn look_up(
     mut new_leaf: impl FnMut() -> Leaf,
 ) {
     lookups.clear();
-    for asked in blocks {
-        let block = asked.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
+    for requested in blocks {
+        let block = requested.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
         lookups.push(Lookup { block, new: new_leaf(), old: None });
     }
 }
 
-/// Puts in place of the path that was drawn for each look-up the path of its block, if it has one.
+/// Replaces the path that was drawn for each look-up with the path of its block, if it has one.
 ///
 /// # Errors
 /// [`OramError::Contradiction`].
@@ -117,8 +130,8 @@ mod tests {
     #[test]
     fn a_second_request_for_a_block_becomes_a_dummy_look_up() {
         let (mut lookups, mut leaves) = (Vec::new(), (0..).map(Leaf));
-        let asked = [Some(BlockId(3)), None, Some(BlockId(3)), Some(BlockId(4))];
-        look_up(asked.into_iter(), &mut lookups, || leaves.next().unwrap());
+        let requested = [Some(BlockId(3)), None, Some(BlockId(3)), Some(BlockId(4))];
+        look_up(requested.into_iter(), &mut lookups, || leaves.next().unwrap());
         let blocks: Vec<Option<BlockId>> = lookups.iter().map(|lookup| lookup.block).collect();
         assert_eq!(blocks, [Some(BlockId(3)), None, None, Some(BlockId(4))]);
         assert!(lookups.iter().map(|lookup| lookup.new.0).eq(0..4), "each with a leaf of its own");

@@ -1,4 +1,4 @@
-//! The interface of every scheme: batches of accesses, and the work that is owed after them.
+//! The interface of every scheme: batches of accesses, and the pending work after them.
 
 pub(crate) mod admission;
 
@@ -79,7 +79,7 @@ pub enum OramError<E: core::error::Error + 'static> {
         /// A block's length.
         block_bytes: usize,
     },
-    /// The stash is at its hard bound. The access was refused before anything changed; drive `step` and ask again.
+    /// The stash is at its hard bound. The access was refused before anything changed; run `step` and retry.
     #[error("the stash holds {held} of at most {max} blocks: the access was refused before anything changed")]
     StashFull {
         /// Blocks in the stash.
@@ -87,19 +87,19 @@ pub enum OramError<E: core::error::Error + 'static> {
         /// The hard bound.
         max: usize,
     },
-    /// [`must_step`](Oram::must_step) was true. The access was refused before anything changed; drive `step` until it
-    /// is false and ask again.
+    /// [`must_step`](Oram::must_step) was true. The access was refused before anything changed; run `step` until it is
+    /// false and retry.
     #[error(
-        "work is owed that must come first: the access was refused before anything changed; drive step and ask again"
+        "a pending step must run first: the access was refused before anything changed; run `step` and retry"
     )]
     Backlogged,
     /// The answer of the store contradicts the trusted state.
     #[error("the store's answer contradicts the trusted state: {0}")]
     Contradiction(&'static str),
-    /// The store failed. The scheme's state is torn: it must be rebuilt from its last snapshot and journal.
+    /// The store failed. The scheme's state is poisoned: it must be rebuilt from its last snapshot and journal.
     #[error(transparent)]
     Store(#[from] E),
-    /// An earlier operation failed or was dropped half-way, and nothing is answered any more.
+    /// An earlier operation failed or was dropped half-way: the scheme refuses every operation.
     #[error(
         "an earlier operation failed or was dropped half-way: rebuild the scheme from its last snapshot and journal"
     )]
@@ -108,10 +108,10 @@ pub enum OramError<E: core::error::Error + 'static> {
 
 /// An oblivious RAM.
 ///
-/// `access` is the on-line work of a batch, `step` a bounded step of what is owed after it. Both take `&self`, so
+/// `access` is the on-line work of a batch, `step` a bounded step of the pending work after it. Both take `&self`, so
 /// that a driver can keep an access in flight while an earlier eviction is still being written; one thread polls
-/// both. More of them may be in flight: they take turns, in the order in which they were first polled. Dropping a
-/// future half-way tears the state: the driver owns its futures and polls each of them to its end.
+/// both. If more of them are in flight, they run in the order in which they were first polled. Dropping a
+/// future half-way poisons the state: the driver owns its futures and polls each of them to its end.
 ///
 /// A scheme that does all its work on line needs no more than `bounds` and `access`. A scheme that evicts must answer
 /// the rest itself.
@@ -123,7 +123,7 @@ pub trait Oram {
     /// The store's error.
     type Error: core::error::Error + 'static;
 
-    /// The bounds that every batch keeps to.
+    /// The bounds of every batch.
     fn bounds(&self) -> Bounds;
 
     /// Blocks that the user can address: `0..capacity`.
@@ -144,23 +144,23 @@ pub trait Oram {
     /// Serves a batch, in order: a read sees the writes before it in the same batch.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<Self::Error>>;
 
-    /// Steps of `step` that are owed now: none, in a scheme that does all its work on line. A function of the public
+    /// Steps that are pending now: none, in a scheme that does all its work on line. A function of the public
     /// count of accesses only.
     fn pending_steps(&self) -> u64 {
         0
     }
 
-    /// Tells whether so much is owed that `step` must run before the next `access`. Public, like [`pending_steps`](Self::pending_steps).
+    /// Returns whether `step` must run before the next `access`. Public, like [`pending_steps`](Self::pending_steps).
     fn must_step(&self) -> bool {
         false
     }
 
-    /// Does one bounded step of the work that is owed; returns at once when no work is owed.
+    /// Does one bounded step of the pending work; returns at once if none is pending.
     async fn step(&self) -> Result<(), OramError<Self::Error>> {
         Ok(())
     }
 
-    /// Steps of `step` that gain from being in flight together.
+    /// Steps that gain from being in flight together.
     fn max_concurrent_steps(&self) -> usize {
         1
     }

@@ -9,8 +9,8 @@ use core::cell::RefCell;
 
 /// A scheme whose addresses blocks come to and go from.
 ///
-/// **Costs**: a take is one access; a put is as many accesses as it has blocks at most, dummies among them, and all that
-/// the scheme owes then.
+/// **Costs**: a take is one access; a put is as many accesses as it has blocks at most, dummies included, and all
+/// pending steps of the scheme.
 pub struct Addressed<O> {
     oram: O,
     max_puts: usize,

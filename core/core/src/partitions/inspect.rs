@@ -5,7 +5,8 @@ use crate::inspect::{self, Inspect, Inspection, Position};
 use crate::types::{BlockId, Leaf};
 
 impl<P: Inspect, R> Inspect for Partitions<P, R> {
-    /// Joins the looks at all sub-ORAMs, in the order of their partitions. The stash is the cache, and what waits in them.
+    /// Joins the looks at all sub-ORAMs, in the order of their partitions. The stash is the cache, and what waits in
+    /// them.
     fn inspect(&self) -> Option<Inspection> {
         let state = self.state.borrow();
         let position = |block| state.positions.get(block).map(|partition| Position::Partition(partition.0));

@@ -1,5 +1,6 @@
-//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block stands in one of
-//! many sub-ORAMs, drawn anew at each access; an eviction cache holds it until its partition is written.
+//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block stands
+//! in one of many sub-ORAMs, which is drawn again at each access; an eviction cache holds it until its partition is
+//! written.
 //!
 //! ```text
 //! to access block v:
@@ -11,23 +12,25 @@
 //!     put cached blocks of it into it, or dummies
 //! ```
 //!
-//! A cached block is looked for in its own partition too, and not in one drawn for nothing: its partition may have been
-//! written since, or not, and a fresh one would tell which.
+//! A dummy is taken from a cached block's own partition, and not from a random one: its partition may have been written
+//! since or not, and a random one would reveal which.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are uniform and
-//! independent, whatever was asked: each was drawn at the access before, and nothing else followed from it. What a partition
-//! shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never worked on by two at a time, so
-//! that an access waits while a partition of its own is being written. Nothing else makes it wait.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are
+//! uniform and independent, whatever was asked: each was drawn at the access before, and nothing else followed from
+//! it. What a partition shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never
+//! worked on by two at a time, so that an access waits while a partition of its own is being written. Nothing else
+//! makes it wait.
 //!
-//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or before the
-//! next take of the same partition; and the puts of the sweep, by `step`.
+//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or
+//! before the next take of the same partition; and the puts of the sweep, by `step`.
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room on the trusted side: then `step`
-//! puts the cached blocks of one partition more, which shows, and is counted in [`emergencies`](Oram::emergencies). After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the
+//! trusted side: then `step` puts the cached blocks of one partition more, which shows, and is counted in
+//! [`emergencies`](Oram::emergencies). After a failure of the store, and after a future that was dropped half-way, it
+//! answers [`OramError::Poisoned`] only.
 
 mod addressed;
-mod cache_law;
+mod cache_bound;
 #[cfg(feature = "inspect")]
 mod inspect;
 mod parameters;
@@ -58,12 +61,12 @@ use rand_core::RngCore;
 pub struct Partitions<P, R> {
     parameters: PartitionsParameters,
     partitions: Vec<Partition<P>>,
-    /// The turns of batches, and of steps of `step`.
-    turns: FifoLock,
-    idles: FifoLock,
-    condition: PoisonFlag,
+    /// The locks of batches and of steps.
+    lock: FifoLock,
+    step_lock: FifoLock,
+    poison_flag: PoisonFlag,
     /// The partitions with takes, planned or made, that no put has followed yet.
-    owing: RefCell<BTreeSet<usize>>,
+    pending_puts: RefCell<BTreeSet<usize>>,
     /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
     waiting: Cell<usize>,
     buffered: Cell<usize>,
@@ -74,7 +77,7 @@ pub struct Partitions<P, R> {
 
 struct Partition<P> {
     sub_oram: P,
-    turns: FifoLock,
+    lock: FifoLock,
     /// Takes that were planned, takes that were made, and the puts after them.
     planned: Cell<u64>,
     taken: Cell<u64>,
@@ -85,7 +88,7 @@ struct Partition<P> {
 
 struct State<R> {
     random: R,
-    /// The partition of each block, cached or not, in place of a leaf.
+    /// The partition of each block, cached or not, instead of a leaf.
     positions: Positions,
     /// The eviction cache, by partition.
     cache: Stash,
@@ -113,8 +116,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
     ) -> Result<Self, OutOfRange> {
         parameters.validate()?;
         let partition = |sub_oram| {
-            let (turns, planned, taken, put, waiting) = <_>::default();
-            Partition { sub_oram, turns, planned, taken, put, waiting }
+            let (lock, planned, taken, put, waiting) = <_>::default();
+            Partition { sub_oram, lock, planned, taken, put, waiting }
         };
         let sub_orams = (0..parameters.partitions).map(sub_oram);
         let partitions = sub_orams.map(|made| made.map(partition)).collect::<Result<_, _>>()?;
@@ -127,15 +130,15 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             swept: 0,
             emergencies: 0,
         };
-        let (turns, idles, condition, owing, waiting, buffered, peak) = <_>::default();
+        let (lock, step_lock, poison_flag, pending_puts, waiting, buffered, peak) = <_>::default();
         let state = RefCell::new(state);
         Ok(Partitions {
             parameters,
             partitions,
-            turns,
-            idles,
-            condition,
-            owing,
+            lock,
+            step_lock,
+            poison_flag,
+            pending_puts,
             waiting,
             buffered,
             peak,
@@ -148,24 +151,26 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         &self.parameters
     }
 
-    /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what was asked.
+    /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what
+    /// was asked.
     pub fn cached_blocks(&self) -> usize {
         self.state.borrow().cache.len() + self.waiting.get()
     }
 
-    /// The most blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs, and the buffers of takes
-    /// and puts, such as a rebuild's. Secret.
+    /// The most blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs, and the
+    /// buffers of takes and puts, such as a rebuild's. Secret.
     pub fn peak_blocks(&self) -> usize {
         self.peak.get()
     }
 
-    /// Tells whether a block is in the eviction cache. Secret: only what is broken on purpose looks.
+    /// Returns whether a block is in the eviction cache. Secret: only mutants use it.
     #[cfg(feature = "testing")]
     pub(crate) fn is_cached(&self, block: BlockId) -> bool {
         self.state.borrow().cache.find(block).is_some()
     }
 
-    /// Trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the sub-ORAMs occupy.
+    /// Trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the sub-ORAMs
+    /// occupy.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let partitions: usize =
@@ -173,19 +178,19 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         size_of_val(state.positions.words()) + state.cache.bytes() + partitions
     }
 
-    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access. Accesses to
-    /// cached blocks and to such as were never written are served.
+    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access.
+    /// Accesses to cached blocks and to such as were never written are served.
     fn plan(&self, batch: &mut [Access<'_>]) -> Vec<(usize, Vec<Take>)> {
         let mut takes: Vec<(usize, Vec<Take>)> = Vec::new();
         let state = &mut *self.state.borrow_mut();
-        let (mut lookups, mut fresh) = (Vec::new(), Vec::new());
+        let (mut lookups, mut random_partition) = (Vec::new(), Vec::new());
         let partitions = self.partitions.len();
         admission::look_up(batch.iter().map(Access::block), &mut lookups, || {
             let new = Leaf(sampling::below(&mut state.random, partitions) as u64);
-            fresh.push(sampling::below(&mut state.random, partitions));
+            random_partition.push(sampling::below(&mut state.random, partitions));
             new
         });
-        for (Lookup { block, new, .. }, fresh) in lookups.into_iter().zip(fresh) {
+        for (Lookup { block, new, .. }, random_partition) in lookups.into_iter().zip(random_partition) {
             let old = block.and_then(|block| state.positions.replace(block, new));
             let missing = block.filter(|block| match (state.cache.find(*block), old) {
                 (Some(handle), _) => {
@@ -201,9 +206,9 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             if let Some(served) = block.filter(|_| missing.is_none()) {
                 serve(batch, &mut state.cache, served);
             }
-            let partition = old.map_or(fresh, |old| old.0 as usize);
+            let partition = old.map_or(random_partition, |old| old.0 as usize);
             self.partitions[partition].planned.update(|planned| planned + 1);
-            self.owing.borrow_mut().insert(partition);
+            self.pending_puts.borrow_mut().insert(partition);
             let take = Take { block: missing, new };
             match takes.iter_mut().find(|(of, _)| *of == partition) {
                 Some((_, takes)) => takes.push(take),
@@ -222,37 +227,37 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         batch: &RefCell<&mut [Access<'_>]>,
     ) -> Result<(), OramError<P::Error>> {
         let partition = &self.partitions[at];
-        let _turn = partition.turns.take().await;
+        let _guard = partition.lock.acquire().await;
         let mut payload = vec![0; self.block_bytes()];
         for Take { block, new } in takes {
-            self.condition.check()?;
+            self.poison_flag.check()?;
             if partition.taken > partition.put {
                 self.put_after_take(at).await?;
             }
             let buffer = partition.sub_oram.take_buffer();
             self.with_buffer(buffer, partition.sub_oram.take(block, &mut payload)).await?;
             partition.taken.update(|taken| taken + 1);
-            self.count_waiting(partition);
+            self.recount_waiting(partition);
             if let Some(block) = block {
                 let cache = &mut self.state.borrow_mut().cache;
                 cache.insert_with(block, new, &payload);
                 serve(&mut batch.borrow_mut(), cache, block);
             }
         }
-        self.note_peak();
+        self.update_peak();
         Ok(())
     }
 
     /// Does a take or a put, which holds so many blocks in buffers meanwhile.
     async fn with_buffer<T>(&self, blocks: usize, work: impl Future<Output = T>) -> T {
         self.buffered.update(|all| all + blocks);
-        self.note_peak();
+        self.update_peak();
         let done = work.await;
         self.buffered.update(|all| all - blocks);
         done
     }
 
-    fn note_peak(&self) {
+    fn update_peak(&self) {
         let now = self.cached_blocks() + self.buffered.get();
         self.peak.update(|peak| peak.max(now));
     }
@@ -262,7 +267,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         let partition = &self.partitions[at];
         partition.put.update(|put| put + 1);
         if partition.planned == partition.put {
-            self.owing.borrow_mut().remove(&at);
+            self.pending_puts.borrow_mut().remove(&at);
         }
         Ok(())
     }
@@ -284,22 +289,22 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         }
         let buffer = blocks.len() + sub_oram.put_buffer();
         self.with_buffer(buffer, sub_oram.put(&blocks, &payloads)).await?;
-        self.count_waiting(&self.partitions[at]);
+        self.recount_waiting(&self.partitions[at]);
         Ok(())
     }
 
-    /// Counts the blocks that wait in a sub-ORAM anew.
-    fn count_waiting(&self, partition: &Partition<P>) {
+    /// Updates the count of the blocks that wait in a sub-ORAM.
+    fn recount_waiting(&self, partition: &Partition<P>) {
         let now = partition.sub_oram.waiting();
         self.waiting.update(|all| all + now - partition.waiting.replace(now));
     }
 
-    /// Puts in a partition's turn: what its last take owes, or an eviction of the sweep.
-    async fn put_in_turn(&self, at: usize, is_owed: bool) -> Result<(), OramError<P::Error>> {
+    /// Puts with the lock of the partition: the pending put of its last take, or an eviction of the sweep.
+    async fn put_locked(&self, at: usize, is_pending: bool) -> Result<(), OramError<P::Error>> {
         let partition = &self.partitions[at];
-        let _turn = partition.turns.take().await;
-        self.condition.check()?;
-        match is_owed {
+        let _guard = partition.lock.acquire().await;
+        self.poison_flag.check()?;
+        match is_pending {
             true if partition.taken > partition.put => self.put_after_take(at).await,
             // The next batch has put already.
             true => Ok(()),
@@ -311,7 +316,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         }
     }
 
-    /// Tells whether a largest batch fits below the hard bound of the trusted side.
+    /// Returns whether a largest batch fits below the hard bound of the trusted side.
     fn has_room(&self) -> bool {
         self.cached_blocks() + self.max_batch() <= self.parameters.cache_bound as usize
     }
@@ -339,36 +344,31 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        let operation = admission::begin(self, &self.poison_flag)?;
         let takes = self.plan(batch);
         let batch = RefCell::new(batch);
         try_join_all(takes.into_iter().map(|(at, takes)| self.take_from(at, takes, &batch))).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
     fn pending_steps(&self) -> u64 {
-        u64::from(!self.owing.borrow().is_empty() || self.due() > 0 || !self.has_room())
+        u64::from(!self.pending_puts.borrow().is_empty() || self.due() > 0 || !self.has_room())
     }
 
     fn must_step(&self) -> bool {
         !self.has_room()
     }
 
-    /// Makes the puts that are owed, side by side.
+    /// Makes the pending puts in parallel.
     async fn step(&self) -> Result<(), OramError<P::Error>> {
-        let _idle = self.idles.take().await;
-        self.condition.check()?;
-        let mut puts: Vec<(usize, bool)> = self.owing.borrow().iter().map(|at| (*at, true)).collect();
+        let _step_guard = self.step_lock.acquire().await;
+        self.poison_flag.check()?;
+        let mut puts: Vec<(usize, bool)> = self.pending_puts.borrow().iter().map(|at| (*at, true)).collect();
         let mut due = self.due();
         if puts.is_empty() && due == 0 {
             if self.has_room() {
@@ -381,9 +381,9 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
         let partitions = self.partitions.len() as u64;
         puts.extend((swept..swept + due).map(|nth| ((nth % partitions) as usize, false)));
         self.state.borrow_mut().swept += due;
-        let unfinished = self.condition.begin();
-        try_join_all(puts.into_iter().map(|(at, is_owed)| self.put_in_turn(at, is_owed))).await?;
-        unfinished.finished();
+        let operation = self.poison_flag.begin();
+        try_join_all(puts.into_iter().map(|(at, is_pending)| self.put_locked(at, is_pending))).await?;
+        operation.complete();
         Ok(())
     }
 

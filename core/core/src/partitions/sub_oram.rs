@@ -6,7 +6,7 @@ use crate::types::BlockId;
 /// An ORAM of one partition: blocks are taken out of it and put into it. One operation at a time; takes and puts
 /// alternate, but for a put without a take before it.
 ///
-/// Its trace must not tell which block was taken, whether any was, or how many were put.
+/// Its trace must not reveal which block was taken, whether any was, or how many were put.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait SubOram {
     /// The store's error.
@@ -28,10 +28,10 @@ pub trait SubOram {
     /// blocks than the most look the same.
     async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<Self::Error>>;
 
-    /// Blocks that its next take holds in buffers, beside those that wait. Public.
+    /// Blocks that its next take holds in buffers, without those that wait. Public.
     fn take_buffer(&self) -> usize;
 
-    /// Blocks that its next put holds in buffers, beside those that wait. Public.
+    /// Blocks that its next put holds in buffers, without those that wait. Public.
     fn put_buffer(&self) -> usize;
 
     /// Trusted memory that it occupies between its operations, in bytes.

@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn a_stage_touches_no_place_twice() {
         for places in 0..70u64 {
-            for stage in stages(places) {
-                let mut touched: Vec<u64> = stage.flat_map(|(one, other)| [one, other]).collect();
+            for driver in stages(places) {
+                let mut touched: Vec<u64> = driver.flat_map(|(one, other)| [one, other]).collect();
                 let all = touched.len();
                 touched.sort_unstable();
                 touched.dedup();

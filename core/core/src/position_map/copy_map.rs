@@ -24,12 +24,12 @@ impl CopyMap {
         })
     }
 
-    /// Notes that the newest copy is in this holding slot now.
+    /// Records that the newest copy is in this holding slot.
     pub(crate) fn is_held(&mut self, page: BlockId, holding_slot: u64) {
         self.words[page.0 as usize] = holding_slot as u32 + 1;
     }
 
-    /// Notes that the newest copy is in the page's own main slot now.
+    /// Records that the newest copy is in the page's own main slot.
     pub(crate) fn is_in_place(&mut self, page: BlockId) {
         self.words[page.0 as usize] = 0;
     }

@@ -1,4 +1,4 @@
-//! Positions that a front end hands in, one before each access: it keeps the map itself, as Freecursive ORAM's does.
+//! Positions from a front end, one before each access: the front end keeps the map, as that of Freecursive ORAM does.
 
 use super::{Lookup, PositionMap};
 use crate::oram::OramError;
@@ -15,7 +15,7 @@ pub struct PositionUpdate {
     pub new: Leaf,
 }
 
-/// A position map that knows the block of the next access, and no other.
+/// A position map that knows the position of the next access's block only.
 pub struct ExternalPositions<E> {
     next: Cell<Option<PositionUpdate>>,
     error: PhantomData<E>,
@@ -28,9 +28,9 @@ impl<E> Default for ExternalPositions<E> {
 }
 
 impl<E> ExternalPositions<E> {
-    /// Hands in the position of the block that is accessed next.
-    pub fn hand(&self, handed: PositionUpdate) {
-        self.next.set(Some(handed));
+    /// Sets the position of the block that is accessed next.
+    pub fn set_next(&self, update: PositionUpdate) {
+        self.next.set(Some(update));
     }
 }
 
@@ -40,11 +40,11 @@ impl<E: core::error::Error + 'static> PositionMap for ExternalPositions<E> {
     /// Serves the one look-up for a block that a batch may have.
     ///
     /// # Errors
-    /// [`OramError::Contradiction`], if no position was handed in for it.
+    /// [`OramError::Contradiction`], if the front end set no position for it.
     async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<E>> {
         for lookup in lookups.iter_mut().filter(|lookup| lookup.block.is_some()) {
-            let handed = self.next.take().ok_or(OramError::Contradiction("no position was handed in"))?;
-            (lookup.old, lookup.new) = (handed.old, handed.new);
+            let update = self.next.take().ok_or(OramError::Contradiction("the front end set no position"))?;
+            (lookup.old, lookup.new) = (update.old, update.new);
         }
         Ok(())
     }

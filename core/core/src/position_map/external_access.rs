@@ -8,10 +8,10 @@ use crate::types::{BlockId, Leaf};
 use alloc::vec::Vec;
 use core::cell::RefMut;
 
-/// A scheme over a tree whose positions are handed in.
-pub(crate) trait ExternalPositionOram: Oram {
-    /// The positions.
-    fn handed(&self) -> &ExternalPositions<Self::Error>;
+/// The parts of a scheme over a tree that accesses of single blocks need.
+pub(crate) trait SingleAccess: Oram {
+    /// The positions that the front end hands in.
+    fn external_positions(&self) -> &ExternalPositions<Self::Error>;
 
     /// Leaves of the tree.
     fn leaves(&self) -> u64;
@@ -19,8 +19,8 @@ pub(crate) trait ExternalPositionOram: Oram {
     /// The stash, and its hard bound in blocks.
     fn stash(&self) -> (RefMut<'_, Stash>, usize);
 
-    /// Its condition.
-    fn condition(&self) -> &PoisonFlag;
+    /// The poison flag of the state.
+    fn poison_flag(&self) -> &PoisonFlag;
 
     /// Accesses the block, or a dummy, and lets `serve` read and change the payload.
     async fn access_one(
@@ -28,109 +28,183 @@ pub(crate) trait ExternalPositionOram: Oram {
         block: Option<BlockId>,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<Self::Error>>;
+
+    /// Takes a block back into the stash that an eviction is writing out. By default there is none.
+    fn take_back(&self, _block: BlockId) {}
 }
 
-/// Accesses a block at a position.
+/// An ORAM whose positions a front end keeps.
 ///
-/// # Errors
-/// Those of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none of the
-/// tree's.
-pub(crate) async fn access_at<O: ExternalPositionOram>(
-    oram: &O,
-    block: BlockId,
-    handed: PositionUpdate,
-    serve: impl FnOnce(&mut [u8]),
-) -> Result<(), OramError<O::Error>> {
-    check(oram, block, handed.new)?;
-    oram.handed().hand(handed);
-    oram.access_one(Some(block), serve).await
+/// So Freecursive ORAM has it (Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and
+/// Integrity Verification for Position-based Oblivious RAM", ASPLOS 2015): an access, `readrmv` and `append`. A block
+/// that is taken out belongs to the caller: a cache of PosMap blocks, or a processor's cache whose lines are remapped
+/// late (Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019).
+///
+/// **What the trace shows.** [`access_at`](Self::access_at), [`take_out`](Self::take_out) and [`dummy`](Self::dummy)
+/// show the same: a path that was drawn for this access and never shown before. [`put_in`](Self::put_in) shows nothing.
+/// How many there are, and when, shows.
+#[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
+pub trait ExternalPositionOram: Oram {
+    /// Accesses a block at a position, and lets `serve` read and change its payload.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none of the
+    /// tree's.
+    async fn access_at(
+        &self,
+        block: BlockId,
+        update: PositionUpdate,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<Self::Error>>;
+
+    /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A
+    /// block that was never mapped is zeros.
+    ///
+    /// # Errors
+    /// As [`access_at`](Self::access_at).
+    async fn take_out(
+        &self,
+        block: BlockId,
+        old: Option<Leaf>,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<Self::Error>>;
+
+    /// Puts a block in that is not there: it waits in the stash for an eviction that passes the path to its leaf.
+    ///
+    /// # Errors
+    /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
+    /// none of the tree's. Nothing is changed then.
+    fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<Self::Error>>;
+
+    /// Reads a path that was drawn for nothing else.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`].
+    async fn dummy(&self) -> Result<(), OramError<Self::Error>>;
+
+    /// Lets `serve` read and change the payload of a block, if it is in the stash. The block keeps its leaf, and
+    /// nothing shows: to use this is [not oblivious](crate::schemes::freecursive::TrustedHits). Returns whether it
+    /// was there.
+    ///
+    /// # Errors
+    /// [`OramError::Poisoned`].
+    fn serve_from_stash(
+        &self,
+        block: BlockId,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<bool, OramError<Self::Error>>;
+
+    /// Takes a block out of the stash, if it is there, as [`serve_from_stash`](Self::serve_from_stash) finds it.
+    /// Returns the leaf that it keeps.
+    ///
+    /// # Errors
+    /// [`OramError::Poisoned`].
+    fn take_from_stash(
+        &self,
+        block: BlockId,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<Option<Leaf>, OramError<Self::Error>>;
+
+    /// All blocks of the stash, with their leaves: those that are being written out, too. Secret: only simulations
+    /// look.
+    fn blocks_in_stash(&self) -> Vec<(BlockId, Leaf)>;
+
+    /// Returns whether a block is in the stash. Secret: only simulations look.
+    fn is_in_stash(&self, block: BlockId) -> bool;
+
+    /// Refuses everything from now on: a front end found out that the store lied.
+    fn poison(&self);
 }
 
-/// Accesses a block and takes it out of the stash.
-///
-/// # Errors
-/// As [`access_at`].
-pub(crate) async fn take_out<O: ExternalPositionOram>(
-    oram: &O,
-    block: BlockId,
-    old: Option<Leaf>,
-    take: impl FnOnce(&mut [u8]),
-) -> Result<(), OramError<O::Error>> {
-    access_at(oram, block, PositionUpdate { old, new: old.unwrap_or(Leaf(0)) }, take).await?;
-    let (mut stash, _) = oram.stash();
-    if let Some(handle) = stash.find(block) {
+impl<O: SingleAccess> ExternalPositionOram for O {
+    async fn access_at(
+        &self,
+        block: BlockId,
+        update: PositionUpdate,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<O::Error>> {
+        check(self, block, update.new)?;
+        self.external_positions().set_next(update);
+        self.access_one(Some(block), serve).await
+    }
+
+    async fn take_out(
+        &self,
+        block: BlockId,
+        old: Option<Leaf>,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<O::Error>> {
+        self.access_at(block, PositionUpdate { old, new: old.unwrap_or(Leaf(0)) }, take).await?;
+        let (mut stash, _) = self.stash();
+        if let Some(handle) = stash.find(block) {
+            stash.remove(handle);
+        }
+        Ok(())
+    }
+
+    fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<O::Error>> {
+        check(self, block, leaf)?;
+        let (mut stash, max) = self.stash();
+        let held = stash.len();
+        if held >= max {
+            return Err(OramError::StashFull { held, max });
+        }
+        if stash.find(block).is_some() {
+            return Err(OramError::Contradiction("a block is put in that is there"));
+        }
+        stash.insert_with(block, leaf, payload);
+        Ok(())
+    }
+
+    async fn dummy(&self) -> Result<(), OramError<O::Error>> {
+        self.access_one(None, |_| ()).await
+    }
+
+    fn serve_from_stash(
+        &self,
+        block: BlockId,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<bool, OramError<O::Error>> {
+        self.take_back(block);
+        self.poison_flag().check()?;
+        let (mut stash, _) = self.stash();
+        let found = stash.find(block);
+        if let Some(handle) = found {
+            serve(stash.payload_mut(handle));
+        }
+        Ok(found.is_some())
+    }
+
+    fn take_from_stash(
+        &self,
+        block: BlockId,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<Option<Leaf>, OramError<O::Error>> {
+        self.take_back(block);
+        self.poison_flag().check()?;
+        let (mut stash, _) = self.stash();
+        let Some(handle) = stash.find(block) else { return Ok(None) };
+        let leaf = stash.leaf(handle);
+        take(stash.payload_mut(handle));
         stash.remove(handle);
+        Ok(Some(leaf))
     }
-    Ok(())
-}
 
-/// Puts a block into the stash.
-///
-/// # Errors
-/// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
-/// none of the tree's. Nothing is changed then.
-pub(crate) fn put_in<O: ExternalPositionOram>(
-    oram: &O,
-    block: BlockId,
-    leaf: Leaf,
-    payload: &[u8],
-) -> Result<(), OramError<O::Error>> {
-    check(oram, block, leaf)?;
-    let (mut stash, max) = oram.stash();
-    let held = stash.len();
-    if held >= max {
-        return Err(OramError::StashFull { held, max });
+    fn blocks_in_stash(&self) -> Vec<(BlockId, Leaf)> {
+        let (stash, _) = self.stash();
+        stash.iter().map(|at| (stash.block(at), stash.leaf(at))).collect()
     }
-    if stash.find(block).is_some() {
-        return Err(OramError::Contradiction("a block is put in that is there"));
+
+    fn is_in_stash(&self, block: BlockId) -> bool {
+        self.stash().0.find(block).is_some()
     }
-    stash.insert_with(block, leaf, payload);
-    Ok(())
-}
 
-/// Lets `serve` read and change the payload of a block, if it is in the stash. It keeps its leaf. Tells whether it was.
-///
-/// # Errors
-/// [`OramError::Poisoned`].
-pub(crate) fn serve_waiting<O: ExternalPositionOram>(
-    oram: &O,
-    block: BlockId,
-    serve: impl FnOnce(&mut [u8]),
-) -> Result<bool, OramError<O::Error>> {
-    oram.condition().check()?;
-    let (mut stash, _) = oram.stash();
-    let found = stash.find(block);
-    if let Some(handle) = found {
-        serve(stash.payload_mut(handle));
+    fn poison(&self) {
+        drop(self.poison_flag().begin());
     }
-    Ok(found.is_some())
 }
 
-/// Takes a block out of the stash, if it is there. Returns the leaf that it keeps.
-///
-/// # Errors
-/// [`OramError::Poisoned`].
-pub(crate) fn take_waiting<O: ExternalPositionOram>(
-    oram: &O,
-    block: BlockId,
-    take: impl FnOnce(&mut [u8]),
-) -> Result<Option<Leaf>, OramError<O::Error>> {
-    oram.condition().check()?;
-    let (mut stash, _) = oram.stash();
-    let Some(handle) = stash.find(block) else { return Ok(None) };
-    let leaf = stash.leaf(handle);
-    take(stash.payload_mut(handle));
-    stash.remove(handle);
-    Ok(Some(leaf))
-}
-
-/// The blocks of the stash, with their leaves.
-pub(crate) fn waiting<O: ExternalPositionOram>(oram: &O) -> Vec<(BlockId, Leaf)> {
-    let (stash, _) = oram.stash();
-    stash.iter().map(|at| (stash.block(at), stash.leaf(at))).collect()
-}
-
-fn check<O: ExternalPositionOram>(oram: &O, block: BlockId, leaf: Leaf) -> Result<(), OramError<O::Error>> {
+fn check<O: SingleAccess>(oram: &O, block: BlockId, leaf: Leaf) -> Result<(), OramError<O::Error>> {
     let capacity = oram.capacity();
     if block.0 >= capacity {
         return Err(OramError::OutOfRange { block, capacity });

@@ -31,7 +31,7 @@ impl Positions {
         self.words.words()
     }
 
-    /// Gives its words away.
+    /// Returns its words.
     pub fn into_words(self) -> Vec<u32> {
         self.words.into_words()
     }
@@ -71,12 +71,12 @@ impl<E> FlatPositionMap<E> {
         self.positions.borrow().clone()
     }
 
-    /// Lets the caller look at the positions.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Positions) -> T) -> T {
-        look(&self.positions.borrow())
+    /// Lends the positions to the caller.
+    pub(crate) fn with_positions<T>(&self, with_positions: impl FnOnce(&Positions) -> T) -> T {
+        with_positions(&self.positions.borrow())
     }
 
-    /// Lets the caller use the table of positions.
+    /// Borrows the table of positions.
     pub(crate) fn table(&self) -> RefMut<'_, WordTable> {
         RefMut::map(self.positions.borrow_mut(), |positions| &mut positions.words)
     }

@@ -8,7 +8,7 @@ use core::mem::take;
 
 impl<E> Inspect for FlatPositionMap<E> {
     fn inspect(&self) -> Option<Inspection> {
-        Some(Inspection { positions: self.look(leaves), ..Inspection::default() })
+        Some(Inspection { positions: self.with_positions(leaves), ..Inspection::default() })
     }
 }
 

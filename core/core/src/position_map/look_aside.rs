@@ -1,12 +1,12 @@
-//! The PLB, the PosMap look-aside buffer: PosMap blocks on the trusted side, each of which is nowhere else. With payloads of another
-//! kind it is a tag array that keeps leaves.
+//! The PLB, the PosMap look-aside buffer: PosMap blocks on the trusted side, each of which is nowhere else. With
+//! payloads of another kind it is a tag array that keeps leaves.
 
 use crate::types::{BlockId, Leaf};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A cache of PosMap blocks by their number, set-associative, with the least recently used block of a set going first. One way
-/// makes it direct-mapped.
+/// A cache of PosMap blocks by their number, set-associative, with the least recently used block of a set going
+/// first. One way makes it direct-mapped.
 pub(crate) struct LookAside {
     lines: Vec<Line>,
     payloads: Vec<u8>,
@@ -92,12 +92,12 @@ impl LookAside {
     }
 
     /// Gives the block at a place another leaf and counter.
-    pub(crate) fn renew(&mut self, Place(at): Place, leaf: Leaf, counter: u64) {
+    pub(crate) fn set_position(&mut self, Place(at): Place, leaf: Leaf, counter: u64) {
         self.lines[at].leaf = leaf.0 as u32;
         self.set_counter(Place(at), counter);
     }
 
-    /// Notes the counter of the block at a place, where blocks have tags.
+    /// Sets the counter of the block at a place, if blocks have tags.
     pub(crate) fn set_counter(&mut self, Place(at): Place, counter: u64) {
         if let Some(kept) = self.counters.get_mut(at) {
             *kept = counter;
@@ -156,7 +156,7 @@ mod tests {
         let mut buffer = LookAside::new((4, 1), 1, true);
         assert_eq!([1, 5, 1].map(|block| put(&mut buffer, block)), [None, Some(1), Some(5)]);
         let place = buffer.place(BlockId(1)).unwrap();
-        buffer.renew(place, Leaf(7), 3);
+        buffer.set_position(place, Leaf(7), 3);
         assert_eq!(buffer.counted(place), Some((BlockId(1), 3)));
         assert_eq!(buffer.victim(BlockId(5)).1.unwrap().leaf, Leaf(7));
     }

@@ -2,7 +2,7 @@
 
 pub(crate) mod copy_map;
 pub mod external;
-pub(crate) mod external_access;
+pub mod external_access;
 pub mod flat;
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -17,7 +17,7 @@ use crate::types::{BlockId, Leaf};
 pub struct Lookup {
     /// The block; `None` for a dummy look-up, which looks like any other.
     pub block: Option<BlockId>,
-    /// The leaf that it gets now. The scheme has drawn it; a map may put another one there.
+    /// The leaf that it gets now. The scheme has drawn it; a map may replace it.
     pub new: Leaf,
     /// The leaf that it had: filled in by the map. `None` if the block was never mapped.
     pub old: Option<Leaf>,
@@ -35,12 +35,12 @@ pub trait PositionMap {
     /// Bytes that it occupies on the trusted side.
     fn trusted_bytes(&self) -> usize;
 
-    /// Steps of [`step`](Self::step) that are owed now, for a map that has off-line work of its own. Public.
+    /// Steps of [`step`](Self::step) that are pending now, for a map that has off-line work of its own. Public.
     fn pending_steps(&self) -> u64 {
         0
     }
 
-    /// Tells whether the next `remap` would have to run `step` first. Public.
+    /// Returns whether the next `remap` would have to run `step` first. Public.
     fn must_step(&self) -> bool {
         false
     }
@@ -50,7 +50,7 @@ pub trait PositionMap {
         0
     }
 
-    /// Does one bounded step of the work that is owed; returns at once when no work is owed.
+    /// Does one bounded step of the pending work; returns at once if none is pending.
     async fn step(&self) -> Result<(), OramError<Self::Error>> {
         Ok(())
     }

@@ -18,11 +18,11 @@
 //! of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its PosMap block at
 //! once: no access is shown twice.
 //!
-//! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs of
-//! the inner ORAMs are owed like the outer one's and done by [`step`](PositionMap::step), which the outer scheme's
-//! `step` should call; for a scheme that does not, `remap` itself first does what an inner ORAM must have done.
+//! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs
+//! of the inner ORAMs are pending steps, like the outer one's. [`step`](PositionMap::step) runs them, and the outer
+//! scheme's `step` should call it; if it does not, `remap` first runs the steps that an inner ORAM needs.
 //!
-//! **Errors**: those of the inner ORAMs. After any of them the outer scheme is torn.
+//! **Errors**: those of the inner ORAMs. After any of them the outer scheme is poisoned.
 
 use super::flat::{FlatPositionMap, Positions};
 use super::{Lookup, PositionMap};
@@ -154,7 +154,7 @@ where
         Self::build(parameters, first_bucket, store, random, None)
     }
 
-    /// A map that goes on from a snapshot, over the store as it was when the snapshot was taken.
+    /// Restores a map from a snapshot, over the store as it was when the snapshot was taken.
     ///
     /// # Errors
     /// The refusals of [`RecursiveParameters::levels`], [`RecursiveMapError::Mismatch`],
@@ -219,7 +219,7 @@ where
         }
     }
 
-    /// Goes on with other randomness in every inner ORAM, each seeded from `random`, the largest first.
+    /// Replaces the randomness of every inner ORAM, each seeded from `random`, the largest first.
     pub fn reseed(&self, random: &mut R) {
         let mut map = self;
         while let Map::Inner(inner) = &map.0 {

@@ -15,7 +15,7 @@
 //! write puts the page into the next holding slot and refreshes the K = N/M main slots that are due: each gets the
 //! newest copy of its own page, wherever that was. The slots that are due are a function of the count of writes, see
 //! [`WriteSchedule`]; by the time a holding slot comes round again its page is in the main area. So there is no stash,
-//! no randomness and nothing owed.
+//! no randomness and no pending work.
 //!
 //! **What the trace shows.** Adversary `Snapshot`, who sees which slots changed between two moments: the number of
 //! writes, and nothing else; a [dummy](Access::Dummy) is a write of no page and shows what a write shows; reads change
@@ -24,16 +24,17 @@
 //! goes straight to the newest copy, and so do the reads of a refresh.
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
-//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
-//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). A store that
-//! [carries](Store::carry) pages while the program runs on, and reads ahead what it is told to [expect](Store::expect),
-//! makes it the Eager DetWoORAM of section 4.1; without such a store, [`eager`](super::eager) is.
+//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes
+//! this the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). A store that
+//! [moves](Store::move_pages) pages while the program runs, and reads ahead what the scheme
+//! [announces](Store::prefetch), makes it the Eager DetWoORAM of section 4.1; without such a store,
+//! [`eager`](super::eager) is.
 //!
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
 //! is allocated at construction: no access allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a future
-//! that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a
+//! future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -41,7 +42,7 @@ use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::copy_map::CopyMap;
 use crate::schemes::write_schedule::{Refreshes, WriteSchedule, WriteScheduleError};
-use crate::store::{Carried, Store};
+use crate::store::{PageMoves, Store};
 use crate::tree::layout::{Extent, Layout};
 use crate::types::{BlockId, Bucket, Slot};
 use alloc::vec;
@@ -152,8 +153,8 @@ pub struct DetWoOram<S> {
     parameters: DetWoParameters,
     schedule: WriteSchedule,
     store: S,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     newest: RefCell<CopyMap>,
     /// p: writes so far, dummies included.
     writes: Cell<u64>,
@@ -189,8 +190,8 @@ impl<S: Store> DetWoOram<S> {
             parameters,
             schedule,
             store,
-            turns: FifoLock::with_room(2),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::with_room(2),
+            poison_flag: PoisonFlag::default(),
             writes: Cell::new(0),
         })
     }
@@ -232,7 +233,7 @@ impl<S: Store> DetWoOram<S> {
         }
         let replaced = page.and_then(|(page, _)| due.place_of(page.0)).map(|place| place as usize);
         let pages = &mut moved.bytes[..moved.to.len() * self.block_bytes()];
-        self.store.carry(Carried { from: &moved.from, to: &moved.to, replaced, pages }).await?;
+        self.store.move_pages(PageMoves { from: &moved.from, to: &moved.to, replaced, pages }).await?;
 
         {
             let mut newest = self.newest.borrow_mut();
@@ -243,7 +244,7 @@ impl<S: Store> DetWoOram<S> {
         }
         self.writes.set(write + 1);
         self.look_up(&self.schedule.refreshes(write + 1), &mut moved.from);
-        self.store.expect(&moved.from);
+        self.store.prefetch(&moved.from);
         self.spare.set(moved);
         Ok(())
     }
@@ -266,9 +267,9 @@ impl<S: Store> Oram for DetWoOram<S> {
     /// Serves one access after the other. An access that is begun beside another waits for it.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         for access in batch {
             match access {
                 Access::Read(page, into) => {
@@ -279,17 +280,17 @@ impl<S: Store> Oram for DetWoOram<S> {
                 Access::Dummy => self.write(None).await?,
             }
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
     /// Waits for what the store may have left under way.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
-        self.store.settle().await?;
-        unfinished.finished();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
+        self.store.finish_moves().await?;
+        operation.complete();
         Ok(())
     }
 }

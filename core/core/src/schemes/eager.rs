@@ -20,18 +20,18 @@
 //! Nothing must ever be idled: without `step` this is DetWoORAM with the unloading put off until the next write. The
 //! paper seals the pages when it preloads them; here the sealing layer does at the unloading, off-line too.
 //!
-//! **What waits for what.** An access and a step of `step` may be in flight together, as [`Oram`] has it.
+//! **What waits for what.** An access and a step may be in flight together, as [`Oram`] has it.
 //! - A read never waits. While the buffer is being unloaded its pages are read from it: no slot is read while it is
 //!   being written. While it is being preloaded, all that it holds is also in the store.
 //! - A write (or a dummy) waits for the step in flight to end, then does the rest of unloading and preloading, in at
 //!   most one write and one read of the store.
-//! - A step of `step` waits for a write that is doing that, and then finds less to do, or nothing.
+//! - A step waits for a write that is doing that, and then finds less to do, or nothing.
 //!
 //! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order, but their groups
-//! between two moments follow from the times when `step` is driven; a driver that decides by public facts shows nothing
-//! by it. The last write is in the buffer only, until it is unloaded. [`pending_steps`](Oram::pending_steps) follows from the counts of
-//! writes and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read that is answered from the
-//! buffer shows nothing, and every other shows a read.
+//! between two moments follow from the times when `step` is driven; a driver that decides by public facts shows
+//! nothing by it. The last write is in the buffer only, until it is unloaded. [`pending_steps`](Oram::pending_steps)
+//! follows from the counts of writes and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read
+//! that is answered from the buffer shows nothing, and every other shows a read.
 //!
 //! **Costs.** A write whose buffer is ready: one copy of a page, no round trip. Otherwise at most one round trip for
 //! ⌈K⌉ + 1 slots written and one for ⌈K⌉ read. A read: no or one slot, no or one round trip. `step` after a write:
@@ -41,8 +41,8 @@
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, two counters; see [`EagerOram::trusted_bytes`]. All of
 //! it is allocated at construction: neither an access nor a step allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a future of
-//! an access or a step that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a
+//! future of an access or a step that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 use super::detworam::{DetWoParameters, DetWoParametersError};
 use crate::concurrency::fifo_lock::FifoLock;
@@ -65,7 +65,7 @@ use core::cell::{Cell, RefCell};
 pub struct EagerParameters {
     /// Pages, areas, batches.
     pub areas: DetWoParameters,
-    /// The most pages that one step of `step` moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
+    /// The most pages that one step moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
     /// unload, or all there is to preload.
     pub step_pages: u32,
 }
@@ -93,9 +93,9 @@ pub struct EagerOram<S> {
     parameters: EagerParameters,
     schedule: WriteSchedule,
     store: S,
-    /// The turns to change the buffer: of a write, or of a step of idle.
-    turns: FifoLock,
-    condition: PoisonFlag,
+    /// The lock of the buffer's changes: by a write, or by a step.
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     newest: RefCell<CopyMap>,
     buffer: RefCell<Buffer>,
     spare_slots: Cell<Vec<Slot>>,
@@ -124,13 +124,13 @@ enum Progress {
 impl Buffer {
     /// The number of pages that write p refreshes.
     fn refreshes(&self) -> usize {
-        self.due.count_left() as usize
+        self.due.count_remaining() as usize
     }
 }
 
 /// The pages, for the holder of the turn: they are shared only within a step that unloads, which has the turn too.
 fn alone(pages: &mut Option<Arc<Vec<u8>>>) -> &mut [u8] {
-    pages.as_mut().and_then(Arc::get_mut).expect("whoever has the turn is alone")
+    pages.as_mut().and_then(Arc::get_mut).expect("the holder of the lock has the only reference")
 }
 
 impl<S: Store> EagerOram<S> {
@@ -156,8 +156,8 @@ impl<S: Store> EagerOram<S> {
             parameters,
             schedule,
             store,
-            turns: FifoLock::with_room(2),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::with_room(2),
+            poison_flag: PoisonFlag::default(),
         })
     }
 
@@ -209,8 +209,8 @@ impl<S: Store> EagerOram<S> {
 
     /// Waits for a step in flight, does what is missing, and puts the page into the buffer.
     async fn write(&self, page: Option<(BlockId, &[u8])>) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         while self.step(usize::MAX).await? {}
         let buffer = &mut *self.buffer.borrow_mut();
         let (held, preloaded) = alone(&mut buffer.pages).split_at_mut(self.block_bytes());
@@ -246,7 +246,7 @@ impl<S: Store> EagerOram<S> {
             (buffer.write, buffer.due.clone(), buffer.pages.clone())
         };
         let pages = pages.expect("only a preload takes the pages away");
-        let places = 1 + due.count_left() as usize;
+        let places = 1 + due.count_remaining() as usize;
         let after = unloaded + max.min(places - unloaded);
         let mut buckets = self.spare_buckets.take();
         buckets.clear();
@@ -280,7 +280,7 @@ impl<S: Store> EagerOram<S> {
 
     async fn preload(&self, loaded: usize, max: usize) -> Result<(), S::Error> {
         let due = self.buffer.borrow().due.clone();
-        let after = loaded + max.min(due.count_left() as usize - loaded);
+        let after = loaded + max.min(due.count_remaining() as usize - loaded);
         let mut slots = self.spare_slots.take();
         slots.clear();
         {
@@ -309,8 +309,8 @@ impl<S: Store> Oram for EagerOram<S> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         for access in batch {
             match access {
                 Access::Read(page, into) => self.read(*page, into).await?,
@@ -318,7 +318,7 @@ impl<S: Store> Oram for EagerOram<S> {
                 Access::Dummy => self.write(None).await?,
             }
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -329,7 +329,7 @@ impl<S: Store> Oram for EagerOram<S> {
         let steps = match buffer.progress {
             Progress::Preloading { loaded } => (buffer.refreshes() - loaded).div_ceil(step),
             Progress::Unloading { unloaded, .. } => {
-                let preload = self.schedule.refreshes(buffer.write + 1).count_left() as usize;
+                let preload = self.schedule.refreshes(buffer.write + 1).count_remaining() as usize;
                 (1 + buffer.refreshes() - unloaded).div_ceil(step) + preload.div_ceil(step)
             }
         };
@@ -343,11 +343,11 @@ impl<S: Store> Oram for EagerOram<S> {
 
     /// Unloads or preloads at most `step_pages` pages.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         self.step(self.parameters.step_pages as usize).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 }

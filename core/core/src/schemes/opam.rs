@@ -15,7 +15,7 @@
 //!   else an empty one, else any, drawn uniformly. Drawing always uniformly would keep a twentieth of all pages in the
 //!   stash.
 //! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies are alike, each
-//!   an access of its own; nothing is owed afterwards.
+//!   an access of its own; no work pending afterwards.
 //!
 //! ```text
 //! x <- position[a];  position[a] <- UniformRandom(0 .. 2^L - 1)
@@ -36,9 +36,10 @@
 //! **Trusted state**: 4 bytes a page of position map, 4 bytes a slot of page table, the stash, L + 1 pages of buffer;
 //! see [`OpamOram::trusted_bytes`].
 //!
-//! **Errors**: those of [`OramError`]; never `Backlogged`. Before a batch could exceed the bound of the stash it is refused
-//! with [`StashFull`](OramError::StashFull); [`step`](Oram::step) then makes room, as far as the pages' leaves allow.
-//! After a failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; never `Backlogged`. Before a batch could exceed the bound of the stash it is
+//! refused with [`StashFull`](OramError::StashFull); [`step`](Oram::step) then makes room, as far as the pages'
+//! leaves allow. After a failure of the store, and after a future that was dropped half-way, it answers
+//! [`OramError::Poisoned`] only.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -158,8 +159,8 @@ pub struct OpamOram<S, R> {
     parameters: OpamParameters,
     tree: Geometry,
     store: S,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     emergencies: Cell<u64>,
     state: RefCell<State<R>>,
     spare: Cell<Moved>,
@@ -208,8 +209,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
             parameters,
             tree,
             store,
-            turns: FifoLock::with_room(2),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::with_room(2),
+            poison_flag: PoisonFlag::default(),
             emergencies: Cell::new(0),
         })
     }
@@ -242,7 +243,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         let mut moved = self.spare.take();
         let path = self.plan_read(page, &mut moved);
         self.store.read(&moved.slots, &mut moved.bytes).await?;
-        self.take_in(&moved);
+        self.add_to_stash(&moved);
         if let Some(page) = page {
             self.serve(page, serve)?;
         }
@@ -323,7 +324,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     }
 
     /// Takes the pages that were read into the stash.
-    fn take_in(&self, moved: &Moved) {
+    fn add_to_stash(&self, moved: &Moved) {
         let state = &mut *self.state.borrow_mut();
         let block_bytes = self.block_bytes();
         for (nth, slot) in moved.slots.iter().enumerate() {
@@ -380,26 +381,27 @@ impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
     /// Serves one access after the other.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         self.admit(batch.iter().filter(|access| access.block().is_some()).count())?;
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         for access in batch {
             self.update(access.block(), |payload| access.serve(payload)).await?;
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
-    /// Makes a dummy access outside of the schedule while the stash is too full for a largest batch. No work is owed.
+    /// Makes a dummy access outside of the schedule while the stash is too full for a largest batch. No work is
+    /// pending.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if self.admit(self.max_batch()).is_err() {
-            let unfinished = self.condition.begin();
+            let operation = self.poison_flag.begin();
             self.emergencies.set(self.emergencies.get() + 1);
             self.update(None, |_| ()).await?;
-            unfinished.finished();
+            operation.complete();
         }
         Ok(())
     }

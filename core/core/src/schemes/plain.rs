@@ -5,10 +5,10 @@
 //! Nothing is hidden. A dummy access shows nothing and does nothing.
 //!
 //! **Costs** of an access: one slot, one round trip, copied straight between the caller's buffer and the store. No
-//! position map, no buffer, nothing owed; no access allocates.
+//! position map, no buffer, no pending work; no access allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull`, `Backlogged` or `Poisoned`: a write that failed has replaced the page
-//! or has not, and everything else is as it was.
+//! **Errors**: those of [`OramError`]; never `StashFull`, `Backlogged` or `Poisoned`: a write that failed has
+//! replaced the page or has not, and everything else is as it was.
 
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};

@@ -9,8 +9,8 @@
 //! of n accesses shows **one** scan, not n. An empty batch shows nothing.
 //!
 //! **Costs** of a batch, with N blocks in chunks of C: N slots read and N written in ⌈N/C⌉ pairs of round trips. No
-//! position map, no stash, no randomness, nothing owed afterwards: the store is the only state. It is the best of all
-//! schemes for a few dozen blocks, and the measure of the others.
+//! position map, no stash, no randomness, no work pending afterwards: the store is the only state. It is the best of
+//! all schemes for a few dozen blocks, and the measure of the others.
 //!
 //! **Errors**: those of [`OramError`]; never `StashFull`. After a failure of the store, and after a future that was
 //! dropped half-way, it answers [`OramError::Poisoned`] only.
@@ -90,8 +90,8 @@ pub struct TrivialOram<S> {
     parameters: TrivialParameters,
     first_bucket: Bucket,
     store: S,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     chunk: RefCell<Chunk>,
 }
 
@@ -119,8 +119,8 @@ impl<S: Store> TrivialOram<S> {
             parameters,
             first_bucket,
             store,
-            turns: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             chunk: RefCell::default(),
         })
     }
@@ -163,17 +163,16 @@ impl<S: Store> Oram for TrivialOram<S> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         for first in (0..self.parameters.capacity).step_by(self.parameters.chunk_blocks as usize) {
             self.pass(first, batch).await?;
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 }
@@ -215,10 +214,10 @@ impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
 impl<S> TrivialOram<S> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     fn check_at_rest(&self) -> Result<(), SnapshotError<TrivialParametersError>> {
-        if self.condition.is_torn() {
+        if self.poison_flag.is_poisoned() {
             return Err(SnapshotError::Poisoned);
         }
-        if self.turns.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
+        if self.lock.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 }
 
@@ -232,7 +231,7 @@ impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
         Vec::new()
     }
 
-    fn watch(&self) {}
+    fn track_changes(&self) {}
 
     fn take_changes(&self) -> Result<Changes, SnapshotError<TrivialParametersError>> {
         self.check_at_rest()?;

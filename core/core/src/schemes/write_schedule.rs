@@ -78,7 +78,7 @@ impl WriteSchedule {
         let after = self.refreshes_before(u128::from(write) + 1);
         Refreshes {
             next: (before % u128::from(self.main)) as u64,
-            left: (after - before) as u64,
+            remaining: (after - before) as u64,
             main: self.main,
         }
     }
@@ -93,14 +93,14 @@ impl WriteSchedule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refreshes {
     next: u64,
-    left: u64,
+    remaining: u64,
     main: u64,
 }
 
 impl Refreshes {
     /// The number of slots that are left.
-    pub fn count_left(&self) -> u64 {
-        self.left
+    pub fn count_remaining(&self) -> u64 {
+        self.remaining
     }
 
     /// The place of a main slot among those left, from 0.
@@ -109,7 +109,7 @@ impl Refreshes {
             return None;
         }
         let place = if slot >= self.next { slot - self.next } else { slot + (self.main - self.next) };
-        (place < self.left).then_some(place)
+        (place < self.remaining).then_some(place)
     }
 }
 
@@ -117,21 +117,21 @@ impl Iterator for Refreshes {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
+        self.remaining = self.remaining.checked_sub(1)?;
         let this = self.next;
         self.next = if this + 1 == self.main { 0 } else { this + 1 };
         Some(this)
     }
 
     fn nth(&mut self, n: usize) -> Option<u64> {
-        let skipped = (n as u64).min(self.left);
-        self.left -= skipped;
+        let skipped = (n as u64).min(self.remaining);
+        self.remaining -= skipped;
         self.next = ((u128::from(self.next) + u128::from(skipped)) % u128::from(self.main)) as u64;
         self.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.left).ok();
-        (left.unwrap_or(usize::MAX), left)
+        let remaining = usize::try_from(self.remaining).ok();
+        (remaining.unwrap_or(usize::MAX), remaining)
     }
 }

@@ -1,4 +1,4 @@
-//! A table of bits over words, for what is noted word by word.
+//! A table of bits over words, whose changes are recorded word by word.
 
 use crate::snapshot::word_table::WordTable;
 use alloc::vec::Vec;
@@ -14,12 +14,12 @@ pub(crate) struct BitTable {
 }
 
 impl BitTable {
-    /// So many zeros.
+    /// A table of `bits` zeros.
     pub(crate) fn zeros(bits: usize) -> Self {
         BitTable::of(bits, WordTable::zeros(BitTable::words_for(bits as u64) as usize))
     }
 
-    /// The bits of this table, so many.
+    /// The table of these words, `bits` long.
     pub(crate) fn of(bits: usize, words: WordTable) -> Self {
         BitTable { bits, words }
     }

@@ -1,11 +1,11 @@
-//! The interface of a scheme that is put down and taken up again: after a restart, in another process.
+//! The interface of a scheme that can be saved and restored: after a restart, in another process.
 
 use crate::oram::Oram;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::error::Error;
 
-/// An oblivious RAM that can be put down and taken up again, over the store as it was then. All that it must remember
-/// is in its snapshot: parameters, position map, stash. `R` is the randomness that it draws from.
+/// An oblivious RAM that can be saved and restored, over the store as it was when it was saved. All that it must
+/// remember is in its snapshot: parameters, position map, stash. `R` is the randomness that it draws from.
 pub trait FullSnapshot<R>: Oram + Sized {
     /// The store that it keeps its blocks in.
     type Store;
@@ -20,7 +20,7 @@ pub trait FullSnapshot<R>: Oram + Sized {
     /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`].
     fn snapshot(&self) -> Result<Self::Snapshot, SnapshotError<Self::ParametersError>>;
 
-    /// Goes on from a snapshot, over the store as it was when the snapshot was taken.
+    /// Restores the scheme from a snapshot, over the store as it was when the snapshot was taken.
     ///
     /// # Errors
     /// [`SnapshotError::Parameters`], [`SnapshotError::Mismatch`].
@@ -30,7 +30,7 @@ pub trait FullSnapshot<R>: Oram + Sized {
         random: R,
     ) -> Result<Self, SnapshotError<Self::ParametersError>>;
 
-    /// Goes on with other randomness: a state that was brought back must not draw what it drew before.
+    /// Replaces the randomness: a restored state must not draw what it drew before.
     fn reseed(&self, random: R);
 
     /// Blocks in the stash now, the trusted top included. Secret: it depends on what was asked.
@@ -44,7 +44,7 @@ pub trait FullSnapshot<R>: Oram + Sized {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError<P: Error + 'static> {
     /// Something is in flight.
-    #[error("an access or a step of idle is in flight: drive it to its end, then take the snapshot")]
+    #[error("an access or a step is in flight: drive it to its end, then take the snapshot")]
     InFlight,
     /// An operation failed or was dropped half-way.
     #[error("an operation failed or was dropped half-way: go back to an earlier snapshot")]

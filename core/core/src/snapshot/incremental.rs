@@ -1,9 +1,9 @@
-//! The interface of a scheme whose trusted state is written down bit by bit: what changed is written, and nothing else.
+//! The interface of a scheme whose trusted state is written as changes: only what changed is written.
 //!
 //! The trusted state has three parts. **Words** are tables of fixed sizes, such as positions and bucket metadata: a
 //! change is a place and a value. **Blocks** are those of the stash, in an order. The **rest** is small and written
-//! anew each time. An owner who keeps these three can take the scheme up again; [`FullSnapshot`](crate::snapshot::full) hands
-//! out the whole state at once.
+//! whole each time. An owner who keeps these three can resume the scheme; [`FullSnapshot`](crate::snapshot::full)
+//! returns the whole state at once.
 
 use crate::oram::Oram;
 use crate::snapshot::full::SnapshotError;
@@ -23,11 +23,11 @@ use core::ops::Range;
 pub struct Changes {
     /// The places of the words that may have changed, in ascending order, each once.
     pub words: Vec<u64>,
-    /// The blocks that came, went, or were written.
+    /// The blocks that were added, removed or written.
     pub stash: StashChanges,
 }
 
-/// The parts of a trusted state, for a scheme to be taken up from.
+/// The parts of a trusted state from which a scheme is resumed.
 pub struct Parts<'a> {
     /// The tables of words, of the sizes that [`IncrementalSnapshot::tables`] gives.
     pub tables: Vec<Vec<u32>>,
@@ -37,9 +37,9 @@ pub struct Parts<'a> {
     pub order: &'a [BlockId],
     /// Their payloads.
     pub payloads: &'a mut dyn Payloads,
-    /// The holder of the payloads that are not in memory, if some are not to be: it has those of all these blocks then,
-    /// and none is asked of `payloads`.
-    pub keeper: Option<Box<dyn PayloadSource>>,
+    /// The source of the payloads that are not in memory, if there is one. It then has those of all these blocks, and
+    /// none is read from `payloads`.
+    pub payload_source: Option<Box<dyn PayloadSource>>,
 }
 
 /// The place of a block. Secret.
@@ -53,7 +53,7 @@ pub enum BlockPlace {
     Slot(Slot),
 }
 
-/// An oblivious RAM whose trusted state can be written down bit by bit. `R` is the randomness that it draws from.
+/// An oblivious RAM whose trusted state can be written as changes. `R` is the randomness that it draws from.
 pub trait IncrementalSnapshot<R>: Oram + Sized {
     /// The store that it keeps its blocks in.
     type Store;
@@ -65,10 +65,10 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     /// The sizes of its tables, in words of 32 bits. Public. A new scheme's words are all zeros.
     fn tables(parameters: &Self::Parameters) -> Vec<u64>;
 
-    /// Begins to note what changes.
-    fn watch(&self);
+    /// Begins to record changes.
+    fn track_changes(&self);
 
-    /// Takes the changes since the last call, or since [`watch`](Self::watch).
+    /// Takes the changes since the last call, or since [`track_changes`](Self::track_changes).
     ///
     /// # Errors
     /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; nothing is taken then.
@@ -80,54 +80,54 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     /// Holds all words as they are now, for [`copy_held_words`](Self::copy_held_words).
     fn hold_words(&self);
 
-    /// Copies neighbouring words as they were when they were held. Ranges follow one another from the first word to the last;
-    /// accesses may go on meanwhile.
+    /// Copies neighbouring words as they were when they were held. Ranges follow one another from the first word to
+    /// the last; accesses may go on meanwhile.
     fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
 
     /// The rest of the state: small, whatever was asked.
     fn rest(&self) -> Vec<u8>;
 
-    /// The stash, if the scheme has one. Nothing else of the scheme is to be called meanwhile.
+    /// The stash, if the scheme has one. The caller must not call the scheme while it holds this reference.
     fn stash(&self) -> Option<RefMut<'_, Stash>> {
         None
     }
 
-    /// Lets the caller look at the payload of a block of the stash.
+    /// Lends the payload of a block of the stash to the caller.
     ///
     /// # Panics
     /// If the block is not there.
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
         if let Some(stash) = self.stash() {
-            stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
+            stash.with_payload(stash.find(block).expect("the block is in the stash"), visit);
         }
     }
 
-    /// All blocks of the stash, the first of a list after the others of it.
+    /// All blocks of the stash; within a list the first block comes last.
     fn stash_order(&self) -> Vec<BlockId> {
         self.stash().map(|stash| stash.order()).unwrap_or_default()
     }
 
-    /// The place of a block, if the trusted state tells it. By default it does not.
+    /// The place of a block, if the trusted state knows it. By default it does not.
     fn locate(&self, _block: BlockId) -> Option<BlockPlace> {
         None
     }
 
-    /// Tells whether the payload of a block is in the stash, and with its keeper only. Secret.
-    fn is_elsewhere(&self, block: BlockId) -> bool {
-        self.stash().is_some_and(|stash| stash.is_elsewhere(block))
+    /// Returns whether the payload of a block is in the stash, and with its source only. Secret.
+    fn is_payload_external(&self, block: BlockId) -> bool {
+        self.stash().is_some_and(|stash| stash.is_payload_external(block))
     }
 
-    /// Takes the payload of such a block into memory, as its keeper has it. Of any other block, nothing.
-    fn bring(&self, block: BlockId, payload: &[u8]) {
+    /// Loads the payload of such a block into memory, as its source has it. Does nothing for any other block.
+    fn load_payload(&self, block: BlockId, payload: &[u8]) {
         if let Some(mut stash) = self.stash() {
-            stash.bring(block, payload);
+            stash.load_payload(block, payload);
         }
     }
 
-    /// Drops the payloads from memory that the keeper has: those that did not change since the changes were last taken.
-    fn let_go(&self) {
+    /// Drops the payloads from memory that the source has: those that did not change since the changes were last taken.
+    fn release_payloads(&self) {
         if let Some(mut stash) = self.stash() {
-            stash.let_go();
+            stash.release_payloads();
         }
     }
 
@@ -136,7 +136,7 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
         0
     }
 
-    /// Goes on from a state that was written down, over the store as it was then.
+    /// Resumes the scheme from a written state, over the store as it was when the state was written.
     ///
     /// # Errors
     /// [`SnapshotError::Parameters`], [`SnapshotError::Mismatch`].
@@ -148,7 +148,7 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     ) -> Result<Self, SnapshotError<Self::ParametersError>>;
 }
 
-/// The places of changed words in one row of tables, in ascending order: of each table, those that it noted.
+/// The places of the changed words, in ascending order, of tables that follow one another.
 pub(crate) fn changed_words<const N: usize>(tables: [(u64, Vec<u64>); N]) -> Vec<u64> {
     let (mut words, mut before) = (Vec::new(), 0);
     for (size, mut places) in tables {

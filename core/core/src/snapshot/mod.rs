@@ -1,4 +1,4 @@
-//! The trusted state of a scheme, written down and read back: as a whole, or as what changed.
+//! The trusted state of a scheme, written and read back: as a whole, or as changes.
 
 pub(crate) mod bit_table;
 pub mod full;

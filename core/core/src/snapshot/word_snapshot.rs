@@ -1,4 +1,4 @@
-//! The words of a table as they were at one moment, for an owner who copies them out bit by bit while they go on changing.
+//! The words of a table as they were at one moment, for an owner who copies them piece by piece while they change.
 //!
 //! A copy at once would take as much memory as the table, and time that grows with it.
 
@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The words that have changed since a moment, as they were then. Words that were copied out are not kept any more. Secret.
+/// The words that have changed since a moment, as they were then. Words that were copied are dropped. Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordSnapshot(Option<Held>);
 
@@ -18,13 +18,13 @@ struct Held {
 }
 
 impl WordSnapshot {
-    /// Holds the words of this moment, in place of those of an earlier one.
+    /// Begins a snapshot of the words of this moment, and drops an earlier one.
     pub fn hold(&mut self) {
         self.0 = Some(Held::default());
     }
 
-    /// Notes that a word changes; `word` is what it was.
-    pub fn note(&mut self, place: u64, word: u32) {
+    /// Records that a word changes; `word` is its old value.
+    pub fn record(&mut self, place: u64, word: u32) {
         if let Some(held) = &mut self.0
             && place >= held.copied
         {
@@ -32,15 +32,15 @@ impl WordSnapshot {
         }
     }
 
-    /// Notes that neighbouring words change.
-    pub fn note_all(&mut self, first: u64, words: &[u32]) {
+    /// Records that neighbouring words change.
+    pub fn record_all(&mut self, first: u64, words: &[u32]) {
         if self.0.is_some() {
-            (first..).zip(words).for_each(|(place, word)| self.note(place, *word));
+            (first..).zip(words).for_each(|(place, word)| self.record(place, *word));
         }
     }
 
-    /// Appends neighbouring words of the table as they were. The ranges that the owner asks for follow one another from the
-    /// beginning of the table; after its last word nothing is held.
+    /// Appends neighbouring words of the table as they were. The ranges that the owner asks for follow one another
+    /// from the beginning of the table; after its last word nothing is held.
     ///
     /// # Panics
     /// If the table ends before the range.
@@ -59,7 +59,7 @@ impl WordSnapshot {
         }
     }
 
-    /// Words that are kept now.
+    /// Words that are held now.
     #[cfg(test)]
     fn kept(&self) -> usize {
         self.0.as_ref().map_or(0, |held| held.words.len())
@@ -82,7 +82,7 @@ mod tests {
             held.hold();
             for (words, changes) in pieces {
                 for (place, word) in changes.into_iter().filter(|(place, _)| *place < len) {
-                    held.note(place as u64, table[place]);
+                    held.record(place as u64, table[place]);
                     table[place] = word;
                 }
                 let from = copied.len() as u64;
@@ -96,14 +96,14 @@ mod tests {
     #[test]
     fn nothing_is_kept_before_a_moment_and_after_the_last_word() {
         let mut held = WordSnapshot::default();
-        held.note(1, 7);
+        held.record(1, 7);
         held.hold();
-        held.note(1, 8);
-        held.note(1, 9);
+        held.record(1, 8);
+        held.record(1, 9);
         let mut copied = Vec::new();
         held.copy(&[0, 0], 0..2, &mut copied);
         assert_eq!(copied, [0, 8]);
-        held.note(1, 10);
+        held.record(1, 10);
         assert_eq!(held.kept(), 0);
     }
 }

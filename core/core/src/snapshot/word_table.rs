@@ -1,4 +1,4 @@
-//! A table of words that is written down bit by bit: it notes which of its words change.
+//! A table of words that is written as changes: it records which of its words change.
 
 use crate::snapshot::word_snapshot::WordSnapshot;
 use alloc::vec;
@@ -33,14 +33,14 @@ impl WordTable {
         &self.words
     }
 
-    /// Gives its words away.
+    /// Returns its words.
     pub(crate) fn into_words(self) -> Vec<u32> {
         self.words
     }
 
     /// Changes a word.
     pub(crate) fn set(&mut self, place: usize, word: u32) {
-        self.held.note(place as u64, self.words[place]);
+        self.held.record(place as u64, self.words[place]);
         if let Some(changed) = &mut self.changed {
             changed.push(place as u64);
         }
@@ -49,15 +49,15 @@ impl WordTable {
 
     /// Changes neighbouring words into zeros.
     pub(crate) fn clear(&mut self, places: Range<usize>) {
-        self.held.note_all(places.start as u64, &self.words[places.clone()]);
+        self.held.record_all(places.start as u64, &self.words[places.clone()]);
         if let Some(changed) = &mut self.changed {
             changed.extend(places.start as u64..places.end as u64);
         }
         self.words[places].fill(0);
     }
 
-    /// Begins to note what changes, from nothing.
-    pub(crate) fn watch(&mut self) {
+    /// Begins to record changes; earlier ones are forgotten.
+    pub(crate) fn track_changes(&mut self) {
         self.changed = Some(Vec::new());
     }
 
@@ -66,18 +66,19 @@ impl WordTable {
         self.changed.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// Holds the words of this moment until they are copied out.
+    /// Begins a snapshot of the words, until they are copied.
     pub(crate) fn hold(&mut self) {
         self.held.hold();
     }
 
-    /// Appends the words that lie in a range of a row of tables, of which this one begins at word `before`: as they are now.
+    /// Appends the words that lie in a range of a row of tables, of which this one begins at word `before`: as they
+    /// are now.
     pub(crate) fn copy(&self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
         let places = self.places(before, words);
         into.extend_from_slice(&self.words[places.start as usize..places.end as usize]);
     }
 
-    /// Does the same, as they were when they were held.
+    /// Does the same with the words of the snapshot.
     pub(crate) fn copy_held(&mut self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
         let places = self.places(before, words);
         if !places.is_empty() {
@@ -100,7 +101,7 @@ mod tests {
         let mut table = WordTable::zeros(8);
         table.set(1, 5);
         assert!(table.take_changes().is_empty());
-        table.watch();
+        table.track_changes();
         table.set(2, 6);
         table.clear(5..7);
         assert_eq!(table.take_changes(), [2, 5, 6]);

@@ -92,7 +92,7 @@ impl Stash {
         self.index.len()
     }
 
-    /// Tells whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -120,23 +120,23 @@ impl Stash {
     /// Adds a block that is not here yet, with a payload of zeros to be filled by the caller.
     pub fn insert(&mut self, block: BlockId, leaf: Leaf) -> Handle {
         let handle = self.place(block, leaf);
-        self.payloads.room_mut(handle.0).fill(0);
+        self.payloads.slot_mut(handle.0).fill(0);
         handle
     }
 
     /// Adds a block that is not here yet, with this payload.
     pub fn insert_with(&mut self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Handle {
         let handle = self.place(block, leaf);
-        self.payloads.room_mut(handle.0).copy_from_slice(payload);
+        self.payloads.slot_mut(handle.0).copy_from_slice(payload);
         handle
     }
 
-    /// Has a keeper hold the payloads that are let go, from the beginning: the stash is empty and was never used.
-    pub fn keep_with(&mut self, keeper: Box<dyn PayloadSource>) {
-        self.payloads.keep_with(keeper);
+    /// Sets the source of the payloads that are released from memory. The stash must be empty and unused.
+    pub fn set_payload_source(&mut self, source: Box<dyn PayloadSource>) {
+        self.payloads.set_payload_source(source);
     }
 
-    /// Finds a place; its payload is what the last block left there, or with the keeper.
+    /// Takes a free entry; the contents of its payload are unspecified.
     fn place(&mut self, block: BlockId, leaf: Leaf) -> Handle {
         let at = match self.vacant.pop() {
             Some(at) => at,
@@ -151,7 +151,7 @@ impl Stash {
         self.entries[at as usize].block = u32::try_from(block.0).expect("schemes number blocks in 32 bits");
         let entries = &self.entries;
         self.index.insert_unique(hash(block), at, |at| hash(BlockId(entries[*at as usize].block.into())));
-        self.log.written(block);
+        self.log.on_write(block);
         self.link(at, leaf);
         self.peak = self.peak.max(self.index.len());
         Handle(at)
@@ -159,11 +159,11 @@ impl Stash {
 
     /// Takes a block out.
     pub fn remove(&mut self, handle: Handle) {
-        self.log.removed(self.block(handle));
+        self.log.on_remove(self.block(handle));
         self.unlink(handle.0);
         let found = self.index.find_entry(hash(self.block(handle)), |at| *at == handle.0);
         found.expect("a handle is valid until its block is removed").remove();
-        self.payloads.let_go(handle.0);
+        self.payloads.release(handle.0);
         self.vacant.push(handle.0);
     }
 
@@ -183,19 +183,19 @@ impl Stash {
         Leaf(self.entries[handle.0 as usize].leaf.into())
     }
 
-    /// Copies the payload of the block at a handle, which may be with the keeper.
+    /// Copies the payload of the block at a handle, which may be in the source only.
     pub fn read(&self, handle: Handle, into: &mut [u8]) {
         self.payloads.read(handle.0, self.block(handle), into);
     }
 
-    /// Lets the caller look at the payload of the block at a handle, which may be with the keeper.
-    pub fn look_at(&self, handle: Handle, look: &mut dyn FnMut(&[u8])) {
+    /// Lends the payload of the block at a handle to the caller. It may be in the source only.
+    pub fn with_payload(&self, handle: Handle, visit: &mut dyn FnMut(&[u8])) {
         match self.payloads.get(handle.0) {
-            Some(payload) => look(payload),
+            Some(payload) => visit(payload),
             None => {
                 let mut payload = vec![0; self.block_bytes];
                 self.read(handle, &mut payload);
-                look(&payload);
+                visit(&payload);
             }
         }
     }
@@ -203,50 +203,50 @@ impl Stash {
     /// The payload of the block at a handle, to be changed: it is in memory from now on.
     pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
         let block = self.block(handle);
-        self.log.written(block);
+        self.log.on_write(block);
         self.payloads.get_mut(handle.0, block)
     }
 
-    /// Tells whether the payload of a block is with the keeper, and not in memory.
-    pub fn is_elsewhere(&self, block: BlockId) -> bool {
+    /// Returns whether the payload of a block is in the source, and not in memory.
+    pub fn is_payload_external(&self, block: BlockId) -> bool {
         self.find(block).is_some_and(|handle| !self.payloads.is_resident(handle.0))
     }
 
-    /// Takes the payload of a block back into memory, as its keeper has it.
-    pub fn bring(&mut self, block: BlockId, payload: &[u8]) {
+    /// Loads the payload of a block into memory, as its source has it.
+    pub fn load_payload(&mut self, block: BlockId, payload: &[u8]) {
         if let Some(handle) = self.find(block).filter(|handle| !self.payloads.is_resident(handle.0)) {
-            self.payloads.room_mut(handle.0).copy_from_slice(payload);
+            self.payloads.slot_mut(handle.0).copy_from_slice(payload);
         }
     }
 
-    /// Drops from memory what the keeper has: all payloads but those that may have changed since the changes were last
-    /// taken. Without a keeper nothing.
-    pub fn let_go(&mut self) {
-        if !self.payloads.has_keeper() {
+    /// Releases from memory the payloads that the source has: all but those that may have changed since the changes
+    /// were last taken. Does nothing without a source.
+    pub fn release_payloads(&mut self) {
+        if !self.payloads.has_source() {
             return;
         }
         let changed = self.log.written_since();
         let all: Vec<Handle> = self.iter().collect();
         for handle in all {
             if !changed.contains(&self.block(handle)) {
-                self.payloads.let_go(handle.0);
+                self.payloads.release(handle.0);
             }
         }
     }
 
-    /// Writes a block as it stands in untrusted memory: its header, then its payload.
-    pub fn lay_out(&self, handle: Handle, into: &mut [u8]) {
+    /// Serializes a block as it is in untrusted memory: its header, then its payload.
+    pub fn serialize_block(&self, handle: Handle, into: &mut [u8]) {
         let (header, payload) = into.split_at_mut(HEADER_BYTES);
-        self.lay_out_apart(handle, header, payload);
+        self.serialize_split(handle, header, payload);
     }
 
-    /// Writes a block whose header stands apart from its payload.
-    pub fn lay_out_apart(&self, handle: Handle, header: &mut [u8], payload: &mut [u8]) {
+    /// Serializes a block whose header and payload are in different buffers.
+    pub fn serialize_split(&self, handle: Handle, header: &mut [u8], payload: &mut [u8]) {
         block_header::write(header, self.block(handle), self.leaf(handle));
         self.read(handle, payload);
     }
 
-    /// The blocks of one subtree, the one that came last first.
+    /// The blocks of one subtree, the last one added first.
     pub fn subtree(&self, subtree: usize) -> impl Iterator<Item = Handle> + '_ {
         let mut at = self.heads[subtree];
         core::iter::from_fn(move || {
@@ -263,9 +263,9 @@ impl Stash {
         (0..self.heads.len()).flat_map(|subtree| self.subtree(subtree))
     }
 
-    /// Begins to note which blocks come, go, or are written.
-    pub fn watch(&mut self) {
-        self.log.watch();
+    /// Begins to record which blocks are added, removed or written.
+    pub fn track_changes(&mut self) {
+        self.log.track_changes();
     }
 
     /// Takes the changes since the last call.
@@ -276,7 +276,7 @@ impl Stash {
         changes
     }
 
-    /// All blocks, the first of a list after the others of it: put in in this order, they give the same lists.
+    /// All blocks; within a list the first block comes last. Inserted in this order, they give the same lists.
     pub fn order(&self) -> Vec<BlockId> {
         let mut blocks: Vec<BlockId> = self.iter().map(|handle| self.block(handle)).collect();
         blocks.reverse();
@@ -289,7 +289,7 @@ impl Stash {
         snapshot.payloads.reserve_exact(self.len() * self.block_bytes);
         for handle in self.iter() {
             snapshot.blocks.push((self.block(handle), self.leaf(handle)));
-            self.look_at(handle, &mut |payload| snapshot.payloads.extend_from_slice(payload));
+            self.with_payload(handle, &mut |payload| snapshot.payloads.extend_from_slice(payload));
         }
         snapshot
     }
@@ -314,7 +314,7 @@ impl Stash {
     }
 
     /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to; then with
-    /// their payloads, if there is no keeper that has them. Returns `false` if they cannot be those of such a stash.
+    /// their payloads, unless a source has them. Returns `false` if they cannot be those of such a stash.
     #[must_use]
     pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
         if !self.is_empty() {
@@ -328,7 +328,7 @@ impl Stash {
                 _ => return false,
             };
         }
-        if self.payloads.has_keeper() {
+        if self.payloads.has_source() {
             return true;
         }
         let mut left = order.len();
@@ -364,7 +364,7 @@ impl Stash {
         let entry = &mut self.entries[at as usize];
         (entry.leaf, entry.previous, entry.next) = (leaf.0 as u32, NONE, next);
         self.heads[list] = at;
-        self.log.linked(BlockId(self.entries[at as usize].block.into()));
+        self.log.on_link(BlockId(self.entries[at as usize].block.into()));
     }
 
     fn unlink(&mut self, at: u32) {
@@ -401,24 +401,24 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_its_keeper_has_is_read_from_there_and_one_that_was_changed_stays() {
+    fn a_payload_that_its_source_has_is_read_from_there_and_one_that_was_changed_stays() {
         let mut stash = Stash::new(2, Level(0), Level(0));
-        stash.keep_with(Box::new(Numbers));
-        stash.watch();
+        stash.set_payload_source(Box::new(Numbers));
+        stash.track_changes();
         for block in 1..4 {
             stash.insert_with(BlockId(block), Leaf(0), b"ab");
         }
-        stash.let_go();
-        assert_eq!(payload(&stash, BlockId(1)), *b"ab", "no keeper has it before its changes are taken");
+        stash.release_payloads();
+        assert_eq!(payload(&stash, BlockId(1)), *b"ab", "no source has it before its changes are taken");
         stash.take_changes();
         let second = stash.find(BlockId(2)).unwrap();
         stash.payload_mut(second).copy_from_slice(b"cd");
-        stash.let_go();
+        stash.release_payloads();
         let all = [1, 2, 3].map(|block| payload(&stash, BlockId(block)));
         assert_eq!(all, [[1, 1], *b"cd", [3, 3]]);
-        assert_eq!([1, 2, 3].map(|block| stash.is_elsewhere(BlockId(block))), [true, false, true]);
-        stash.bring(BlockId(3), b"ef");
-        stash.bring(BlockId(2), b"no");
+        assert_eq!([1, 2, 3].map(|block| stash.is_payload_external(BlockId(block))), [true, false, true]);
+        stash.load_payload(BlockId(3), b"ef");
+        stash.load_payload(BlockId(2), b"no");
         assert_eq!((payload(&stash, BlockId(3)), payload(&stash, BlockId(2))), (*b"ef", *b"cd"));
         let first = stash.find(BlockId(1)).unwrap();
         assert_eq!(stash.payload_mut(first), [1, 1]);
@@ -427,13 +427,13 @@ mod tests {
     #[test]
     fn memory_follows_what_is_resident() {
         let mut stash = Stash::new(4096, Level(0), Level(0));
-        stash.keep_with(Box::new(Numbers));
-        stash.watch();
+        stash.set_payload_source(Box::new(Numbers));
+        stash.track_changes();
         for block in 0..1000 {
             stash.insert(BlockId(block), Leaf(0));
             if block % 10 == 9 {
                 stash.take_changes();
-                stash.let_go();
+                stash.release_payloads();
             }
         }
         assert_eq!(stash.len(), 1000);

@@ -120,20 +120,20 @@ impl Prepared {
     }
 }
 
-/// Does what the ORAM owes until it owes nothing.
+/// Runs the pending steps of the ORAM until none is left.
 ///
 /// # Panics
 /// If the ORAM fails.
 pub async fn settle<O: Oram>(oram: &O) {
     while oram.pending_steps() > 0 {
         if let Err(error) = oram.step().await {
-            panic!("idle failed: {error}");
+            panic!("a step failed: {error}");
         }
     }
 }
 
 /// Runs batches on an ORAM over an always-ready store and on a plain array, then reads every block. After each batch
-/// the ORAM does all that it owes if `eager`, else only what it must.
+/// the ORAM runs all pending steps if `eager`, else only those that it must.
 ///
 /// # Panics
 /// If the ORAM fails, answers anything else than the array, or makes an emergency eviction.
@@ -142,7 +142,7 @@ pub fn exercise<O: Oram>(oram: &O, batches: &[Vec<Operation>], eager: bool) {
     finish_now(async {
         for batch in batches {
             while oram.must_step() {
-                oram.step().await.expect("idle works");
+                oram.step().await.expect("the step");
             }
             model.batch(oram, batch).await;
             if eager {

@@ -16,7 +16,7 @@ use core::task::{Context, Poll, Waker};
 pub fn finish_now<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
-        Poll::Pending => panic!("the future waits for something that nobody will do"),
+        Poll::Pending => panic!("the future waits for an operation that no one will complete"),
     }
 }
 
@@ -97,12 +97,12 @@ impl<'a> Task<'a> {
         true
     }
 
-    /// Tells whether it will go on when it is polled.
+    /// Returns whether it will go on when it is polled.
     pub fn is_woken(&self) -> bool {
         self.woken.0.load(Ordering::Relaxed)
     }
 
-    /// Tells whether it came to its end.
+    /// Returns whether it came to its end.
     pub fn has_ended(&self) -> bool {
         self.future.is_none()
     }

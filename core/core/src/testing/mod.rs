@@ -3,14 +3,15 @@
 
 pub mod array_model;
 pub mod array_store;
+pub mod driver;
 pub mod executor;
 pub mod mutants;
 pub mod oblivious;
+pub mod parameters;
 pub mod path_tail;
 pub mod processors;
 pub mod ring_plans;
 pub mod small_ring;
-pub mod stage;
 pub mod stash_tail;
 pub mod trace_store;
 pub mod virtual_time;
@@ -18,8 +19,8 @@ pub mod waiting;
 
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
 pub use array_store::ArrayStore;
+pub use driver::{Driver, Event, Work};
 pub use executor::{Executor, Task, finish_now};
 pub use processors::{ProcessorStore, processor_stores};
 pub use small_ring::small_ring;
-pub use stage::{Event, Stage, Work};
-pub use trace_store::{Act, Sent, TraceEntry, TraceStore, TraceStoreError};
+pub use trace_store::{ProcessorAction, SentMessage, TraceEntry, TraceStore, TraceStoreError};

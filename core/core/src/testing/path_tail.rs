@@ -67,20 +67,20 @@ pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) ->
     };
     // The probability of each number of blocks; all that is too many stands in the last place.
     let above = (0..=max).map(at_least);
-    let mut law: Vec<f64> =
+    let mut distribution: Vec<f64> =
         above.clone().zip(above.skip(1).chain([0.0])).map(|(at, next)| at - next).collect();
     for _ in 0..parameters.top.0 {
-        law = twice(&law);
+        distribution = twice(&distribution);
     }
-    law.last().map(|too_many| libm::log2(*too_many))
+    distribution.last().map(|too_many| libm::log2(*too_many))
 }
 
 /// The law of the sum of two.
-fn twice(law: &[f64]) -> Vec<f64> {
-    let max = law.len() - 1;
-    let mut sums = vec![0.0; law.len()];
-    for (one, p) in law.iter().enumerate() {
-        for (other, q) in law.iter().enumerate() {
+fn twice(distribution: &[f64]) -> Vec<f64> {
+    let max = distribution.len() - 1;
+    let mut sums = vec![0.0; distribution.len()];
+    for (one, p) in distribution.iter().enumerate() {
+        for (other, q) in distribution.iter().enumerate() {
             sums[(one + other).min(max)] += p * q;
         }
     }
@@ -112,13 +112,13 @@ pub fn simulate(
     let (mut tail, mut at, mut moved, warm) = (PathTail::default(), 0, 0, 8 * capacity);
     while at < warm + accesses {
         for batch in batches.iter().copied() {
-            let asked = (at..at + batch).zip(&mut nothing).map(|(nth, into)| {
+            let requested = (at..at + batch).zip(&mut nothing).map(|(nth, into)| {
                 match reads.block(nth, capacity, &mut choose) {
                     Some(block) => Access::Read(BlockId(block), into),
                     None => Access::Dummy,
                 }
             });
-            finish_now(oram.access(&mut asked.collect::<Vec<_>>())).expect("the access");
+            finish_now(oram.access(&mut requested.collect::<Vec<_>>())).expect("the access");
             at += batch;
         }
         let before = oram.stash_blocks();

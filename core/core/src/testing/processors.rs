@@ -5,20 +5,21 @@ use crate::network::{Message, Network, Processor};
 use crate::store::Store;
 use crate::types::{Bucket, Slot};
 use alloc::vec::Vec;
+use core::ops::Deref;
 
 /// A processor's way to the memory.
 #[derive(Clone, Copy)]
-pub struct ProcessorStore<'a> {
-    store: &'a TraceStore,
+pub struct ProcessorStore<S> {
+    store: S,
     processor: Processor,
 }
 
-/// The ways of so many processors to a memory.
-pub fn processor_stores(store: &TraceStore, processors: u32) -> Vec<ProcessorStore<'_>> {
-    (0..processors).map(|nth| ProcessorStore { store, processor: Processor(nth) }).collect()
+/// Returns the stores of so many processors over one memory.
+pub fn processor_stores<S: Clone>(store: S, processors: u32) -> Vec<ProcessorStore<S>> {
+    (0..processors).map(|nth| ProcessorStore { store: store.clone(), processor: Processor(nth) }).collect()
 }
 
-impl Store for ProcessorStore<'_> {
+impl<S: Deref<Target = TraceStore>> Store for ProcessorStore<S> {
     type Error = TraceStoreError;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
@@ -33,7 +34,7 @@ impl Store for ProcessorStore<'_> {
 impl Network for TraceStore {
     type Error = TraceStoreError;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), TraceStoreError> {
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), TraceStoreError> {
         self.send(messages).await
     }
 }

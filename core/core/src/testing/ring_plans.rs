@@ -11,9 +11,9 @@ pub const DOLLARS: RingObjective =
 pub const OBJECTIVES: [(&str, RingObjective); 3] =
     [("bytes", RingObjective::BYTES), ("requests", RingObjective::REQUESTS), ("dollars", DOLLARS)];
 
-/// A user's wish for a vault.
+/// The vault that a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
+pub struct PlanRequest {
     /// Blocks.
     pub capacity: u64,
     /// Blocks that may be trusted.
@@ -24,7 +24,7 @@ pub struct Wish {
     pub objective: RingObjective,
 }
 
-impl Wish {
+impl PlanRequest {
     /// The parameters that are planned for it.
     pub fn plan(&self) -> RingParameters {
         RingParameters::for_objective(self.capacity, 0, self.trusted, self.max_batch, self.objective)
@@ -35,23 +35,23 @@ impl Wish {
 /// most.
 pub fn adjusted(plan: &RingParameters) -> impl Iterator<Item = RingParameters> {
     [1, 4, 16, 64, 256, 1024].into_iter().flat_map(|given| {
-        let wishes = [(Some(given), None, None), (None, Some(given), None), (None, None, Some(given))];
-        wishes.map(|(z, s, a)| plan.adjusted(z, s, a))
+        let changes = [(Some(given), None, None), (None, Some(given), None), (None, None, Some(given))];
+        changes.map(|(z, s, a)| plan.adjusted(z, s, a))
     })
 }
 
 /// All combinations of capacities, of parts of them that are trusted (one in so many), of largest batches and of
 /// objectives.
-pub fn grid(capacities: &[u64], parts: &[u64], batches: &[u32]) -> Vec<Wish> {
-    let mut wishes = Vec::new();
+pub fn grid(capacities: &[u64], parts: &[u64], batches: &[u32]) -> Vec<PlanRequest> {
+    let mut requests = Vec::new();
     for capacity in capacities.iter().copied() {
         for part in parts.iter().copied() {
             for max_batch in batches.iter().copied() {
                 for (_, objective) in OBJECTIVES {
-                    wishes.push(Wish { capacity, trusted: capacity / part, max_batch, objective });
+                    requests.push(PlanRequest { capacity, trusted: capacity / part, max_batch, objective });
                 }
             }
         }
     }
-    wishes
+    requests
 }

@@ -2,7 +2,7 @@
 //! evictions come as late as the schedule allows.
 
 use super::executor::Task;
-use super::oblivious::watch::draw_below;
+use super::oblivious::observer::draw_below;
 use crate::oram::{Access, Oram, OramError};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::position_map::{Lookup, PositionMap};
@@ -29,7 +29,7 @@ pub enum Reads {
     Scan,
     /// Any block.
     Random,
-    /// A scan and dummies in turn: an access that brings no block in may still read one in place of a dummy.
+    /// A scan and dummies in turn: an access that brings no block in may still read one instead of a dummy.
     ScanAndDummies,
     /// A scan of the first of so many parts of a full vault, over and over: the rest of the blocks lies in the leaves,
     /// and the hot ones crowd the levels above.
@@ -56,7 +56,7 @@ pub struct StashTail {
     /// The number of times that the trusted side held so many blocks, looked at before each batch.
     pub held: BTreeMap<i64, u64>,
     /// The number of times that there were so many more blocks than wait for their turn, which is a sum of coins:
-    /// blocks that found no room when an eviction passed, or were read in place of a dummy, less those that a reshuffle
+    /// blocks that found no room when an eviction passed, or were read instead of a dummy, less those that a reshuffle
     /// placed before their turn. Looked at now and then.
     pub excess: BTreeMap<i64, u64>,
     /// Slots read and written, for each access.
@@ -85,18 +85,18 @@ pub fn room(parameters: &RingParameters) -> u32 {
 /// A block waits from its access to the next eviction of its subtree. Its leaf is uniform and independent of all
 /// others, and evictions go through the subtrees in turn, so a block accessed `e` evictions ago still waits with
 /// probability `1 - e / 2^top`, independently of the others; the last of several accesses to a block is the one that
-/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one eviction is owed or has not filled its
-/// buckets, and the next is about to be owed.
-struct WaitingLaw {
+/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one eviction is pending or has not filled its
+/// buckets, and the next is about to become pending.
+struct WaitingDistribution {
     /// So many coins of each probability.
     coins: Vec<(f64, f64)>,
 }
 
-impl WaitingLaw {
+impl WaitingDistribution {
     fn of(parameters: &RingParameters) -> Self {
         let (rate, turns) = (f64::from(parameters.eviction_rate), libm::exp2(parameters.top.0.into()));
         let older = (1..1u64 << parameters.top.0).map(|turn| (rate, 1.0 - turn as f64 / turns));
-        WaitingLaw { coins: core::iter::once((2.0 * rate - 1.0, 1.0)).chain(older).collect() }
+        WaitingDistribution { coins: core::iter::once((2.0 * rate - 1.0, 1.0)).chain(older).collect() }
     }
 
     fn mean(&self) -> f64 {
@@ -122,15 +122,15 @@ impl WaitingLaw {
 /// The greatest log2 of the ratio of the measured tail of the excess to the computed bound on it; below 0 where nothing
 /// was seen more often than computed.
 pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64>) -> f64 {
-    let law = StashBound::of(parameters);
-    over_bound(excess, 0.0, |value| law.log2_excess_tail(value))
+    let stash_bound = StashBound::of(parameters);
+    over_bound(excess, 0.0, |value| stash_bound.log2_excess_tail(value))
 }
 
 /// The same for all that the trusted side holds. The excess alone is above its share where blocks are asked for again
 /// and again, for then fewer wait.
 pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -> f64 {
-    let law = StashBound::of(parameters);
-    over_bound(held, 0.5, |value| law.log2_tail(value))
+    let stash_bound = StashBound::of(parameters);
+    over_bound(held, 0.5, |value| stash_bound.log2_tail(value))
 }
 
 /// Compares the measured tail with a bound, where that says anything, at values that so many bits lie between.
@@ -154,7 +154,7 @@ fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -
 
 /// The most blocks that wait for their turn on average, at any time, whatever is asked.
 pub fn waiting_mean(parameters: &RingParameters) -> f64 {
-    WaitingLaw::of(parameters).mean()
+    WaitingDistribution::of(parameters).mean()
 }
 
 /// The log2 of the probability that the next batch makes an emergency eviction necessary, at the worst time of the
@@ -172,7 +172,7 @@ pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, 
         excess.range(value..).map(|(_, times)| times).sum::<u64>() as f64 / n as f64
     };
     let too_many = i64::from(room(parameters)) + 1;
-    let waiting = WaitingLaw::of(parameters).probabilities();
+    let waiting = WaitingDistribution::of(parameters).probabilities();
     Some(libm::log2((0..).zip(waiting).map(|(waiting, p)| p * at_least(too_many - waiting)).sum()))
 }
 
@@ -238,7 +238,7 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
             batch.map(|at| reads.block(at, capacity, &mut choose).map(BlockId)).collect();
         read(&ring, &blocks, &store, &mut eviction);
         waiting.accessed(&blocks, ring.evictions() - u64::from(eviction.is_some() && evicts_path));
-        // As late as the schedule allows: one eviction is begun and has not got its reads, another is owed.
+        // As late as the schedule allows: one eviction is begun and has not got its reads, another is pending.
         while ring.must_step() {
             if eviction.is_some() {
                 finish(&store, &mut eviction);
@@ -279,11 +279,11 @@ fn read(
 ) {
     let mut access = Task::new(async {
         let mut nothing: Vec<[u8; 0]> = vec![[]; blocks.len()];
-        let asked = blocks.iter().zip(&mut nothing).map(|(block, into)| match block {
+        let requested = blocks.iter().zip(&mut nothing).map(|(block, into)| match block {
             Some(block) => Access::Read(*block, into),
             None => Access::Dummy,
         });
-        ring.access(&mut asked.collect::<Vec<_>>()).await.expect("the access");
+        ring.access(&mut requested.collect::<Vec<_>>()).await.expect("the access");
     });
     access.poll();
     if !access.has_ended() {

@@ -19,18 +19,18 @@ pub enum TraceEntry {
     Write(Vec<Bucket>),
 }
 
-/// The acts of several processors that show: a processor asks for something, or they send each other messages.
+/// The visible actions of several processors: a processor asks for something, or they send each other messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum ProcessorAction {
     /// This processor asked for this.
-    Asks(Processor, TraceEntry),
+    StoreRequest(Processor, TraceEntry),
     /// These messages were sent in one step.
-    Sends(Vec<Sent>),
+    Messages(Vec<SentMessage>),
 }
 
 /// The part of a message that shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentMessage {
     /// The processor that sent it.
     pub from: Processor,
     /// The processor that it was sent to.
@@ -41,18 +41,18 @@ pub struct Sent {
 
 /// Something that was recorded.
 #[derive(Clone, Debug)]
-pub(crate) enum Shown {
+pub(crate) enum Recorded {
     /// By the only processor that there is.
-    Alone(TraceEntry),
+    Single(TraceEntry),
     /// By several.
-    Act(Act),
+    Processor(ProcessorAction),
 }
 
 /// Memory for a [`Layout`]. Ready at once, until [`hold_back`](Self::hold_back): then each operation waits for
 /// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
 /// there when it was asked for, as [`Store`] promises.
 ///
-/// It watches the scheme: to read or to write a bucket whose write is under way is a race that a real store would
+/// It checks the scheme: to read or to write a bucket whose write is under way is a race that a real store would
 /// decide at will, and panics here.
 pub struct TraceStore {
     layout: Layout,
@@ -60,7 +60,7 @@ pub struct TraceStore {
     starts: Vec<usize>,
     /// The first bucket of each extent.
     firsts: Vec<u64>,
-    trace: RefCell<Vec<Shown>>,
+    trace: RefCell<Vec<Recorded>>,
     recording: Cell<bool>,
     holding_back: Cell<bool>,
     pending: RefCell<Vec<Pending>>,
@@ -107,30 +107,32 @@ impl TraceStore {
         &self.layout
     }
 
-    /// Takes the trace recorded so far, whoever asked. Messages are no part of it.
+    /// Takes the trace recorded so far, of all processors. Messages are not part of it.
     pub fn take_trace(&self) -> Vec<TraceEntry> {
-        let entry = |shown| match shown {
-            Shown::Alone(entry) | Shown::Act(Act::Asks(_, entry)) => Some(entry),
-            Shown::Act(Act::Sends(_)) => None,
+        let entry = |recorded| match recorded {
+            Recorded::Single(entry) | Recorded::Processor(ProcessorAction::StoreRequest(_, entry)) => {
+                Some(entry)
+            }
+            Recorded::Processor(ProcessorAction::Messages(_)) => None,
         };
         self.trace.take().into_iter().filter_map(entry).collect()
     }
 
     /// Takes what was recorded so far of several processors: the trace of each, and the messages.
-    pub fn take_acts(&self) -> Vec<Act> {
-        let act = |shown| match shown {
-            Shown::Act(act) => Some(act),
-            Shown::Alone(_) => None,
+    pub fn take_actions(&self) -> Vec<ProcessorAction> {
+        let act = |recorded| match recorded {
+            Recorded::Processor(act) => Some(act),
+            Recorded::Single(_) => None,
         };
         self.trace.take().into_iter().filter_map(act).collect()
     }
 
     /// Takes all that was recorded so far.
-    pub(crate) fn take_shown(&self) -> Vec<Shown> {
+    pub(crate) fn take_recorded(&self) -> Vec<Recorded> {
         self.trace.take()
     }
 
-    /// Sets whether operations are recorded; they are unless told otherwise.
+    /// Sets whether operations are recorded; by default they are.
     pub fn record(&self, recording: bool) {
         self.recording.set(recording);
     }
@@ -190,7 +192,7 @@ impl TraceStore {
     fn range(&self, bucket: Bucket, index: u32) -> (usize, usize) {
         let nth = self.firsts.partition_point(|first| *first <= bucket.0) - 1;
         let (extent, within) = (&self.layout.extents()[nth], bucket.0 - self.firsts[nth]);
-        assert!(within < extent.buckets, "{bucket} lies outside of the layout");
+        assert!(within < extent.buckets, "{bucket} is outside of the layout");
         assert!(index < extent.slots, "{bucket} has {} slots", extent.slots);
         let slot = within as usize * extent.slots as usize + index as usize;
         (self.starts[nth] + slot * extent.slot_bytes as usize, extent.slot_bytes as usize)
@@ -230,11 +232,11 @@ impl TraceStore {
 
     fn shows(&self, processor: Option<Processor>, entry: TraceEntry) {
         if self.recording.get() {
-            let shown = match processor {
-                Some(processor) => Shown::Act(Act::Asks(processor, entry)),
-                None => Shown::Alone(entry),
+            let recorded = match processor {
+                Some(processor) => Recorded::Processor(ProcessorAction::StoreRequest(processor, entry)),
+                None => Recorded::Single(entry),
             };
-            self.trace.borrow_mut().push(shown);
+            self.trace.borrow_mut().push(recorded);
         }
     }
 
@@ -284,10 +286,10 @@ impl TraceStore {
         if self.recording.get() {
             let sent = |message: &Message| {
                 let Message { from, to, contents } = message;
-                Sent { from: *from, to: *to, bytes: contents.len() }
+                SentMessage { from: *from, to: *to, bytes: contents.len() }
             };
-            let sent = Act::Sends(messages.iter().map(sent).collect());
-            self.trace.borrow_mut().push(Shown::Act(sent));
+            let sent = ProcessorAction::Messages(messages.iter().map(sent).collect());
+            self.trace.borrow_mut().push(Recorded::Processor(sent));
         }
         self.finish(&[]).await
     }

@@ -1,4 +1,5 @@
-//! Virtual time: a clock that jumps to the next instant at which anything happens, and a store that takes its time by it.
+//! Virtual time: a clock that jumps to the next instant at which anything happens, and a store whose operations take
+//! virtual time.
 
 use super::executor::Executor;
 use super::trace_store::{TraceEntry, TraceStore};
@@ -18,7 +19,7 @@ pub struct Micros(pub u64);
 #[derive(Default)]
 pub struct Clock {
     now: Cell<Micros>,
-    /// The sleepers, by the instant and the order in which they lay down.
+    /// The sleepers, by the instant and the order in which they began to wait.
     sleepers: RefCell<BTreeMap<(Micros, u64), Waker>>,
     slept: Cell<u64>,
 }
@@ -66,7 +67,7 @@ impl Clock {
 
 /// An event at the store: when, what, and whether it was asked or answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct StoreEvent {
     /// The instant.
     pub at: Micros,
     /// The operation.
@@ -75,27 +76,27 @@ pub struct Moment {
     pub answered: bool,
 }
 
-/// A store over one that is ready at once, whose operations take a public time: more for more slots, and another one for each
-/// operation.
+/// A store over one that is ready at once, whose operations take a public time: more for more slots, and another one
+/// for each operation.
 pub struct SlowStore<'a, S> {
     inner: S,
     /// The store that records what is asked of it.
     recorder: &'a TraceStore,
     clock: &'a Clock,
-    asked: Cell<u64>,
-    moments: RefCell<Vec<Moment>>,
+    requested: Cell<u64>,
+    events: RefCell<Vec<StoreEvent>>,
 }
 
 impl<'a, S: Store> SlowStore<'a, S> {
     /// A store over `inner`, which `recorder` is or lies below.
     pub fn new(inner: S, recorder: &'a TraceStore, clock: &'a Clock) -> Self {
-        let (asked, moments) = <_>::default();
-        SlowStore { inner, recorder, clock, asked, moments }
+        let (requested, events) = <_>::default();
+        SlowStore { inner, recorder, clock, requested, events }
     }
 
     /// Takes the events so far, in their order.
-    pub fn take_moments(&self) -> Vec<Moment> {
-        self.moments.take()
+    pub fn take_events(&self) -> Vec<StoreEvent> {
+        self.events.take()
     }
 
     /// Waits as long as what was just asked takes.
@@ -106,17 +107,17 @@ impl<'a, S: Store> SlowStore<'a, S> {
                 TraceEntry::Read(slots) => slots.len(),
                 TraceEntry::Write(buckets) => buckets.len(),
             };
-            let nth = self.asked.replace(self.asked.get() + 1);
+            let nth = self.requested.replace(self.requested.get() + 1);
             let spread = nth.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
-            self.note(&operation, false);
+            self.record(&operation, false);
             self.clock.sleep(Micros(20_000 + 300 * slots as u64 + spread)).await;
-            self.note(&operation, true);
+            self.record(&operation, true);
         }
     }
 
-    fn note(&self, operation: &TraceEntry, answered: bool) {
-        let moment = Moment { at: self.clock.now(), operation: operation.clone(), answered };
-        self.moments.borrow_mut().push(moment);
+    fn record(&self, operation: &TraceEntry, answered: bool) {
+        let event = StoreEvent { at: self.clock.now(), operation: operation.clone(), answered };
+        self.events.borrow_mut().push(event);
     }
 }
 

@@ -24,7 +24,7 @@ pub fn waiting<R, O: FullSnapshot<R>>(oram: &O, accesses: u64) -> BTreeMap<i64, 
             (0..).zip(&mut nothing).map(|(at, into)| Access::Read(block(at), into)).collect();
         finish_now(oram.access(&mut accesses)).expect("the access");
         while oram.pending_steps() > 0 {
-            finish_now(oram.step()).expect("the step of idle");
+            finish_now(oram.step()).expect("the step");
         }
         if nth * batch >= 4 * capacity {
             *held.entry(oram.stash_blocks() as i64).or_default() += 1;

@@ -51,7 +51,7 @@ impl BucketBuffer {
     }
 
     /// Reads the buckets of these paths that are not held, in one round trip; from then on they are held. Every block
-    /// must lie below the capacity and on its path.
+    /// must be below the capacity and on its path.
     pub(crate) async fn read<S: Store>(
         &mut self,
         paths: &[Leaf],
@@ -83,12 +83,12 @@ impl BucketBuffer {
         Ok(())
     }
 
-    /// Tells whether no bucket is held.
+    /// Returns whether no bucket is held.
     pub(crate) fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }
 
-    /// Adds a bucket, whose contents are [taken in](Self::take_in) next; `false` if it is held already.
+    /// Adds a bucket, whose contents are [added](Self::add_contents) next. Returns `false` if it is held already.
     pub(crate) fn add(&mut self, bucket: Bucket) -> bool {
         let (buckets, place) = (&self.buckets, self.buckets.len() as u32);
         if self.index.find(hash(bucket), |place| buckets[*place as usize] == bucket).is_some() {
@@ -99,9 +99,9 @@ impl BucketBuffer {
         true
     }
 
-    /// Takes in the contents of the buckets that were added since the last were taken in, in that order. Every block must
-    /// lie below the capacity and on its path.
-    pub(crate) fn take_in<E: Error + 'static>(
+    /// Adds the contents of the buckets that were added since the last call, in that order. Every block must be below
+    /// the capacity and on its path.
+    pub(crate) fn add_contents<E: Error + 'static>(
         &mut self,
         contents: &[u8],
         tree: &Geometry,
@@ -139,7 +139,8 @@ impl BucketBuffer {
         (start..start + self.bucket_bytes).step_by(self.entry_bytes).map(Entry)
     }
 
-    /// Finds the entry of a block of this leaf in these buckets, which are held. Says as well which of them it is, counted from 0.
+    /// Finds the entry of a block of this leaf in these buckets, which are held. Returns as well which of the buckets
+    /// it is in, counted from 0.
     pub(crate) fn find(
         &self,
         buckets: impl Iterator<Item = Bucket>,
@@ -194,7 +195,7 @@ impl BucketBuffer {
         HeldSnapshot { buckets: self.buckets.clone(), bytes: self.bytes.clone() }
     }
 
-    /// Takes over the buckets of a snapshot. Returns `false` if they cannot be of this tree: each bucket once, with
+    /// Restores the buckets of a snapshot. Returns `false` if they cannot be of this tree: each bucket once, with
     /// blocks that belong there and satisfy `is_sound`.
     #[must_use]
     pub(crate) fn restore(

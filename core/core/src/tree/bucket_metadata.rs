@@ -1,6 +1,6 @@
 //! The block in each slot of each bucket, and the slots that were read since their bucket was written.
 //!
-//! Ring ORAM (Ren et al. 2015, section 3.1) stores this beside each bucket; here it stays on the trusted side, which
+//! Ring ORAM (Ren et al. 2015, section 3.1) stores this with each bucket; here it stays on the trusted side, which
 //! saves a round trip and the requests: 4 bytes a slot.
 
 use crate::snapshot::bit_table::BitTable;
@@ -42,8 +42,8 @@ impl BucketMetadata {
         [tree.layout().slots(), BitTable::words_for(tree.buckets())]
     }
 
-    /// The metadata with these tables, of the sizes that [`tables`](Self::tables) gives. The counts of reads follow from
-    /// the slots.
+    /// The metadata with these tables, of the sizes that [`tables`](Self::tables) gives. The counts of reads follow
+    /// from the slots.
     pub(crate) fn from_tables(tree: &Geometry, slots: Vec<u32>, written: Vec<u32>) -> Self {
         let count = |words: &[u32]| words.iter().filter(|word| **word & READ != 0).count() as u32;
         let reads =
@@ -55,10 +55,10 @@ impl BucketMetadata {
         }
     }
 
-    /// Begins to note what changes.
-    pub(crate) fn watch(&mut self) {
-        self.slots.watch();
-        self.written.words.watch();
+    /// Begins to record changes.
+    pub(crate) fn track_changes(&mut self) {
+        self.slots.track_changes();
+        self.written.words.track_changes();
     }
 
     /// Takes the places in both tables that changed since the last call.
@@ -66,7 +66,7 @@ impl BucketMetadata {
         [self.slots.take_changes(), self.written.words.take_changes()]
     }
 
-    /// Its two tables: that of the slots, and that which tells the buckets that were ever written, a bit for each.
+    /// Its two tables: the slots, and a bit for each bucket that was ever written.
     pub(crate) fn into_tables(self) -> [Vec<u32>; 2] {
         [self.slots.into_words(), self.written.words.into_words()]
     }
@@ -77,19 +77,19 @@ impl BucketMetadata {
         self.written.words.copy(before + self.slots.words().len() as u64, words, into);
     }
 
-    /// Holds the words of this moment until they are copied out.
+    /// Begins a snapshot of the words, until they are copied.
     pub(crate) fn hold(&mut self) {
         self.slots.hold();
         self.written.words.hold();
     }
 
-    /// Does what [`copy_words`](Self::copy_words) does, as the words were when they were held.
+    /// Does the same as [`copy_words`](Self::copy_words), with the words of the snapshot.
     pub(crate) fn copy_held_words(&mut self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
         self.slots.copy_held(before, words, into);
         self.written.words.copy_held(before + self.slots.words().len() as u64, words, into);
     }
 
-    /// Tells whether it has the size that this tree needs and names only blocks below `capacity`.
+    /// Returns whether it has the size that this tree needs and names only blocks below `capacity`.
     pub fn fits(&self, tree: &Geometry, capacity: u64) -> bool {
         let buckets = tree.buckets() as usize;
         self.slots.words().len() as u64 == tree.layout().slots()
@@ -109,7 +109,7 @@ impl BucketMetadata {
         self.reads[nth(tree, bucket)]
     }
 
-    /// Tells whether the bucket was ever written. Public.
+    /// Returns whether the bucket was ever written. Public.
     pub fn is_written(&self, tree: &Geometry, bucket: Bucket) -> bool {
         self.written.get(nth(tree, bucket))
     }

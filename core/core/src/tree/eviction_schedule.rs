@@ -1,5 +1,5 @@
-//! The schedule that says when a path is evicted, and which one is next: a function of the count of accesses, which is
-//! public.
+//! The schedule of evictions: when a path is evicted, and which one. It is a function of the count of accesses, which
+//! is public.
 
 use crate::types::{Leaf, Level};
 use borsh::{BorshDeserialize, BorshSerialize};

@@ -52,7 +52,7 @@ impl Geometry {
         Geometry::new(leaf_level, top, vec![shape; levels], first_bucket)
     }
 
-    /// Refuses a block that cannot stand in a bucket: it must lie below the capacity, and the bucket on its path.
+    /// Refuses a block that cannot be in a bucket: it must be below the capacity, and the bucket on its path.
     ///
     /// # Errors
     /// [`OramError::Contradiction`].

@@ -57,7 +57,7 @@ impl Layout {
     /// The extent that holds `bucket`.
     ///
     /// # Panics
-    /// If the bucket lies outside of the layout: schemes name only buckets of their own.
+    /// If the bucket is outside of the layout: schemes name only their own buckets.
     pub fn extent(&self, bucket: Bucket) -> &Extent {
         let mut first = 0;
         for extent in &self.extents {
@@ -66,7 +66,7 @@ impl Layout {
             }
             first += extent.buckets;
         }
-        panic!("{bucket} lies outside of a layout of {first} buckets");
+        panic!("{bucket} is outside of a layout of {first} buckets");
     }
 
     /// Plaintext bytes of one slot.

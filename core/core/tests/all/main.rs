@@ -3,9 +3,8 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod circuit;
-mod lies;
+mod conformance;
 mod model;
-mod notebook;
 mod obliviousness;
 mod pages;
 mod parallel;
@@ -13,4 +12,3 @@ mod raw;
 mod replay;
 mod ring;
 mod scheduling;
-mod snapshots;

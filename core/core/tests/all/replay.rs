@@ -81,10 +81,11 @@ fn fingerprint<O: Oram>(
     format!("{:016x}", print.0)
 }
 
-/// An event as the fingerprints of old have it. These schemes ask for one thing at a time, so that an answer needs no number.
+/// An event as the fingerprints of old have it. These schemes ask for one thing at a time, so that an answer needs no
+/// number.
 fn line(event: &Event) -> String {
     match event {
-        Event::Answered(work, 0) => format!("Answered({work:?})"),
+        Event::StoreAnswer(work, 0) => format!("Answered({work:?})"),
         event => format!("{event:?}"),
     }
 }

@@ -1,17 +1,17 @@
-//! Oblivious scheduling, as Stefanov and Shi define it: two sequences of the same length and timing give the same events at the
-//! store, with their instants.
+//! Oblivious scheduling, as Stefanov and Shi define it: two sequences of the same length and timing give the same
+//! events at the store, with their instants.
 //!
-//! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows them. A
-//! block's partition is drawn at the access before, so that every list of partitions is as probable under one sequence as under
-//! the other. With the list given, the events must be equal to the microsecond: this test has no false alarms, and misses what
-//! needs another list to show. The slots within a partition are the judge's affair.
+//! The partitions that show are drawn once, for both sequences: each run gets the randomness under which it shows
+//! them. A block's partition is drawn at the access before, so that every list of partitions is as probable under one
+//! sequence as under the other. With the list given, the events must be equal to the microsecond: this test has no
+//! false alarms, and misses what needs another list to show. The slots within a partition are the judge's affair.
 
 use ameles_core::oram::{Access, Oram};
 use ameles_core::schemes::curious::{CuriousParameters, curious};
 use ameles_core::schemes::oblivistore::{ObliviStoreParameters, oblivistore};
 use ameles_core::store::Store;
-use ameles_core::testing::mutants::{Edit, EditingStore, LooksElsewhere, SkipsHits};
-use ameles_core::testing::virtual_time::{Clock, Micros, Moment, SlowStore};
+use ameles_core::testing::mutants::{Edit, EditingStore, ReadsRandomPartition, SkipsHits};
+use ameles_core::testing::virtual_time::{Clock, Micros, SlowStore, StoreEvent};
 use ameles_core::testing::{Executor, TraceEntry, TraceStore, Work};
 use ameles_core::types::{BlockId, Bucket};
 use rand_chacha::ChaCha8Rng;
@@ -60,13 +60,13 @@ fn under_which(requests: &[Request], shown: &[u32]) -> Prepared {
     Prepared(words)
 }
 
-/// Runs requests, each at its instant, while what is owed is done as soon as it is. Gives back when each operation at the store
-/// was asked and answered, at which partition, and of how many slots.
+/// Runs requests, each at its instant, while the pending work is done as soon as it is. Gives back when each
+/// operation at the store was asked and answered, at which partition, and of how many slots.
 fn events<S: Store, O: Oram>(
     requests: &[Request],
     store: &SlowStore<'_, S>,
     clock: &Clock,
-    working: &Cell<Work>,
+    current_work: &Cell<Work>,
     partition_buckets: u64,
     oram: &O,
 ) -> Vec<(Micros, bool, Option<u64>, usize)> {
@@ -74,7 +74,7 @@ fn events<S: Store, O: Oram>(
     let mut executor = Executor::new();
     for (block, instant) in requests {
         let left = &left;
-        executor.spawn(telling(working, Work::Access, async move {
+        executor.spawn(telling(current_work, Work::Access, async move {
             clock.sleep_until(*instant).await;
             let mut payload = vec![0; oram.block_bytes()];
             let access = block.map_or(Access::Dummy, |block| Access::Read(block, &mut payload));
@@ -82,7 +82,7 @@ fn events<S: Store, O: Oram>(
             left.set(left.get() - 1);
         }));
     }
-    executor.spawn(telling(working, Work::Idle(0), async {
+    executor.spawn(telling(current_work, Work::Step(0), async {
         while left.get() > 0 || oram.pending_steps() > 0 {
             match oram.pending_steps() {
                 0 => clock.sleep(Micros(500)).await,
@@ -92,21 +92,21 @@ fn events<S: Store, O: Oram>(
     }));
     clock.run(&mut executor);
     assert_eq!((left.get(), executor.unfinished(), oram.emergencies()), (0, 0, 0));
-    let shape = |Moment { at, operation, answered }| {
+    let shape = |StoreEvent { at, operation, answered }| {
         let (first, slots) = match &operation {
             TraceEntry::Read(slots) => (slots.first().map(|slot| slot.bucket), slots.len()),
             TraceEntry::Write(buckets) => (buckets.first().copied(), buckets.len()),
         };
         (at, answered, first.map(|bucket| bucket.0 / partition_buckets), slots)
     };
-    store.take_moments().into_iter().map(shape).collect()
+    store.take_events().into_iter().map(shape).collect()
 }
 
 /// A future that tells, whenever it is polled, whose work goes on.
-async fn telling<F: Future>(working: &Cell<Work>, work: Work, future: F) -> F::Output {
+async fn telling<F: Future>(current_work: &Cell<Work>, work: Work, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
-        working.set(work);
+        current_work.set(work);
         future.as_mut().poll(context)
     })
     .await
@@ -129,15 +129,15 @@ fn sequences(seed: u64) -> (Vec<Request>, Vec<Request>, Vec<u32>) {
     (few.zip(instants.iter().copied()).collect(), all.zip(instants.iter().copied()).collect(), shown)
 }
 
-/// Tells whether two sequences give the same events in each of so many trials.
+/// Returns whether two sequences give the same events in each of so many trials.
 macro_rules! is_oblivious {
     ($layout:expr, $buckets:expr, $edit:expr, |$store:ident, $random:ident| $oram:expr) => {
         (0..8).all(|seed| {
             let (one, other, shown) = sequences(seed);
             let run = |requests: &[Request]| {
                 let (clock, recorder) = (Clock::default(), TraceStore::new($layout));
-                let working = Rc::new(Cell::new(Work::Access));
-                let store = EditingStore::new(&recorder, $edit, 4, working.clone());
+                let current_work = Rc::new(Cell::new(Work::Access));
+                let store = EditingStore::new(&recorder, $edit, 4, current_work.clone());
                 let $store = &SlowStore::new(store, &recorder, &clock);
                 let mut seeds = 0..;
                 let mut prepared = Some(under_which(requests, &shown));
@@ -148,7 +148,7 @@ macro_rules! is_oblivious {
                     }
                 };
                 let oram = $oram;
-                events(requests, $store, &clock, &working, $buckets, &oram)
+                events(requests, $store, &clock, &current_work, $buckets, &oram)
             };
             run(&one) == run(&other)
         })
@@ -215,11 +215,11 @@ fn the_flaw_of_the_original_oblivistore_is_caught() {
 
 #[test]
 fn three_more_mistakes_in_scheduling_are_caught() {
-    assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| LooksElsewhere::new(oram)));
+    assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| ReadsRandomPartition::new(oram)));
     assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| SkipsHits::new(oram)));
     assert!(!oblivistore_is_oblivious!(Edit::StopsAtReal, |oram| oram));
     assert!(!oblivistore_is_oblivious!(Edit::SkipsEmptyBuckets, |oram| oram));
-    assert!(!curious_is_oblivious!(Edit::Nothing, |oram| LooksElsewhere::new(oram)));
+    assert!(!curious_is_oblivious!(Edit::Nothing, |oram| ReadsRandomPartition::new(oram)));
     assert!(!curious_is_oblivious!(Edit::Nothing, |oram| SkipsHits::new(oram)));
     assert!(!curious_is_oblivious!(Edit::SkipsEmptyBuckets, |oram| oram));
 }

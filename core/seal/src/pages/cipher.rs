@@ -21,7 +21,7 @@ pub const MAX_TAG_BYTES: usize = 32;
 /// Bytes of an AEAD's tag.
 const TAG_BYTES: usize = crate::cipher::TAG_BYTES;
 
-/// AES blocks that one GCM key encrypts or hashes at most, as a power of two.
+/// The base-two logarithm of the most AES blocks that one GCM key encrypts or hashes.
 const GCM_BLOCKS_LOG2: u32 = 48;
 
 /// The choice of the cipher that seals the pages of a region. Public.
@@ -42,7 +42,7 @@ pub enum PageCipher {
 }
 
 impl PageCipher {
-    /// Every cipher there is.
+    /// Every cipher.
     pub const ALL: [PageCipher; 4] = [
         PageCipher::Aes256Gcm,
         PageCipher::ChaCha20HmacSha256,
@@ -50,7 +50,7 @@ impl PageCipher {
         PageCipher::Aegis256X4,
     ];
 
-    /// The name used on command lines and in tables.
+    /// Returns the name used on command lines and in tables.
     pub fn name(self) -> &'static str {
         match self {
             PageCipher::Aes256Gcm => "aes-256-gcm",
@@ -60,7 +60,7 @@ impl PageCipher {
         }
     }
 
-    /// Bytes of its tag.
+    /// Returns the bytes of its tag.
     pub fn tag_bytes(self) -> usize {
         match self {
             PageCipher::Aes256Gcm | PageCipher::Aegis256X2 | PageCipher::Aegis256X4 => TAG_BYTES,
@@ -68,15 +68,15 @@ impl PageCipher {
         }
     }
 
-    /// The most pages that one key seals; `None` where no bound is within reach.
+    /// Returns the most pages that one key seals; `None` where no bound is within reach.
     ///
     /// Nonces do not limit it: they are counted, not drawn. For AES-GCM the block size does: after σ blocks an
-    /// adversary tells it from randomness with an advantage of about σ²/2^129, here at most 2^-33 (2^48 blocks, 4 PiB;
-    /// at a page of 4 KiB every microsecond, 12 days). ChaCha20, HMAC-SHA256 and AEGIS have no such bound below 2^64
-    /// pages.
+    /// adversary distinguishes it from randomness with an advantage of about σ²/2^129, here at most 2^-33 (2^48 blocks,
+    /// 4 PiB; 12 days at a page of 4 KiB every microsecond). ChaCha20, HMAC-SHA256 and AEGIS have no such bound below
+    /// 2^64 pages.
     pub fn max_pages(self, page_bytes: usize) -> Option<u64> {
         match self {
-            // A block more for identity, another for the lengths, another for the tag's mask.
+            // One more block each for the identity, for the lengths and for the mask of the tag.
             PageCipher::Aes256Gcm => Some((1 << GCM_BLOCKS_LOG2) / (page_bytes.div_ceil(16) as u64 + 3)),
             PageCipher::ChaCha20HmacSha256 | PageCipher::Aegis256X2 | PageCipher::Aegis256X4 => None,
         }
@@ -89,7 +89,7 @@ impl fmt::Display for PageCipher {
     }
 }
 
-/// The error that a cipher of pages was named that does not exist.
+/// The error of a name that is no cipher of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no such cipher of pages; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4"
@@ -104,17 +104,17 @@ impl FromStr for PageCipher {
     }
 }
 
-/// The writing of a page: a sealed page is bound to it within its region.
+/// The identity of a sealed page within its region: its slot, and the version of the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PageId {
-    /// The slot, numbered through the region.
+    /// The number of the slot in the region.
     pub slot: u32,
-    /// The writing of it, from 1.
+    /// The version, from 1.
     pub version: u64,
 }
 
 impl PageId {
-    /// Slot, then version, big-endian: the nonce, and the bytes that are authenticated beside the text.
+    /// Returns slot and version, big-endian: the nonce, and the bytes that are authenticated with the text.
     fn bytes(self) -> [u8; NONCE_BYTES] {
         let mut bytes = [0; NONCE_BYTES];
         bytes[..4].copy_from_slice(&self.slot.to_be_bytes());
@@ -125,14 +125,14 @@ impl PageId {
 
 /// The key of one region, expanded once. Neither `seal` nor `open` allocates.
 ///
-/// # Why no nonce comes back
-/// A nonce is slot and version, 32 and 64 bits. Within a region a slot's versions only grow
-/// ([`Versions`](super::Versions) gives none twice, and refuses at the end). Across regions the keys differ: a key is
-/// drawn at random, 256 bits, for one region, kept in private memory only, never written down and gone with it; it
-/// cannot be cloned, and a region takes it by value. This does not cover a process of which there are suddenly two, by
-/// `fork` or by a virtual machine's snapshot: only one of them may go on sealing.
+/// # Why no nonce repeats
+/// A nonce is slot and version, 32 and 64 bits. Within a region the versions of a slot only grow
+/// ([`Versions`](super::Versions) gives none twice, and refuses when they run out). Each region has a key of its own: 256
+/// random bits, kept in private memory only, never stored, and dropped with the region. A key cannot be cloned, and a
+/// region takes it by value. This does not cover a copy of the process, by `fork` or by a snapshot of a virtual machine:
+/// only one of the copies may seal.
 ///
-/// Keys are wiped when dropped, but for ring's, which keeps its expanded keys private and does not wipe them.
+/// Keys are wiped when dropped, except those of ring, which keeps its expanded keys private and does not wipe them.
 pub struct PageKey {
     cipher: PageCipher,
     inner: Inner,
@@ -140,7 +140,7 @@ pub struct PageKey {
 
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one of them for a region, and a pointer would cost every page a look-up"
+    reason = "a region has one of them, and a pointer would cost every page a look-up"
 )]
 enum Inner {
     Aes256Gcm(Aead),
@@ -156,7 +156,7 @@ impl PageKey {
         key
     }
 
-    /// Draws the key of one region for several sealers of its pages, under versions that one of them gives.
+    /// Draws the key of one region for several processes that seal its pages, under versions that one of them gives.
     pub fn draw_shared<R: CryptoRng + ?Sized, const N: usize>(cipher: PageCipher, rng: &mut R) -> [Self; N] {
         let mut secret = Zeroizing::new([0; KEY_BYTES]);
         rng.fill_bytes(&mut *secret);
@@ -185,19 +185,19 @@ impl PageKey {
             PageCipher::Aegis256X4 => Inner::Aegis256X4(derive("/aead")),
         };
         let key = PageKey { cipher, inner };
-        // Libraries ask for the processor's instructions at their first use: here, and not in a fault.
+        // Libraries detect the instructions of the processor at their first use: here, and not in a fault.
         key.seal(PageId { slot: 0, version: 0 }, &mut [0], &mut [0; MAX_TAG_BYTES][..cipher.tag_bytes()]);
         key
     }
 
-    /// The cipher that it is for.
+    /// Returns the cipher of the key.
     pub fn cipher(&self) -> PageCipher {
         self.cipher
     }
 
     /// Encrypts `text` in place and fills `tag`, which is exactly [`PageCipher::tag_bytes`] long.
     ///
-    /// The caller never gives one key the same identity for two different texts; version 0 is never sealed.
+    /// The caller never uses one identity for two different texts under one key. Version 0 is never sealed.
     ///
     /// # Panics
     /// If `tag` has another length.
@@ -259,7 +259,7 @@ impl fmt::Debug for PageKey {
     }
 }
 
-/// The MAC of identity, which has a fixed length, and sealed text.
+/// Returns the MAC of the identity, which has a fixed length, and the sealed text.
 fn authenticate(mac: &Hmac<Sha256>, id: &[u8; NONCE_BYTES], sealed: &[u8]) -> Hmac<Sha256> {
     mac.clone().chain_update(id).chain_update(sealed)
 }
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Run with and without the features `native` and `pure-rust`, it holds all libraries to the same bytes.
+    /// Holds all libraries to the same bytes when it runs with and without the features `native` and `pure-rust`.
     #[test]
     fn the_bytes_are_those_of_format_1_whichever_library_seals() {
         let text: Vec<u8> = (0..1000u32).map(|i| (i * i) as u8).collect();
@@ -342,7 +342,7 @@ mod tests {
         let text = [9; 50];
         let (page, tag) = sealed(&key, ID, &text);
 
-        // Once more with ring: another HKDF, another HMAC.
+        // The same with ring: another HKDF, another HMAC.
         let prk = ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]).extract(&secret);
         let part = |part: &'static str| {
             let mut bytes = [0; 32];

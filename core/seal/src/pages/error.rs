@@ -1,8 +1,8 @@
-//! The reasons why pages are not answered, or cannot be sealed at all.
+//! The errors of sealed pages.
 
 use ameles_core::types::{Bucket, Slot};
 
-/// The errors between a scheme and shared memory. No error is an answer.
+/// The errors of reads and writes of pages. A failed read returns no contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The bytes in shared memory are not those that were sealed for this slot and version: they were changed,
@@ -28,7 +28,7 @@ pub enum PageError {
         /// The bucket.
         bucket: Bucket,
     },
-    /// The region's key has sealed as much as it safely may. Nothing was written; begin a region with a new key.
+    /// The region's key has sealed the most that is safe. Nothing was written; begin a region with a new key.
     #[error("the key of this region has sealed as much as it may with {cipher}: begin a new region")]
     KeyExhausted {
         /// The cipher.
@@ -36,13 +36,13 @@ pub enum PageError {
     },
 }
 
-/// The reason why a region cannot be made. Nothing was touched.
+/// The reason why a region cannot be made. No memory was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegionError {
-    /// A region's buckets all have the same number of slots, and its slots the same length, neither of them 0.
+    /// The buckets have different numbers of slots, or slots of different lengths, or one of the two is 0.
     #[error("a region of pages needs buckets of one shape, with slots that hold something")]
     Uneven,
-    /// Slots are numbered with 32 bits, and addressed within the memory of the machine.
+    /// There are more slots than 32 bits can number, or than the address space holds.
     #[error("{slots} slots are more than a region holds: at most 2^32, within the address space")]
     TooManySlots {
         /// Slots of the layout.
@@ -56,7 +56,7 @@ pub enum RegionError {
         /// The bytes that there are.
         found: usize,
     },
-    /// The versions are those of another layout.
+    /// The versions belong to another layout.
     #[error("the versions are those of {found} buckets, and the layout has {expected}")]
     OtherVersions {
         /// Buckets that the versions are for.

@@ -1,8 +1,8 @@
-//! The times that the ciphers take, and those of the copies.
+//! The time that ciphers and copies take.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Adds up what sealing and opening take, on all threads. For measurements: each page costs some looks at the clock.
+/// The time of sealing and opening, summed over all threads. For measurements: each page costs a few reads of the clock.
 #[derive(Debug)]
 pub struct PageMeter {
     clock: fn() -> u64,
@@ -11,44 +11,45 @@ pub struct PageMeter {
 }
 
 impl PageMeter {
-    /// Makes a meter without counts. The clock tells nanoseconds since some moment.
+    /// Makes a meter whose sums are 0. The clock returns nanoseconds since a fixed time.
     pub const fn new(clock: fn() -> u64) -> Self {
         PageMeter { clock, crypto: AtomicU64::new(0), copying: AtomicU64::new(0) }
     }
 
-    /// Nanoseconds in ciphers so far, those of all threads together.
+    /// Returns the nanoseconds in ciphers so far, of all threads together.
     pub fn crypto_nanos(&self) -> u64 {
         self.crypto.load(Ordering::Relaxed)
     }
 
-    /// Nanoseconds so far in copies between private and shared memory, and to where a page is sealed.
+    /// Returns the nanoseconds so far in copies between private and shared memory, and to the place where a page is
+    /// sealed.
     pub fn copying_nanos(&self) -> u64 {
         self.copying.load(Ordering::Relaxed)
     }
 }
 
-/// The steps of one page, one after the other; nothing without a meter.
-pub(crate) struct Steps<'a> {
-    metered: Option<(&'a PageMeter, u64)>,
+/// Times the steps of one page, one after the other. Without a meter it does nothing.
+pub(crate) struct StepTimer<'a> {
+    started: Option<(&'a PageMeter, u64)>,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> StepTimer<'a> {
     pub(crate) fn begin(meter: Option<&'a PageMeter>) -> Self {
-        Steps { metered: meter.map(|meter| (meter, (meter.clock)())) }
+        StepTimer { started: meter.map(|meter| (meter, (meter.clock)())) }
     }
 
-    /// Counts the step that ends here as a copy.
-    pub(crate) fn copied(&mut self) {
-        self.ended(|meter| &meter.copying);
+    /// Adds the step that ends now to the copies.
+    pub(crate) fn end_copy(&mut self) {
+        self.end_step(|meter| &meter.copying);
     }
 
-    /// Counts the step that ends here as the cipher's.
-    pub(crate) fn ciphered(&mut self) {
-        self.ended(|meter| &meter.crypto);
+    /// Adds the step that ends now to the ciphers.
+    pub(crate) fn end_cipher(&mut self) {
+        self.end_step(|meter| &meter.crypto);
     }
 
-    fn ended(&mut self, sum: fn(&PageMeter) -> &AtomicU64) {
-        if let Some((meter, since)) = &mut self.metered {
+    fn end_step(&mut self, sum: fn(&PageMeter) -> &AtomicU64) {
+        if let Some((meter, since)) = &mut self.started {
             let now = (meter.clock)();
             sum(meter).fetch_add(now.saturating_sub(*since), Ordering::Relaxed);
             *since = now;

@@ -1,13 +1,13 @@
 //! A region of sealed pages in shared memory.
 
-use super::carrier::{Carrier, Shape};
 use super::cipher::{PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
+use super::executor::Executor;
 use super::memory::SharedMemory;
 use super::meter::PageMeter;
 #[cfg(feature = "parallel")]
 use super::pool::PagePool;
-use super::spread::Spread;
+use super::sealed_slots::{SealedSlots, SlotGeometry};
 use super::versions::Versions;
 use super::worker::{PageWorker, WorkMode, WorkQueue};
 use alloc::boxed::Box;
@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_core::store::{Carried, Store};
+use ameles_core::store::{PageMoves, Store};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
 use ameles_fork::Workers;
@@ -24,109 +24,120 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The bytes between the places that two threads write: processors fetch cache lines in pairs.
-const APART: usize = 128;
+/// The bytes between memory that two threads write: processors fetch cache lines in pairs.
+const CACHE_LINE_PAIR: usize = 128;
 
-/// Pages of one batch that there is room for from the start, if the region has so many.
+/// The pages of a batch for which there is room from the start, if the region has so many.
 const BATCH_PAGES: usize = 1024;
 
-/// Bytes of shared memory that a region needs: each slot is its page, its tag, and the rest of the cache line.
+/// Returns the bytes of shared memory that a region needs. A slot is its page, its tag, and the rest of the cache line.
 ///
 /// # Errors
 /// [`RegionError::Uneven`], [`RegionError::TooManySlots`].
 pub fn memory_bytes(layout: &Layout, cipher: PageCipher) -> Result<usize, RegionError> {
-    Ok(Shape::new(layout, cipher)?.memory_bytes)
+    Ok(SlotGeometry::new(layout, cipher)?.memory_bytes)
 }
 
 /// Pages in shared memory, as a scheme's [`Store`].
 ///
-/// The layout's buckets all have the same number of slots, of the same length; mostly one slot, which is one page. A
-/// bucket that was never written reads as zeros, and shared memory is not looked at for it: the set of written buckets
-/// is public. In a batch that writes a bucket twice, the last stays; the ones before it are not stored.
+/// The buckets of the layout all have the same number of slots, of the same length; mostly one slot, which is one page.
+/// A bucket that was never written reads as zeros, without a read of shared memory: the set of written buckets is
+/// public. If a batch writes a bucket twice, the last page is stored, and the earlier ones are not.
 ///
-/// A batch of more than 1024 pages, and more than any before it, allocates; [`reserve`](Self::reserve) makes room
-/// ahead.
+/// A batch of more than 1024 pages that is larger than every earlier batch allocates, unless [`reserve`](Self::reserve)
+/// has made room for it.
 ///
-/// When a write is refused, nothing has changed. A read that fails changes nothing either.
+/// A write that is refused and a read that fails change nothing.
 pub struct SealedPages<M, V> {
-    carrier: Carrier<M>,
-    spread: Spread,
+    sealed_slots: SealedSlots<M>,
+    executor: Executor,
     state: RefCell<State<V>>,
-    /// The turns that were asked of a partner beside the caller.
-    asked: Option<RefCell<WorkQueue<M>>>,
+    /// The jobs that were submitted to a worker.
+    work_queue: Option<RefCell<WorkQueue<M>>>,
 }
 
 struct State<V> {
     versions: V,
-    /// The places that the pages of the batch under way come from.
+    /// The pages that the current batch moves.
     sources: Vec<PageId>,
-    /// The pages of the batch under way; `None` for one that a later one of the batch replaces.
+    /// The pages of the current batch; `None` for one that a later page of the batch replaces.
     batch: Vec<Option<PageId>>,
-    /// The private memory of each thread, where a page is sealed.
-    lanes: Vec<Lane>,
-    /// The pages that the key may still seal; `None` without a bound.
-    pages_left: Option<u64>,
+    /// The private memory in which each thread seals a page.
+    seal_buffers: Vec<SealBuffer>,
+    /// The number of pages that the key may still seal; `None` without a bound.
+    seals_left: Option<u64>,
 }
 
-/// Room for one sealed page and its tag, with [`APART`] unused bytes before and behind: no cache line of it is shared
-/// with another thread's.
-type Lane = Zeroizing<Vec<u8>>;
+/// Room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no cache line
+/// with another thread's memory.
+type SealBuffer = Zeroizing<Vec<u8>>;
 
 impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
-    /// A region in which nothing was ever written. It takes the key for itself: no other region has it.
+    /// Makes a region in which nothing was ever written. It takes the key: no other region has it.
     ///
     /// # Errors
     /// [`RegionError`].
     pub fn new(memory: M, layout: &Layout, key: PageKey, versions: V) -> Result<Self, RegionError> {
         let cipher = key.cipher();
-        let carrier = Carrier::new(memory, layout, key)?;
-        let shape = &carrier.shape;
+        let sealed_slots = SealedSlots::new(memory, layout, key)?;
+        let geometry = &sealed_slots.geometry;
         let (expected, found) = (layout.buckets(), versions.buckets());
         if found != expected {
             return Err(RegionError::OtherVersions { found, expected });
         }
         let state = State {
             versions,
-            sources: Vec::with_capacity(BATCH_PAGES.min(shape.memory_bytes / shape.stride)),
-            batch: Vec::with_capacity(BATCH_PAGES.min(shape.memory_bytes / shape.stride)),
-            lanes: vec![lane(shape)],
-            pages_left: cipher.max_pages(shape.page_bytes),
+            sources: Vec::with_capacity(BATCH_PAGES.min(geometry.memory_bytes / geometry.stride)),
+            batch: Vec::with_capacity(BATCH_PAGES.min(geometry.memory_bytes / geometry.stride)),
+            seal_buffers: vec![seal_buffer(geometry)],
+            seals_left: cipher.max_pages(geometry.page_bytes),
         };
-        Ok(SealedPages { carrier, spread: Spread::default(), state: RefCell::new(state), asked: None })
+        Ok(SealedPages {
+            sealed_slots,
+            executor: Executor::default(),
+            state: RefCell::new(state),
+            work_queue: None,
+        })
     }
 
-    /// Spreads the pages of a batch over a pool, which several regions may share.
+    /// Spreads the pages of a batch over the threads of a pool, which several regions may share.
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<PagePool>) -> Self {
-        self.state.get_mut().lanes.resize_with(pool.threads(), || lane(&self.carrier.shape));
-        self.spread = Spread::Pool(pool);
+        self.state
+            .get_mut()
+            .seal_buffers
+            .resize_with(pool.threads(), || seal_buffer(&self.sealed_slots.geometry));
+        self.executor = Executor::Pool(pool);
         self
     }
 
     /// Spreads the pages of a batch over a platform's own processors, which several regions may share.
     #[must_use]
-    pub fn with_crew(mut self, workers: &'static dyn Workers) -> Self {
-        self.state.get_mut().lanes.resize_with(workers.lanes(), || lane(&self.carrier.shape));
-        self.spread = Spread::Workers(workers);
+    pub fn with_workers(mut self, workers: &'static dyn Workers) -> Self {
+        self.state
+            .get_mut()
+            .seal_buffers
+            .resize_with(workers.lanes(), || seal_buffer(&self.sealed_slots.geometry));
+        self.executor = Executor::Workers(workers);
         self
     }
 
-    /// Has pages [carried](Store::carry) by a partner beside, which was given the same key over the same memory.
+    /// Has pages [carried](Store::move_pages) by a worker that has the same key over the same memory.
     #[must_use]
-    pub fn with_worker(mut self, beside: Box<dyn PageWorker<M>>, manner: WorkMode) -> Self {
-        self.asked = Some(RefCell::new(WorkQueue::new(beside, manner)));
+    pub fn with_worker(mut self, worker: Box<dyn PageWorker<M>>, mode: WorkMode) -> Self {
+        self.work_queue = Some(RefCell::new(WorkQueue::new(worker, mode)));
         self
     }
 
-    /// Adds up where the time of sealing and opening goes, but for the work of a partner beside.
+    /// Adds up the time of sealing and opening, without that of a worker.
     #[must_use]
     pub fn with_meter(mut self, meter: &'static PageMeter) -> Self {
-        self.carrier.meter = Some(meter);
+        self.sealed_slots.meter = Some(meter);
         self
     }
 
-    /// Makes room for batches of so many pages: smaller ones allocate nothing.
+    /// Makes room for batches of up to `pages` pages, which then allocate nothing.
     pub fn reserve(&mut self, pages: usize) {
         let State { batch, sources, .. } = self.state.get_mut();
         batch.clear();
@@ -135,22 +146,23 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         sources.reserve(pages);
     }
 
-    /// The shared memory.
+    /// Returns the shared memory.
     pub fn memory(&self) -> &M {
-        &self.carrier.memory
+        &self.sealed_slots.memory
     }
 
-    /// The cipher of its pages.
+    /// Returns the cipher of the pages.
     pub fn cipher(&self) -> PageCipher {
-        self.carrier.key.cipher()
+        self.sealed_slots.key.cipher()
     }
 
-    /// Bytes from one slot to the next in shared memory. Slot i, counted through the buckets, begins at i times that.
+    /// Returns the bytes from one slot to the next in shared memory. Slot i, counted through all buckets, begins at byte
+    /// i times that.
     pub fn stride(&self) -> usize {
-        self.carrier.shape.stride
+        self.sealed_slots.geometry.stride
     }
 
-    /// The newest version of a bucket; 0 if it was never written.
+    /// Returns the newest version of a bucket; 0 if it was never written.
     ///
     /// # Panics
     /// If the bucket lies outside of the layout.
@@ -158,29 +170,29 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.state.borrow().versions.newest(bucket)
     }
 
-    /// Trusted memory of the versions, in bytes.
+    /// Returns the trusted memory of the versions, in bytes.
     pub fn trusted_bytes(&self) -> u64 {
         self.state.borrow().versions.trusted_bytes()
     }
 
     fn load(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), PageError> {
-        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
-        check_length(into.len(), slots.len() * shape.page_bytes);
-        let State { versions, batch, lanes, .. } = &mut *self.state.borrow_mut();
+        let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
+        check_length(into.len(), slots.len() * geometry.page_bytes);
+        let State { versions, batch, seal_buffers, .. } = &mut *self.state.borrow_mut();
         batch.clear();
         for &slot in slots {
-            assert!(slot.index < shape.bucket_slots, "{slot} lies outside of the layout");
-            let id = id_of(shape, versions, slot);
-            if let Some(asked) = &self.asked {
-                asked.borrow_mut().settle(id.slot, carrier).map_err(|id| shape.forged(id))?;
+            assert!(slot.index < geometry.bucket_slots, "{slot} lies outside of the layout");
+            let id = id_of(geometry, versions, slot);
+            if let Some(work_queue) = &self.work_queue {
+                work_queue.borrow_mut().settle(id.slot, sealed_slots).map_err(|id| geometry.forged(id))?;
             }
             batch.push(Some(id));
         }
         let first_forged = AtomicUsize::new(usize::MAX);
         let pages = batch.as_slice();
         let first = &first_forged;
-        self.spread.each_chunk(into, shape.page_bytes, lanes, move |_, part, page| {
-            if pages[part].is_some_and(|id| carrier.open(id, page).is_err()) {
+        self.executor.for_each_chunk(into, geometry.page_bytes, seal_buffers, move |_, part, page| {
+            if pages[part].is_some_and(|id| sealed_slots.open(id, page).is_err()) {
                 first.fetch_min(part, Ordering::Relaxed);
             }
         });
@@ -188,105 +200,114 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
             return Ok(());
         };
         into.zeroize();
-        Err(shape.forged(id))
+        Err(geometry.forged(id))
     }
 
     fn store(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), PageError> {
-        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
-        let (page_bytes, count) = (shape.page_bytes, buckets.len() * shape.bucket_slots as usize);
+        let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
+        let (page_bytes, count) = (geometry.page_bytes, buckets.len() * geometry.bucket_slots as usize);
         check_length(from.len(), count * page_bytes);
         let state = &mut *self.state.borrow_mut();
-        if let Some(asked) = &self.asked {
-            // Earlier turns come first.
-            asked.borrow_mut().settle_all(carrier).map_err(|id| shape.forged(id))?;
+        if let Some(work_queue) = &self.work_queue {
+            // Earlier jobs come first.
+            work_queue.borrow_mut().settle_all(sealed_slots).map_err(|id| geometry.forged(id))?;
         }
         self.advance(buckets, state)?;
-        let State { versions, batch, lanes, .. } = state;
+        let State { versions, batch, seal_buffers, .. } = state;
         for page in batch.iter_mut() {
-            *page = page.filter(|id| versions.newest(shape.name(id.slot).bucket) == id.version);
+            *page = page.filter(|id| versions.newest(geometry.slot_name(id.slot).bucket) == id.version);
         }
         let pages = batch.as_slice();
-        self.spread.each(count, lanes, move |lane, part| {
+        self.executor.for_each(count, seal_buffers, move |seal_buffer, part| {
             if let Some(id) = pages[part] {
-                carrier.seal(id, &from[part * page_bytes..][..page_bytes], &mut lane[APART..]);
+                sealed_slots.seal(
+                    id,
+                    &from[part * page_bytes..][..page_bytes],
+                    &mut seal_buffer[CACHE_LINE_PAIR..],
+                );
             }
         });
         Ok(())
     }
 
-    /// Takes the next version of each bucket: the batch then holds the pages to be sealed.
+    /// Takes the next version of each bucket, and puts the pages to be sealed into the batch.
     fn advance(&self, buckets: &[Bucket], state: &mut State<V>) -> Result<(), PageError> {
-        let shape = &self.carrier.shape;
-        let State { versions, batch, pages_left, .. } = state;
+        let geometry = &self.sealed_slots.geometry;
+        let State { versions, batch, seals_left, .. } = state;
         let cipher = self.cipher();
-        let count = buckets.len() as u64 * u64::from(shape.bucket_slots);
-        let left = match *pages_left {
+        let count = buckets.len() as u64 * u64::from(geometry.bucket_slots);
+        let left = match *seals_left {
             None => None,
             Some(left) => Some(left.checked_sub(count).ok_or(PageError::KeyExhausted { cipher })?),
         };
         batch.clear();
         versions.advance(buckets, |bucket, version| {
-            for index in 0..shape.bucket_slots {
-                batch.push(Some(PageId { slot: shape.slot(bucket, index), version }));
+            for index in 0..geometry.bucket_slots {
+                batch.push(Some(PageId { slot: geometry.slot(bucket, index), version }));
             }
         })?;
-        *pages_left = left;
+        *seals_left = left;
         Ok(())
     }
 
-    /// Notes the pages to be carried, and where they go.
-    fn begin_to_carry(&self, carried: &Carried<'_>, state: &mut State<V>) -> Result<(), PageError> {
-        let shape = &self.carrier.shape;
-        check_length(carried.pages.len(), carried.to.len() * shape.page_bytes);
-        // Before the versions go on: a slot may be carried to itself.
+    /// Puts the pages to be moved into the sources, and their destinations into the batch.
+    fn prepare_move(&self, carried: &PageMoves<'_>, state: &mut State<V>) -> Result<(), PageError> {
+        let geometry = &self.sealed_slots.geometry;
+        check_length(carried.pages.len(), carried.to.len() * geometry.page_bytes);
+        // Before the versions advance: a page may move to its own slot.
         state.sources.clear();
-        state.sources.extend(carried.from.iter().map(|slot| id_of(shape, &state.versions, *slot)));
+        state.sources.extend(carried.from.iter().map(|slot| id_of(geometry, &state.versions, *slot)));
         self.advance(carried.to, state)
     }
 
-    /// Carries as [`Store::carry`] says, by the caller. Each page is opened, sealed and copied out before the next is
-    /// looked at.
-    fn carry_alone(&self, carried: &Carried<'_>) -> Result<(), PageError> {
-        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
+    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out before the
+    /// next one is read.
+    fn carry_by_caller(&self, carried: &PageMoves<'_>) -> Result<(), PageError> {
+        let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();
-        self.begin_to_carry(carried, state)?;
-        let State { sources, batch, lanes, .. } = state;
-        let (held, lane) = (&carried.pages[..shape.page_bytes], &mut lanes[0][APART..]);
+        self.prepare_move(carried, state)?;
+        let State { sources, batch, seal_buffers, .. } = state;
+        let (held, seal_buffer) =
+            (&carried.pages[..geometry.page_bytes], &mut seal_buffers[0][CACHE_LINE_PAIR..]);
         let mut ids = batch.iter().flatten();
-        carrier.seal(*ids.next().expect("one bucket at least is written"), held, lane);
+        sealed_slots.seal(*ids.next().expect("one bucket at least is written"), held, seal_buffer);
         for (place, (source, id)) in sources.iter().zip(ids).enumerate() {
-            let carried_on = if carried.replaced == Some(place) {
-                let opened = carrier.open(*source, &mut lane[..shape.page_bytes]);
-                opened.map(|()| carrier.seal(*id, held, lane))
+            let moved = if carried.replaced == Some(place) {
+                let opened = sealed_slots.open(*source, &mut seal_buffer[..geometry.page_bytes]);
+                opened.map(|()| sealed_slots.seal(*id, held, seal_buffer))
             } else {
-                carrier.carry(*source, *id, lane)
+                sealed_slots.move_page(*source, *id, seal_buffer)
             };
-            carried_on.map_err(|_| shape.forged(*source))?;
+            moved.map_err(|_| geometry.forged(*source))?;
         }
         Ok(())
     }
 
-    /// Carries as [`Store::carry`] says, by the helper beside the caller.
-    fn carry_beside(&self, asked: &mut WorkQueue<M>, carried: &Carried<'_>) -> Result<(), PageError> {
-        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
+    /// Carries pages as [`Store::move_pages`] says, by jobs for the worker.
+    fn carry_by_worker(
+        &self,
+        work_queue: &mut WorkQueue<M>,
+        carried: &PageMoves<'_>,
+    ) -> Result<(), PageError> {
+        let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();
-        self.begin_to_carry(carried, state)?;
+        self.prepare_move(carried, state)?;
         let mut ids = state.batch.iter().flatten();
         let first = *ids.next().expect("one bucket at least is written");
-        let ask = || {
-            let held = asked.seal(first, &carried.pages[..shape.page_bytes], carrier)?;
+        let submit = || {
+            let held = work_queue.seal(first, &carried.pages[..geometry.page_bytes], sealed_slots)?;
             for (place, (source, id)) in state.sources.iter().zip(ids).enumerate() {
-                let instead = (carried.replaced == Some(place)).then_some(held);
-                asked.carry(*source, *id, instead, carrier)?;
+                let replacement = (carried.replaced == Some(place)).then_some(held);
+                work_queue.move_page(*source, *id, replacement, sealed_slots)?;
             }
-            asked.finish(carrier)
+            work_queue.finish(sealed_slots)
         };
-        ask().map_err(|id| shape.forged(id))
+        submit().map_err(|id| geometry.forged(id))
     }
 }
 
-fn id_of(shape: &Shape, versions: &impl Versions, slot: Slot) -> PageId {
-    PageId { slot: shape.slot(slot.bucket, slot.index), version: versions.newest(slot.bucket) }
+fn id_of(geometry: &SlotGeometry, versions: &impl Versions, slot: Slot) -> PageId {
+    PageId { slot: geometry.slot(slot.bucket, slot.index), version: versions.newest(slot.bucket) }
 }
 
 impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
@@ -300,46 +321,47 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
         self.store(buckets, from)
     }
 
-    async fn carry(&self, carried: Carried<'_>) -> Result<(), PageError> {
-        let one_slot = self.carrier.shape.bucket_slots == 1;
-        match &self.asked {
-            Some(asked) if one_slot && asked.borrow().takes(&carried) => {
-                self.carry_beside(&mut asked.borrow_mut(), &carried)
+    async fn move_pages(&self, carried: PageMoves<'_>) -> Result<(), PageError> {
+        let one_slot = self.sealed_slots.geometry.bucket_slots == 1;
+        match &self.work_queue {
+            Some(work_queue) if one_slot && work_queue.borrow().accepts(&carried) => {
+                self.carry_by_worker(&mut work_queue.borrow_mut(), &carried)
             }
-            _ if one_slot && matches!(self.spread, Spread::Alone) => {
-                self.settle().await?;
-                self.carry_alone(&carried)
+            _ if one_slot && matches!(self.executor, Executor::Caller) => {
+                self.finish_moves().await?;
+                self.carry_by_caller(&carried)
             }
-            _ => carried.by_hand(self).await,
+            _ => carried.read_then_write(self).await,
         }
     }
 
-    async fn settle(&self) -> Result<(), PageError> {
-        match &self.asked {
-            Some(asked) => {
-                asked.borrow_mut().settle_all(&self.carrier).map_err(|id| self.carrier.shape.forged(id))
-            }
+    async fn finish_moves(&self) -> Result<(), PageError> {
+        match &self.work_queue {
+            Some(work_queue) => work_queue
+                .borrow_mut()
+                .settle_all(&self.sealed_slots)
+                .map_err(|id| self.sealed_slots.geometry.forged(id)),
             None => Ok(()),
         }
     }
 
-    fn expect(&self, from: &[Slot]) {
-        let Some(asked) = &self.asked else { return };
+    fn prefetch(&self, from: &[Slot]) {
+        let Some(work_queue) = &self.work_queue else { return };
         let state = self.state.borrow();
-        let from = from.iter().map(|slot| id_of(&self.carrier.shape, &state.versions, *slot));
-        // The next request of a caller is told of a page that did not open.
-        let _ = asked.borrow_mut().expect(from, &self.carrier);
+        let from = from.iter().map(|slot| id_of(&self.sealed_slots.geometry, &state.versions, *slot));
+        // The caller's next request reports a page that did not open.
+        let _ = work_queue.borrow_mut().prefetch(from, &self.sealed_slots);
     }
 }
 
 impl<M, V> fmt::Debug for SealedPages<M, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SealedPages").field("key", &self.carrier.key).finish_non_exhaustive()
+        f.debug_struct("SealedPages").field("key", &self.sealed_slots.key).finish_non_exhaustive()
     }
 }
 
-fn lane(shape: &Shape) -> Lane {
-    Zeroizing::new(vec![0; APART + shape.page_bytes + shape.tag_bytes + APART])
+fn seal_buffer(geometry: &SlotGeometry) -> SealBuffer {
+    Zeroizing::new(vec![0; CACHE_LINE_PAIR + geometry.page_bytes + geometry.tag_bytes + CACHE_LINE_PAIR])
 }
 
 fn check_length(given: usize, needed: usize) {
@@ -363,7 +385,7 @@ mod tests {
         let pages = SealedPages::new(memory, &layout, key, TableVersions::new(3)).unwrap();
         let from = [7; 2 * 64];
         pages.store(&[Bucket(0), Bucket(1)], &from).unwrap();
-        pages.state.borrow_mut().pages_left = Some(3);
+        pages.state.borrow_mut().seals_left = Some(3);
         let exhausted = Err(PageError::KeyExhausted { cipher: PageCipher::Aes256Gcm });
         assert_eq!(pages.store(&[Bucket(0), Bucket(1)], &from), exhausted);
         assert_eq!((pages.version(Bucket(0)), pages.version(Bucket(1))), (1, 1));

@@ -1,4 +1,4 @@
-//! The newest writing of each bucket: the trusted state that makes an old page an error.
+//! The newest version of each bucket: the trusted state by which an old page is refused.
 
 use super::error::PageError;
 use alloc::vec;
@@ -6,34 +6,34 @@ use alloc::vec::Vec;
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_core::types::Bucket;
 
-/// The newest version of every bucket. Versions count the writings of a bucket from 1; 0 is "never written".
+/// The newest version of every bucket. Versions count the writes of a bucket from 1; 0 is "never written".
 ///
-/// It never gives the same version of a bucket twice: nonces are made of it. So it is neither cloned nor set back.
+/// No version of a bucket is given twice: nonces are made of versions. So it is neither cloned nor set back.
 pub trait Versions {
-    /// The number of buckets, numbered from 0.
+    /// Returns the number of buckets, which are numbered from 0.
     fn buckets(&self) -> u64;
 
-    /// The newest version of a bucket.
+    /// Returns the newest version of a bucket.
     ///
     /// # Panics
     /// If the bucket lies outside.
     fn newest(&self, bucket: Bucket) -> u64;
 
-    /// Takes the next version of each bucket, in order, and hands them to `each`. A bucket may be named twice.
+    /// Takes the next version of each bucket, in order, and passes it to `each`. A bucket may occur twice.
     ///
     /// # Errors
-    /// [`PageError::OutOfOrder`], [`PageError::VersionsExhausted`]: no version was taken then, whatever `each` was
-    /// given.
+    /// [`PageError::OutOfOrder`], [`PageError::VersionsExhausted`]: no version was taken then, although `each` may have
+    /// been called.
     ///
     /// # Panics
     /// If a bucket lies outside; no version was taken then either.
     fn advance(&mut self, buckets: &[Bucket], each: impl FnMut(Bucket, u64)) -> Result<(), PageError>;
 
-    /// Trusted memory that it takes, in bytes.
+    /// Returns the trusted memory that it takes, in bytes.
     fn trusted_bytes(&self) -> u64;
 }
 
-/// A version for each bucket: for schemes that write where they like. Eight bytes a bucket.
+/// A version for each bucket: for schemes that write in any order. Eight bytes a bucket.
 #[derive(Debug)]
 pub struct TableVersions {
     table: Vec<u64>,
@@ -64,8 +64,8 @@ impl Versions for TableVersions {
     }
 
     fn advance(&mut self, buckets: &[Bucket], mut each: impl FnMut(Bucket, u64)) -> Result<(), PageError> {
-        // As many as the batch is long must be left, as if it named one bucket only: then no bucket can run out
-        // half-way.
+        // A bucket needs as many versions as the batch is long, in case it is the only one: so no bucket runs out in the
+        // middle of the batch.
         let max = u64::MAX - buckets.len() as u64;
         if let Some(&bucket) = buckets.iter().find(|bucket| self.newest(**bucket) > max) {
             return Err(PageError::VersionsExhausted { bucket });
@@ -85,10 +85,10 @@ impl Versions for TableVersions {
 
 /// Two counters, for schemes that write in the order of a [`WriteSchedule`]: DetWoORAM and its kin. Sixteen bytes.
 ///
-/// The main area is buckets 0 to N - 1, the holding area N to N + M - 1. Either is written round and round: after `r`
-/// refreshes, main bucket i was written as often as numbers below `r` leave the remainder i when divided by N. A write
-/// of any other bucket than the next of its area is refused: with any fault of a scheme, the pages that change are
-/// those of the schedule. The turns of refreshes and holding writes are the scheme's.
+/// The main area is buckets 0 to N - 1, the holding area N to N + M - 1. Each area is written cyclically: after `r`
+/// refreshes, main bucket i was written as many times as there are numbers below `r` with remainder i modulo N. A write
+/// of any bucket but the next one of its area is refused. So even under a faulty scheme the pages that change are those
+/// of the schedule. The scheme decides when refreshes and holding writes come.
 #[derive(Debug)]
 pub struct ScheduledVersions {
     main: Area,
@@ -105,12 +105,12 @@ impl ScheduledVersions {
         }
     }
 
-    /// Refreshes of main buckets so far.
+    /// Returns the number of refreshes of main buckets so far.
     pub fn refreshes(&self) -> u64 {
         self.main.written
     }
 
-    /// Writes into the holding area so far.
+    /// Returns the number of writes to the holding area so far.
     pub fn holding_writes(&self) -> u64 {
         self.holding.written
     }
@@ -142,7 +142,7 @@ impl Versions for ScheduledVersions {
     }
 }
 
-/// Buckets that are written round and round.
+/// Buckets that are written cyclically.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     first: u64,

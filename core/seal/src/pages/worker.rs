@@ -1,138 +1,137 @@
-//! Pages that are carried from slot to slot beside the caller, on another processor.
+//! Page jobs that a worker does on another processor: a page is opened, sealed, or moved from slot to slot.
 //!
-//! A write of DetWoORAM refreshes K pages whose contents are not asked for. A partner that does that beside the program
-//! is told of the slots only: no page crosses from one processor to the other but the one that is written. The caller
-//! asks for one turn after the other and goes on; turns are begun in their order. Turns that touch the same slot, to
-//! open or to seal it, are done one after the other: each waits for the one before. So the answers and the contents of
-//! shared memory are the same as without, in whatever order the others are done.
+//! A write of DetWoORAM refreshes K pages whose contents nobody asked for. A worker that runs next to the program gets
+//! only their slots: the one page that crosses from one processor to the other is the one that is written. The caller
+//! submits jobs and continues. Jobs are claimed in the order of their tickets. Jobs that open or seal the same slot are
+//! done one after the other: each waits for the one before. So the results and the contents of shared memory are the
+//! same as without a worker, in whatever order the other jobs are done.
 
-use super::carrier::Carrier;
 use super::cipher::PageId;
+use super::sealed_slots::SealedSlots;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use ameles_core::store::Carried;
+use ameles_core::store::PageMoves;
 
-/// The number of a turn that is asked for, from 1.
-pub type Turn = u64;
+/// The number of a submitted job, from 1.
+pub type Ticket = u64;
 
-/// A page to be opened, sealed, or both.
+/// A page to open, to seal, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageJob {
-    /// The sealed page that is opened into the turn's own lane; version 0 stands for zeros.
+    /// The sealed page to open into the job's own buffer; version 0 stands for zeros.
     pub open: Option<PageId>,
-    /// The identity under which the page in a turn's lane, this one's or an earlier one's, is sealed.
-    pub seal: Option<(PageId, Turn)>,
-    /// Earlier turns that must be done before, beside the one whose page is sealed: the last that touches the slot
-    /// which is opened, and the last that touches the slot which is sealed. Turns before them that touch these slots
-    /// are done too, for those have waited in their turn. Each is told as how many turns ago it was; 0 where there is
-    /// none.
+    /// The identity under which to seal a page, and the job whose buffer holds it: this job or an earlier one.
+    pub seal: Option<(PageId, Ticket)>,
+    /// Earlier jobs that must be done first, in addition to the one whose page is sealed: the last one that uses the
+    /// opened slot, and the last one that uses the sealed slot. Each of those has waited for the jobs before it that use
+    /// the slot. An entry is the distance back from this job; 0 stands for none.
     pub after: [u32; 2],
 }
 
-// The size of the message that crosses from one processor to the other for a turn.
+// A job crosses from one processor to the other in one cache line.
 const _: () = assert!(size_of::<PageJob>() <= 64);
 
 impl PageJob {
-    /// All earlier turns that must be done before this one, which is the given; some may be named twice.
-    pub fn waits_for(&self, turn: Turn) -> impl Iterator<Item = Turn> + use<> {
-        let source = self.seal.map_or(turn, |(_, source)| source);
-        let [opened, sealed] = self.after.map(|ago| turn - Turn::from(ago));
-        [opened, sealed, source].into_iter().filter(move |before| *before != turn)
+    /// Returns the earlier jobs that must be done before this one, whose ticket is given. Some may occur twice.
+    pub fn prerequisites(&self, ticket: Ticket) -> impl Iterator<Item = Ticket> + use<> {
+        let source = self.seal.map_or(ticket, |(_, source)| source);
+        let [opened, sealed] = self.after.map(|distance| ticket - Ticket::from(distance));
+        [opened, sealed, source].into_iter().filter(move |before| *before != ticket)
     }
 }
 
-/// A partner beside the caller, with the region's key, its shared memory, and lanes. Each lane has room for one page,
-/// in private memory. Turn t has lane t modulo [`room`](Self::room).
+/// A worker that has the region's key, its shared memory, and buffers in private memory for a page each. Job t has
+/// buffer t modulo [`capacity`](Self::capacity).
 pub trait PageWorker<M>: Send {
-    /// The number of lanes. At most half as many turns are under way at a time, and no turn seals the page of a turn
-    /// that was asked for longer ago than that.
-    fn room(&self) -> usize;
+    /// Returns the number of buffers. At most half as many jobs are in flight, and no job seals the page of a job that
+    /// was submitted longer ago than that.
+    fn capacity(&self) -> usize;
 
-    /// Puts a page into a turn's lane, before the turn is asked for.
-    fn fill(&self, turn: Turn, page: &[u8]);
+    /// Copies a page into a job's buffer, before the job is submitted.
+    fn fill(&self, ticket: Ticket, page: &[u8]);
 
-    /// Asks for a turn. Turns are asked for in their order.
-    fn ask(&self, turn: Turn, carry: PageJob);
+    /// Submits a job. Jobs are submitted in the order of their tickets.
+    fn submit(&self, ticket: Ticket, job: PageJob);
 
-    /// Says that the turns asked for should be begun.
-    fn go(&self);
+    /// Makes sure that the worker starts the submitted jobs.
+    fn wake(&self);
 
-    /// The outcome of a turn that was asked for.
-    fn outcome(&self, turn: Turn) -> Outcome;
+    /// Returns the status of a submitted job.
+    fn status(&self, ticket: Ticket) -> JobStatus;
 
-    /// Lets the caller do the next turn itself, if there is a turn that was not begun; else it returns soon.
-    fn help(&self, carrier: &Carrier<M>);
+    /// Lets the caller do the next job that nobody has claimed; without one it returns soon.
+    fn help(&self, slots: &SealedSlots<M>);
 
-    /// Tells whether it has stepped back: the caller then asks for no more turns, and carries pages itself. What it says
-    /// must depend on the load of the machine alone.
-    fn rests(&self) -> bool;
+    /// Tells whether the worker leaves the machine to others. The caller then submits no more jobs, and moves pages
+    /// itself. The answer must depend on the load of the machine only.
+    fn has_backed_off(&self) -> bool;
 
-    /// Returns soon: the caller has nothing to do. It does what must be done if no partner is beside any more.
-    fn wait(&self, carrier: &Carrier<M>);
+    /// Returns soon: the caller has nothing to do. It does the worker's jobs if the worker has ended.
+    fn wait(&self, slots: &SealedSlots<M>);
 }
 
-/// The outcome of a turn.
+/// The status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum JobStatus {
     /// It is not done yet.
     Pending,
     /// It is done.
     Done,
-    /// Its page did not open, or the page that it should have sealed had not: nothing was sealed.
+    /// Its page did not open, or the page that it should have sealed did not: nothing was sealed.
     Forged,
 }
 
-/// The moment when the caller goes on, and its work while it must wait.
+/// The time at which a write returns, and whether a caller that must wait does jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkMode {
-    /// Parallel: a write ends when its pages are in shared memory, and the caller does its share.
+    /// A write returns when its pages are in shared memory, and the caller does its share.
     Parallel,
-    /// Eager: a write ends when its pages were asked for, and those of the next are read ahead.
+    /// A write returns when its jobs are submitted, and the pages of the next write are prefetched.
     Eager,
-    /// Both: a write ends when its pages were asked for, and a caller that must wait does its share.
+    /// A write returns when its jobs are submitted, and a caller that must wait does its share.
     EagerParallel,
 }
 
 impl WorkMode {
-    fn goes_on(self) -> bool {
+    fn returns_early(self) -> bool {
         self != WorkMode::Parallel
     }
 
-    fn helps(self) -> bool {
+    fn caller_helps(self) -> bool {
         self != WorkMode::Eager
     }
 
-    /// Tells whether pages are read ahead. When both work, either must fetch the pages that the other has opened from
-    /// the other's cache: it costs as much as to open them.
-    fn reads_ahead(self) -> bool {
+    /// Tells whether pages are prefetched. If caller and worker both work, each must fetch the pages that the other has
+    /// opened from the other's cache. That costs as much as to open them.
+    fn prefetches(self) -> bool {
         self == WorkMode::Eager
     }
 }
 
-/// The caller's side: the turns that it has asked for.
+/// The caller's side: the jobs that it has submitted.
 pub(crate) struct WorkQueue<M> {
-    beside: Box<dyn PageWorker<M>>,
-    manner: WorkMode,
-    /// Turns so far.
-    last: Turn,
-    /// The turns that may still be under way, in their order.
-    under_way: VecDeque<InFlightJob>,
-    /// Pages that are read ahead, and the turns that do it.
-    expected: Vec<(PageId, Turn)>,
+    worker: Box<dyn PageWorker<M>>,
+    mode: WorkMode,
+    /// The last ticket.
+    last: Ticket,
+    /// The jobs that may still be in flight, in the order of their tickets.
+    in_flight: VecDeque<InFlightJob>,
+    /// Pages that are prefetched, and the jobs that do it.
+    prefetched: Vec<(PageId, Ticket)>,
 }
 
-/// A turn with the slots that it touches.
+/// A job with the slots that it uses.
 struct InFlightJob {
-    turn: Turn,
+    ticket: Ticket,
     opens: Option<PageId>,
     seals: Option<PageId>,
 }
 
 impl InFlightJob {
-    /// Tells whether it touches the slot. Two turns that only open a slot could be done at once. They are not, so that
-    /// the last one stands for all before it.
-    fn touches(&self, slot: u32) -> bool {
+    /// Tells whether it uses the slot. Two jobs that only open a slot could be done at once. They are not, so that the
+    /// last one stands for all before it.
+    fn uses(&self, slot: u32) -> bool {
         [self.opens, self.seals].iter().flatten().any(|id| id.slot == slot)
     }
 }
@@ -141,133 +140,133 @@ impl InFlightJob {
 type FirstForged = PageId;
 
 impl<M> WorkQueue<M> {
-    pub(crate) fn new(beside: Box<dyn PageWorker<M>>, manner: WorkMode) -> Self {
-        let room = beside.room();
-        let (under_way, expected) = (VecDeque::with_capacity(room), Vec::with_capacity(room));
-        WorkQueue { beside, manner, last: 0, under_way, expected }
+    pub(crate) fn new(worker: Box<dyn PageWorker<M>>, mode: WorkMode) -> Self {
+        let capacity = worker.capacity();
+        let (in_flight, prefetched) = (VecDeque::with_capacity(capacity), Vec::with_capacity(capacity));
+        WorkQueue { worker, mode, last: 0, in_flight, prefetched }
     }
 
-    /// Turns that may be under way.
-    fn max_under_way(&self) -> usize {
-        self.beside.room() / 2
+    /// Returns the most jobs that may be in flight.
+    fn max_in_flight(&self) -> usize {
+        self.worker.capacity() / 2
     }
 
-    /// Tells whether there is room for all of it, and somebody to do it.
-    pub(crate) fn takes(&self, carried: &Carried<'_>) -> bool {
-        carried.to.len() <= self.max_under_way() && !self.beside.rests()
+    /// Tells whether there is room for all jobs of a write, and a worker to do them.
+    pub(crate) fn accepts(&self, carried: &PageMoves<'_>) -> bool {
+        carried.to.len() <= self.max_in_flight() && !self.worker.has_backed_off()
     }
 
-    /// Seals a page of the caller's.
+    /// Submits a job that seals a page of the caller's.
     pub(crate) fn seal(
         &mut self,
         id: PageId,
         page: &[u8],
-        carrier: &Carrier<M>,
-    ) -> Result<Turn, FirstForged> {
-        let turn = self.next(carrier)?;
-        self.beside.fill(turn, page);
-        self.ask(turn, None, Some((id, turn)));
-        Ok(turn)
+        slots: &SealedSlots<M>,
+    ) -> Result<Ticket, FirstForged> {
+        let ticket = self.next_ticket(slots)?;
+        self.worker.fill(ticket, page);
+        self.submit(ticket, None, Some((id, ticket)));
+        Ok(ticket)
     }
 
-    /// Carries a page, or puts the page of an earlier turn in its place. The replaced page is opened all the same: it
-    /// shows as much, and takes as long.
-    pub(crate) fn carry(
+    /// Submits a job that moves a page, or that seals the page of an earlier job in its place. The replaced page is
+    /// opened all the same: so the job shows as much, and takes as long.
+    pub(crate) fn move_page(
         &mut self,
         from: PageId,
         to: PageId,
-        instead: Option<Turn>,
-        carrier: &Carrier<M>,
+        replacement: Option<Ticket>,
+        slots: &SealedSlots<M>,
     ) -> Result<(), FirstForged> {
-        let turn = self.next(carrier)?;
-        // A page that was read longer ago than that may have lost its lane to a later turn.
-        let oldest = turn.saturating_sub(self.max_under_way() as u64);
-        let ahead =
-            self.expected.iter().find(|(id, turn)| *id == from && *turn >= oldest).map(|(_, turn)| *turn);
-        let open = if ahead.is_some() { None } else { Some(from) };
-        self.ask(turn, open, Some((to, instead.or(ahead).unwrap_or(turn))));
+        let ticket = self.next_ticket(slots)?;
+        // A page that was prefetched longer ago than that may have lost its buffer to a later job.
+        let oldest = ticket.saturating_sub(self.max_in_flight() as u64);
+        let prefetched =
+            self.prefetched.iter().find(|(id, ticket)| *id == from && *ticket >= oldest).map(|(_, by)| *by);
+        let open = if prefetched.is_some() { None } else { Some(from) };
+        self.submit(ticket, open, Some((to, replacement.or(prefetched).unwrap_or(ticket))));
         Ok(())
     }
 
-    /// Reads pages ahead that will be carried, if that is the manner. Pages expected earlier are no longer expected.
-    pub(crate) fn expect(
+    /// Prefetches pages that will be moved, if that is the mode. Pages prefetched earlier are forgotten.
+    pub(crate) fn prefetch(
         &mut self,
         from: impl ExactSizeIterator<Item = PageId>,
-        carrier: &Carrier<M>,
+        slots: &SealedSlots<M>,
     ) -> Result<(), FirstForged> {
-        self.expected.clear();
-        // Between now and then there are as many turns again, and one more.
-        if self.manner.reads_ahead() && 2 * from.len() < self.max_under_way() && !self.beside.rests() {
+        self.prefetched.clear();
+        // As many jobs again, and one more, come before the pages are sealed.
+        if self.mode.prefetches() && 2 * from.len() < self.max_in_flight() && !self.worker.has_backed_off() {
             for id in from {
-                let turn = self.next(carrier)?;
-                self.ask(turn, Some(id), None);
-                self.expected.push((id, turn));
+                let ticket = self.next_ticket(slots)?;
+                self.submit(ticket, Some(id), None);
+                self.prefetched.push((id, ticket));
             }
-            self.beside.go();
+            self.worker.wake();
         }
         Ok(())
     }
 
-    /// Has the requested turns begun, and waits for their end if that is the manner.
-    pub(crate) fn finish(&mut self, carrier: &Carrier<M>) -> Result<(), FirstForged> {
-        self.beside.go();
-        if self.manner.goes_on() { self.forget_done() } else { self.wait_for(self.last, carrier) }
+    /// Makes sure that the submitted jobs are started, and waits until they are done if that is the mode.
+    pub(crate) fn finish(&mut self, slots: &SealedSlots<M>) -> Result<(), FirstForged> {
+        self.worker.wake();
+        if self.mode.returns_early() { self.retire_done() } else { self.wait_for(self.last, slots) }
     }
 
-    /// Waits until no turn that seals this slot is under way.
-    pub(crate) fn settle(&mut self, slot: u32, carrier: &Carrier<M>) -> Result<(), FirstForged> {
-        let seals = |turn: &&InFlightJob| turn.seals.is_some_and(|id| id.slot == slot);
-        match self.under_way.iter().rev().find(seals).map(|touching| touching.turn) {
-            Some(turn) => self.wait_for(turn, carrier),
+    /// Waits until no job that seals this slot is in flight.
+    pub(crate) fn settle(&mut self, slot: u32, slots: &SealedSlots<M>) -> Result<(), FirstForged> {
+        let seals = |job: &&InFlightJob| job.seals.is_some_and(|id| id.slot == slot);
+        match self.in_flight.iter().rev().find(seals).map(|job| job.ticket) {
+            Some(ticket) => self.wait_for(ticket, slots),
             None => Ok(()),
         }
     }
 
-    /// Waits until nothing is under way.
-    pub(crate) fn settle_all(&mut self, carrier: &Carrier<M>) -> Result<(), FirstForged> {
-        self.wait_for(self.last, carrier)
+    /// Waits until no job is in flight.
+    pub(crate) fn settle_all(&mut self, slots: &SealedSlots<M>) -> Result<(), FirstForged> {
+        self.wait_for(self.last, slots)
     }
 
-    fn ask(&mut self, turn: Turn, open: Option<PageId>, seal: Option<(PageId, Turn)>) {
+    fn submit(&mut self, ticket: Ticket, open: Option<PageId>, seal: Option<(PageId, Ticket)>) {
         let seals = seal.map(|(id, _)| id);
-        let after = [open, seals].map(|id| id.map_or(0, |id| self.ago_touched(turn, id.slot)));
-        self.under_way.push_back(InFlightJob { turn, opens: open, seals });
-        self.beside.ask(turn, PageJob { open, seal, after });
+        let after = [open, seals].map(|id| id.map_or(0, |id| self.distance_to_last_use(ticket, id.slot)));
+        self.in_flight.push_back(InFlightJob { ticket, opens: open, seals });
+        self.worker.submit(ticket, PageJob { open, seal, after });
     }
 
-    /// Returns how many turns ago the last one was that touches the slot and may be under way; 0 if there is none.
-    fn ago_touched(&self, turn: Turn, slot: u32) -> u32 {
-        let last = self.under_way.iter().rev().find(|earlier| earlier.touches(slot));
-        // At most as many are under way as there are lanes.
-        last.map_or(0, |earlier| (turn - earlier.turn) as u32)
+    /// Returns the distance back to the last job that uses the slot and may be in flight; 0 if there is none.
+    fn distance_to_last_use(&self, ticket: Ticket, slot: u32) -> u32 {
+        let last = self.in_flight.iter().rev().find(|earlier| earlier.uses(slot));
+        // At most as many jobs are in flight as there are buffers.
+        last.map_or(0, |earlier| (ticket - earlier.ticket) as u32)
     }
 
-    /// The next turn, when there is room for it.
-    fn next(&mut self, carrier: &Carrier<M>) -> Result<Turn, FirstForged> {
+    /// Returns the next ticket, when there is room for its job.
+    fn next_ticket(&mut self, slots: &SealedSlots<M>) -> Result<Ticket, FirstForged> {
         self.last += 1;
-        self.wait_for(self.last.saturating_sub(self.max_under_way() as u64), carrier)?;
+        self.wait_for(self.last.saturating_sub(self.max_in_flight() as u64), slots)?;
         Ok(self.last)
     }
 
-    /// Waits for all turns up to this one.
-    fn wait_for(&mut self, turn: Turn, carrier: &Carrier<M>) -> Result<(), FirstForged> {
-        while self.under_way.front().is_some_and(|first| first.turn <= turn) {
-            self.forget_done()?;
-            if self.under_way.front().is_some_and(|first| first.turn <= turn) {
-                self.beside.go();
-                if self.manner.helps() { self.beside.help(carrier) } else { self.beside.wait(carrier) }
+    /// Waits for all jobs up to this one.
+    fn wait_for(&mut self, ticket: Ticket, slots: &SealedSlots<M>) -> Result<(), FirstForged> {
+        while self.in_flight.front().is_some_and(|first| first.ticket <= ticket) {
+            self.retire_done()?;
+            if self.in_flight.front().is_some_and(|first| first.ticket <= ticket) {
+                self.worker.wake();
+                if self.mode.caller_helps() { self.worker.help(slots) } else { self.worker.wait(slots) }
             }
         }
         Ok(())
     }
 
-    /// Takes note of the turns done. After a page that did not open, no further turn is noted.
-    fn forget_done(&mut self) -> Result<(), FirstForged> {
-        while let Some(first) = self.under_way.front() {
-            match self.beside.outcome(first.turn) {
-                Outcome::Pending => break,
-                Outcome::Done => self.under_way.pop_front(),
-                Outcome::Forged => return Err(first.opens.or(first.seals).expect("a turn does something")),
+    /// Forgets the jobs that are done, up to the first that is not. After a forged page, no later job is forgotten.
+    fn retire_done(&mut self) -> Result<(), FirstForged> {
+        while let Some(first) = self.in_flight.front() {
+            match self.worker.status(first.ticket) {
+                JobStatus::Pending => break,
+                JobStatus::Done => self.in_flight.pop_front(),
+                JobStatus::Forged => return Err(first.opens.or(first.seals).expect("a job does something")),
             };
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! A running machine is copied with its memory, and both copies go on: same keys, same counters, same versions. What
 //! each of them seals tells nothing about what the other does.
 
-use crate::common::{Shelf, VAULT, every_kind, master, nonces, uneven};
+use crate::common::{TestStore, VAULT, every_kind, master, nonces, uneven};
 use ameles_core::store::BucketVersion;
 use ameles_core::types::Bucket;
 use ameles_seal::cipher::Cipher;
@@ -26,10 +26,10 @@ fn sealed_by_a_copy(kind: (Cipher, SlotFormat), fresh: u64, plain: &[u8; 120]) -
 }
 
 fn sealed_with(cipher: Cipher, format: SlotFormat, nonces: Nonces, plain: &[u8; 120]) -> Vec<u8> {
-    let shelf = Shelf::of(&uneven(), format);
+    let store = TestStore::of(&uneven(), format);
     let versions = TrustedVersions::new(VAULT, uneven().buckets());
     let copy =
-        Sealed::new(Rc::clone(&shelf), &master(7), cipher, nonces, versions, SealThreads::single()).unwrap();
+        Sealed::new(Rc::clone(&store), &master(7), cipher, nonces, versions, SealThreads::single()).unwrap();
     copy.begin_epoch(Salt([1; 32])).unwrap();
     let version: BucketVersion = copy.assign(&[Bucket(0)]).unwrap()[0].written();
     let mut bytes = Vec::new();
@@ -120,11 +120,11 @@ impl CryptoRng for Counting {}
 #[test]
 fn fresh_randomness_is_asked_for_at_every_sealing_and_not_kept() {
     let asked = Arc::new(AtomicU64::new(0));
-    let shelf = Shelf::new(&uneven());
+    let store = TestStore::new(&uneven());
     let versions = TrustedVersions::new(VAULT, uneven().buckets());
     let nonces = Nonces::Salted(Box::new(Counting(Arc::clone(&asked))));
     let sealed =
-        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
+        Sealed::new(store, &master(7), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     for sealings in 1..5 {
         let version = sealed.assign(&[Bucket(0)]).unwrap()[0].written();

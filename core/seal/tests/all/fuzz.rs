@@ -22,12 +22,12 @@ fn master() -> MasterKey {
 }
 
 /// Untrusted memory that answers with the bytes it was given, repeated to the length asked for.
-struct Liar {
+struct LyingStore {
     layout: Layout,
     lie: RefCell<Vec<u8>>,
 }
 
-impl Untrusted for Liar {
+impl Untrusted for LyingStore {
     fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -51,7 +51,7 @@ impl Untrusted for Liar {
 #[test]
 fn fuzz_slot() {
     let plain = Layout::new(vec![Extent { buckets: 1, slots: 2, slot_bytes: 48 }]);
-    let liar = Liar { layout: sealed_layout(&plain, SlotFormat::Salted), lie: RefCell::default() };
+    let liar = LyingStore { layout: sealed_layout(&plain, SlotFormat::Salted), lie: RefCell::default() };
     let (versions, nonces) = (TrustedVersions::new(VaultId([1; 16]), 1), nonces(SlotFormat::Salted, 1));
     let sealed =
         Sealed::new(&liar, &master(), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();

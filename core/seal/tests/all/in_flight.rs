@@ -1,6 +1,6 @@
 //! Several reads and writes are in flight at once and do not mix.
 
-use crate::common::{Shelf, VAULT, master, nonces, slot, uneven};
+use crate::common::{TestStore, VAULT, master, nonces, slot, uneven};
 use ameles_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bucket;
@@ -16,9 +16,9 @@ use std::rc::Rc;
 use std::task::Poll;
 
 /// A shelf that answers only when polled again, so that requests overlap.
-struct Slow(Rc<Shelf>);
+struct SlowStore(Rc<TestStore>);
 
-async fn once_more() {
+async fn yield_once() {
     let mut polled = false;
     futures::future::poll_fn(|context| {
         if std::mem::replace(&mut polled, true) {
@@ -30,17 +30,17 @@ async fn once_more() {
     .await;
 }
 
-impl Untrusted for Slow {
+impl Untrusted for SlowStore {
     fn layout(&self) -> &Layout {
         self.0.layout()
     }
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
         self.0.read(places, into).await?;
-        once_more().await;
+        yield_once().await;
         Ok(())
     }
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        once_more().await;
+        yield_once().await;
         self.0.write(buckets, from).await
     }
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
@@ -48,12 +48,12 @@ impl Untrusted for Slow {
     }
 }
 
-fn slow() -> Sealed<Slow> {
+fn slow_store() -> Sealed<SlowStore> {
     let versions = TrustedVersions::new(VAULT, uneven().buckets());
-    let shelf = Slow(Shelf::new(&uneven()));
+    let store = SlowStore(TestStore::new(&uneven()));
     let nonces = nonces(SlotFormat::Salted, 1);
     let sealed =
-        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
+        Sealed::new(store, &master(7), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     sealed
 }
@@ -61,7 +61,7 @@ fn slow() -> Sealed<Slow> {
 #[test]
 fn overlapping_reads_and_writes_keep_their_bytes_apart() {
     block_on(async {
-        let sealed = slow();
+        let sealed = slow_store();
         sealed.write(&[Bucket(0), Bucket(2)], &[[1; 120].as_slice(), &[2; 34]].concat()).await.unwrap();
         let (mut one, mut two) = ([0; 40], [0; 17]);
         let all = join3(
@@ -81,7 +81,7 @@ fn overlapping_reads_and_writes_keep_their_bytes_apart() {
 #[test]
 fn a_read_that_was_given_up_leaves_nothing_behind() {
     block_on(async {
-        let sealed = slow();
+        let sealed = slow_store();
         sealed.write(&[Bucket(0), Bucket(2)], &[[1; 120].as_slice(), &[2; 34]].concat()).await.unwrap();
         let mut one = [0; 40];
         assert!(poll_immediate(sealed.read(&[slot(0, 2)], &mut one)).await.is_none());

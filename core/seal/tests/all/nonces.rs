@@ -1,6 +1,6 @@
 //! No nonce is used twice under one key, in all histories of snapshots, restores, replays and new epochs.
 
-use crate::common::{Shelf, at, fresh, open, uneven};
+use crate::common::{TestStore, at, fresh, open, uneven};
 use ameles_core::store::{BucketVersion, Store};
 use ameles_core::types::{Bucket, Version};
 use ameles_seal::cipher::Cipher;
@@ -50,8 +50,8 @@ proptest! {
     #[test]
     fn every_sealing_of_every_history_has_a_nonce_of_its_own(steps in proptest::collection::vec(any_step(), 1..40)) {
         let layout = uneven();
-        let shelf = Shelf::new(&layout);
-        let mut sealed = fresh(&shelf, Cipher::default());
+        let store = TestStore::new(&layout);
+        let mut sealed = fresh(&store, Cipher::default());
         let mut salt = Salt([1; 32]);
         let mut salts_drawn = 1u8;
         let mut draw = || {
@@ -72,7 +72,7 @@ proptest! {
                     let buckets: Vec<Bucket> = buckets.into_iter().map(Bucket).collect();
                     let plain = vec![seen.len() as u8; buckets.iter().map(|&b| layout.bucket_bytes(b)).sum()];
                     block_on(sealed.write(&buckets, &plain)).unwrap();
-                    let sent: Vec<_> = shelf.written.borrow_mut().drain(..).collect();
+                    let sent: Vec<_> = store.written.borrow_mut().drain(..).collect();
                     let versions = sent.iter().map(|(at, _)| at.version).collect();
                     for (at, _) in sent {
                         // The salt that the trusted state gives for this version, not the one the test began last.
@@ -98,7 +98,7 @@ proptest! {
                     let which = which.index(snapshots.len());
                     snapshots.truncate(which + 1);
                     let (snapshot, logged) = snapshots[which].clone();
-                    sealed = open(&shelf, Cipher::default(), snapshot);
+                    sealed = open(&store, Cipher::default(), snapshot);
                     if replays {
                         for entry in &logged {
                             match entry {
@@ -131,8 +131,8 @@ proptest! {
 
 #[test]
 fn a_version_is_sealed_once() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     let version = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
     let mut bytes = Vec::new();
     sealed.seal(&[version], &[1; 120], &mut bytes).unwrap();
@@ -146,8 +146,8 @@ fn a_version_is_sealed_once() {
 
 #[test]
 fn a_version_that_was_not_assigned_is_not_sealed() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     let invented = at(0, Version { epoch: 1, counter: 1 });
     assert!(matches!(
         sealed.seal(&[invented], &[1; 120], &mut Vec::new()),
@@ -157,10 +157,10 @@ fn a_version_that_was_not_assigned_is_not_sealed() {
 
 #[test]
 fn a_snapshot_brought_back_seals_nothing_before_it_begins_an_epoch() {
-    let shelf = Shelf::new(&uneven());
-    let before = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let before = fresh(&store, Cipher::default());
     block_on(before.write(&[Bucket(0)], &[1; 120])).unwrap();
-    let after = open(&shelf, Cipher::default(), before.snapshot());
+    let after = open(&store, Cipher::default(), before.snapshot());
     let refused = block_on(after.write(&[Bucket(0)], &[2; 120]));
     assert!(matches!(refused, Err(SealError::NotSealable(_))));
     after.begin_epoch(Salt([2; 32])).unwrap();
@@ -169,8 +169,8 @@ fn a_snapshot_brought_back_seals_nothing_before_it_begins_an_epoch() {
 
 #[test]
 fn a_new_epoch_leaves_the_unsealed_versions_of_the_last_one_unsealable() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     let unfinished = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     // The new epoch hands out the same counter: only the epoch tells the two apart.
@@ -182,8 +182,8 @@ fn a_new_epoch_leaves_the_unsealed_versions_of_the_last_one_unsealable() {
 
 #[test]
 fn assigning_names_the_version_replaced_also_within_one_batch() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     let steps = sealed.assign(&[Bucket(0), Bucket(1), Bucket(0)]).unwrap();
     assert_eq!([steps[0].old, steps[1].old], [Version::NEVER; 2]);
     assert_eq!(steps[2].old, steps[0].new);
@@ -194,8 +194,8 @@ fn assigning_names_the_version_replaced_also_within_one_batch() {
 
 #[test]
 fn an_epoch_must_have_a_higher_number_and_a_new_salt() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     sealed.begin_epoch_numbered(Epoch { number: 9, salt: Salt([9; 32]) }).unwrap();
     for (number, salt) in [(9, 10), (8, 10), (10, 9), (10, 1)] {
         let refused = sealed.begin_epoch_numbered(Epoch { number, salt: Salt([salt; 32]) });
@@ -206,20 +206,20 @@ fn an_epoch_must_have_a_higher_number_and_a_new_salt() {
 
 #[test]
 fn nothing_is_written_before_the_first_epoch() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = open(&shelf, Cipher::default(), TrustedVersions::new(crate::common::VAULT, 7));
+    let store = TestStore::new(&uneven());
+    let sealed = open(&store, Cipher::default(), TrustedVersions::new(crate::common::VAULT, 7));
     assert!(matches!(sealed.assign(&[Bucket(0)]), Err(SealError::NoEpoch)));
 }
 
 #[test]
 fn an_epoch_without_counters_refuses_and_a_new_one_goes_on() {
-    let shelf = Shelf::new(&uneven());
-    let mut encoded = borsh::to_vec(&fresh(&shelf, Cipher::default()).snapshot()).unwrap();
+    let store = TestStore::new(&uneven());
+    let mut encoded = borsh::to_vec(&fresh(&store, Cipher::default()).snapshot()).unwrap();
     // The counter stands behind the vault's identity and one epoch.
     let counter = 16 + 4 + 36;
     assert_eq!(encoded[counter..counter + 8], [0; 8]);
     encoded[counter..counter + 8].copy_from_slice(&(u64::MAX - 1).to_le_bytes());
-    let sealed = open(&shelf, Cipher::default(), borsh::from_slice(&encoded).unwrap());
+    let sealed = open(&store, Cipher::default(), borsh::from_slice(&encoded).unwrap());
     let refused = sealed.assign(&[Bucket(0), Bucket(1)]);
     assert!(matches!(refused, Err(SealError::CounterExhausted { epoch: 1 })));
     assert!(sealed.version(Bucket(0)).is_never());

@@ -1,6 +1,6 @@
 //! A read returns the bytes that were written.
 
-use crate::common::{Shelf, all_slots, fresh, open, slot, uneven};
+use crate::common::{TestStore, all_slots, fresh, open, slot, uneven};
 use ameles_core::store::Store;
 use ameles_core::types::Bucket;
 use ameles_seal::cipher::{Cipher, CipherKey};
@@ -53,8 +53,8 @@ proptest! {
         ),
     ) {
         let layout = uneven();
-        let shelf = Shelf::of(&layout, format);
-        let mut sealed = fresh(&shelf, cipher);
+        let store = TestStore::of(&layout, format);
+        let mut sealed = fresh(&store, cipher);
         let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
         for (number, (buckets, byte, reopen)) in steps.into_iter().enumerate() {
             let mut plain = Vec::new();
@@ -69,7 +69,7 @@ proptest! {
             block_on(sealed.write(&buckets, &plain)).unwrap();
             if reopen {
                 let encoded = borsh::to_vec(&sealed.snapshot()).unwrap();
-                sealed = open(&shelf, cipher, borsh::from_slice(&encoded).unwrap());
+                sealed = open(&store, cipher, borsh::from_slice(&encoded).unwrap());
                 sealed.begin_epoch(Salt([number as u8 + 2; 32])).unwrap();
                 sealed.drop_unused_epochs();
             }
@@ -88,18 +88,18 @@ proptest! {
 
 #[test]
 fn a_bucket_never_written_reads_as_zeros_and_no_request_goes_out() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     let mut read = [0xee; 40 + 17];
     block_on(sealed.read(&[slot(0, 1), slot(2, 0)], &mut read)).unwrap();
     assert_eq!(read, [0; 57]);
-    assert_eq!(shelf.reads.get(), 0);
+    assert_eq!(store.reads.get(), 0);
 }
 
 #[test]
 fn written_and_never_written_slots_mix_in_one_read() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     block_on(sealed.write(&[Bucket(3)], &[9; 34])).unwrap();
     let mut read = [0xee; 40 + 17 + 17];
     block_on(sealed.read(&[slot(0, 1), slot(3, 1), slot(2, 0)], &mut read)).unwrap();
@@ -110,8 +110,8 @@ fn written_and_never_written_slots_mix_in_one_read() {
 
 #[test]
 fn an_older_version_that_still_stands_can_be_read_by_its_name() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     block_on(sealed.write(&[Bucket(2)], &[1; 34])).unwrap();
     let before = sealed.resolve(&[slot(2, 1)]);
     block_on(sealed.write(&[Bucket(2)], &[2; 34])).unwrap();
@@ -123,7 +123,7 @@ fn an_older_version_that_still_stands_can_be_read_by_its_name() {
 #[test]
 fn sealing_and_sending_apart_is_the_same_as_writing() {
     let layout = uneven();
-    let (one, two) = (Shelf::new(&layout), Shelf::new(&layout));
+    let (one, two) = (TestStore::new(&layout), TestStore::new(&layout));
     let whole = fresh(&one, Cipher::default());
     block_on(whole.write(&[Bucket(0), Bucket(5)], &[3; 154])).unwrap();
 
@@ -151,11 +151,11 @@ fn cores_change_neither_the_bytes_nor_the_slot_that_an_error_names() {
     let slots = all_slots(&layout);
     let mut held = Vec::new();
     for threads in [1, 3] {
-        let shelf = Shelf::new(&layout);
+        let store = TestStore::new(&layout);
         let versions = TrustedVersions::new(crate::common::VAULT, layout.buckets());
         let workers = SealThreads::threads(threads).unwrap();
         let sealed = Sealed::new(
-            std::rc::Rc::clone(&shelf),
+            std::rc::Rc::clone(&store),
             &crate::common::master(7),
             Cipher::default(),
             crate::common::nonces(SlotFormat::Salted, 1),
@@ -171,11 +171,11 @@ fn cores_change_neither_the_bytes_nor_the_slot_that_an_error_names() {
 
         for bucket in [31, 12] {
             let version = sealed.version(Bucket(bucket));
-            shelf.change(crate::common::at(bucket, version), |bytes| bytes[2 * 4128] ^= 1);
+            store.change(crate::common::at(bucket, version), |bytes| bytes[2 * 4128] ^= 1);
         }
         let error = block_on(sealed.read(&slots, &mut read)).unwrap_err();
         assert!(error.to_string().starts_with("slot 2 of bucket 12 "), "{error}");
-        held.push(shelf.held.borrow().clone());
+        held.push(store.held.borrow().clone());
     }
     assert!(held[0] == held[1]);
 }

@@ -1,6 +1,6 @@
 //! The trusted version table survives its encoding, and refuses versions that contradict themselves.
 
-use crate::common::{Down, Shelf, VAULT, fresh, master, nonces, open, uneven};
+use crate::common::{TestStore, UnreachableStore, VAULT, fresh, master, nonces, open, uneven};
 use ameles_core::store::Store;
 use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{Bucket, Version};
@@ -16,8 +16,8 @@ use proptest::prelude::*;
 
 #[test]
 fn a_snapshot_survives_its_encoding() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     block_on(sealed.write(&[Bucket(0), Bucket(5)], &[1; 154])).unwrap();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     block_on(sealed.write(&[Bucket(5)], &[1; 34])).unwrap();
@@ -32,8 +32,8 @@ fn a_snapshot_survives_its_encoding() {
 
 #[test]
 fn the_encodings_length_tells_buckets_and_epochs_only() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     let empty = borsh::to_vec(&sealed.snapshot()).unwrap().len();
     block_on(sealed.write(&[Bucket(0), Bucket(5)], &[1; 154])).unwrap();
     assert_eq!(borsh::to_vec(&sealed.snapshot()).unwrap().len(), empty);
@@ -42,10 +42,10 @@ fn the_encodings_length_tells_buckets_and_epochs_only() {
 
 #[test]
 fn the_versions_of_another_layout_are_refused() {
-    let shelf = Shelf::new(&uneven());
+    let store = TestStore::new(&uneven());
     let versions = TrustedVersions::new(VAULT, 8);
     let nonces = nonces(SlotFormat::Salted, 1);
-    let error = Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, SealThreads::single())
+    let error = Sealed::new(store, &master(7), Cipher::default(), nonces, versions, SealThreads::single())
         .unwrap_err();
     assert!(matches!(error, SealError::OtherLayout { found: 8, expected: 7 }));
 }
@@ -53,7 +53,7 @@ fn the_versions_of_another_layout_are_refused() {
 #[test]
 fn slots_shorter_than_what_sealing_adds_are_refused() {
     for (format, short) in [(SlotFormat::Counted, 15), (SlotFormat::Salted, 31)] {
-        let down = Down(Layout::new(vec![Extent { buckets: 1, slots: 1, slot_bytes: short }]));
+        let down = UnreachableStore(Layout::new(vec![Extent { buckets: 1, slots: 1, slot_bytes: short }]));
         let (versions, nonces) = (TrustedVersions::new(VAULT, 1), nonces(format, 1));
         let error = Sealed::new(down, &master(7), Cipher::default(), nonces, versions, SealThreads::single())
             .unwrap_err();
@@ -63,8 +63,8 @@ fn slots_shorter_than_what_sealing_adds_are_refused() {
 
 #[test]
 fn the_plaintext_layout_is_the_sealed_one_without_the_tags() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = open(&shelf, Cipher::default(), TrustedVersions::new(VAULT, 7));
+    let store = TestStore::new(&uneven());
+    let sealed = open(&store, Cipher::default(), TrustedVersions::new(VAULT, 7));
     assert_eq!(*sealed.layout(), uneven());
     for (format, more) in [(SlotFormat::Counted, 16), (SlotFormat::Salted, 32)] {
         assert_eq!(sealed_layout(&uneven(), format).bytes().0, uneven().bytes().0 + more * uneven().slots());
@@ -79,8 +79,8 @@ proptest! {
     ) {
         let _ = borsh::from_slice::<TrustedVersions>(&bytes);
 
-        let shelf = Shelf::new(&uneven());
-        let sealed = fresh(&shelf, Cipher::default());
+        let store = TestStore::new(&uneven());
+        let sealed = fresh(&store, Cipher::default());
         block_on(sealed.write(&[Bucket(0), Bucket(5)], &[1; 154])).unwrap();
         let mut encoded = borsh::to_vec(&sealed.snapshot()).unwrap();
         for (at, byte) in flips {
@@ -98,8 +98,8 @@ proptest! {
 
 #[test]
 fn a_version_newer_than_the_newest_or_of_no_epoch_is_refused() {
-    let shelf = Shelf::new(&uneven());
-    let sealed = fresh(&shelf, Cipher::default());
+    let store = TestStore::new(&uneven());
+    let sealed = fresh(&store, Cipher::default());
     block_on(sealed.write(&[Bucket(0)], &[1; 120])).unwrap();
     let encoded = borsh::to_vec(&sealed.snapshot()).unwrap();
     let table = 16 + 4 + 36 + 8 + 4;

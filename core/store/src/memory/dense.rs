@@ -8,9 +8,9 @@ use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{Bucket, Bytes, Version};
 use std::cell::RefCell;
 
-/// Bytes in front of each bucket that tell its version: counter, epoch, 4 unused.
+/// Bytes before each bucket that hold its version: counter, epoch, 4 unused.
 ///
-/// They stand beside the bucket, not in a table of their own, so that a read touches one page and not two.
+/// They are next to the bucket, not in a table of their own, so that a read touches one page and not two.
 const HEAD: usize = 16;
 
 /// Untrusted memory that keeps one version of each bucket, in place, in one contiguous buffer per extent.

@@ -1,4 +1,4 @@
-//! Untrusted memory in this process's memory: a fast one, and one that keeps every version.
+//! Stores in this process's memory: a fast one, and one that keeps every version.
 
 mod blob_map;
 mod dense;

@@ -1,4 +1,4 @@
-//! The store for tests: all versions of every bucket, and an adversary's hands on them.
+//! The store for tests: it keeps all versions of every bucket, and can be tampered with.
 
 use super::blob_map::BlobMap;
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Untrusted memory that keeps every version until it is deleted, and can be tampered with.
 ///
-/// A clone is another hand on the same memory, so a test can keep one, let a vault crash with the other, and reopen.
+/// A clone is another handle on the same memory, so a test can keep one, let a vault crash with the other, and reopen.
 ///
 /// The tampering methods panic if the contents that they should change are not there: a test that tampers with nothing
 /// proves nothing.
@@ -21,7 +21,7 @@ pub struct VersionedMemory {
     state: Arc<Mutex<Snapshot>>,
 }
 
-/// Everything that a [`VersionedMemory`] held at one moment.
+/// A copy of everything that a [`VersionedMemory`] held.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     buckets: BTreeMap<BucketVersion, Vec<u8>>,

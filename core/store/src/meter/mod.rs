@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Names on one page of a list, as S3 has it.
 const PAGE: u64 = 1000;
 
-/// The counts of a meter. All of them are known to the provider.
+/// The counts of a meter. The provider knows all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Range requests for slots.
@@ -131,7 +131,7 @@ impl Counted {
     }
 }
 
-/// Reads a meter from anywhere.
+/// A handle that reads a meter.
 #[derive(Clone, Debug, Default)]
 pub struct MeterReader {
     counted: Arc<Mutex<Counted>>,
@@ -148,9 +148,9 @@ impl MeterReader {
     }
 }
 
-/// A store that counts what passes to the store below.
+/// A store that counts the traffic to the store below.
 ///
-/// It remembers the size of each object that is stored, some 50 bytes for each.
+/// It holds the size of each stored object, which takes about 50 bytes for each.
 #[derive(Debug)]
 pub struct Meter<S> {
     inner: S,
@@ -158,12 +158,12 @@ pub struct Meter<S> {
 }
 
 impl<S> Meter<S> {
-    /// Counts what passes to `inner`, from zero.
+    /// Counts the traffic to `inner`, from zero.
     pub fn new(inner: S) -> Self {
         Meter { inner, reader: MeterReader::default() }
     }
 
-    /// A handle to read it by.
+    /// A handle that reads it.
     pub fn reader(&self) -> MeterReader {
         self.reader.clone()
     }
@@ -179,7 +179,7 @@ impl<S> Meter<S> {
 }
 
 impl<S: Blobs + Inventory> Meter<S> {
-    /// Counts what the store holds already. The lists that this takes are counted too.
+    /// Counts the objects that exist already. The lists that this takes are counted too.
     ///
     /// # Errors
     /// Those of the lists.
@@ -287,7 +287,7 @@ impl<S: Inventory> Inventory for Meter<S> {
         found: &mut dyn FnMut(BucketVersion, Bytes),
     ) -> Result<u64, UntrustedError> {
         let mut names = 0;
-        let strangers = self
+        let unknown = self
             .inner
             .list_bucket_versions(&mut |version, size| {
                 names += 1;
@@ -295,9 +295,9 @@ impl<S: Inventory> Inventory for Meter<S> {
                 found(version, size);
             })
             .await;
-        names += strangers.as_ref().map_or(0, |strangers| *strangers);
+        names += unknown.as_ref().map_or(0, |unknown| *unknown);
         self.count(|usage| usage.lists += names.div_ceil(PAGE).max(1));
-        strangers
+        unknown
     }
 
     async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {

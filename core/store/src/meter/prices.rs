@@ -99,12 +99,12 @@ pub enum PriceError {
     /// The text is no table of prices.
     #[error("this is no table of prices: {0}")]
     Unreadable(#[from] toml::de::Error),
-    /// A value makes no sense.
+    /// A value is out of range.
     #[error("in the prices of {name:?}: {why}")]
     Senseless {
         /// The entry.
         name: String,
-        /// The fault of the value.
+        /// The problem of the value.
         why: &'static str,
     },
     /// There is no such entry.

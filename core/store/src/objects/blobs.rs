@@ -1,7 +1,8 @@
 //! Named objects beside the buckets: the header, claims and checkpoints.
 
 use super::failure::write_failure;
-use super::{Objects, names, take};
+use super::shared::take;
+use super::{Objects, names};
 use crate::blobs::{Blob, BlobError, Blobs, check_name};
 use ameles_core::store::UntrustedError;
 use ameles_core::types::Bytes;

@@ -1,10 +1,10 @@
-//! The meaning of the object store's errors: missing, full, refused for good, or worth another try.
+//! Maps errors of `object_store` to [`UntrustedError`]: missing, full, refused, or unavailable for now.
 
 use ameles_core::store::{BucketVersion, UntrustedError};
 use object_store::Error;
 use std::io::{self, ErrorKind};
 
-/// The meaning of an error of reading a bucket version.
+/// Maps an error from reading a bucket version.
 pub(super) fn read_failure(of: BucketVersion, error: Error) -> UntrustedError {
     match error {
         Error::NotFound { .. } => UntrustedError::Missing(of),
@@ -12,9 +12,9 @@ pub(super) fn read_failure(of: BucketVersion, error: Error) -> UntrustedError {
     }
 }
 
-/// The meaning of an error of anything else. A provider that is full is told as a disk that is.
+/// Maps any other error. A full provider is reported like a full disk.
 pub(super) fn write_failure(error: Error) -> UntrustedError {
-    if is_of_room(&error) {
+    if is_storage_full(&error) {
         return UntrustedError::Refused(Box::new(io::Error::new(ErrorKind::StorageFull, error)));
     }
     let refused = match &error {
@@ -38,18 +38,18 @@ pub(super) fn write_failure(error: Error) -> UntrustedError {
     }
 }
 
-/// The result of a call whose requests failed so: an error that a retry cannot heal goes before one that it may, then
-/// the first in the order asked.
-pub(super) fn worst(failures: Vec<(usize, UntrustedError)>) -> Result<(), UntrustedError> {
+/// The result of a call whose requests failed like this: errors that a retry cannot fix come first, then the order of
+/// the requests decides.
+pub(super) fn most_severe(failures: Vec<(usize, UntrustedError)>) -> Result<(), UntrustedError> {
     let first = failures
         .into_iter()
         .min_by_key(|(index, failure)| (matches!(failure, UntrustedError::Unavailable(_)), *index));
     first.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Tells whether a provider says over HTTP that it has no room.
-fn is_of_room(error: &Error) -> bool {
-    // S3 itself has no word for it: these are of Ceph, and of MinIO where it answers without the status.
+/// Tells whether a provider reports over HTTP that its storage is full.
+fn is_storage_full(error: &Error) -> bool {
+    // S3 itself has no such code: these are from Ceph, and from MinIO where it answers without the status.
     const CODES: [&str; 2] = ["QuotaExceeded", "XMinioStorageFull"];
     http_status(error) == Some(507) || provider_code(error).is_some_and(|code| CODES.contains(&code.as_str()))
 }
@@ -73,7 +73,7 @@ fn is_final(kind: ErrorKind) -> bool {
     )
 }
 
-/// The HTTP status in an error. `object_store` keeps its type to itself, so it is read from the message.
+/// The HTTP status in an error. `object_store` does not export its type, so it is read from the message.
 pub(super) fn http_status(error: &Error) -> Option<u16> {
     const BEFORE: &str = "non-2xx status code: ";
     causes(error).find_map(|cause| {
@@ -83,7 +83,7 @@ pub(super) fn http_status(error: &Error) -> Option<u16> {
     })
 }
 
-/// The provider's own word for what is wrong: the `Code` of an XML answer.
+/// The provider's own error code: the `Code` of an XML answer.
 pub(super) fn provider_code(error: &Error) -> Option<String> {
     let message = error.to_string();
     let (_, rest) = message.split_once("<Code>")?;
@@ -175,7 +175,7 @@ mod tests {
             (0, write_failure(generic("gone for now"))),
             (1, UntrustedError::Truncated(of())),
         ];
-        assert!(matches!(worst(failures), Err(UntrustedError::Truncated(_))));
-        assert!(worst(Vec::new()).is_ok());
+        assert!(matches!(most_severe(failures), Err(UntrustedError::Truncated(_))));
+        assert!(most_severe(Vec::new()).is_ok());
     }
 }

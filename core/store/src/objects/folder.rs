@@ -1,5 +1,4 @@
-//! A folder of this machine as the store: making its sub-folders durable, and clearing files that a crash left
-//! half-written.
+//! A local folder as the store: makes its sub-folders durable, and removes files that a crash left incomplete.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -108,7 +107,7 @@ pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs file work beside the runtime if there is one.
+/// Runs blocking file work on the thread pool of the runtime, if there is one.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, object_store::Error> {

@@ -5,6 +5,7 @@ mod failure;
 mod folder;
 mod names;
 mod open;
+mod shared;
 mod versioning;
 
 pub use open::{OpenError, OpenOptions};
@@ -15,17 +16,15 @@ use crate::requests::{RangeRequest, ReadPlan};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
-use bytes::{Bytes as Chunk, BytesMut};
-use failure::{read_failure, worst, write_failure};
-use folder::Folder;
-use futures::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
+use bytes::Bytes as Chunk;
+use failure::{most_severe, read_failure, write_failure};
+use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
+use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::{
-    GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, PutMode, PutPayload,
-};
+use shared::{Fetch, Shared};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Untrusted memory in an object store: **one object for each bucket version**, one for each blob.
 ///
@@ -35,30 +34,17 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 ///
 /// Over HTTP, a single request that fails for a passing reason is sent again a few times, identically, before the
 /// call reports [`UntrustedError::Unavailable`]. A blob that is to be created is asked for only once: a repetition would
-/// meet its own effect.
+/// find its own effect.
 ///
-/// Files are written beside their place, synced, linked to it, and their folders synced: a write that returned survives
-/// power loss as far as the disk keeps what it acknowledged. A removal is not synced: a removed file may be back after
-/// power loss, as one more version that is not needed.
+/// Files are written under a temporary name, synced and linked to their own name, and their folders are synced: a write
+/// that returned survives power loss as far as the disk keeps what it acknowledged. A removal is not synced: a removed
+/// file may be back after power loss, as one more version that is not needed.
 ///
 /// A clone is another handle on the same store and shares its connections.
 #[derive(Clone)]
 pub struct Objects {
     layout: Arc<Layout>,
     shared: Arc<Shared>,
-}
-
-struct Shared {
-    store: Arc<dyn ObjectStore>,
-    /// The same store with no repetition of requests, for creating what must not be there.
-    once: Arc<dyn ObjectStore>,
-    /// The beginning of every name.
-    prefix: Path,
-    /// Set if the store is a folder of this machine.
-    folder: Option<Folder>,
-    /// The way to ask for the bucket's versioning, where that can be asked.
-    versioning: Option<versioning::Question>,
-    in_flight: Semaphore,
 }
 
 impl fmt::Debug for Objects {
@@ -93,7 +79,7 @@ impl Objects {
     /// Tells whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
     pub async fn versioning(&self) -> Versioning {
         match &self.shared.versioning {
-            Some(question) => question.ask().await,
+            Some(query) => query.send().await,
             None if self.shared.folder.is_some() => Versioning::Off,
             None => Versioning::Unknown,
         }
@@ -123,169 +109,6 @@ impl Objects {
     }
 }
 
-impl Shared {
-    fn path(&self, name: &str) -> Path {
-        // Names are of this crate's own making or checked, so the parts need no encoding.
-        name.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
-    }
-
-    /// The name below the prefix.
-    fn name<'a>(&self, path: &'a Path) -> Option<&'a str> {
-        let below = path.as_ref().strip_prefix(self.prefix.as_ref())?;
-        Some(below.strip_prefix('/').unwrap_or(below))
-    }
-
-    async fn permit(&self) -> SemaphorePermit<'_> {
-        self.in_flight.acquire().await.expect("the semaphore is never closed")
-    }
-
-    async fn put(&self, name: &str, bytes: Chunk) -> Result<(), object_store::Error> {
-        let _permit = self.permit().await;
-        let path = self.path(name);
-        if let Some(folder) = &self.folder {
-            folder.make_durable_parent(name).await?;
-        }
-        self.store.put(&path, PutPayload::from_bytes(bytes)).await?;
-        Ok(())
-    }
-
-    /// Creates an object that is never written again. If it is there already, `true` says that it holds these bytes: an
-    /// earlier request of the caller's has had its effect, and its answer was lost.
-    async fn create(&self, name: &str, bytes: Chunk) -> Result<bool, object_store::Error> {
-        let _permit = self.permit().await;
-        let path = self.path(name);
-        if let Some(folder) = &self.folder {
-            folder.make_durable_parent(name).await?;
-        }
-        let payload = PutPayload::from_bytes(bytes.clone());
-        let taken = match self.store.put_opts(&path, payload, PutMode::Create.into()).await {
-            Err(error @ object_store::Error::AlreadyExists { .. }) => error,
-            answer => return answer.map(|_| true),
-        };
-        // S3 answers so, too, when another creation is under way that may yet fail.
-        let held = match self.store.get(&path).await {
-            Err(object_store::Error::NotFound { .. }) => {
-                return Err(object_store::Error::Generic { store: "the store", source: Box::new(taken) });
-            }
-            held => held?,
-        };
-        if held.meta.size != bytes.len() as u64 || held.bytes().await? != bytes {
-            return Ok(false);
-        }
-        if let Some(folder) = &self.folder {
-            // The earlier request may have ended before it had synced what it wrote.
-            folder.make_durable(name).await?;
-        }
-        Ok(true)
-    }
-
-    /// Fetches ranges of one bucket version; the answers are exactly as long as the ranges.
-    async fn fetch(&self, path: &Path, ranges: &[std::ops::Range<u64>]) -> Result<Vec<Chunk>, Fetch> {
-        let _permit = self.permit().await;
-        if self.folder.is_some() {
-            // A single opening of the file serves all its ranges.
-            let answers = self.store.get_ranges(path, ranges).await;
-            return match answers {
-                Ok(answers) => Ok(answers),
-                Err(error) => Err(self.explain(path, ranges, error).await),
-            };
-        }
-        let mut answers = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            match self.fetch_range(path, range.clone()).await {
-                Ok(answer) => answers.push(answer),
-                Err(Fetch::Failed(error)) => return Err(self.explain(path, ranges, error).await),
-                Err(short) => return Err(short),
-            }
-        }
-        Ok(answers)
-    }
-
-    async fn fetch_range(&self, path: &Path, range: std::ops::Range<u64>) -> Result<Chunk, Fetch> {
-        let wanted = range.end - range.start;
-        let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
-        let answer = self.store.get_opts(path, options).await.map_err(Fetch::Failed)?;
-        if answer.range.start != range.start || answer.range.end < range.end {
-            return Err(Fetch::Short);
-        }
-        let bytes = take(answer.payload, wanted as usize).await.map_err(Fetch::Failed)?;
-        if (bytes.len() as u64) < wanted {
-            return Err(Fetch::Short);
-        }
-        Ok(bytes)
-    }
-
-    /// Tells a file or object that is too short from one that cannot be read: stores say the former in many ways.
-    async fn explain(
-        &self,
-        path: &Path,
-        ranges: &[std::ops::Range<u64>],
-        error: object_store::Error,
-    ) -> Fetch {
-        if failure::http_status(&error) == Some(416) {
-            return Fetch::Short;
-        }
-        let local = self.folder.is_some() || failure::http_status(&error).is_none();
-        if local && matches!(error, object_store::Error::Generic { .. }) {
-            let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
-            if let Ok(held) = self.store.head(path).await
-                && held.size < end
-            {
-                return Fetch::Short;
-            }
-        }
-        Fetch::Failed(error)
-    }
-}
-
-/// The reason why a fetch gave no answer.
-enum Fetch {
-    /// The object ends before the range does.
-    Short,
-    /// The store failed.
-    Failed(object_store::Error),
-}
-
-/// The first `max` bytes of an answer: a store that sends more than it was asked for is not listened to further.
-async fn take(payload: GetResultPayload, max: usize) -> Result<Chunk, object_store::Error> {
-    let mut stream = match payload {
-        GetResultPayload::Stream(stream) => stream,
-        GetResultPayload::File(file, _) => {
-            let read = move || {
-                // As much as is there, and a byte that shows the end: `max` may be far more.
-                let len = usize::try_from(file.metadata()?.len()).unwrap_or(max);
-                let mut bytes = Vec::with_capacity(max.min(len.saturating_add(1)));
-                std::io::Read::read_to_end(&mut std::io::Read::take(file, max as u64), &mut bytes)?;
-                Ok(bytes)
-            };
-            return Ok(folder::blocking(read).await?.into());
-        }
-    };
-    let mut first: Option<Chunk> = None;
-    let mut more = BytesMut::new();
-    while let Some(chunk) = stream.try_next().await? {
-        let held = first.as_ref().map_or(0, Chunk::len) + more.len();
-        let chunk = chunk.slice(..chunk.len().min(max - held));
-        let full = held + chunk.len() == max;
-        if first.is_none() && !chunk.is_empty() {
-            first = Some(chunk);
-        } else {
-            more.extend_from_slice(&chunk);
-        }
-        if full {
-            break;
-        }
-    }
-    let first = first.unwrap_or_default();
-    if more.is_empty() {
-        return Ok(first);
-    }
-    let mut whole = BytesMut::with_capacity(first.len() + more.len());
-    whole.extend_from_slice(&first);
-    whole.extend_from_slice(&more);
-    Ok(whole.freeze())
-}
-
 /// Requests that go to the store as one: all ranges of a file's version, or one range of a remote object.
 struct Group<'a> {
     requests: &'a [RangeRequest],
@@ -299,7 +122,7 @@ impl Group<'_> {
         self.requests[0].of
     }
 
-    fn ranges(&self) -> Vec<std::ops::Range<u64>> {
+    fn ranges(&self) -> Vec<Range<u64>> {
         let slot = self.slot_bytes as u64;
         self.requests
             .iter()
@@ -358,7 +181,7 @@ impl Untrusted for Objects {
                 Err(Fetch::Failed(error)) => failures.push((index, read_failure(group.of(), error))),
             }
         }
-        worst(failures)
+        most_severe(failures)
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
@@ -382,7 +205,7 @@ impl Untrusted for Objects {
                 Err(error) => failures.push((index, write_failure(error))),
             }
         }
-        worst(failures)
+        most_severe(failures)
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
@@ -394,21 +217,6 @@ impl Untrusted for Objects {
     }
 }
 
-impl Shared {
-    async fn delete(&self, paths: Vec<Result<Path, object_store::Error>>) -> Result<(), UntrustedError> {
-        let _permit = self.permit().await;
-        let mut answers = self.store.delete_stream(stream::iter(paths).boxed());
-        let mut failures = Vec::new();
-        while let Some(answer) = answers.next().await {
-            match answer {
-                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => failures.push((failures.len(), write_failure(error))),
-            }
-        }
-        worst(failures)
-    }
-}
-
 impl Inventory for Objects {
     async fn list_bucket_versions(
         &self,
@@ -417,14 +225,14 @@ impl Inventory for Objects {
         let below = self.shared.path(names::BUCKETS);
         let _permit = self.shared.permit().await;
         let mut listed = self.shared.store.list(Some(&below));
-        let mut strangers = 0;
+        let mut unknown = 0;
         while let Some(object) = listed.try_next().await.map_err(write_failure)? {
             match self.shared.name(&object.location).and_then(names::parse_bucket_version) {
                 Some(version) => found(version, Bytes(object.size)),
-                None => strangers += 1,
+                None => unknown += 1,
             }
         }
-        Ok(strangers)
+        Ok(unknown)
     }
 
     async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {

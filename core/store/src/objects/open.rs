@@ -1,8 +1,9 @@
-//! The way from a location as people write it to an open store, or to an error that says what to do.
+//! Opens a store from a location as users write it; errors say what to do.
 
+use super::failure;
 use super::folder::{Folder, blocking, sync_folder};
-use super::versioning::Question;
-use super::{Shared, failure};
+use super::shared::Shared;
+use super::versioning::VersioningQuery;
 use crate::tls::encrypt_with_ring;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
@@ -58,7 +59,7 @@ pub enum OpenError {
     BadLocation {
         /// The location, without any password.
         location: String,
-        /// The fault of the location.
+        /// The problem of the location.
         why: String,
     },
     /// The URL's scheme is not a known one.
@@ -231,7 +232,7 @@ pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared
                 once: connect(cloud, &url, options, 0)?,
                 prefix,
                 folder: None,
-                versioning: question(cloud, &url, options),
+                versioning: versioning_query(cloud, &url, options),
                 in_flight,
             };
             check_reachable(&shared, &url).await?;
@@ -310,8 +311,8 @@ fn set_keys<B, K: std::str::FromStr>(
     })
 }
 
-/// The way to ask the bucket for its versioning, if it is one of S3.
-fn question(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Question> {
+/// The query for the bucket's versioning, if it is one of S3.
+fn versioning_query(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<VersioningQuery> {
     if cloud != Cloud::S3 {
         return None;
     }
@@ -323,7 +324,7 @@ fn question(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Question> 
             client = client.with_config(key, value);
         }
     }
-    Question::new(s3, &client.with_allow_http(true)).ok()
+    VersioningQuery::new(s3, &client.with_allow_http(true)).ok()
 }
 
 fn s3(url: &Url, options: &OpenOptions, again: usize) -> Result<AmazonS3, OpenError> {
@@ -359,7 +360,7 @@ fn connect(
     })
 }
 
-/// Tells early a fault that would otherwise come back as an error of the connection.
+/// Reports a mistake early that would otherwise show as a connection error.
 fn check_plain_http(cloud: Cloud, options: &OpenOptions) -> Result<(), OpenError> {
     let plain = |value: &String| value.trim_start().to_ascii_lowercase().starts_with("http://");
     let named = |wanted: &[&str]| {
@@ -374,7 +375,7 @@ fn check_plain_http(cloud: Cloud, options: &OpenOptions) -> Result<(), OpenError
     }
 }
 
-/// Sends a list request of at most one page: it needs the bucket, the credentials and the network to be right.
+/// Sends a list request of at most one page, which fails if the bucket, the credentials or the network are wrong.
 async fn check_reachable(shared: &Shared, url: &Url) -> Result<(), OpenError> {
     let Err(source) = shared.store.list_with_delimiter(Some(&shared.prefix)).await else {
         return Ok(());

@@ -1,21 +1,23 @@
-//! The requests that go over the wire, seen by a spy in the object store's place.
+//! The requests that go over the wire, seen by a log in place of the object store.
 
+use super::shared::take;
 use super::*;
 use crate::blobs::Blobs;
 use ameles_core::tree::layout::Extent;
 use ameles_core::types::{Bucket, Slot, Version};
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
 use object_store::memory::InMemory;
 use object_store::{
-    CopyOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, PutMultipartOptions, PutOptions,
-    PutResult,
+    CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
-/// Notes each request, keeps it open for a second of virtual time, and can fail some.
+/// Records each request, keeps it open for a second of virtual time, and can fail some.
 #[derive(Debug, Default)]
 struct RequestLog {
     inner: InMemory,
@@ -28,7 +30,7 @@ struct RequestLog {
 
 impl fmt::Display for RequestLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Spy")
+        f.write_str("RequestLog")
     }
 }
 
@@ -66,7 +68,7 @@ impl ObjectStore for RequestLog {
         }
         let fails = self.fail_gets_of.lock().unwrap().clone();
         if fails.is_some_and(|part| path.as_ref().contains(&part)) {
-            return Err(object_store::Error::Generic { store: "spy", source: "the line is down".into() });
+            return Err(object_store::Error::Generic { store: "log", source: "the line is down".into() });
         }
         self.inner.get_opts(path, options).await
     }
@@ -92,20 +94,20 @@ const SLOT: usize = 10;
 const SLOTS: u32 = 6;
 
 fn store(in_flight: usize) -> (Arc<RequestLog>, Objects) {
-    let spy = Arc::new(RequestLog::default());
+    let log = Arc::new(RequestLog::default());
     let layout = Layout::new(vec![Extent { buckets: 8, slots: SLOTS, slot_bytes: SLOT as u32 }]);
     let objects = Objects {
         layout: Arc::new(layout),
         shared: Arc::new(Shared {
-            store: spy.clone(),
-            once: spy.clone(),
+            store: log.clone(),
+            once: log.clone(),
             prefix: Path::from("vault"),
             folder: None,
             versioning: None,
             in_flight: Semaphore::new(in_flight),
         }),
     };
-    (spy, objects)
+    (log, objects)
 }
 
 fn version(bucket: u64) -> BucketVersion {
@@ -130,7 +132,7 @@ async fn fill(objects: &Objects) {
 
 #[tokio::test(start_paused = true)]
 async fn adjacent_slots_are_one_range_request_of_exactly_their_bytes() {
-    let (spy, objects) = store(64);
+    let (log, objects) = store(64);
     fill(&objects).await;
     let places = [place(2, 1), place(5, 4), place(2, 0), place(2, 3), place(5, 3)];
     let mut into = [0; 5 * SLOT];
@@ -139,56 +141,56 @@ async fn adjacent_slots_are_one_range_request_of_exactly_their_bytes() {
         assert_eq!(slot, [mark(place.slot.bucket.0, place.slot.index); SLOT]);
     }
     let name = |bucket| format!("vault/{}", names::bucket_version(version(bucket)));
-    let range = |range: std::ops::Range<u64>| Some(GetRange::Bounded(range));
+    let range = |range: Range<u64>| Some(GetRange::Bounded(range));
     assert_eq!(
-        *spy.gets.lock().unwrap(),
+        *log.gets.lock().unwrap(),
         [(name(2), range(0..20)), (name(2), range(30..40)), (name(5), range(30..50)),]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_whole_bucket_is_one_request() {
-    let (spy, objects) = store(64);
+    let (log, objects) = store(64);
     fill(&objects).await;
     let places: Vec<_> = (0..SLOTS).map(|slot| place(3, slot)).collect();
     let mut into = [0; SLOTS as usize * SLOT];
     objects.read(&places, &mut into).await.unwrap();
-    assert_eq!(spy.gets.lock().unwrap().len(), 1);
+    assert_eq!(log.gets.lock().unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_requests_of_a_call_are_in_flight_together_up_to_the_limit() {
     for (limit, seconds) in [(64, 1), (3, 3)] {
-        let (spy, objects) = store(limit);
+        let (log, objects) = store(limit);
         let start = tokio::time::Instant::now();
         fill(&objects).await;
-        assert_eq!(spy.max_open.load(Ordering::SeqCst), limit.min(8));
+        assert_eq!(log.max_open.load(Ordering::SeqCst), limit.min(8));
         assert_eq!(start.elapsed().as_secs(), seconds);
         let start = tokio::time::Instant::now();
         let places: Vec<_> = (0..8).map(|bucket| place(bucket, 1)).collect();
         objects.read(&places, &mut [0; 8 * SLOT]).await.unwrap();
-        assert_eq!(spy.max_open.load(Ordering::SeqCst), limit.min(8));
+        assert_eq!(log.max_open.load(Ordering::SeqCst), limit.min(8));
         assert_eq!(start.elapsed().as_secs(), seconds);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_fails_has_nevertheless_made_all_its_requests() {
-    let (spy, objects) = store(2);
+    let (log, objects) = store(2);
     fill(&objects).await;
-    *spy.fail_gets_of.lock().unwrap() = Some(names::bucket_version(version(0)));
+    *log.fail_gets_of.lock().unwrap() = Some(names::bucket_version(version(0)));
     let places: Vec<_> = (0..8).map(|bucket| place(bucket, 1)).collect();
     let failure = objects.read(&places, &mut [0; 8 * SLOT]).await.unwrap_err();
     assert!(matches!(failure, UntrustedError::Unavailable(_)), "{failure}");
-    assert_eq!(spy.gets.lock().unwrap().len(), 8);
+    assert_eq!(log.gets.lock().unwrap().len(), 8);
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_lies_below_the_prefix() {
-    let (spy, objects) = store(64);
+    let (log, objects) = store(64);
     fill(&objects).await;
     Blobs::put(&objects, "header", b"x").await.unwrap();
-    let puts = spy.puts.lock().unwrap().clone();
+    let puts = log.puts.lock().unwrap().clone();
     assert_eq!(puts.len(), 9);
     assert!(puts.iter().all(|name| name.starts_with("vault/")), "{puts:?}");
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The question whether the provider keeps deleted and overwritten objects.
+//! Queries whether the provider keeps deleted and overwritten objects.
 
 use futures::StreamExt;
 use object_store::ClientOptions;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// An answer is a few hundred bytes.
 const MAX_BYTES: usize = 64 << 10;
-/// A provider that takes longer to say is not waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time after which the answer counts as unknown.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The treatment of deleted and overwritten objects by a provider's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Versioning {
 }
 
 /// Asks an S3 bucket for its versioning, which `object_store` has no call for.
-pub(super) struct Question {
+pub(super) struct VersioningQuery {
     s3: AmazonS3,
     client: HttpClient,
 }
@@ -40,16 +40,16 @@ struct Answer {
     status: Option<String>,
 }
 
-impl Question {
-    /// A question to this bucket, over a client with these options.
+impl VersioningQuery {
+    /// A query for this bucket, over a client with these options.
     pub(super) fn new(s3: AmazonS3, options: &ClientOptions) -> Result<Self, object_store::Error> {
-        Ok(Question { s3, client: ReqwestConnector::default().connect(options)? })
+        Ok(VersioningQuery { s3, client: ReqwestConnector::default().connect(options)? })
     }
 
-    /// Asks once. After any failure the answer is not known.
-    pub(super) async fn ask(&self) -> Versioning {
-        match tokio::time::timeout(PATIENCE, self.answer()).await {
-            Ok(Some(answer)) => understand(&answer),
+    /// Sends it once. After any failure the answer is unknown.
+    pub(super) async fn send(&self) -> Versioning {
+        match tokio::time::timeout(TIMEOUT, self.answer()).await {
+            Ok(Some(answer)) => parse_status(&answer),
             _ => Versioning::Unknown,
         }
     }
@@ -57,7 +57,7 @@ impl Question {
     async fn answer(&self) -> Option<Vec<u8>> {
         let query = SignedUrlOptions::default().with_query([("versioning", "")]);
         let url =
-            self.s3.signed_url_opts(http::Method::GET, &Path::default(), PATIENCE * 6, &query).await.ok()?;
+            self.s3.signed_url_opts(http::Method::GET, &Path::default(), TIMEOUT * 6, &query).await.ok()?;
         let request = http::Request::get(url.as_str()).body(HttpRequestBody::empty()).ok()?;
         let answer = self.client.execute(request).await.ok()?;
         if answer.status() != http::StatusCode::OK {
@@ -75,8 +75,8 @@ impl Question {
     }
 }
 
-/// Reads an answer. A bucket that never had versions says nothing.
-fn understand(answer: &[u8]) -> Versioning {
+/// Parses an answer. That of a bucket that never had versions has no status.
+fn parse_status(answer: &[u8]) -> Versioning {
     let text = String::from_utf8_lossy(answer);
     match quick_xml::de::from_str::<Answer>(&text).map(|answer| answer.status) {
         Ok(None) if text.contains("VersioningConfiguration") => Versioning::Off,
@@ -115,7 +115,7 @@ mod tests {
             ("".into(), Versioning::Unknown),
             ("<VersioningConfiguration".into(), Versioning::Unknown),
         ] {
-            assert_eq!(understand(answer.as_bytes()), expected, "{answer}");
+            assert_eq!(parse_status(answer.as_bytes()), expected, "{answer}");
         }
     }
 }

@@ -77,7 +77,7 @@ impl Workload {
                 store.put(&path, payload.clone()).await.map_err(BenchError::failed)?;
             }
         }
-        let is_settled = || vault.is_none_or(|vault| vault.status().evictions_owed == 0);
+        let is_settled = || vault.is_none_or(|vault| vault.status().evictions_pending == 0);
         while !is_settled() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -107,7 +107,7 @@ impl Workload {
         });
         let seconds: Vec<f64> = try_join_all(clients).await?.into_iter().flatten().collect();
         let elapsed = start.elapsed().as_secs_f64();
-        let pending_evictions = vault.map_or(0, |vault| vault.status().evictions_owed);
+        let pending_evictions = vault.map_or(0, |vault| vault.status().evictions_pending);
         let megabits = (seconds.len() * self.size * 8) as f64 / elapsed / 1e6;
         Ok(Measurement { megabits, seconds, pending_evictions })
     }

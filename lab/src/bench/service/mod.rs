@@ -65,8 +65,8 @@ impl VaultOptions {
     /// [`BenchError::Options`].
     pub fn parameters(&self) -> Result<VaultParameters, BenchError> {
         let scheme = SchemeParameters::Ring(self.ring()?);
-        let usual = VaultParameters::around(scheme);
-        let usual = if self.on_disk { usual.on_disk() } else { usual };
+        let usual = VaultParameters::with_defaults(scheme);
+        let usual = if self.on_disk { usual.with_top_on_disk() } else { usual };
         let checkpoint_every = self.checkpoint_every.unwrap_or(usual.checkpoint_every).max(1);
         let ship_every = usual.recovery_point().div_ceil(checkpoint_every);
         Ok(VaultParameters { cipher: self.cipher.number(), checkpoint_every, ship_every, ..usual })

@@ -130,7 +130,7 @@ impl TrustedFolder {
         let (database, places) = (file(DATABASE, &self.database)?, file(PLACES, &self.places)?);
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
-            disk: TrustedDisk::over(database, places).map_err(BenchError::failed)?,
+            disk: TrustedDisk::with_backends(database, places).map_err(BenchError::failed)?,
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),

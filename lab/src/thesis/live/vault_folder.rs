@@ -23,7 +23,7 @@ pub(crate) async fn fill(vault: &Vault, byte: u8) -> Result<(), ThesisError> {
 
 /// Waits until no eviction is pending.
 pub(crate) async fn settle(vault: &Vault) -> Result<(), ThesisError> {
-    while vault.status().evictions_owed > 0 {
+    while vault.status().evictions_pending > 0 {
         if let Some(error) = vault.failure() {
             return Err(ThesisError::live(error));
         }

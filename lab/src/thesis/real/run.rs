@@ -131,7 +131,7 @@ struct PreparedVault {
 async fn prepare_vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<PreparedVault, ThesisError> {
     let server = server(trial.model)?;
     let period = period(&scheme);
-    let home = vault_folder(VaultParameters::around(scheme))?;
+    let home = vault_folder(VaultParameters::with_defaults(scheme))?;
     let layout = home.parameters().layout();
     home.create(client::vault_store(&server.endpoint(), layout.clone()).await?).await?;
     let store = Meter::new(client::vault_store(&server.endpoint(), layout).await?);

@@ -3,10 +3,11 @@
 //! The handler finds on its stack what it was called for, and what the program was at. When it returns, two instructions ask
 //! for all of that to be put back, whatever the handler has made of it: it is the program's own, and none of it is trusted.
 
-use super::signals::{DEFAULT, Sent, by_signal, place};
-use super::{Program, Stop};
+use super::Program;
+use super::call_error::CallError;
+use super::signals::{DEFAULT, SentSignal, action_index, signalled};
 use crate::host::Mailbox;
-use crate::layout::way_back;
+use crate::layout::trampoline;
 use crate::processor::Processor;
 use crate::registers::{ARGUMENT, NUMBER, RETURN_ADDRESS, Registers, STACK_POINTER};
 use alloc::format;
@@ -26,7 +27,7 @@ const FLOATING: usize = PC + 256;
 const FLOATING_STATUS: usize = FLOATING + 256;
 
 /// `li a7, rt_sigreturn` and `ecall`. Whoever walks the stack knows a handler by these two.
-const WAY_BACK: [u32; 2] = [0x13 | (NUMBER as u32) << 7 | (Sysno::rt_sigreturn as u32) << 20, 0x73];
+const TRAMPOLINE: [u32; 2] = [0x13 | (NUMBER as u32) << 7 | (Sysno::rt_sigreturn as u32) << 20, 0x73];
 
 struct Frame([u8; FRAME_BYTES]);
 
@@ -51,31 +52,35 @@ impl Frame {
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     /// Goes on in the handler of a signal.
     #[cold]
-    pub(super) fn begin_handler(&mut self, sent: Sent, registers: &mut Registers) -> Result<(), Ending> {
+    pub(super) fn begin_handler(
+        &mut self,
+        sent: SentSignal,
+        registers: &mut Registers,
+    ) -> Result<(), Ending> {
         self.prepare(sent, registers).map_err(|stop| match stop {
-            Stop::End(ending) => ending,
-            Stop::Errno(_) | Stop::Refused => by_signal(
+            CallError::End(ending) => ending,
+            CallError::Errno(_) | CallError::Refused => signalled(
                 SIGSEGV.into(),
                 &format!("there is no room for its handler of signal {}", sent.signal),
             ),
         })
     }
 
-    fn prepare(&mut self, sent: Sent, registers: &mut Registers) -> Result<(), Stop> {
-        let [handler, flags, mask] = self.signals.actions[place(sent.signal)];
+    fn prepare(&mut self, sent: SentSignal, registers: &mut Registers) -> Result<(), CallError> {
+        let [handler, flags, mask] = self.signals.actions[action_index(sent.signal)];
         let has = |flag: u32| flags & u64::from(flag) != 0;
-        let back = self.way_back()?;
+        let back = self.trampoline()?;
         let pointer = registers.general[STACK_POINTER];
-        let other = self.signals.other_stack().filter(|stack| has(SA_ONSTACK) || stack.holds(pointer));
+        let other = self.signals.alternate_stack().filter(|stack| has(SA_ONSTACK) || stack.holds(pointer));
         let top = other.filter(|stack| !stack.holds(pointer)).map_or(pointer, |stack| stack.end);
         let at = top.wrapping_sub(FRAME_BYTES as u64) & !15;
         if other.is_some_and(|stack| !stack.holds(at)) {
-            return Err(Stop::Errno(EFAULT));
+            return Err(CallError::Errno(EFAULT));
         }
         let mut frame = Frame([0; FRAME_BYTES]);
         frame.put(0, &[sent.signal, u64::from(sent.code as u32), sent.detail]);
-        frame.put(STACK, &self.signals.told_stack(pointer));
-        frame.put(MASK, &[self.signals.blocked()]);
+        frame.put(STACK, &self.signals.reported_stack(pointer));
+        frame.put(MASK, &[self.signals.blocked]);
         frame.put(PC, &[registers.pc]);
         frame.put(GENERAL, &registers.general[1..]);
         frame.put(FLOATING, &registers.floating);
@@ -83,7 +88,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.memory.write(at, &frame.0)?;
         self.signals.block_also(mask, (!has(SA_NODEFER)).then_some(sent.signal));
         if has(SA_RESETHAND) {
-            self.signals.actions[place(sent.signal)][0] = DEFAULT;
+            self.signals.actions[action_index(sent.signal)][0] = DEFAULT;
         }
         registers.general[RETURN_ADDRESS] = back;
         registers.general[STACK_POINTER] = at;
@@ -96,12 +101,13 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     #[cold]
     pub(super) fn sigreturn(&mut self, registers: &mut Registers) -> Result<(), Ending> {
         let mut frame = Frame([0; FRAME_BYTES]);
-        self.memory.read(registers.general[STACK_POINTER], &mut frame.0).map_err(|trouble| match trouble
-            .into()
-        {
-            Stop::End(ending) => ending,
-            Stop::Errno(_) | Stop::Refused => {
-                by_signal(SIGSEGV.into(), "its handler of a signal returned to a stack that it does not have")
+        self.memory.read(registers.general[STACK_POINTER], &mut frame.0).map_err(|error| {
+            match error.into() {
+                CallError::End(ending) => ending,
+                CallError::Errno(_) | CallError::Refused => signalled(
+                    SIGSEGV.into(),
+                    "its handler of a signal returned to a stack that it does not have",
+                ),
             }
         })?;
         self.signals.block(frame.word(MASK));
@@ -114,12 +120,12 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     /// The place to which handlers return. Its page is filled for the first of them.
-    fn way_back(&mut self) -> Result<u64, Stop> {
-        let at = way_back(self.memory.levels()).start;
-        if !self.signals.has_way_back {
-            self.memory.load(at, WAY_BACK.map(u32::to_le_bytes).as_flattened())?;
-            P::forget_instructions();
-            self.signals.has_way_back = true;
+    fn trampoline(&mut self) -> Result<u64, CallError> {
+        let at = trampoline(self.memory.levels()).start;
+        if !self.signals.has_trampoline {
+            self.memory.load(at, TRAMPOLINE.map(u32::to_le_bytes).as_flattened())?;
+            P::flush_instructions();
+            self.signals.has_trampoline = true;
         }
         Ok(at)
     }

@@ -1,7 +1,7 @@
 //! The illegal acts of a program, each with the signal that it gets for it.
 
 use super::Program;
-use super::signals::{Sent, by_signal};
+use super::signals::{SentSignal, signalled};
 use crate::access::Touch;
 use crate::host::Mailbox;
 use crate::layout::page_of;
@@ -66,10 +66,10 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Illegal::Breakpoint => (SIGTRAP, TRAP_BRKPT, registers.pc),
             Illegal::Machine { address } => (SIGBUS, BUS_ADRALN, address),
         };
-        let sent = Sent { signal: signal.into(), code: code as i32, detail, reason: what.reason() };
+        let sent = SentSignal { signal: signal.into(), code: code as i32, detail, reason: what.reason() };
         if self.signals.can_handle(sent.signal) {
             return self.begin_handler(sent, registers);
         }
-        Err(self.explained(by_signal(sent.signal, sent.reason)))
+        Err(self.explain(signalled(sent.signal, sent.reason)))
     }
 }

@@ -4,30 +4,35 @@
 //! program gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is ended. Signals
 //! come from the program alone, by a call or by what it does that is illegal, and never from the host.
 
-mod book;
+mod call_error;
+mod descriptor_calls;
 mod descriptors;
-mod facts;
 mod handlers;
+mod heap;
 mod illegal;
 mod mappings;
+mod queries;
+mod refused;
+mod signal_calls;
 mod signals;
 mod streams;
 
-use crate::host::{Host, HostError, Mailbox};
-use crate::paging::{ProgramMemory, Trouble};
+use crate::host::{Host, Mailbox};
+use crate::paging::ProgramMemory;
 use crate::processor::Processor;
 use crate::registers::{ARGUMENT, NUMBER, Registers, STACK_POINTER};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use ameles_enclave_boundary::exit::{Ending, Failure, Refused};
-use book::RefusedBook;
+use ameles_enclave_boundary::exit::{Ending, Refused};
+use call_error::{CallError, CallResult};
 use core::ops::Range;
 use descriptors::Descriptors;
+use heap::Heap;
 pub use illegal::Illegal;
-use linux_raw_sys::errno::{EFAULT, EINVAL, ENOSYS, ENOTSOCK};
+use linux_raw_sys::errno::{EINVAL, ENOSYS, ENOTSOCK};
 use linux_raw_sys::general::{SI_TKILL, SI_USER};
-use mappings::Heap;
 use rand_chacha::ChaCha20Rng;
+use refused::RefusedCalls;
 use signals::Signals;
 use syscalls::riscv64::Sysno;
 
@@ -48,39 +53,8 @@ pub struct Program<P, M> {
     /// Boxed: what a fault needs lies near the beginning then, where an instruction reaches it.
     signals: Box<Signals>,
     descriptors: Descriptors,
-    refused: RefusedBook,
+    refused: RefusedCalls,
 }
-
-/// The outcome of a call that gives no value.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// An error, as Linux numbers it.
-    Errno(u32),
-    /// The end of the run.
-    End(Ending),
-    /// The call is not served.
-    Refused,
-}
-
-impl From<Trouble> for Stop {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Illegal => Stop::Errno(EFAULT),
-            Trouble::End(ending) => Stop::End(ending),
-        }
-    }
-}
-
-impl From<HostError> for Stop {
-    fn from(error: HostError) -> Self {
-        match error {
-            HostError::Failed(errno) => Stop::Errno(errno.into()),
-            HostError::End(ending) => Stop::End(ending),
-        }
-    }
-}
-
-type Done = Result<u64, Stop>;
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     /// A program whose image takes the given addresses. Its heap begins behind them.
@@ -102,7 +76,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             path: [b"/", file].concat(),
             signals: Box::default(),
             descriptors: Descriptors::default(),
-            refused: RefusedBook::default(),
+            refused: RefusedCalls::default(),
         }
     }
 
@@ -119,13 +93,13 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             registers.general[ARGUMENT] = self.call(number, registers)?;
             registers.pc = registers.pc.wrapping_add(4);
         }
-        self.deliver(registers).map_err(|ending| self.explained(ending))
+        self.deliver(registers).map_err(|ending| self.explain(ending))
     }
 
     /// An end, with what may have led to it: C libraries that get no memory for themselves go on without it.
-    fn explained(&self, mut ending: Ending) -> Ending {
+    fn explain(&self, mut ending: Ending) -> Ending {
         if let Ending::Signalled { reason, .. } = &mut ending
-            && self.memory.space.lacked()
+            && self.memory.space.has_run_out()
         {
             reason.push_str(", and it had run out of memory before: more untrusted memory gives it more");
         }
@@ -139,13 +113,13 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         let done = match call {
             Some(Sysno::sigaltstack) => self.sigaltstack(arguments, registers.general[STACK_POINTER]),
             Some(call) => self.serve(call, arguments),
-            None => Err(Stop::Refused),
+            None => Err(CallError::Refused),
         };
         let errno = match done {
             Ok(value) => return Ok(value),
-            Err(Stop::End(ending)) => return Err(ending),
-            Err(Stop::Errno(errno)) => errno,
-            Err(Stop::Refused) => {
+            Err(CallError::End(ending)) => return Err(ending),
+            Err(CallError::Errno(errno)) => errno,
+            Err(CallError::Refused) => {
                 self.refused.note(number, call.map(|call| call.name()));
                 ENOSYS
             }
@@ -158,7 +132,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.refused.named()
     }
 
-    fn serve(&mut self, call: Sysno, arguments: [u64; 6]) -> Done {
+    fn serve(&mut self, call: Sysno, arguments: [u64; 6]) -> CallResult {
         let [a, b, c, d, e, f] = arguments;
         match call {
             Sysno::brk => self.brk(a),
@@ -183,7 +157,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             // A shell asks whether its input is a connection.
             Sysno::getpeername | Sysno::getsockname => {
                 self.descriptors.stream(a)?;
-                Err(Stop::Errno(ENOTSOCK))
+                Err(CallError::Errno(ENOTSOCK))
             }
             Sysno::readlinkat => self.readlinkat(b, c, d),
             Sysno::rt_sigaction => self.sigaction(a, b, c, d),
@@ -191,18 +165,13 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Sysno::rt_sigpending => self.sigpending(a, b),
             Sysno::kill => self.kill(a, b, SI_USER as i32),
             Sysno::tkill => self.kill(a, b, SI_TKILL),
-            Sysno::tgkill if a as i32 <= 0 || b as i32 <= 0 => Err(Stop::Errno(EINVAL)),
+            Sysno::tgkill if a as i32 <= 0 || b as i32 <= 0 => Err(CallError::Errno(EINVAL)),
             Sysno::tgkill => self.kill(b, c, SI_TKILL),
             Sysno::futex => self.futex(a, b, c, d),
-            Sysno::exit | Sysno::exit_group => Err(Stop::End(Ending::Exited(a as u8))),
+            Sysno::exit | Sysno::exit_group => Err(CallError::End(Ending::Exited(a as u8))),
             Sysno::clock_gettime => self.clock_gettime(a, b),
             Sysno::gettimeofday => self.gettimeofday(a),
-            _ => self.fact(call, arguments),
+            _ => self.query(call, arguments),
         }
     }
-}
-
-/// The end of a program that asks for what it would be dangerous to refuse and go on.
-fn dangerous(text: &str) -> Stop {
-    Stop::End(Ending::Failed { kind: Failure::Refused, text: text.into() })
 }

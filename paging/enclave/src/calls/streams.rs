@@ -1,7 +1,8 @@
 //! Calls that move what the standard streams carry, and tell of them. There is no other file.
 
-use super::signals::Sent;
-use super::{Done, Program, Stop};
+use super::Program;
+use super::call_error::{CallError, CallResult};
+use super::signals::SentSignal;
 use crate::access::Touch;
 use crate::host::{HostError, Mailbox};
 use crate::layout::{PAGE, page_of, top};
@@ -23,13 +24,13 @@ const MAX_POLLED: u64 = 64;
 const STAT_BYTES: usize = 128;
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
-    pub(super) fn write(&mut self, descriptor: u64, from: u64, bytes: u64) -> Done {
-        let stream = self.descriptors.stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
+    pub(super) fn write(&mut self, descriptor: u64, from: u64, bytes: u64) -> CallResult {
+        let stream = self.descriptors.stream(descriptor)?.ok_or(CallError::Errno(EBADF))?;
         self.write_to(stream, from, bytes)
     }
 
-    fn write_to(&mut self, stream: Stream, from: u64, bytes: u64) -> Done {
-        let bytes = self.reached(from, bytes, Touch::Load)?;
+    fn write_to(&mut self, stream: Stream, from: u64, bytes: u64) -> CallResult {
+        let bytes = self.accessible_len(from, bytes, Touch::Load)?;
         if bytes == 0 {
             return Ok(0);
         }
@@ -38,34 +39,34 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         match self.host.write(stream, &text) {
             Err(HostError::Failed(errno)) if u32::from(errno) == EPIPE => {
                 let reason = "it wrote to a stream whose reader has gone";
-                self.signals.send(Sent::by_itself(SIGPIPE.into(), SI_USER as i32, reason));
-                Err(Stop::Errno(EPIPE))
+                self.signals.send(SentSignal::from_self(SIGPIPE.into(), SI_USER as i32, reason));
+                Err(CallError::Errno(EPIPE))
             }
             written => Ok(written? as u64),
         }
     }
 
-    pub(super) fn writev(&mut self, descriptor: u64, buffers: u64, count: u64) -> Done {
-        let stream = self.descriptors.stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
+    pub(super) fn writev(&mut self, descriptor: u64, buffers: u64, count: u64) -> CallResult {
+        let stream = self.descriptors.stream(descriptor)?.ok_or(CallError::Errno(EBADF))?;
         self.each_buffer(buffers, count, |program, at, bytes| program.write_to(stream, at, bytes))
     }
 
-    pub(super) fn read(&mut self, descriptor: u64, into: u64, bytes: u64) -> Done {
-        self.reads(descriptor)?;
+    pub(super) fn read(&mut self, descriptor: u64, into: u64, bytes: u64) -> CallResult {
+        self.check_reads_input(descriptor)?;
         self.read_to(into, bytes)
     }
 
     /// Checks that a descriptor reads standard input.
-    fn reads(&self, descriptor: u64) -> Result<(), Stop> {
+    fn check_reads_input(&self, descriptor: u64) -> Result<(), CallError> {
         match self.descriptors.stream(descriptor)? {
             None => Ok(()),
-            Some(_) => Err(Stop::Errno(EBADF)),
+            Some(_) => Err(CallError::Errno(EBADF)),
         }
     }
 
-    fn read_to(&mut self, into: u64, bytes: u64) -> Done {
+    fn read_to(&mut self, into: u64, bytes: u64) -> CallResult {
         // Before the host is asked: what it hands over does not come a second time.
-        let bytes = self.reached(into, bytes, Touch::Store)?;
+        let bytes = self.accessible_len(into, bytes, Touch::Store)?;
         if bytes == 0 {
             return Ok(0);
         }
@@ -75,14 +76,14 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(read as u64)
     }
 
-    pub(super) fn readv(&mut self, descriptor: u64, buffers: u64, count: u64) -> Done {
-        self.reads(descriptor)?;
+    pub(super) fn readv(&mut self, descriptor: u64, buffers: u64, count: u64) -> CallResult {
+        self.check_reads_input(descriptor)?;
         self.each_buffer(buffers, count, Self::read_to)
     }
 
     /// The bytes of a buffer that are moved at once: as many as the program may touch, from its beginning.
-    fn reached(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, Stop> {
-        let outside = Stop::Errno(EFAULT);
+    fn accessible_len(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, CallError> {
+        let outside = CallError::Errno(EFAULT);
         if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.levels())) {
             return Err(outside);
         }
@@ -104,16 +105,16 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         &mut self,
         buffers: u64,
         count: u64,
-        mut each: impl FnMut(&mut Self, u64, u64) -> Done,
-    ) -> Done {
+        mut each: impl FnMut(&mut Self, u64, u64) -> CallResult,
+    ) -> CallResult {
         if count > MAX_BUFFERS {
-            return Err(Stop::Errno(EINVAL));
+            return Err(CallError::Errno(EINVAL));
         }
         let mut all = Vec::with_capacity(count as usize);
         for nth in 0..count {
             let [at, bytes] = self.words(buffers.wrapping_add(16 * nth))?;
             if i64::try_from(bytes).is_err() {
-                return Err(Stop::Errno(EINVAL));
+                return Err(CallError::Errno(EINVAL));
             }
             all.push((at, bytes));
         }
@@ -126,7 +127,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
                         break;
                     }
                 }
-                Err(Stop::Errno(_)) if moved > 0 => break,
+                Err(CallError::Errno(_)) if moved > 0 => break,
                 Err(stop) => return Err(stop),
             }
         }
@@ -134,7 +135,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     /// Words of the program's memory.
-    pub(super) fn words<const N: usize>(&mut self, address: u64) -> Result<[u64; N], Stop> {
+    pub(super) fn words<const N: usize>(&mut self, address: u64) -> Result<[u64; N], CallError> {
         let mut words = [0; N];
         for (nth, word) in words.iter_mut().enumerate() {
             let mut bytes = [0; 8];
@@ -145,7 +146,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     /// Stores words in the program's memory.
-    pub(super) fn store(&mut self, address: u64, words: &[u64]) -> Result<(), Stop> {
+    pub(super) fn store(&mut self, address: u64, words: &[u64]) -> Result<(), CallError> {
         for (nth, word) in words.iter().enumerate() {
             self.memory.write(address.wrapping_add(8 * nth as u64), &word.to_le_bytes())?;
         }
@@ -153,17 +154,17 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     /// All standard streams are always ready, and the host is not asked: a call that waits may do so at the stream.
-    pub(super) fn poll(&mut self, descriptors: u64, count: u64) -> Done {
+    pub(super) fn poll(&mut self, descriptors: u64, count: u64) -> CallResult {
         if count == 0 {
             // A way to sleep.
-            return Err(Stop::Refused);
+            return Err(CallError::Refused);
         }
         if count > MAX_POLLED {
-            return Err(Stop::Errno(EINVAL));
+            return Err(CallError::Errno(EINVAL));
         }
         let mut ready = 0;
         for nth in 0..count {
-            let at = descriptors.checked_add(8 * nth).ok_or(Stop::Errno(EFAULT))?;
+            let at = descriptors.checked_add(8 * nth).ok_or(CallError::Errno(EFAULT))?;
             let mut entry = [0; 8];
             self.memory.read(at, &mut entry)?;
             let [a, b, c, d, e, f, ..] = entry;
@@ -180,7 +181,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(ready)
     }
 
-    pub(super) fn fstat(&mut self, descriptor: u64, into: u64) -> Done {
+    pub(super) fn fstat(&mut self, descriptor: u64, into: u64) -> CallResult {
         // Copies are told to be the same.
         let number: u64 = match self.descriptors.stream(descriptor)? {
             None => 1,
@@ -199,33 +200,33 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
-    pub(super) fn fstatat(&mut self, folder: u64, path: u64, into: u64, flags: u64) -> Done {
+    pub(super) fn fstatat(&mut self, folder: u64, path: u64, into: u64, flags: u64) -> CallResult {
         let mut first = [0];
         self.memory.read(path, &mut first)?;
         if first != [0] || flags & u64::from(AT_EMPTY_PATH) == 0 {
-            return Err(Stop::Refused);
+            return Err(CallError::Refused);
         }
         self.fstat(folder, into)
     }
 
-    pub(super) fn lseek(&mut self, descriptor: u64) -> Done {
+    pub(super) fn lseek(&mut self, descriptor: u64) -> CallResult {
         self.descriptors.stream(descriptor)?;
-        Err(Stop::Errno(ESPIPE))
+        Err(CallError::Errno(ESPIPE))
     }
 
-    pub(super) fn ioctl(&mut self, descriptor: u64) -> Done {
+    pub(super) fn ioctl(&mut self, descriptor: u64) -> CallResult {
         self.descriptors.stream(descriptor)?;
-        Err(Stop::Errno(ENOTTY))
+        Err(CallError::Errno(ENOTTY))
     }
 
     /// The program's own path is the only link that there is.
-    pub(super) fn readlinkat(&mut self, path: u64, into: u64, bytes: u64) -> Done {
+    pub(super) fn readlinkat(&mut self, path: u64, into: u64, bytes: u64) -> CallResult {
         const OWN: &[u8] = b"/proc/self/exe\0";
         let mut asked = [0; OWN.len()];
         for (nth, byte) in asked.iter_mut().enumerate() {
             self.memory.read(path.wrapping_add(nth as u64), core::slice::from_mut(byte))?;
             if *byte != OWN[nth] {
-                return Err(Stop::Refused);
+                return Err(CallError::Refused);
             }
         }
         let own = self.path.clone();

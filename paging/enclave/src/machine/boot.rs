@@ -1,8 +1,7 @@
 //! The first instructions, and the way out where nothing else is left.
 
 use super::end::{self, end_with};
-use super::waiting::SOFTWARE;
-use ameles_enclave_boundary::exit::{Ending, Failure};
+use super::hart_wait::SOFTWARE;
 use core::arch::global_asm;
 use core::panic::PanicInfo;
 
@@ -62,7 +61,7 @@ global_asm!(
     main = sym main,
     hsm = const HSM,
     start = const HART_START,
-    places = sym super::harts::PLACES,
+    places = sym super::harts::HART_STARTS,
     software = const SOFTWARE,
     kernel_trap = sym super::trap::ameles_enclave_kernel_trap,
 );
@@ -75,10 +74,5 @@ extern "C" fn main(_hart: usize, device_tree: *const u8) -> ! {
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     let place = info.location().map_or(("", 0), |location| (location.file(), location.line()));
-    end::last_words(&format_args!("the runtime failed at {}:{}", place.0, place.1))
-}
-
-/// The end of a run that did not begin.
-pub(super) fn not_begun(text: alloc::string::String) -> Ending {
-    Ending::Failed { kind: Failure::Launch, text }
+    end::fail_runtime(&format_args!("the runtime failed at {}:{}", place.0, place.1))
 }

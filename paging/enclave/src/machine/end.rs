@@ -2,6 +2,7 @@
 
 use super::untrusted::write_word;
 use alloc::format;
+use alloc::string::String;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
 use ameles_enclave_boundary::map::{EXIT_AT, EXIT_LENGTH_AT};
 use core::fmt::{Arguments, Write};
@@ -19,15 +20,20 @@ pub(super) fn end_with(record: &ExitRecord) -> ! {
 }
 
 /// The end by a fault of the runtime. A second one on the way, or one before there is a heap, leaves no record.
-pub(super) fn last_words(text: &Arguments<'_>) -> ! {
+pub(super) fn fail_runtime(text: &Arguments<'_>) -> ! {
     if ENDING.swap(true, Ordering::Relaxed) || !super::heap::is_there() {
-        without_record(text);
+        end_without_record(text);
     }
     end_with(&ExitRecord::of(Ending::Failed { kind: Failure::Runtime, text: format!("{text}") }))
 }
 
+/// The ending of a run that could not begin.
+pub(super) fn launch_failed(text: String) -> Ending {
+    Ending::Failed { kind: Failure::Launch, text }
+}
+
 /// The end where there is nothing to write a record with: the firmware's console must do.
-pub(super) fn without_record(text: &Arguments<'_>) -> ! {
+pub(super) fn end_without_record(text: &Arguments<'_>) -> ! {
     // It cannot fail.
     let _ = writeln!(Console, "ameles-enclave: {text}");
     off()

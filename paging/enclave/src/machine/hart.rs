@@ -1,6 +1,6 @@
 //! The hart that the program runs on.
 
-use super::mailbox::waited;
+use super::instruction_counts::{self, all_retired_instructions, waited_instructions};
 use crate::processor::{Processor, Shares};
 use core::arch::asm;
 
@@ -12,20 +12,20 @@ pub(super) struct Hart;
 
 impl Processor for Hart {
     #[inline]
-    fn forget(address: u64) {
+    fn flush_translation(address: u64) {
         // SAFETY: it only costs a walk of the page table.
         unsafe { asm!("sfence.vma {}, zero", in(reg) address, options(nostack)) };
     }
 
     #[inline]
-    fn forget_instructions() {
+    fn flush_instructions() {
         // SAFETY: it changes nothing that a program sees.
         unsafe { asm!("fence.i", options(nostack)) };
     }
 
     #[inline]
-    fn retired() -> u64 {
-        all_retired() - waited()
+    fn retired_instructions() -> u64 {
+        all_retired_instructions() - waited_instructions()
     }
 
     #[inline]
@@ -35,14 +35,8 @@ impl Processor for Hart {
 
     #[inline]
     fn shares() -> Shares {
-        super::harts::shares()
+        instruction_counts::shares()
     }
-}
-
-/// Instructions retired so far, those that waited for the host among them.
-#[inline]
-pub(super) fn all_retired() -> u64 {
-    riscv::register::instret::read64()
 }
 
 /// Translates addresses by a page table from now on.

@@ -5,9 +5,10 @@
 //! not return before each hart to which it was offered has said that it is done. A hart looks at the job only between
 //! the two. Shares are disjoint, and a lane has the number of its hart.
 
-use super::boot::not_begun;
+use super::end::launch_failed;
 use super::hart::Hart;
-use super::waiting::{Waiting, interrupt};
+use super::hart_wait::{HartWait, interrupt};
+use super::instruction_counts::count_shares;
 use crate::processor::{Processor, Shares};
 use alloc::boxed::Box;
 use alloc::format;
@@ -25,19 +26,6 @@ use sbi_rt::SbiRet;
 /// Bytes of the stack of each hart, by its 16s.
 const STACK_BYTES: usize = 0x2_0000;
 
-static SHARED: AtomicU64 = AtomicU64::new(0);
-static LONGEST: AtomicU64 = AtomicU64::new(0);
-static HANDING_OVER: AtomicU64 = AtomicU64::new(0);
-
-/// Instructions of batches so far.
-pub(super) fn shares() -> Shares {
-    Shares {
-        shared: SHARED.load(Ordering::Relaxed),
-        longest: LONGEST.load(Ordering::Relaxed),
-        handing_over: HANDING_OVER.load(Ordering::Relaxed),
-    }
-}
-
 type Work = dyn Fn(usize, usize) + Sync;
 
 /// A batch that is under way.
@@ -50,20 +38,20 @@ struct Job {
 /// The harts that share batches, the first one among them.
 pub(super) struct EnclaveHarts {
     /// True if shares are done one after the other, and counted.
-    apart: bool,
+    sequential_shares: bool,
     job: UnsafeCell<Option<Job>>,
     /// A batch is under way.
     taken: AtomicBool,
     /// The first hart waits for the others.
-    first: Waiting,
-    others: Vec<Station>,
+    first: HartWait,
+    others: Vec<HartSlot>,
 }
 
 /// The place at which a hart waits; its cache lines are its own.
 #[repr(align(128))]
 #[derive(Default)]
-struct Station {
-    waiting: Waiting,
+struct HartSlot {
+    wait: HartWait,
     /// Shares that were offered to it.
     offered: AtomicU64,
     /// Of them, those that it has done.
@@ -72,7 +60,7 @@ struct Station {
     took: AtomicU64,
 }
 
-impl Station {
+impl HartSlot {
     fn is_done(&self) -> bool {
         self.done.load(Ordering::SeqCst) == self.offered.load(Ordering::SeqCst)
     }
@@ -82,37 +70,38 @@ impl Station {
 // something is; offering and being done order the two. What it points to is Sync.
 unsafe impl Sync for EnclaveHarts {}
 
-/// The [`Beginning`] of each hart, for one that comes to the runtime by the first one's way.
+/// The [`HartStart`] of each hart, for one that comes to the runtime by the first one's way.
 ///
 /// It is not among the zeros, which the first hart fills while another may look.
 #[unsafe(export_name = "ameles_enclave_places")]
 #[unsafe(link_section = ".data")]
-pub(super) static PLACES: [AtomicU64; MAX_HARTS as usize] = [const { AtomicU64::new(0) }; MAX_HARTS as usize];
+pub(super) static HART_STARTS: [AtomicU64; MAX_HARTS as usize] =
+    [const { AtomicU64::new(0) }; MAX_HARTS as usize];
 
 /// Starts harts until there are so many, the first among them.
 ///
 /// # Errors
 /// The machine does not have them.
-pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, Ending> {
+pub(super) fn start(harts: usize, sequential_shares: bool) -> Result<&'static EnclaveHarts, Ending> {
     let workers: &'static EnclaveHarts = Box::leak(Box::new(EnclaveHarts {
-        apart,
+        sequential_shares,
         job: UnsafeCell::new(None),
         taken: AtomicBool::new(false),
-        first: if apart { Waiting::counted() } else { Waiting::default() },
-        others: (1..harts).map(|_| Station::default()).collect(),
+        first: if sequential_shares { HartWait::counted() } else { HartWait::default() },
+        others: (1..harts).map(|_| HartSlot::default()).collect(),
     }));
-    for (hart, place) in PLACES.iter().enumerate().take(harts).skip(1) {
+    for (hart, place) in HART_STARTS.iter().enumerate().take(harts).skip(1) {
         let stack: &'static mut [u128] = vec![0; STACK_BYTES / size_of::<u128>()].leak();
-        let end = stack.as_mut_ptr_range().end.cast::<Beginning>().wrapping_sub(1);
+        let end = stack.as_mut_ptr_range().end.cast::<HartStart>().wrapping_sub(1);
         // SAFETY: the last bytes of the stack are aligned, long enough, and nobody else's.
-        unsafe { end.write(Beginning { workers }) };
+        unsafe { end.write(HartStart { workers }) };
         place.store(end.expose_provenance() as u64, Ordering::Release);
-        match settled(hart)? {
+        match wait_for_state(hart)? {
             // It started the firmware, and waits for its place.
             STARTED => interrupt(1 << hart),
             _ => {
                 let entry: unsafe extern "C" fn() = ameles_enclave_hart_start;
-                said(hart, sbi_rt::hart_start(hart, entry as usize, end.expose_provenance()))?;
+                sbi_value(hart, sbi_rt::hart_start(hart, entry as usize, end.expose_provenance()))?;
             }
         }
     }
@@ -120,9 +109,9 @@ pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, 
 }
 
 /// Waits until the firmware has brought a hart to the runtime, or has stopped it, and tells which.
-fn settled(hart: usize) -> Result<usize, Ending> {
+fn wait_for_state(hart: usize) -> Result<usize, Ending> {
     loop {
-        match said(hart, sbi_rt::hart_get_status(hart))? {
+        match sbi_value(hart, sbi_rt::hart_get_status(hart))? {
             state @ (STARTED | STOPPED) => return Ok(state),
             _ => spin_loop(),
         }
@@ -130,12 +119,12 @@ fn settled(hart: usize) -> Result<usize, Ending> {
 }
 
 /// The firmware's answer about a hart.
-fn said(hart: usize, answer: SbiRet) -> Result<usize, Ending> {
+fn sbi_value(hart: usize, answer: SbiRet) -> Result<usize, Ending> {
     if answer.error == 0 {
         return Ok(answer.value);
     }
     let error = answer.error as isize;
-    Err(not_begun(format!("the machine has no hart {hart} for the enclave: the firmware says {error}")))
+    Err(launch_failed(format!("the machine has no hart {hart} for the enclave: the firmware says {error}")))
 }
 
 /// The first hart, in a mask of harts.
@@ -146,7 +135,7 @@ const STOPPED: usize = 1;
 
 /// The first things that a hart finds at the end of its stack.
 #[repr(C, align(16))]
-struct Beginning {
+struct HartStart {
     workers: &'static EnclaveHarts,
 }
 
@@ -154,7 +143,7 @@ unsafe extern "C" {
     fn ameles_enclave_hart_start();
 }
 
-// The firmware enters with the hart's number in a0 and the place of its `Beginning` in a1, without translation or
+// The firmware enters with the hart's number in a0 and the place of its `HartStart` in a1, without translation or
 // interrupts.
 global_asm!(
     ".section .text",
@@ -181,16 +170,16 @@ global_asm!(
 );
 
 /// Does the shares of a hart as long as the machine is on.
-extern "C" fn serve(hart: usize, beginning: &Beginning) -> ! {
-    let workers = beginning.workers;
-    let station = &workers.others[hart - 1];
+extern "C" fn serve(hart: usize, start: &HartStart) -> ! {
+    let workers = start.workers;
+    let slot = &workers.others[hart - 1];
     loop {
-        workers.wait(&station.waiting, || !station.is_done());
+        workers.wait(&slot.wait, || !slot.is_done());
         // SAFETY: a share was offered and is not done: the first hart leaves the job as it is.
         let job = unsafe { *workers.job.get() };
-        station.took.store(job.map_or(0, |job| workers.do_share(&job, hart)), Ordering::Relaxed);
-        station.done.store(station.offered.load(Ordering::Relaxed), Ordering::SeqCst);
-        if workers.first.sleeps() {
+        slot.took.store(job.map_or(0, |job| workers.do_share(&job, hart)), Ordering::Relaxed);
+        slot.done.store(slot.offered.load(Ordering::Relaxed), Ordering::SeqCst);
+        if workers.first.is_asleep() {
             interrupt(FIRST);
         }
     }
@@ -199,55 +188,54 @@ extern "C" fn serve(hart: usize, beginning: &Beginning) -> ! {
 impl EnclaveHarts {
     /// Does a hart's share, and tells how many instructions it took.
     fn do_share(&self, job: &Job, hart: usize) -> u64 {
-        let begin = Hart::retired();
+        let begin = Hart::retired_instructions();
         // SAFETY: the batch is under way, and so the closure is there.
         let work = unsafe { &*job.work };
         share(job.parts, self.lanes(), hart).for_each(|part| work(hart, part));
-        Hart::retired() - begin
+        Hart::retired_instructions() - begin
     }
 
-    fn wait(&self, waiting: &Waiting, is_true: impl Fn() -> bool) {
-        if self.apart { waiting.until_interrupted(is_true) } else { waiting.until(is_true) }
+    fn wait(&self, wait: &HartWait, is_true: impl Fn() -> bool) {
+        if self.sequential_shares { wait.until_interrupted(is_true) } else { wait.until(is_true) }
     }
 
     /// Tells the others with the given numbers that there is a share for them.
-    fn offer(&self, stations: &[Station], from: usize) {
+    fn offer(&self, slots: &[HartSlot], from: usize) {
         let mut asleep = 0;
-        for (hart, station) in (from..).zip(stations) {
-            station.offered.fetch_add(1, Ordering::SeqCst);
-            asleep |= usize::from(station.waiting.sleeps()) << hart;
+        for (hart, slot) in (from..).zip(slots) {
+            slot.offered.fetch_add(1, Ordering::SeqCst);
+            asleep |= usize::from(slot.wait.is_asleep()) << hart;
         }
         if asleep != 0 {
             interrupt(asleep);
         }
     }
 
-    fn join(&self, stations: &[Station]) {
-        self.wait(&self.first, || stations.iter().all(Station::is_done));
+    fn join(&self, slots: &[HartSlot]) {
+        self.wait(&self.first, || slots.iter().all(HartSlot::is_done));
     }
 
     /// Does all shares side by side.
-    fn together(&self, job: &Job, others: &[Station]) {
+    fn run_in_parallel(&self, job: &Job, others: &[HartSlot]) {
         self.offer(others, 1);
         self.do_share(job, 0);
         self.join(others);
     }
 
     /// Does one share after the other, and counts.
-    fn one_by_one(&self, job: &Job, others: &[Station]) {
-        let begin = Hart::retired();
+    fn run_sequentially(&self, job: &Job, others: &[HartSlot]) {
+        let begin = Hart::retired_instructions();
         let own = self.do_share(job, 0);
         let (mut shared, mut longest) = (own, own);
-        for (hart, station) in (1..).zip(others) {
-            let station = core::slice::from_ref(station);
-            self.offer(station, hart);
-            self.join(station);
-            let took = station[0].took.load(Ordering::Relaxed);
+        for (hart, slot) in (1..).zip(others) {
+            let slot = core::slice::from_ref(slot);
+            self.offer(slot, hart);
+            self.join(slot);
+            let took = slot[0].took.load(Ordering::Relaxed);
             (shared, longest) = (shared + took, longest.max(took));
         }
-        SHARED.fetch_add(shared, Ordering::Relaxed);
-        LONGEST.fetch_add(longest, Ordering::Relaxed);
-        HANDING_OVER.fetch_add(Hart::retired() - begin - shared, Ordering::Relaxed);
+        let handing_over = Hart::retired_instructions() - begin - shared;
+        count_shares(&Shares { shared, longest, handing_over });
     }
 }
 
@@ -269,10 +257,10 @@ unsafe impl Workers for EnclaveHarts {
         // SAFETY: no share is offered.
         unsafe { *self.job.get() = Some(job) };
         let others = &self.others[..self.others.len().min(parts - 1)];
-        if self.apart {
-            self.one_by_one(&job, others)
+        if self.sequential_shares {
+            self.run_sequentially(&job, others)
         } else {
-            self.together(&job, others)
+            self.run_in_parallel(&job, others)
         }
         // SAFETY: no share is offered any more.
         unsafe { *self.job.get() = None };

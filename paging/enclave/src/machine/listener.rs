@@ -1,7 +1,7 @@
 //! The listener to faults: the host is told, and a run ends when its window does.
 
 use super::mailbox::HostMailbox;
-use crate::host::{Mailbox, lie};
+use crate::host::{Mailbox, dishonest_host};
 use crate::paging::Listener;
 use alloc::rc::Rc;
 use ameles_enclave_boundary::exit::Ending;
@@ -22,9 +22,9 @@ impl Listener for AfterFault {
         if self.tells {
             match HostMailbox.call(Request::AfterFault { faults, evictions }, &[], &mut [])? {
                 Answer::Done { .. } => {}
-                _ => return Err(lie()),
+                _ => return Err(dishonest_host()),
             }
         }
-        if faults == self.last.get() { Err(Ending::Enough) } else { Ok(()) }
+        if faults == self.last.get() { Err(Ending::WindowEnded) } else { Ok(()) }
     }
 }

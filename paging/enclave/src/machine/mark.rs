@@ -5,4 +5,4 @@ use ameles_enclave_boundary::mark::MARK;
 // The linker's script names the section too, and keeps what nothing refers to.
 #[used]
 #[unsafe(link_section = ".note.ameles-enclave")]
-static KNOWN_BY: [u8; MARK.len()] = MARK;
+static RUNTIME_MARK: [u8; MARK.len()] = MARK;

@@ -1,29 +1,30 @@
 //! A run, from the launch package to its end.
 
-use super::boot::not_begun;
 use super::device_tree::{self, Places};
-use super::hart::{Hart, all_retired, translate, translate_no_more};
+use super::end::launch_failed;
+use super::hart::{Hart, translate, translate_no_more};
 use super::harts;
 use super::heap;
-use super::intermediary::{HostPart, Sealed};
+use super::instruction_counts::{all_retired_instructions, waited_instructions};
 use super::listener::AfterFault;
-use super::mailbox::{HostMailbox, waited};
+use super::mailbox::HostMailbox;
+use super::sealed_memory::{HostPart, SealedMemory};
 use super::trap::{Context, enter};
 use super::untrusted::SealedPart;
 use crate::access::Touch;
 use crate::calls::{Illegal, Program};
 use crate::host::Host;
 use crate::image::Image;
-use crate::paging::{Paging, ProgramMemory, Trouble};
+use crate::paging::{AccessError, Paging, ProgramMemory};
 use crate::processor::Processor;
+use crate::run_counters::{RunCounters, Work};
 use crate::settings::Settings;
 use crate::start::{self, Start};
-use crate::tally::{Tally, Work};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Memory};
-use ameles_enclave_boundary::launch::{self, Launch, Listening, SealedStorage};
+use ameles_enclave_boundary::launch::{self, Instrumentation, Launch, SealedStorage};
 use ameles_enclave_boundary::map::{PRIVATE_START, UNTRUSTED_START};
 use ameles_seal::pages::{PageMeter, Workers};
 use core::cell::Cell;
@@ -33,7 +34,7 @@ use rand_chacha::rand_core::SeedableRng;
 use riscv::register::sstatus::{self, FS};
 use riscv::register::{scause, stval};
 
-static METER: PageMeter = PageMeter::new(Hart::retired);
+static METER: PageMeter = PageMeter::new(Hart::retired_instructions);
 
 unsafe extern "C" {
     /// The first byte behind the runtime.
@@ -45,12 +46,12 @@ pub(super) fn run(device_tree: *const u8) -> ExitRecord {
     // SAFETY: the firmware has given the address.
     let Some(places) = (unsafe { device_tree::read(device_tree) }) else {
         // There is no heap yet, and so no record.
-        super::end::without_record(&format_args!("the device tree names no launch package"));
+        super::end::end_without_record(&format_args!("the device tree names no launch package"));
     };
     let package = private(&places.package);
     give_heap(&places);
     let Some(package) = package else {
-        return ExitRecord::of(not_begun("the launch package lies outside of private memory".into()));
+        return ExitRecord::of(launch_failed("the launch package lies outside of private memory".into()));
     };
     // SAFETY: the emulator has put the package there, and nobody else uses that memory.
     let bytes = unsafe {
@@ -58,7 +59,7 @@ pub(super) fn run(device_tree: *const u8) -> ExitRecord {
     };
     let begun = match launch::parse(bytes) {
         Ok((launch, image)) => begin(&launch, image),
-        Err(error) => Err(not_begun(error.to_string())),
+        Err(error) => Err(launch_failed(error.to_string())),
     };
     // SAFETY: nothing refers to the package any more. It holds the seed.
     unsafe { wipe(&package) };
@@ -110,9 +111,9 @@ unsafe fn wipe(range: &Range<usize>) {
 struct Run {
     program: Program<Hart, HostMailbox>,
     context: Box<Context>,
-    tally: Tally,
+    counters: RunCounters,
     memory: Memory,
-    listening: Listening,
+    instrumentation: Instrumentation,
     /// The number of the last fault, as the listener knows it.
     last: Rc<Cell<u64>>,
     /// The number of the fault after which counting begins, until it has begun.
@@ -120,27 +121,27 @@ struct Run {
 }
 
 /// The work in which a run ends. It is boxed: a fault that does not end it would pay for moving it.
-struct Last {
+struct RunEnd {
     work: Work,
     ending: Ending,
 }
 
-impl Last {
+impl RunEnd {
     fn of(work: Work, ending: Ending) -> Box<Self> {
-        Box::new(Last { work, ending })
+        Box::new(RunEnd { work, ending })
     }
 }
 
 /// Loads the program.
 fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
-    let settings = Settings::of(&launch.paging).map_err(|error| not_begun(error.to_string()))?;
-    let image = Image::plan(image, &settings.kernel).map_err(|error| not_begun(error.to_string()))?;
+    let settings = Settings::of(&launch.paging).map_err(|error| launch_failed(error.to_string()))?;
+    let image = Image::plan(image, &settings.kernel).map_err(|error| launch_failed(error.to_string()))?;
     let mut rng = ChaCha20Rng::from_seed(launch.seed.0);
-    let listening = launch.listening;
-    let meter = listening.meters.then_some(&METER);
+    let instrumentation = launch.instrumentation;
+    let meter = instrumentation.meters.then_some(&METER);
     let workers = match settings.harts {
         1 => None,
-        harts => Some(harts::start(harts, listening.apart)? as &dyn Workers),
+        harts => Some(harts::start(harts, instrumentation.sequential_shares)? as &dyn Workers),
     };
     let paging = Paging {
         assembly: settings.assembly,
@@ -150,17 +151,17 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
         workers,
     };
     let bytes = settings.untrusted_bytes;
-    let sealed = match launch.paging.way {
+    let sealed = match launch.paging.storage {
         // SAFETY: the package says how much untrusted memory there is, and its writer made the machine.
-        SealedStorage::Backing => Sealed::Here(unsafe { SealedPart::new(bytes) }),
-        SealedStorage::Intermediary => Sealed::AtTheHost(HostPart { bytes }),
+        SealedStorage::Backing => SealedMemory::Here(unsafe { SealedPart::new(bytes) }),
+        SealedStorage::Intermediary => SealedMemory::AtHost(HostPart { bytes }),
     };
     let of_scheme = ChaCha20Rng::from_rng(&mut rng);
     let mut memory = ProgramMemory::<Hart>::new(paging, sealed, of_scheme)
-        .map_err(|error| not_begun(error.to_string()))?;
+        .map_err(|error| launch_failed(error.to_string()))?;
     let last = Rc::new(Cell::new(u64::MAX));
-    if listening.after_fault || listening.window.is_some() {
-        memory.listen(Box::new(AfterFault { tells: listening.after_fault, last: Rc::clone(&last) }));
+    if instrumentation.after_fault || instrumentation.window.is_some() {
+        memory.listen(Box::new(AfterFault { tells: instrumentation.after_fault, last: Rc::clone(&last) }));
     }
     let measured = Memory {
         pages: settings.assembly.pages,
@@ -170,20 +171,20 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     };
     let Start { entry, stack } =
         start::load(&mut memory, &image, &launch.arguments, &launch.environment, &mut rng)?;
-    let mut tally = Tally::new(meter);
+    let mut counters = RunCounters::new(meter);
     let loading = memory.counters().faults;
-    tally.is_loaded(loading);
+    counters.set_loading_faults(loading);
     let first = image.segments.first().map_or(0, |segment| segment.start);
     let host = Host::new(HostMailbox, launch.allowed.clock);
     let name = launch.arguments.first().map_or(&b"program"[..], |name| name);
     Ok(Run {
         program: Program::new(memory, host, rng, first..image.end, name),
         context: Box::new(Context::new(entry, stack)),
-        tally,
+        counters,
         memory: measured,
-        listening,
+        instrumentation,
         last,
-        warm: listening.window.map(|window| loading + window.warm),
+        warm: instrumentation.window.map(|window| loading + window.warm),
     })
 }
 
@@ -198,8 +199,8 @@ impl Run {
     fn finish(&mut self) -> ExitRecord {
         // SAFETY: the table does so by its making, and is in a box of its own until this is dropped.
         unsafe { translate(self.program.memory.root()) };
-        self.tally.begin(&mut self.program);
-        let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited());
+        self.counters.begin(&mut self.program);
+        let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited_instructions());
         loop {
             if self.begin_window() {
                 // The trap behind which the window begins does not count.
@@ -208,16 +209,18 @@ impl Run {
             // SAFETY: the page table is in use; the entries for user mode are those of the program's own frames.
             unsafe { enter(&raw mut *self.context) };
             // What the last trap took is known only now.
-            let waiting = core::mem::replace(&mut waited_at, waited());
-            self.tally.add(work, self.context.left.wrapping_sub(entered).saturating_sub(waited_at - waiting));
+            let waited = core::mem::replace(&mut waited_at, waited_instructions());
+            self.counters
+                .add(work, self.context.left.wrapping_sub(entered).saturating_sub(waited_at - waited));
             entered = self.context.entered;
             work = match self.handle() {
                 Ok(work) => work,
                 Err(last) => {
-                    let Last { work, ending } = *last;
-                    let took = all_retired().wrapping_sub(entered).saturating_sub(waited() - waited_at);
-                    self.tally.add(work, took);
-                    return self.tally.record(ending, &self.program, self.memory);
+                    let RunEnd { work, ending } = *last;
+                    let waited = waited_instructions() - waited_at;
+                    let took = all_retired_instructions().wrapping_sub(entered).saturating_sub(waited);
+                    self.counters.add(work, took);
+                    return self.counters.record(ending, &self.program, self.memory);
                 }
             };
         }
@@ -227,16 +230,16 @@ impl Run {
     fn begin_window(&mut self) -> bool {
         let faults = self.program.memory.counters().faults;
         let begins = self.warm.is_some_and(|warm| faults >= warm);
-        let Some(window) = self.listening.window.filter(|_| begins) else {
+        let Some(window) = self.instrumentation.window.filter(|_| begins) else {
             return false;
         };
         self.warm = None;
         self.last.set(faults.saturating_add(window.faults));
-        self.tally.begin(&mut self.program);
+        self.counters.begin(&mut self.program);
         true
     }
 
-    fn handle(&mut self) -> Result<Work, Box<Last>> {
+    fn handle(&mut self) -> Result<Work, Box<RunEnd>> {
         let touch = match scause::read().bits() {
             8 => return self.system_call(),
             12 => Touch::Fetch,
@@ -249,28 +252,28 @@ impl Run {
         let address = stval::read() as u64;
         match self.program.memory.fault(address, touch) {
             Ok(()) => Ok(Work::Fault),
-            Err(Trouble::End(ending)) => Err(Last::of(Work::Fault, ending)),
-            Err(Trouble::Illegal) => self.illegal(Illegal::Touch { address, touch }),
+            Err(AccessError::End(ending)) => Err(RunEnd::of(Work::Fault, ending)),
+            Err(AccessError::Illegal) => self.illegal(Illegal::Touch { address, touch }),
         }
     }
 
     /// Serves a system call: apart from faults, which would pay for its registers too.
     #[inline(never)]
-    fn system_call(&mut self) -> Result<Work, Box<Last>> {
+    fn system_call(&mut self) -> Result<Work, Box<RunEnd>> {
         let before = self.program.memory.fault_instructions();
         let outcome = self.program.system_call(&mut self.context.registers);
         self.load_floating();
         let of_faults = self.program.memory.fault_instructions() - before;
         let work = Work::Call { of_faults };
-        outcome.map(|()| work).map_err(|ending| Last::of(work, ending))
+        outcome.map(|()| work).map_err(|ending| RunEnd::of(work, ending))
     }
 
     /// Lets the program handle what it did, or ends it.
     #[cold]
     #[inline(never)]
-    fn illegal(&mut self, what: Illegal) -> Result<Work, Box<Last>> {
+    fn illegal(&mut self, what: Illegal) -> Result<Work, Box<RunEnd>> {
         let outcome = self.program.illegal(what, &mut self.context.registers);
-        outcome.map(|()| Work::Fault).map_err(|ending| Last::of(Work::Fault, ending))
+        outcome.map(|()| Work::Fault).map_err(|ending| RunEnd::of(Work::Fault, ending))
     }
 
     /// Has the program's floating-point registers loaded before it goes on, if they were changed.

@@ -1,6 +1,6 @@
 //! The way into the program and back.
 
-use super::end::last_words;
+use super::end::fail_runtime;
 use crate::registers::Registers;
 use core::arch::{global_asm, naked_asm};
 use core::mem::offset_of;
@@ -197,5 +197,5 @@ pub(super) unsafe extern "C" fn ameles_enclave_kernel_trap() {
 }
 
 pub(super) extern "C" fn broken(cause: u64, pc: u64) -> ! {
-    last_words(&format_args!("the runtime was trapped, with cause {cause}, at {pc:#x}"))
+    fail_runtime(&format_args!("the runtime was trapped, with cause {cause}, at {pc:#x}"))
 }

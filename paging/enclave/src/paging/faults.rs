@@ -7,7 +7,7 @@ use ameles_core::oram::{Oram, OramError};
 use ameles_pager::assembly::Platform;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::error::FaultError;
-use ameles_pager::fault::path::{FaultPath, Served};
+use ameles_pager::fault::path::{FaultOutcome, FaultPath};
 use ameles_seal::pages::{PageError, PageMeter, SealedPages, SharedMemory, Versions, Workers};
 use core::convert::Infallible;
 use core::ops::Range;
@@ -17,7 +17,7 @@ pub type PagingError = FaultError<PageError, Infallible>;
 
 /// A fault path over whatever scheme.
 pub(crate) trait Faults<P> {
-    fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<Served, PagingError>;
+    fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<FaultOutcome, PagingError>;
     fn discard(&mut self, pages: Range<u64>, frames: &mut ProgramFrames<P>) -> Result<(), PagingError>;
     fn step(&mut self, frames: &ProgramFrames<P>) -> Result<(), PagingError>;
     fn pending_steps(&self) -> u64;
@@ -26,7 +26,7 @@ pub(crate) trait Faults<P> {
 }
 
 impl<P: Processor, O: Oram<Error = PageError>> Faults<P> for FaultPath<O> {
-    fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<Served, PagingError> {
+    fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<FaultOutcome, PagingError> {
         FaultPath::fault(self, page, frames)
     }
 
@@ -64,9 +64,9 @@ pub(crate) struct Enclave {
 }
 
 /// Ties the platform to a processor.
-pub(crate) struct On<P>(pub(crate) Enclave, pub(crate) core::marker::PhantomData<P>);
+pub(crate) struct PlatformOn<P>(pub(crate) Enclave, pub(crate) core::marker::PhantomData<P>);
 
-impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
+impl<M: SharedMemory, P: Processor + 'static> Platform<M> for PlatformOn<P> {
     type Built = Built<P>;
 
     fn threads(&self) -> usize {
@@ -79,7 +79,7 @@ impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
             None => pages,
         };
         match self.0.workers {
-            Some(workers) => pages.with_crew(workers),
+            Some(workers) => pages.with_workers(workers),
             None => pages,
         }
     }

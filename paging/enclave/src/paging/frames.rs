@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::launch::Levels;
-use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::page::PAGE_BYTES;
 use core::convert::Infallible;
 use core::marker::PhantomData;
@@ -23,9 +23,9 @@ use zeroize::Zeroize;
 pub(crate) struct Frame(pub(crate) [u8; PAGE_BYTES]);
 
 /// A page that stands nowhere.
-const HOMELESS: u64 = u64::MAX;
+const NO_HOME: u64 = u64::MAX;
 /// A page that is in no frame.
-const NOWHERE: u32 = u32::MAX;
+const NO_FRAME: u32 = u32::MAX;
 
 /// The page table, the frames, and where each page of the region stands.
 pub(crate) struct ProgramFrames<P> {
@@ -34,9 +34,9 @@ pub(crate) struct ProgramFrames<P> {
     /// The frame of each page of the region that is resident.
     frame_of: Box<[u32]>,
     /// The page of the program's addresses at which each page of the region stands.
-    home: Box<[u64]>,
+    home_of: Box<[u64]>,
     /// The page of the region in each frame.
-    inside: Box<[u32]>,
+    page_in_frame: Box<[u32]>,
     free: Vec<u32>,
     /// The frame of the page that is on its way.
     moving: u32,
@@ -51,11 +51,11 @@ impl<P: Processor> ProgramFrames<P> {
         ProgramFrames {
             table,
             frames: vec![Frame([0; PAGE_BYTES]); frames].into(),
-            frame_of: vec![NOWHERE; pages as usize].into(),
-            home: vec![HOMELESS; pages as usize].into(),
-            inside: vec![0; frames].into(),
+            frame_of: vec![NO_FRAME; pages as usize].into(),
+            home_of: vec![NO_HOME; pages as usize].into(),
+            page_in_frame: vec![0; frames].into(),
             free: (0..frames as u32).rev().collect(),
-            moving: NOWHERE,
+            moving: NO_FRAME,
             metered,
             processor: PhantomData,
         }
@@ -63,24 +63,24 @@ impl<P: Processor> ProgramFrames<P> {
 
     /// Bytes that it takes beside the frames.
     pub(crate) fn trusted_bytes(&self) -> usize {
-        self.table.bytes() + size_of_val(&*self.frame_of) + size_of_val(&*self.home)
+        self.table.bytes() + size_of_val(&*self.frame_of) + size_of_val(&*self.home_of)
     }
 
     /// A page of the region stands at a page of the program's addresses from now on.
-    pub(crate) fn settle(&mut self, page: u32, at: u64) {
-        self.home[page as usize] = at;
+    pub(crate) fn set_home(&mut self, page: u32, at: u64) {
+        self.home_of[page as usize] = at;
     }
 
     /// It stands there no more. Its contents are given up by the fault path.
-    pub(crate) fn unsettle(&mut self, page: u32) {
-        self.home[page as usize] = HOMELESS;
+    pub(crate) fn clear_home(&mut self, page: u32) {
+        self.home_of[page as usize] = NO_HOME;
     }
 
     /// The page of the region at an address.
     pub(crate) fn page_at(&self, at: u64) -> Option<u32> {
         let entry = self.table.entry(at);
         if entry.is_resident() {
-            return Some(self.inside[self.frame_at(entry)]);
+            return Some(self.page_in_frame[self.frame_at(entry)]);
         }
         entry.has_page().then(|| entry.number() as u32)
     }
@@ -100,8 +100,8 @@ impl<P: Processor> ProgramFrames<P> {
         let entry = self.table.entry(at);
         let Some(page) = self.page_at(at) else { return };
         self.table.replace(at, Entry::absent(page, access, entry.at_touch()));
-        P::forget(at * PAGE_BYTES as u64);
-        if self.frame_of[page as usize] != NOWHERE {
+        P::flush_translation(at * PAGE_BYTES as u64);
+        if self.frame_of[page as usize] != NO_FRAME {
             self.show(page);
         }
     }
@@ -112,8 +112,8 @@ impl<P: Processor> ProgramFrames<P> {
 
     /// Lets the program see a page that is in a frame, where it stands, if it has any right over it.
     fn show(&mut self, page: u32) {
-        let (at, frame) = (self.home[page as usize], self.frame_of[page as usize]);
-        if at == HOMELESS {
+        let (at, frame) = (self.home_of[page as usize], self.frame_of[page as usize]);
+        if at == NO_HOME {
             return;
         }
         let address = self.frames.as_ptr() as u64 + u64::from(frame) * PAGE_BYTES as u64;
@@ -121,9 +121,9 @@ impl<P: Processor> ProgramFrames<P> {
             (!entry.is_resident() && entry.access() != Access::NONE).then(|| entry.resident(address))
         });
         let Some(entry) = shown else { return };
-        P::forget(at * PAGE_BYTES as u64);
+        P::flush_translation(at * PAGE_BYTES as u64);
         if entry.access().executes() {
-            P::forget_instructions();
+            P::flush_instructions();
         }
     }
 }
@@ -131,21 +131,21 @@ impl<P: Processor> ProgramFrames<P> {
 impl<P: Processor> Frames for ProgramFrames<P> {
     type Error = Infallible;
 
-    fn take(&mut self, page: u64, _: usize) -> Result<Taken, Infallible> {
+    fn take(&mut self, page: u64, _: usize) -> Result<TakeOutcome, Infallible> {
         let number = page as usize;
         self.moving = self.frame_of[number];
-        self.frame_of[number] = NOWHERE;
-        let at = self.home[number];
-        if at != HOMELESS {
+        self.frame_of[number] = NO_FRAME;
+        let at = self.home_of[number];
+        if at != NO_HOME {
             let hidden = self.table.update(at, |entry| {
                 let absent = || Entry::absent(page as u32, entry.access(), entry.at_touch());
                 entry.is_resident().then(absent)
             });
             if hidden.is_some() {
-                P::forget(at * PAGE_BYTES as u64);
+                P::flush_translation(at * PAGE_BYTES as u64);
             }
         }
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn prepare(&mut self, _: usize) -> Result<(), Infallible> {
@@ -160,7 +160,7 @@ impl<P: Processor> Frames for ProgramFrames<P> {
 
     fn put(&mut self, _: usize, page: u64) -> Result<(), Infallible> {
         self.frame_of[page as usize] = self.moving;
-        self.inside[self.moving as usize] = page as u32;
+        self.page_in_frame[self.moving as usize] = page as u32;
         self.show(page as u32);
         Ok(())
     }
@@ -176,7 +176,7 @@ impl<P: Processor> Frames for ProgramFrames<P> {
     }
 
     fn now(&self) -> u64 {
-        if self.metered { P::retired() } else { 0 }
+        if self.metered { P::retired_instructions() } else { 0 }
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// The sum, over faults, of the smaller of two: the fault's off-line work, and what comes between it and the next fault.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenWork {
     /// Instructions retired at the end of the last fault.
     ended: u64,
     /// The off-line work of the last fault.
@@ -10,7 +10,7 @@ pub(crate) struct Hidden {
     sum: u64,
 }
 
-impl Hidden {
+impl HiddenWork {
     /// A fault begins.
     pub(crate) fn begin(&mut self, now: u64) {
         self.sum += self.work.min(now.saturating_sub(self.ended));
@@ -28,7 +28,7 @@ impl Hidden {
     }
 
     /// Forgets the last fault: no later one hides its work.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn flush_translation(&mut self) {
         self.work = 0;
     }
 }
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_smaller_of_off_line_work_and_the_time_to_the_next_fault_is_hidden() {
-        let mut hidden = Hidden::default();
+        let mut hidden = HiddenWork::default();
         hidden.begin(1000);
         hidden.end(1500, 200);
         assert_eq!(hidden.sum(), 0, "the next fault tells");
@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn work_from_before_counting_is_not_hidden() {
-        let mut hidden = Hidden::default();
+        let mut hidden = HiddenWork::default();
         hidden.end(100, 50);
-        hidden.forget();
+        hidden.flush_translation();
         hidden.begin(1000);
         assert_eq!(hidden.sum(), 0);
     }

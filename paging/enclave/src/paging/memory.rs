@@ -1,14 +1,14 @@
 //! The program's memory, as the program and its system calls touch it.
 
 use super::entry::Entry;
-use super::faults::{Built, Enclave, Faults, On, PagingError, is_forged};
+use super::faults::{Built, Enclave, Faults, PagingError, PlatformOn, is_forged};
 use super::frames::{ProgramFrames, nodes};
-use super::hidden::Hidden;
+use super::hidden::HiddenWork;
 use super::table::PageTable;
 use crate::access::{Access, Touch};
 use crate::layout::{self, PAGE, page_of};
 use crate::processor::Processor;
-use crate::space::{Promise, Space};
+use crate::space::{CommitPolicy, Space};
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use ameles_enclave_boundary::exit::{Ending, Failure, Memory};
 use ameles_enclave_boundary::launch::Levels;
 use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::counters::Counters;
-use ameles_pager::fault::path::Served;
+use ameles_pager::fault::path::FaultOutcome;
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::scheme_error::SchemeError;
 use ameles_seal::pages::{PageMeter, SharedMemory, Workers};
@@ -26,7 +26,7 @@ use rand_chacha::ChaCha20Rng;
 
 /// The reason why memory is not touched.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum AccessError {
     /// Nothing is there, or the program may not do that.
     Illegal,
     /// The run is over.
@@ -73,7 +73,7 @@ pub struct ProgramMemory<P> {
     scheme_bytes: usize,
     idle_instructions: u64,
     fault_instructions: u64,
-    hidden: Hidden,
+    hidden: HiddenWork,
 }
 
 impl<P: Processor + 'static> ProgramMemory<P> {
@@ -87,7 +87,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     {
         let Paging { assembly, levels, kernel, meter, workers } = options;
         let Built { faults, trusted_bytes } =
-            assembly.build(memory, rng, On::<P>(Enclave { meter, workers }, PhantomData))?;
+            assembly.build(memory, rng, PlatformOn::<P>(Enclave { meter, workers }, PhantomData))?;
         let table = PageTable::new(levels, nodes(assembly.pages, levels), &kernel)
             .expect("the runtime's own gigabytes need two nodes");
         let frames = ProgramFrames::new(table, assembly.pages, assembly.resident, meter.is_some());
@@ -104,7 +104,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             scheme_bytes: trusted_bytes,
             idle_instructions: 0,
             fault_instructions: 0,
-            hidden: Hidden::default(),
+            hidden: HiddenWork::default(),
         })
     }
 
@@ -135,7 +135,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
 
     /// Counts from now on: what came before hides nothing of what comes.
     pub fn begin_counting(&mut self) {
-        self.hidden.forget();
+        self.hidden.flush_translation();
     }
 
     /// Instructions of faults, those of off-line work among them, whoever touched the page.
@@ -163,32 +163,33 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Serves a fault of the processor.
     ///
     /// # Errors
-    /// [`Trouble`].
-    pub fn fault(&mut self, address: u64, touch: Touch) -> Result<(), Trouble> {
+    /// [`AccessError`].
+    pub fn fault(&mut self, address: u64, touch: Touch) -> Result<(), AccessError> {
         let at = page_of(address);
         let entry = self.frames.table.entry(at);
         if !entry.has_page() {
             return self.first_touch(at, touch);
         }
         if !entry.access().allows(touch) {
-            return Err(Trouble::Illegal);
+            return Err(AccessError::Illegal);
         }
         if entry.is_resident() {
             // The processor remembered what was there before.
-            P::forget(address);
+            P::flush_translation(address);
             return Ok(());
         }
-        self.bring_in(entry.number() as u32)
+        self.page_in(entry.number() as u32)
     }
 
     /// Gives a page of the region to a page of an area.
-    fn first_touch(&mut self, at: u64, touch: Touch) -> Result<(), Trouble> {
+    fn first_touch(&mut self, at: u64, touch: Touch) -> Result<(), AccessError> {
         if at >= page_of(layout::top(self.levels)) {
-            return Err(Trouble::Illegal);
+            return Err(AccessError::Illegal);
         }
-        let area = self.space.area_of(at).filter(|area| area.access.allows(touch)).ok_or(Trouble::Illegal)?;
-        let at_touch = area.promise == Promise::AtTouch;
-        if at_touch && self.space.touch().is_err() {
+        let area =
+            self.space.area_of(at).filter(|area| area.access.allows(touch)).ok_or(AccessError::Illegal)?;
+        let at_touch = area.commit == CommitPolicy::OnTouch;
+        if at_touch && self.space.commit_touched().is_err() {
             return Err(out_of_memory(
                 "the program touched more memory than there is, on its stack for example",
             ));
@@ -198,8 +199,8 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         if self.frames.table.set(at, entry).is_err() {
             return Err(out_of_memory("the program's memory is spread too widely over its addresses"));
         }
-        self.frames.settle(page, at);
-        self.bring_in(page)
+        self.frames.set_home(page, at);
+        self.page_in(page)
     }
 
     fn unused_page(&mut self) -> Option<u32> {
@@ -210,43 +211,43 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         })
     }
 
-    fn bring_in(&mut self, page: u32) -> Result<(), Trouble> {
-        let begin = P::retired();
+    fn page_in(&mut self, page: u32) -> Result<(), AccessError> {
+        let begin = P::retired_instructions();
         self.hidden.begin(begin);
         let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
-        let (fault, shares) = (P::retired(), P::shares());
+        let (fault, shares) = (P::retired_instructions(), P::shares());
         while self.faults.pending_steps() > 0 {
             self.faults.step(&self.frames).map_err(ended)?;
         }
-        let end = P::retired();
+        let end = P::retired_instructions();
         self.idle_instructions += end - fault;
         self.fault_instructions += end - begin;
         self.hidden.end(end, end - fault - (P::shares() - shares).saved());
-        if served != Served::PagedIn {
+        if served != FaultOutcome::PagedIn {
             return Ok(());
         }
         match &mut self.listener {
-            Some(listener) => listener.after_fault(&self.faults.counters()).map_err(Trouble::End),
+            Some(listener) => listener.after_fault(&self.faults.counters()).map_err(AccessError::End),
             None => Ok(()),
         }
     }
 
     /// The memory of the page at an address, brought in as if the program had touched it.
-    fn touched(&mut self, address: u64, touch: Touch) -> Result<&mut [u8; PAGE_BYTES], Trouble> {
+    fn touched(&mut self, address: u64, touch: Touch) -> Result<&mut [u8; PAGE_BYTES], AccessError> {
         let at = page_of(address);
         let entry = self.frames.table.entry(at);
         if !entry.is_resident() || !entry.access().allows(touch) {
             self.fault(address, touch)?;
         }
-        self.frames.memory_at(at).ok_or(Trouble::Illegal)
+        self.frames.memory_at(at).ok_or(AccessError::Illegal)
     }
 
     /// Copies from the program's memory.
     ///
     /// # Errors
-    /// [`Trouble`]; what comes before the illegal page was copied.
-    pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), Trouble> {
-        for (address, range) in pieces(address, into.len())? {
+    /// [`AccessError`]; what comes before the illegal page was copied.
+    pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), AccessError> {
+        for (address, range) in page_pieces(address, into.len())? {
             let offset = (address % PAGE) as usize;
             let into = &mut into[range];
             into.copy_from_slice(&self.touched(address, Touch::Load)?[offset..][..into.len()]);
@@ -257,9 +258,9 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Copies into the program's memory.
     ///
     /// # Errors
-    /// [`Trouble`]; what comes before the illegal page was copied.
-    pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), Trouble> {
-        for (address, range) in pieces(address, from.len())? {
+    /// [`AccessError`]; what comes before the illegal page was copied.
+    pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
+        for (address, range) in page_pieces(address, from.len())? {
             let offset = (address % PAGE) as usize;
             let from = &from[range];
             self.touched(address, Touch::Store)?[offset..][..from.len()].copy_from_slice(from);
@@ -270,9 +271,9 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Fills a part of the program with what its file holds, whatever the program's own rights are.
     ///
     /// # Errors
-    /// [`Trouble`].
-    pub fn load(&mut self, address: u64, from: &[u8]) -> Result<(), Trouble> {
-        for (address, range) in pieces(address, from.len())? {
+    /// [`AccessError`].
+    pub fn load(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
+        for (address, range) in page_pieces(address, from.len())? {
             let offset = (address % PAGE) as usize;
             let from = &from[range];
             self.touched(address, Touch::Load)?[offset..][..from.len()].copy_from_slice(from);
@@ -283,18 +284,18 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Gives up the contents of pages of the program's addresses: they read as zeros if they are still of an area.
     ///
     /// # Errors
-    /// [`Trouble`].
-    pub fn give_up(&mut self, pages: Range<u64>) -> Result<(), Trouble> {
+    /// [`AccessError`].
+    pub fn discard(&mut self, pages: Range<u64>) -> Result<(), AccessError> {
         let mut from = pages.start;
         while let Some(at) = self.frames.table.next(from..pages.end) {
             from = at + 1;
             let Some(page) = self.frames.page_at(at) else { continue };
             if self.frames.table.entry(at).at_touch() {
-                self.space.untouch(1);
+                self.space.release_touched(1);
             }
             self.frames.table.replace(at, Entry::EMPTY);
-            P::forget(at * PAGE);
-            self.frames.unsettle(page);
+            P::flush_translation(at * PAGE);
+            self.frames.clear_home(page);
             let number = u64::from(page);
             self.faults.discard(number..number + 1, &mut self.frames).map_err(ended)?;
             self.given_up.push(page);
@@ -314,8 +315,8 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Moves the touched ones among pages of the program's addresses to others, which are empty.
     ///
     /// # Errors
-    /// [`Trouble::End`].
-    pub fn carry(&mut self, pages: Range<u64>, to: u64) -> Result<(), Trouble> {
+    /// [`AccessError::End`].
+    pub fn move_pages(&mut self, pages: Range<u64>, to: u64) -> Result<(), AccessError> {
         let mut from = pages.start;
         while let Some(at) = self.frames.table.next(from..pages.end) {
             from = at + 1;
@@ -328,8 +329,8 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             }
             self.frames.table.replace(moved, Entry::absent(page, entry.access(), entry.at_touch()));
             self.frames.table.replace(at, Entry::EMPTY);
-            P::forget(at * PAGE);
-            self.frames.settle(page, moved);
+            P::flush_translation(at * PAGE);
+            self.frames.set_home(page, moved);
             // Shows it there if it is resident.
             self.frames.protect(moved, entry.access());
         }
@@ -338,8 +339,8 @@ impl<P: Processor + 'static> ProgramMemory<P> {
 }
 
 /// The pages of a range of addresses, and the part of the buffer that each is for.
-fn pieces(address: u64, bytes: usize) -> Result<impl Iterator<Item = (u64, Range<usize>)>, Trouble> {
-    let end = address.checked_add(bytes as u64).ok_or(Trouble::Illegal)?;
+fn page_pieces(address: u64, bytes: usize) -> Result<impl Iterator<Item = (u64, Range<usize>)>, AccessError> {
+    let end = address.checked_add(bytes as u64).ok_or(AccessError::Illegal)?;
     let mut at = address;
     Ok(core::iter::from_fn(move || {
         if at == end {
@@ -352,11 +353,11 @@ fn pieces(address: u64, bytes: usize) -> Result<impl Iterator<Item = (u64, Range
     }))
 }
 
-fn out_of_memory(text: &str) -> Trouble {
-    Trouble::End(Ending::Failed { kind: Failure::OutOfMemory, text: text.into() })
+fn out_of_memory(text: &str) -> AccessError {
+    AccessError::End(Ending::Failed { kind: Failure::OutOfMemory, text: text.into() })
 }
 
-fn ended(error: PagingError) -> Trouble {
+fn ended(error: PagingError) -> AccessError {
     let kind = if is_forged(&error) { Failure::Forged } else { Failure::Runtime };
-    Trouble::End(Ending::Failed { kind, text: error.to_string() })
+    AccessError::End(Ending::Failed { kind, text: error.to_string() })
 }

@@ -8,4 +8,4 @@ mod memory;
 mod table;
 
 pub use faults::PagingError;
-pub use memory::{Listener, Paging, ProgramMemory, Trouble};
+pub use memory::{AccessError, Listener, Paging, ProgramMemory};

@@ -2,8 +2,8 @@
 
 use crate::support::{TestMailbox, TestProgram, program, system_call};
 use ameles_enclave::access::{Access, Touch};
-use ameles_enclave::paging::Trouble;
-use ameles_enclave::space::Promise;
+use ameles_enclave::paging::AccessError;
+use ameles_enclave::space::CommitPolicy;
 use ameles_enclave_boundary::exit::{Ending, Failure, Refused};
 use ameles_enclave_boundary::mailbox::{Answer, Request, Stream};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ const ETIMEDOUT: i64 = -110;
 pub(crate) fn ready(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
     let (mut program, mailbox) = program(pages, allows_clock);
     let first = BUFFER / PAGE;
-    program.memory.space.map(first..first + 16, Access::READ_WRITE, Promise::AtOnce).unwrap();
+    program.memory.space.map(first..first + 16, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
     (program, mailbox)
 }
 
@@ -70,7 +70,7 @@ fn the_heap_grows_and_shrinks_and_what_comes_back_is_empty() {
     assert_eq!(call(&mut program, Sysno::brk, [start + 3 * PAGE + 5]) as u64, start + 3 * PAGE + 5);
     put(&mut program, start, &[7; 3 * PAGE as usize + 5]);
     assert_eq!(call(&mut program, Sysno::brk, [start + 10]) as u64, start + 10);
-    assert_eq!(program.memory.fault(start + PAGE, Touch::Load), Err(Trouble::Illegal));
+    assert_eq!(program.memory.fault(start + PAGE, Touch::Load), Err(AccessError::Illegal));
     assert_eq!(call(&mut program, Sysno::brk, [start + 2 * PAGE]) as u64, start + 2 * PAGE);
     assert_eq!(get(&mut program, start + PAGE), [0; 64]);
     // More than there is, across other memory, to the runtime's own, and below its beginning: it stays where it is.
@@ -86,21 +86,21 @@ fn mappings_are_given_protected_moved_and_taken_away() {
         call(&mut program, Sysno::mmap, [0, 4 * PAGE, READ_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0]) as u64;
     put(&mut program, at, &[5; 4 * PAGE as usize]);
     assert_eq!(call(&mut program, Sysno::mprotect, [at + PAGE, PAGE, 1]), 0);
-    assert_eq!(program.memory.fault(at + PAGE, Touch::Store), Err(Trouble::Illegal));
+    assert_eq!(program.memory.fault(at + PAGE, Touch::Store), Err(AccessError::Illegal));
     assert_eq!(program.memory.fault(at, Touch::Store), Ok(()));
     // A guard: nothing may be done there, and it can be given back.
     assert_eq!(call(&mut program, Sysno::mprotect, [at, PAGE, 0]), 0);
-    assert_eq!(program.memory.fault(at, Touch::Load), Err(Trouble::Illegal));
+    assert_eq!(program.memory.fault(at, Touch::Load), Err(AccessError::Illegal));
     assert_eq!(call(&mut program, Sysno::mprotect, [at, 4 * PAGE, READ_WRITE]), 0);
     // Something lies above it: it moves.
     let above = [at + 4 * PAGE, PAGE, READ_WRITE, PRIVATE_ANONYMOUS | 0x10];
     assert_eq!(call(&mut program, Sysno::mmap, above) as u64, at + 4 * PAGE);
     let other = call(&mut program, Sysno::mremap, [at, 4 * PAGE, 6 * PAGE, 1]) as u64;
     assert_ne!(other, at);
-    assert_eq!(program.memory.fault(at, Touch::Load), Err(Trouble::Illegal));
+    assert_eq!(program.memory.fault(at, Touch::Load), Err(AccessError::Illegal));
     assert_eq!(get(&mut program, other + 4 * PAGE - 8), [5, 5, 5, 5, 5, 5, 5, 5, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(call(&mut program, Sysno::munmap, [other + PAGE, PAGE]), 0);
-    assert_eq!(program.memory.fault(other + PAGE, Touch::Load), Err(Trouble::Illegal));
+    assert_eq!(program.memory.fault(other + PAGE, Touch::Load), Err(AccessError::Illegal));
     assert_eq!(call(&mut program, Sysno::madvise, [other + 2 * PAGE, PAGE, 4]), 0);
     assert_eq!(get(&mut program, other + 2 * PAGE), [0; 8]);
     assert_eq!(get(&mut program, other + 3 * PAGE), [5; 8]);
@@ -188,7 +188,7 @@ fn addresses_that_the_program_may_not_touch_are_never_touched_for_it() {
     let (mut program, mailbox) = ready(64, true);
     // The runtime's memory, untrusted memory, a hole, the end of addresses, and what may only be read.
     let first = 0x30_0000 / PAGE;
-    program.memory.space.map(first..first + 1, Access::READ, Promise::AtOnce).unwrap();
+    program.memory.space.map(first..first + 1, Access::READ, CommitPolicy::Immediate).unwrap();
     for address in [0x8020_0000, 0xC000_0000, 0x1_0000_0000, 0, u64::MAX - 3, 0x30_0000] {
         assert_eq!(call(&mut program, Sysno::fstat, [1, address]), EFAULT, "{address:#x}");
         assert_eq!(call(&mut program, Sysno::getrandom, [address, 16]), EFAULT, "{address:#x}");
@@ -228,7 +228,7 @@ fn the_clock_is_the_hosts_if_it_is_allowed_and_refused_by_name_if_not() {
     mailbox.answer(Answer::Time { seconds: 11, nanos: 0 }, &[]);
     assert_eq!(call(&mut program, Sysno::gettimeofday, [BUFFER, 0]), 0);
     assert_eq!(words(&mut program, BUFFER), [12, 34]);
-    assert_eq!(program.host.held_times, 1);
+    assert_eq!(program.host.clamped_times, 1);
     assert_eq!(call(&mut program, Sysno::clock_gettime, [77, BUFFER]), EINVAL);
 
     let (mut program, mailbox) = ready(64, false);

@@ -5,8 +5,8 @@ use crate::calls::{
     words,
 };
 use ameles_enclave::access::{Access, Touch};
-use ameles_enclave::paging::Trouble;
-use ameles_enclave::space::Promise;
+use ameles_enclave::paging::AccessError;
+use ameles_enclave::space::CommitPolicy;
 use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::mailbox::{Answer, Request, Stream};
 use syscalls::riscv64::Sysno;
@@ -33,7 +33,7 @@ fn what_is_written_and_read_ends_where_the_programs_memory_does() {
     assert_eq!(mailbox.0.borrow().asked.last().unwrap().0, Request::Read { max: 10 });
     let asked = mailbox.0.borrow().asked.len();
     let readable = HOLE / PAGE;
-    program.memory.space.map(readable..readable + 1, Access::READ, Promise::AtOnce).unwrap();
+    program.memory.space.map(readable..readable + 1, Access::READ, CommitPolicy::Immediate).unwrap();
     for at in [end, HOLE, 0] {
         assert_eq!(call(&mut program, Sysno::read, [0, at, 100]), EFAULT, "{at:#x}");
     }
@@ -121,7 +121,7 @@ fn memory_is_moved_to_where_the_program_wants_it() {
         put(&mut program, from + page * PAGE, &[page as u8 + 1; 8]);
         put(&mut program, to + page * PAGE, &[9; 8]);
     }
-    let left = program.memory.space.left();
+    let left = program.memory.space.available();
     // Larger, over memory that is there.
     let mremap = |program: &mut _, arguments: [u64; 5]| call(program, Sysno::mremap, arguments);
     assert_eq!(mremap(&mut program, [from, 4 * PAGE, 6 * PAGE, MAY_MOVE | FIXED, to]) as u64, to);
@@ -129,15 +129,15 @@ fn memory_is_moved_to_where_the_program_wants_it() {
         let expected = if page < 4 { page + 1 } else { 0 };
         assert_eq!(get(&mut program, to + u64::from(page) * PAGE), [expected; 8]);
     }
-    assert_eq!(program.memory.fault(from, Touch::Load), Err(Trouble::Illegal));
-    assert_eq!(program.memory.space.left(), left + 4);
+    assert_eq!(program.memory.fault(from, Touch::Load), Err(AccessError::Illegal));
+    assert_eq!(program.memory.space.available(), left + 4);
     // Smaller.
     assert_eq!(mremap(&mut program, [to, 6 * PAGE, 2 * PAGE, MAY_MOVE | FIXED, from]) as u64, from);
     assert_eq!((get(&mut program, from), get(&mut program, from + PAGE)), ([1; 8], [2; 8]));
     for hole in [to, to + 2 * PAGE, to + 5 * PAGE, from + 2 * PAGE] {
-        assert_eq!(program.memory.fault(hole, Touch::Load), Err(Trouble::Illegal));
+        assert_eq!(program.memory.fault(hole, Touch::Load), Err(AccessError::Illegal));
     }
-    assert_eq!(program.memory.space.left(), left + 8);
+    assert_eq!(program.memory.space.available(), left + 8);
     for (arguments, errno) in [
         ([from, 2 * PAGE, 2 * PAGE, FIXED, to], EINVAL),
         ([from, 2 * PAGE, 2 * PAGE, MAY_MOVE | FIXED, to + 1], EINVAL),
@@ -223,7 +223,7 @@ fn what_is_done_to_memory_with_a_hole_is_done_before_it_or_on_both_sides() {
     put(&mut program, at, &[5; 4 * PAGE as usize]);
     assert_eq!(call(&mut program, Sysno::munmap, [at + PAGE, PAGE]), 0);
     assert_eq!(call(&mut program, Sysno::mprotect, [at, 4 * PAGE, 1]), ENOMEM);
-    assert_eq!(program.memory.fault(at, Touch::Store), Err(Trouble::Illegal));
+    assert_eq!(program.memory.fault(at, Touch::Store), Err(AccessError::Illegal));
     assert_eq!(program.memory.fault(at + 2 * PAGE, Touch::Store), Ok(()));
     assert_eq!(call(&mut program, Sysno::mprotect, [at + PAGE, 3 * PAGE, 1]), ENOMEM);
     assert_eq!(program.memory.fault(at + 2 * PAGE, Touch::Store), Ok(()));

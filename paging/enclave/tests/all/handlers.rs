@@ -5,7 +5,7 @@ use ameles_enclave::access::{Access, Touch};
 use ameles_enclave::calls::Illegal;
 use ameles_enclave::layout;
 use ameles_enclave::registers::Registers;
-use ameles_enclave::space::Promise;
+use ameles_enclave::space::CommitPolicy;
 use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::launch::Levels;
 use syscalls::riscv64::Sysno;
@@ -29,7 +29,7 @@ const NULL_TOUCH: Illegal = Illegal::Touch { address: 0, touch: Touch::Load };
 fn ready() -> (TestProgram, Registers) {
     let (mut program, _) = program(64, false);
     for pages in [0x200..0x201, 0x202..0x204, 0x206..0x208] {
-        program.memory.space.map(pages, Access::READ_WRITE, Promise::AtOnce).unwrap();
+        program.memory.space.map(pages, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
     }
     let mut registers = Registers { pc: 0x1_0010, floating_status: 0x23, ..Registers::default() };
     for (nth, register) in registers.general.iter_mut().enumerate().skip(1) {
@@ -131,7 +131,7 @@ fn a_handler_that_changes_what_the_program_was_at_is_followed() {
     go_back(&mut program, &mut registers);
     assert_eq!(registers.pc, 0x8020_0000);
 
-    program.memory.space.map(0x310..0x311, Access::READ, Promise::AtOnce).unwrap();
+    program.memory.space.map(0x310..0x311, Access::READ, CommitPolicy::Immediate).unwrap();
     program.illegal(Illegal::Touch { address: 0x31_0000, touch: Touch::Store }, &mut registers).unwrap();
     let info = registers.general[11];
     assert_eq!(word(&mut program, info + 8), 2, "something is there, and may only be read");
@@ -228,8 +228,8 @@ fn a_stack_that_is_not_the_programs_is_never_written_or_read_for_it() {
 fn the_way_back_is_promised_before_the_program_begins() {
     let (mut program, mut registers) = ready();
     handle(&mut program, SIGUSR1, 0, 0);
-    let left = program.memory.space.left();
-    program.memory.space.map(0x400..0x400 + left, Access::READ_WRITE, Promise::AtOnce).unwrap();
+    let left = program.memory.space.available();
+    program.memory.space.map(0x400..0x400 + left, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
     raise(&mut program, &mut registers, SIGUSR1).unwrap();
     go_back(&mut program, &mut registers);
     assert_eq!(registers.general[2], STACK_END);
@@ -239,7 +239,7 @@ fn the_way_back_is_promised_before_the_program_begins() {
 fn no_call_of_the_program_takes_its_way_back_or_gives_it_memory_there() {
     let (mut program, mut registers) = ready();
     handle(&mut program, SIGUSR1, 0, 0);
-    let way_back = layout::way_back(Levels::Sv39).start;
+    let trampoline = layout::trampoline(Levels::Sv39).start;
     let refused = |program: &mut TestProgram, asked: Sysno, arguments: &[u64]| {
         let mut registers = Registers::default();
         ask(
@@ -253,7 +253,7 @@ fn no_call_of_the_program_takes_its_way_back_or_gives_it_memory_there() {
     };
     // Before the first handler, and after it. Alone, and with the stack's last page.
     for _ in 0..2 {
-        for (at, bytes) in [(way_back, PAGE), (way_back - PAGE, 2 * PAGE)] {
+        for (at, bytes) in [(trampoline, PAGE), (trampoline - PAGE, 2 * PAGE)] {
             for fixed in [0x10, 0x10_0000] {
                 refused(&mut program, Sysno::mmap, &[at, bytes, 3, 0x22 | fixed, u64::MAX]);
             }
@@ -262,15 +262,15 @@ fn no_call_of_the_program_takes_its_way_back_or_gives_it_memory_there() {
             refused(&mut program, Sysno::mremap, &[at, bytes, 4 * PAGE, 1]);
             refused(&mut program, Sysno::madvise, &[at, bytes, 4]);
         }
-        for hint in [way_back, 0] {
+        for hint in [trampoline, 0] {
             let mut registers = Registers::default();
             ask(&mut registers, Sysno::mmap as u64, [hint, PAGE, 3, 0x22, u64::MAX, 0]);
             program.system_call(&mut registers).unwrap();
-            assert!(registers.general[10] < way_back - layout::STACK_BYTES, "{:#x}", registers.general[10]);
+            assert!(registers.general[10] < trampoline - layout::STACK_BYTES, "{:#x}", registers.general[10]);
         }
         raise(&mut program, &mut registers, SIGUSR1).unwrap();
-        assert_eq!(registers.general[1], way_back);
-        assert_eq!(word(&mut program, way_back), 0x73_08b0_0893);
+        assert_eq!(registers.general[1], trampoline);
+        assert_eq!(word(&mut program, trampoline), 0x73_08b0_0893);
         go_back(&mut program, &mut registers);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::support::{SCHEMES, memory};
 use ameles_enclave::access::{Access, Touch};
-use ameles_enclave::paging::Trouble;
-use ameles_enclave::space::Promise;
+use ameles_enclave::paging::AccessError;
+use ameles_enclave::space::CommitPolicy;
 use ameles_enclave_boundary::exit::{Ending, Failure};
 use ameles_enclave_boundary::launch::Levels;
 use ameles_pager::scheme::Scheme;
@@ -23,7 +23,7 @@ fn under_every_scheme_and_page_table_memory_reads_as_it_was_written() {
     for scheme in SCHEMES {
         for levels in [Levels::Sv39, Levels::Sv48] {
             let (mut memory, _) = memory(scheme, 40, levels);
-            memory.space.map(FIRST..FIRST + 30, Access::READ_WRITE, Promise::AtOnce).unwrap();
+            memory.space.map(FIRST..FIRST + 30, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
             let text: Vec<u8> =
                 (0..30 * PAGE as u32 - 100).map(|nth| (nth.wrapping_mul(nth) >> 7) as u8).collect();
             memory.write(at(0) + 50, &text).unwrap();
@@ -38,20 +38,20 @@ fn under_every_scheme_and_page_table_memory_reads_as_it_was_written() {
 #[test]
 fn touches_without_a_right_are_illegal_and_show_nothing() {
     let (mut memory, untrusted) = memory(Scheme::Plain, 40, Levels::Sv39);
-    memory.space.map(FIRST..FIRST + 1, Access::READ, Promise::AtOnce).unwrap();
-    memory.space.map(FIRST + 1..FIRST + 2, Access::NONE, Promise::AtRights).unwrap();
-    assert_eq!(memory.fault(at(0), Touch::Store), Err(Trouble::Illegal));
-    assert_eq!(memory.fault(at(0), Touch::Fetch), Err(Trouble::Illegal));
-    assert_eq!(memory.fault(at(1), Touch::Load), Err(Trouble::Illegal));
+    memory.space.map(FIRST..FIRST + 1, Access::READ, CommitPolicy::Immediate).unwrap();
+    memory.space.map(FIRST + 1..FIRST + 2, Access::NONE, CommitPolicy::OnFirstRight).unwrap();
+    assert_eq!(memory.fault(at(0), Touch::Store), Err(AccessError::Illegal));
+    assert_eq!(memory.fault(at(0), Touch::Fetch), Err(AccessError::Illegal));
+    assert_eq!(memory.fault(at(1), Touch::Load), Err(AccessError::Illegal));
     for address in [at(2), 0, 0x8000_0000, 0xC000_0000, 1 << 38, u64::MAX] {
         for touch in [Touch::Load, Touch::Store, Touch::Fetch] {
-            assert_eq!(memory.fault(address, touch), Err(Trouble::Illegal), "{address:#x}");
+            assert_eq!(memory.fault(address, touch), Err(AccessError::Illegal), "{address:#x}");
         }
     }
-    assert_eq!(memory.read(u64::MAX - 1, &mut [0; 9]), Err(Trouble::Illegal));
+    assert_eq!(memory.read(u64::MAX - 1, &mut [0; 9]), Err(AccessError::Illegal));
     assert_eq!(memory.counters().faults, 0);
     assert_eq!(memory.fault(at(0), Touch::Load), Ok(()));
-    assert_eq!(memory.fault(at(0), Touch::Store), Err(Trouble::Illegal));
+    assert_eq!(memory.fault(at(0), Touch::Store), Err(AccessError::Illegal));
     let mut seen = vec![0; untrusted.bytes()];
     untrusted.load(0, &mut seen);
     assert!(seen.iter().all(|byte| *byte == 0));
@@ -61,11 +61,11 @@ fn touches_without_a_right_are_illegal_and_show_nothing() {
 fn a_page_that_was_changed_outside_ends_the_run() {
     for scheme in SCHEMES {
         let (mut memory, untrusted) = memory(scheme, 40, Levels::Sv39);
-        memory.space.map(FIRST..FIRST + 30, Access::READ_WRITE, Promise::AtOnce).unwrap();
+        memory.space.map(FIRST..FIRST + 30, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
         memory.write(at(0), &vec![3; 30 * PAGE as usize]).unwrap();
         untrusted.store(0, &vec![0x5a; untrusted.bytes()]);
         let failed = memory.read(at(0), &mut vec![0; 30 * PAGE as usize]).unwrap_err();
-        let is_forged = matches!(&failed, Trouble::End(Ending::Failed { kind: Failure::Forged, .. }));
+        let is_forged = matches!(&failed, AccessError::End(Ending::Failed { kind: Failure::Forged, .. }));
         assert!(is_forged, "{scheme}: {failed:?}");
     }
 }
@@ -73,13 +73,16 @@ fn a_page_that_was_changed_outside_ends_the_run() {
 #[test]
 fn memory_that_counts_at_a_touch_ends_the_run_when_there_is_none() {
     let (mut memory, _) = memory(Scheme::DetWoOram, 20, Levels::Sv39);
-    memory.space.map(FIRST..FIRST + 100, Access::READ_WRITE, Promise::AtTouch).unwrap();
+    memory.space.map(FIRST..FIRST + 100, Access::READ_WRITE, CommitPolicy::OnTouch).unwrap();
     for page in 0..20 {
         memory.fault(at(page), Touch::Store).unwrap();
     }
     let ended = memory.fault(at(20), Touch::Store).unwrap_err();
-    assert!(matches!(ended, Trouble::End(Ending::Failed { kind: Failure::OutOfMemory, .. })), "{ended:?}");
-    memory.give_up(FIRST + 3..FIRST + 5).unwrap();
+    assert!(
+        matches!(ended, AccessError::End(Ending::Failed { kind: Failure::OutOfMemory, .. })),
+        "{ended:?}"
+    );
+    memory.discard(FIRST + 3..FIRST + 5).unwrap();
     assert_eq!(memory.fault(at(20), Touch::Store), Ok(()));
     let mut page = [1; PAGE as usize];
     memory.read(at(20), &mut page).unwrap();
@@ -111,7 +114,7 @@ proptest! {
     ) {
         const PAGES: u64 = 24;
         let (mut memory, _) = memory(SCHEMES[nth], 30, Levels::Sv39);
-        memory.space.map(FIRST..FIRST + PAGES, Access::READ_WRITE, Promise::AtOnce).unwrap();
+        memory.space.map(FIRST..FIRST + PAGES, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
         let mut model = vec![0u8; (PAGES * PAGE) as usize];
         let bytes = |pages: std::ops::Range<u64>| (pages.start * PAGE) as usize..(pages.end * PAGE) as usize;
         for act in acts {
@@ -124,7 +127,7 @@ proptest! {
                 }
                 Act::GiveUp(page, count) => {
                     let pages = page..(page + count).min(PAGES);
-                    memory.give_up(FIRST + pages.start..FIRST + pages.end).unwrap();
+                    memory.discard(FIRST + pages.start..FIRST + pages.end).unwrap();
                     model[bytes(pages)].fill(0);
                 }
                 Act::Protect(page, count, none) => {
@@ -132,7 +135,7 @@ proptest! {
                     let access = if none { Access::NONE } else { Access::READ };
                     memory.protect(pages.clone(), access);
                     if memory.space.protect(pages.clone(), access).is_ok() {
-                        prop_assert_eq!(memory.fault(pages.start * PAGE, Touch::Store), Err(Trouble::Illegal));
+                        prop_assert_eq!(memory.fault(pages.start * PAGE, Touch::Store), Err(AccessError::Illegal));
                     }
                     memory.space.protect(pages.clone(), Access::READ_WRITE).unwrap();
                     memory.protect(pages, Access::READ_WRITE);
@@ -141,8 +144,8 @@ proptest! {
                     if to < page + count && page < to + count {
                         continue;
                     }
-                    memory.give_up(FIRST + to..FIRST + to + count).unwrap();
-                    memory.carry(FIRST + page..FIRST + page + count, FIRST + to).unwrap();
+                    memory.discard(FIRST + to..FIRST + to + count).unwrap();
+                    memory.move_pages(FIRST + page..FIRST + page + count, FIRST + to).unwrap();
                     model.copy_within(bytes(page..page + count), (to * PAGE) as usize);
                     model[bytes(page..page + count)].fill(0);
                 }

@@ -12,7 +12,7 @@ fn paging(scheme: Scheme, harts: u32) -> Paging {
         cipher: "chacha20-hmac-sha256".into(),
         untrusted_bytes: 1 << 20,
         pages: None,
-        way: SealedStorage::Backing,
+        storage: SealedStorage::Backing,
         levels: Levels::Sv39,
         filled: false,
         harts,

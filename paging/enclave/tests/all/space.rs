@@ -1,7 +1,7 @@
 //! The areas of a program, against a table that says of every page what it is.
 
 use ameles_enclave::access::Access;
-use ameles_enclave::space::{NoPages, Promise, Space};
+use ameles_enclave::space::{CommitPolicy, OutOfPages, Space};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ const PAGES: u64 = 40;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Map(Range<u64>, Access, Promise),
+    Map(Range<u64>, Access, CommitPolicy),
     Unmap(Range<u64>),
     Protect(Range<u64>, Access),
 }
@@ -21,25 +21,32 @@ fn pages() -> impl Strategy<Value = Range<u64>> {
 
 fn act() -> impl Strategy<Value = Act> {
     let access = || prop_oneof![Just(Access::NONE), Just(Access::READ), Just(Access::READ_WRITE)];
-    let promise = prop_oneof![Just(Promise::AtOnce), Just(Promise::AtRights), Just(Promise::AtTouch)];
+    let commit = prop_oneof![
+        Just(CommitPolicy::Immediate),
+        Just(CommitPolicy::OnFirstRight),
+        Just(CommitPolicy::OnTouch)
+    ];
     prop_oneof![
-        (pages(), access(), promise).prop_map(|(pages, access, promise)| Act::Map(pages, access, promise)),
+        (pages(), access(), commit).prop_map(|(pages, access, commit)| Act::Map(pages, access, commit)),
         pages().prop_map(Act::Unmap),
         (pages(), access()).prop_map(|(pages, access)| Act::Protect(pages, access)),
     ]
 }
 
 /// Rights, and when the page is promised.
-type Model = BTreeMap<u64, (Access, Promise)>;
+type Model = BTreeMap<u64, (Access, CommitPolicy)>;
 
-fn given(access: Access, promise: Promise) -> (Access, Promise) {
-    let promise =
-        if promise == Promise::AtRights && access != Access::NONE { Promise::AtOnce } else { promise };
-    (access, promise)
+fn given(access: Access, commit: CommitPolicy) -> (Access, CommitPolicy) {
+    let commit = if commit == CommitPolicy::OnFirstRight && access != Access::NONE {
+        CommitPolicy::Immediate
+    } else {
+        commit
+    };
+    (access, commit)
 }
 
-fn promised(model: &Model) -> u64 {
-    model.values().filter(|(_, promise)| *promise == Promise::AtOnce).count() as u64
+fn committed(model: &Model) -> u64 {
+    model.values().filter(|(_, commit)| *commit == CommitPolicy::Immediate).count() as u64
 }
 
 proptest! {
@@ -49,14 +56,14 @@ proptest! {
         for act in acts {
             let mut next = model.clone();
             let done = match act {
-                Act::Map(pages, access, promise) => {
+                Act::Map(pages, access, commit) => {
                     if !space.is_free(&pages) {
                         prop_assert!(pages.clone().any(|page| model.contains_key(&page)));
                         continue;
                     }
                     prop_assert!(!pages.clone().any(|page| model.contains_key(&page)));
-                    next.extend(pages.clone().map(|page| (page, given(access, promise))));
-                    space.map(pages, access, promise)
+                    next.extend(pages.clone().map(|page| (page, given(access, commit))));
+                    space.map(pages, access, commit)
                 }
                 Act::Unmap(pages) => {
                     next.retain(|page, _| !pages.contains(page));
@@ -72,13 +79,13 @@ proptest! {
                     space.protect(pages, access)
                 }
             };
-            prop_assert_eq!(done, if promised(&next) > PAGES { Err(NoPages) } else { Ok(()) });
+            prop_assert_eq!(done, if committed(&next) > PAGES { Err(OutOfPages) } else { Ok(()) });
             if done.is_ok() {
                 model = next;
             }
-            prop_assert_eq!(space.left(), PAGES - promised(&model));
+            prop_assert_eq!(space.available(), PAGES - committed(&model));
             for page in 0..90 {
-                let found = space.area_of(page).map(|area| (area.access, area.promise));
+                let found = space.area_of(page).map(|area| (area.access, area.commit));
                 prop_assert_eq!(found, model.get(&page).copied(), "page {}", page);
             }
             // The highest free place for three pages below 70.
@@ -91,9 +98,9 @@ proptest! {
 #[test]
 fn pages_that_count_at_a_touch_are_refused_when_there_are_none() {
     let mut space = Space::new(3);
-    space.map(0..100, Access::READ_WRITE, Promise::AtTouch).unwrap();
-    space.map(200..202, Access::READ_WRITE, Promise::AtOnce).unwrap();
-    assert_eq!((space.touch(), space.touch()), (Ok(()), Err(NoPages)));
-    space.untouch(1);
-    assert_eq!(space.touch(), Ok(()));
+    space.map(0..100, Access::READ_WRITE, CommitPolicy::OnTouch).unwrap();
+    space.map(200..202, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
+    assert_eq!((space.commit_touched(), space.commit_touched()), (Ok(()), Err(OutOfPages)));
+    space.release_touched(1);
+    assert_eq!(space.commit_touched(), Ok(()));
 }

@@ -6,7 +6,7 @@ use ameles_enclave::layout;
 use ameles_enclave::paging::{Paging, ProgramMemory};
 use ameles_enclave::processor::Processor;
 use ameles_enclave::registers::Registers;
-use ameles_enclave::start::reserve_way_back;
+use ameles_enclave::start::reserve_trampoline;
 use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::launch::Levels;
 use ameles_enclave_boundary::mailbox::{Answer, Request};
@@ -27,17 +27,17 @@ pub(crate) const SCHEMES: [Scheme; 7] = Scheme::ALL;
 
 /// Three threads in place of harts.
 fn workers() -> &'static dyn Workers {
-    static CREW: LazyLock<Pool> = LazyLock::new(|| Pool::new(3, Duration::from_micros(50)).unwrap());
-    &*CREW
+    static WORKERS: LazyLock<Pool> = LazyLock::new(|| Pool::new(3, Duration::from_micros(50)).unwrap());
+    &*WORKERS
 }
 
 /// A processor that remembers nothing and counts nothing.
 pub(crate) struct NoProcessor;
 
 impl Processor for NoProcessor {
-    fn forget(_: u64) {}
-    fn forget_instructions() {}
-    fn retired() -> u64 {
+    fn flush_translation(_: u64) {}
+    fn flush_instructions() {}
+    fn retired_instructions() -> u64 {
         0
     }
     fn nanos() -> u64 {
@@ -123,7 +123,7 @@ pub(crate) type TestProgram = Program<NoProcessor, TestMailbox>;
 /// only.
 pub(crate) fn program(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
     let (mut memory, _) = memory(Scheme::Plain, pages + 1, Levels::Sv39);
-    reserve_way_back(&mut memory).unwrap();
+    reserve_trampoline(&mut memory).unwrap();
     let mailbox = TestMailbox::default();
     let host = Host::new(mailbox.clone(), allows_clock);
     let rng = ChaCha20Rng::seed_from_u64(8);

@@ -1,4 +1,4 @@
-//! Faults beside programs that want every processor: the eager and parallel schemes with a second process, against the
+//! Faults while other programs use every processor: the eager and parallel schemes with a second process, against the
 //! same scheme without one and against DetWoORAM. Rounds are interleaved; a ratio is that of one round, and its median
 //! and range are printed.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
@@ -14,10 +14,10 @@ const PAGES: usize = 1024;
 const RESIDENT: usize = 15;
 const ROUNDS: usize = 9;
 
-/// A second, about: programs that share a processor have it for some milliseconds in turn.
+/// About a second: programs that share a processor get it for some milliseconds at a time.
 const FAULTS: usize = 40_000;
 
-/// A program that wants a processor all the time.
+/// A program that always uses a processor.
 struct Busy(Child);
 
 impl Busy {
@@ -33,7 +33,7 @@ impl Drop for Busy {
     }
 }
 
-/// Microseconds a fault.
+/// Measures microseconds per fault.
 fn measure(scheme: Scheme, ratio: u64, second_process: bool) -> f64 {
     let options = Options {
         scheme,

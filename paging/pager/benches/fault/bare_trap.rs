@@ -1,5 +1,5 @@
-//! A fault that moves one page out and one in, and does nothing else: no lock, no scheme, no bookkeeping beyond the
-//! number of the victim. The least that a trap costs.
+//! A fault that moves one page out and one in, without lock, scheme and bookkeeping other than the victim's number: the
+//! minimal cost of a trap.
 #![allow(unsafe_code, reason = "a bare signal handler and bare ioctls")]
 
 use super::{FAULTS, PAGES, RESIDENT};
@@ -18,7 +18,7 @@ const FEATURE_MOVE: u64 = 1 << 16;
 
 static UFFD: AtomicI32 = AtomicI32::new(-1);
 static START: AtomicUsize = AtomicUsize::new(0);
-static SERVED: AtomicUsize = AtomicUsize::new(0);
+static HANDLED: AtomicUsize = AtomicUsize::new(0);
 
 /// Microseconds a fault.
 pub(super) fn in_thread() -> f64 {
@@ -41,7 +41,7 @@ pub(super) fn in_thread() -> f64 {
 
 /// Microseconds a fault while another thread of the process runs on another processor: each move of a page then has to
 /// interrupt that processor, whose translations may be stale.
-pub(super) fn in_thread_beside_another() -> f64 {
+pub(super) fn in_thread_with_busy_thread() -> f64 {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -88,7 +88,7 @@ fn map(features: u64) -> usize {
         assert_eq!(libc::ioctl(uffd, UFFDIO_REGISTER, &mut [start as u64, bytes as u64, 1, 0]), 0);
         UFFD.store(uffd, Ordering::SeqCst);
         START.store(start as usize, Ordering::SeqCst);
-        SERVED.store(0, Ordering::SeqCst);
+        HANDLED.store(0, Ordering::SeqCst);
         start as usize
     }
 }
@@ -114,8 +114,8 @@ fn touch(start: usize) -> f64 {
     begin.elapsed().as_secs_f64() * 1e6 / FAULTS as f64
 }
 
-fn serve() {
-    let nth = SERVED.fetch_add(1, Ordering::Relaxed);
+fn handle() {
+    let nth = HANDLED.fetch_add(1, Ordering::Relaxed);
     let (start, uffd) = (START.load(Ordering::Relaxed), UFFD.load(Ordering::Relaxed));
     let at = |page: usize| (start + page * PAGE_BYTES) as u64;
     let transfer = |request, to, from, mode| {
@@ -133,7 +133,7 @@ fn serve() {
 }
 
 extern "C" fn on_sigbus(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    serve();
+    handle();
 }
 
 fn answer(stop: i32) {
@@ -143,7 +143,7 @@ fn answer(stop: i32) {
         // SAFETY: the descriptors are open, and the buffers as long as is said.
         unsafe {
             while libc::read(uffd, message.as_mut_ptr().cast(), 32) == 32 {
-                serve();
+                handle();
             }
             let mut both = [uffd, stop].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
             libc::poll(both.as_mut_ptr(), 2, -1);

@@ -1,12 +1,12 @@
-//! Faults and nothing else: every touch of the program brings a page in and evicts one, so that no computation hides
-//! anything. Microseconds a fault for each scheme, cipher and trap, beside the floor by arithmetic: what the bare trap,
-//! the cipher and the copies cost in this very run, with no bookkeeping at all.
+//! Faults and nothing else: every access of the program pages one page in and one out, and nothing is computed. Prints
+//! microseconds per fault for each scheme, cipher and trap, and a floor by arithmetic: the costs of the bare trap, the
+//! cipher and the copies in the same run, without bookkeeping.
 //!
-//! Rounds are interleaved. Every figure is the median of the rounds, and the least: where others use the machine too,
-//! the least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
+//! Rounds are interleaved. Every figure is the median of the rounds, and the minimum: on a busy machine, the minimum is
+//! the pager's cost without interference. Floors are computed from medians or minimums accordingly.
 //!
-//! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme is
-//! made to work on several threads. The cost of another thread of the process that runs beside is among the parts.
+//! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme runs on
+//! several threads. The cost of another running thread of the process is among the parts.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 mod bare_trap;
@@ -18,11 +18,11 @@ use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
 use ameles_pager::trap::Trap;
 use ameles_seal::pages::PageCipher;
-use parts::{Of, Parts};
+use parts::{Parts, Statistic};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::time::Instant;
 
-/// The paper's `random_writes` has so many, and its Keystone so many resident.
+/// The sizes of the paper's `random_writes`, and its resident pages under Keystone.
 const PAGES: usize = 1024;
 const RESIDENT: usize = 15;
 
@@ -37,51 +37,51 @@ struct Row {
     ratio: u64,
     cipher: PageCipher,
     trap: Trap,
-    others: Others,
-    /// Threads that there were, in the last round.
-    had: usize,
+    helper: Helper,
+    /// Threads in the last round.
+    threads_used: usize,
     micros: Vec<f64>,
 }
 
 /// The helper that shares the work of an eager or parallel scheme.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Others {
-    /// Threads, as many as the pager chooses.
-    Chosen,
-    /// A thread more, whatever the pager would choose.
+enum Helper {
+    /// As many threads as the pager chooses.
+    Auto,
+    /// One more thread.
     Thread,
     /// A process.
     Process,
 }
 
-impl Others {
-    fn of(scheme: Scheme) -> &'static [Others] {
+impl Helper {
+    fn of(scheme: Scheme) -> &'static [Helper] {
         match scheme {
-            Scheme::Eager => &[Others::Chosen, Others::Process],
-            Scheme::Parallel | Scheme::EagerParallel => &[Others::Chosen, Others::Thread, Others::Process],
-            _ => &[Others::Chosen],
+            Scheme::Eager => &[Helper::Auto, Helper::Process],
+            Scheme::Parallel | Scheme::EagerParallel => &[Helper::Auto, Helper::Thread, Helper::Process],
+            _ => &[Helper::Auto],
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Others::Chosen => "",
-            Others::Thread => "thread",
-            Others::Process => "process",
+            Helper::Auto => "",
+            Helper::Thread => "thread",
+            Helper::Process => "process",
         }
     }
 }
 
 impl Row {
     fn options(&self) -> Options {
-        let Row { scheme, ratio, cipher, trap, others, .. } = *self;
+        let Row { scheme, ratio, cipher, trap, helper, .. } = *self;
         Options {
             scheme,
             ratio,
             cipher,
             trap,
-            threads: (others == Others::Thread).then_some(2),
-            second_process: others == Others::Process,
+            threads: (helper == Helper::Thread).then_some(2),
+            second_process: helper == Helper::Process,
             handler: Handler {
                 processor: if self.is_bound() {
                     HandlerProcessor::Bound(PROCESSOR)
@@ -97,13 +97,13 @@ impl Row {
 
     /// Tells whether the program and the handler thread share a processor.
     fn is_bound(&self) -> bool {
-        self.others != Others::Thread
+        self.helper != Helper::Thread
     }
 
-    /// Microseconds a fault, after as many faults as fill the region and go round it once.
+    /// Measures microseconds per fault, after faults that fill the region once.
     fn measure(&mut self) {
         let mut region = Region::new(self.options()).expect("a region of this size fits");
-        self.had = region.threads();
+        self.threads_used = region.threads();
         let _bound = self.is_bound().then(|| Bound::to(PROCESSOR));
         let memory = region.as_mut_slice();
         let touch = |memory: &mut [u8], nth: usize| memory[nth % PAGES * PAGE_BYTES] += 1;
@@ -117,20 +117,20 @@ impl Row {
     }
 
     /// Opened, sealed and copied pages of a fault, with the trap's own cost.
-    fn floor(&self, parts: &Parts, of: Of) -> f64 {
-        let (come, go, copy) = (parts.come(of, self.cipher), parts.go(of, self.cipher), parts.copy(of));
+    fn floor(&self, parts: &Parts, of: Statistic) -> f64 {
+        let (open, seal, copy) = (parts.open(of, self.cipher), parts.seal(of, self.cipher), parts.copy(of));
         let k = self.ratio as f64;
-        let threads = self.had as f64;
+        let threads = self.threads_used as f64;
         let layout = self.scheme.layout(PAGES as u64, self.ratio).expect("the scheme takes this size");
         let work = match self.scheme {
-            Scheme::Plain => come + go,
+            Scheme::Plain => open + seal,
             // The refreshed pages, the page that is held, which is copied into the buffer, and the page that is wanted.
             Scheme::DetWoOram | Scheme::Eager | Scheme::Parallel | Scheme::EagerParallel => {
-                (k * come + (k + 1.0) * go) / threads + copy + come
+                (k * open + (k + 1.0) * seal) / threads + copy + open
             }
             // Two paths: four pages in every bucket, or one of its four.
-            Scheme::Path => 2.0 * 4.0 * (come + go) * levels(layout.slots()),
-            Scheme::Opam => 2.0 * (come + go) * levels(layout.slots() / 4),
+            Scheme::Path => 2.0 * 4.0 * (open + seal) * levels(layout.slots()),
+            Scheme::Opam => 2.0 * (open + seal) * levels(layout.slots() / 4),
         };
         parts.trap(of, self.trap) + work
     }
@@ -178,12 +178,20 @@ fn rows() -> Vec<Row> {
         for cipher in PageCipher::ALL {
             for scheme in Scheme::ALL {
                 let ratios: &[u64] = if scheme.has_ratio() { &[3, 7, 15] } else { &[1] };
-                let others = Others::of(scheme).iter().copied();
-                for (others, ratio) in
-                    others.flat_map(|others| ratios.iter().map(move |ratio| (others, *ratio)))
+                let helper = Helper::of(scheme).iter().copied();
+                for (helper, ratio) in
+                    helper.flat_map(|helper| ratios.iter().map(move |ratio| (helper, *ratio)))
                 {
                     if format!("{trap} {cipher} {scheme}").contains(&filter) {
-                        rows.push(Row { scheme, ratio, cipher, trap, others, had: 1, micros: Vec::new() });
+                        rows.push(Row {
+                            scheme,
+                            ratio,
+                            cipher,
+                            trap,
+                            helper,
+                            threads_used: 1,
+                            micros: Vec::new(),
+                        });
                     }
                 }
             }
@@ -205,9 +213,9 @@ fn main() {
     );
     println!(
         "{:15} {:21} {:15} {:>3} {:>7} {:>18} {:>18} {:>18} {:>18}",
-        "trap", "cipher", "scheme", "K", "beside", "measured", "floor", "to floor", "to plain"
+        "trap", "cipher", "scheme", "K", "helper", "measured", "floor", "to floor", "to plain"
     );
-    let of: [Of; 2] = [median, min];
+    let of: [Statistic; 2] = [median, min];
     for row in &rows {
         let plain = rows
             .iter()
@@ -223,7 +231,7 @@ fn main() {
             row.trap.name(),
             row.cipher.name(),
             row.scheme.name(),
-            row.others.name(),
+            row.helper.name(),
             pair(micros),
             pair(floor),
             pair(to_floor),

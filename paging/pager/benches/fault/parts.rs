@@ -10,17 +10,17 @@ use rand_chacha::rand_core::SeedableRng;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// A figure of many rounds: their median, or the least.
-pub(super) type Of = fn(&[f64]) -> f64;
+/// A statistic over rounds: the median or the minimum.
+pub(super) type Statistic = fn(&[f64]) -> f64;
 
 /// Microseconds, one for each round.
 #[derive(Default)]
 pub(super) struct Parts {
     copy: Vec<f64>,
-    come: [Vec<f64>; PageCipher::ALL.len()],
-    go: [Vec<f64>; PageCipher::ALL.len()],
+    open: [Vec<f64>; PageCipher::ALL.len()],
+    seal: [Vec<f64>; PageCipher::ALL.len()],
     in_thread: Vec<f64>,
-    in_thread_beside_another: Vec<f64>,
+    in_thread_with_busy_thread: Vec<f64>,
     handler_thread: Vec<f64>,
 }
 
@@ -35,39 +35,39 @@ impl Parts {
             let key = PageKey::draw(cipher, &mut ChaCha12Rng::seed_from_u64(1));
             let mut tags = vec![[0; MAX_TAG_BYTES]; PAGES];
             let id = |slot| PageId { slot: slot as u32, version: 1 };
-            self.go[nth].push(micros_a_page(|slot| {
+            self.seal[nth].push(micros_a_page(|slot| {
                 black_box(&mut lane).copy_from_slice(black_box(&private));
                 key.seal(id(slot), &mut lane, &mut tags[slot][..cipher.tag_bytes()]);
                 shared[slot].copy_from_slice(black_box(&lane));
             }));
-            self.come[nth].push(micros_a_page(|slot| {
+            self.open[nth].push(micros_a_page(|slot| {
                 black_box(&mut private).copy_from_slice(black_box(&shared[slot]));
                 let tag = &tags[slot][..cipher.tag_bytes()];
                 key.open(id(slot), &mut private, tag).expect("as it was sealed");
             }));
         }
-        self.in_thread_beside_another.push(bare_trap::in_thread_beside_another());
+        self.in_thread_with_busy_thread.push(bare_trap::in_thread_with_busy_thread());
         let _bound = Bound::to(PROCESSOR);
         self.in_thread.push(bare_trap::in_thread());
         self.handler_thread.push(bare_trap::handler_thread());
     }
 
-    /// From private to private memory.
-    pub(super) fn copy(&self, of: Of) -> f64 {
+    /// A copy in private memory.
+    pub(super) fn copy(&self, of: Statistic) -> f64 {
         of(&self.copy)
     }
 
-    /// Copied out of shared memory, and opened.
-    pub(super) fn come(&self, of: Of, cipher: PageCipher) -> f64 {
-        of(&self.come[index(cipher)])
+    /// A copy out of shared memory, and opening.
+    pub(super) fn open(&self, of: Statistic, cipher: PageCipher) -> f64 {
+        of(&self.open[index(cipher)])
     }
 
-    /// Copied into scratch, sealed, and copied to shared memory.
-    pub(super) fn go(&self, of: Of, cipher: PageCipher) -> f64 {
-        of(&self.go[index(cipher)])
+    /// A copy into scratch memory, sealing, and a copy to shared memory.
+    pub(super) fn seal(&self, of: Statistic, cipher: PageCipher) -> f64 {
+        of(&self.seal[index(cipher)])
     }
 
-    pub(super) fn trap(&self, of: Of, trap: Trap) -> f64 {
+    pub(super) fn trap(&self, of: Statistic, trap: Trap) -> f64 {
         of(match trap {
             Trap::InThread => &self.in_thread,
             Trap::HandlerThread => &self.handler_thread,
@@ -80,11 +80,11 @@ impl Parts {
             |name: &str, micros: &[f64]| println!("{name:42} {:>8.3} {:>8.3}", median(micros), min(micros));
         row("copy a page in private memory", &self.copy);
         for (nth, cipher) in PageCipher::ALL.into_iter().enumerate() {
-            row(&format!("copy, seal, copy; {cipher}"), &self.go[nth]);
-            row(&format!("copy, open; {cipher}"), &self.come[nth]);
+            row(&format!("copy, seal, copy; {cipher}"), &self.seal[nth]);
+            row(&format!("copy, open; {cipher}"), &self.open[nth]);
         }
         row("bare trap and two moves, in-thread", &self.in_thread);
-        row("the same beside a thread that runs", &self.in_thread_beside_another);
+        row("the same with a busy thread", &self.in_thread_with_busy_thread);
         row("bare trap and two moves, handler-thread", &self.handler_thread);
     }
 }

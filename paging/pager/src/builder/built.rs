@@ -1,16 +1,16 @@
-//! A fault path that was built, with what it takes.
+//! A fault path as the builder returns it.
 
 use crate::assembly::Platform;
 use crate::fault::path::FaultPath;
-use crate::linux::faults::Faults;
+use crate::linux::dyn_fault_path::DynFaultPath;
 use crate::options::Meters;
 use ameles_core::oram::Oram;
 use ameles_seal::pages::{PageError, PagePool, SealedPages, SharedMemory, Versions};
 use std::sync::Arc;
 
-/// A fault path, and the trusted memory of its scheme and of sealing, in bytes.
+/// A fault path, with the trusted memory of its scheme and of sealing in bytes.
 pub(crate) struct Built {
-    pub(crate) faults: Box<dyn Faults>,
+    pub(crate) fault_path: Box<dyn DynFaultPath>,
     pub(crate) trusted_bytes: usize,
     /// The threads that share the work of a fault.
     pub(crate) threads: usize,
@@ -19,8 +19,8 @@ pub(crate) struct Built {
 /// The threads and meters of a region.
 pub(super) struct Equipment {
     pub(super) pool: Option<Arc<PagePool>>,
-    /// Threads that share the work of a fault, if they are not the pool's.
-    pub(super) beside: usize,
+    /// Threads that share the work of a fault and do not belong to the pool.
+    pub(super) extra_threads: usize,
     pub(super) meters: Option<Meters>,
 }
 
@@ -33,7 +33,7 @@ impl<M: SharedMemory> Platform<M> for Equipment {
 
     fn equip<V: Versions>(&self, pages: SealedPages<M, V>) -> SealedPages<M, V> {
         let pages = match self.meters {
-            Some(meters) => pages.with_meter(meters.here),
+            Some(meters) => pages.with_meter(meters.program),
             None => pages,
         };
         match &self.pool {
@@ -46,7 +46,7 @@ impl<M: SharedMemory> Platform<M> for Equipment {
     where
         O: Oram<Error = PageError> + Send + 'static,
     {
-        let threads = <Self as Platform<M>>::threads(&self) + self.beside;
-        Built { faults: Box::new(path), trusted_bytes, threads }
+        let threads = <Self as Platform<M>>::threads(&self) + self.extra_threads;
+        Built { fault_path: Box::new(path), trusted_bytes, threads }
     }
 }

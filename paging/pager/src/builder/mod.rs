@@ -1,9 +1,9 @@
-//! A scheme over sealed pages in shared memory, with a fresh key.
+//! The builder of a scheme over sealed pages in shared memory, with a fresh key.
 
 mod built;
 mod pool;
+pub(crate) mod thread_cost;
 mod worker_process;
-pub(crate) mod worth;
 
 pub(crate) use built::Built;
 
@@ -19,7 +19,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::sync::Arc;
 use worker_process::build_with_worker;
 
-/// Builds the scheme with its key. Its traces on the stack go, so that no child has them.
+/// Builds the scheme with its key, on a stack that is dropped afterwards, so that no child inherits traces of the key.
 pub(crate) fn build(options: &Options, shared: &Arc<SharedMapping>) -> Result<Built, Error> {
     #[cfg(target_env = "gnu")]
     {
@@ -31,13 +31,13 @@ pub(crate) fn build(options: &Options, shared: &Arc<SharedMapping>) -> Result<Bu
     build_here(options, Arc::clone(shared))
 }
 
-/// The same on the caller's stack.
+/// Builds the scheme on the caller's stack.
 fn build_here(options: &Options, shared: Arc<SharedMapping>) -> Result<Built, Error> {
     let mut rng = ChaCha20Rng::try_from_os_rng().map_err(|error| Error::Entropy(error.into()))?;
-    if let Some(manner) = options.manner() {
-        return build_with_worker(manner, options, shared, &mut rng);
+    if let Some(mode) = options.work_mode() {
+        return build_with_worker(mode, options, shared, &mut rng);
     }
     let pool = options.scheme.is_parallel().then(|| pool(options)).transpose()?;
-    let equipment = Equipment { pool, beside: 0, meters: options.listeners.meters };
+    let equipment = Equipment { pool, extra_threads: 0, meters: options.listeners.meters };
     Ok(options.assembly().build(shared, rng, equipment)?)
 }

@@ -1,15 +1,15 @@
-//! The threads that seal and open pages side by side.
+//! The threads that seal and open pages in parallel.
 
-use super::worth::threads_that_pay;
+use super::thread_cost::worthwhile_threads;
 use crate::error::Error;
-use crate::linux::signals::Blocked;
+use crate::linux::signals::BlockedSignals;
 use crate::options::Options;
 use ameles_fork::Pool;
 use ameles_seal::pages::PagePool;
 use rustix::io::Errno;
 use std::sync::{Arc, Barrier};
 
-/// Starts them.
+/// Starts the threads.
 pub(super) fn pool(options: &Options) -> Result<Arc<PagePool>, Error> {
     let threads = match options.threads {
         Some(0) => {
@@ -19,17 +19,17 @@ pub(super) fn pool(options: &Options) -> Result<Arc<PagePool>, Error> {
             });
         }
         Some(threads) => threads,
-        None => threads_that_pay(options)?,
+        None => worthwhile_threads(options)?,
     };
-    // The pool's threads inherit the mask: no signal handler of the application runs on them.
-    let _blocked = Blocked::all();
-    // A thread allocates when it begins: not while faults are being served.
-    let begun = Arc::new(Barrier::new(threads));
-    let begins = Arc::clone(&begun);
+    // The threads inherit the mask: no signal handler of the application runs on them.
+    let _blocked = BlockedSignals::all();
+    // A thread allocates when it starts. That must be finished before the first fault.
+    let started = Arc::new(Barrier::new(threads));
+    let starts = Arc::clone(&started);
     let start = move |_| {
-        begins.wait();
+        starts.wait();
     };
-    let pool = Pool::with_start(threads, PagePool::PATIENCE, start).map_err(Error::Thread)?;
-    begun.wait();
-    Ok(Arc::new(PagePool::over(pool)))
+    let pool = Pool::with_start(threads, PagePool::SPIN_TIME, start).map_err(Error::Thread)?;
+    started.wait();
+    Ok(Arc::new(PagePool::from_pool(pool)))
 }

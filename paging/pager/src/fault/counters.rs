@@ -1,22 +1,22 @@
-//! The counts of a fault path. All of them show to whoever watches the faults, but for the soft faults
-//! and how many pages hold something.
+//! Counters of a fault path. An observer of the faults sees all of them, except the soft faults
+//! and the number of pages that hold something.
 
 /// Counts since construction; times in nanoseconds by [`Frames::now`](super::frames::Frames::now), 0 without a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Pages that were brought in through the scheme.
+    /// Pages that were paged in through the scheme.
     pub faults: u64,
     /// Pages that were written through the scheme to make room.
     pub evictions: u64,
-    /// Touches of a page that had its second chance: it was still here and went through no scheme.
+    /// Accesses to a page during its second chance: it was still resident and went through no scheme.
     pub soft_faults: u64,
-    /// Faults that another thread had served already.
+    /// Faults that another thread had handled already.
     pub repeated: u64,
-    /// Steps of the scheme's off-line work.
+    /// Steps of the scheme's offline work.
     pub idle_steps: u64,
-    /// Time in the faults counted in `faults`, from the entry into the fault path to its end.
+    /// Time in the faults counted in `faults`, from entering the fault path to leaving it.
     pub total_nanos: u64,
-    /// Of it, taking victims out and putting pages in.
+    /// Of it, taking victims out and mapping pages.
     pub frames_nanos: u64,
     /// Of it, writing victims through the scheme.
     pub write_nanos: u64,
@@ -24,11 +24,11 @@ pub struct Counters {
     pub read_nanos: u64,
     /// Time in `step`, outside of faults.
     pub idle_nanos: u64,
-    /// Pages that were touched and not given up since: no count of events, but what is now.
+    /// Pages that hold something now: they were accessed and not discarded since. Not a count of events.
     pub held_pages: u64,
-    /// The most there were at a time.
+    /// The maximum of that.
     pub max_held_pages: u64,
-    /// Pages that may be resident, if their number follows that of the pages that hold something; else
-    /// 0. No count of events either.
+    /// The current limit of resident pages, if it follows the number of pages that hold something; else
+    /// 0. Not a count of events either.
     pub max_resident: u64,
 }

@@ -1,8 +1,8 @@
-//! The errors that end a fault path. After any of these a page may be lost, and nothing is served any more.
+//! Errors of a fault path. After any of these a page may be lost, and no fault is handled any more.
 
 use ameles_core::oram::OramError;
 
-/// The reason why a fault cannot be served. `S` is the scheme's store's error, `F` the platform's.
+/// The reason why a fault cannot be handled. `S` is the error of the scheme's store, `F` the platform's.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'static> {
     /// The page lies beyond the region.
@@ -14,13 +14,13 @@ pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'st
     /// The scheme failed, or found that untrusted memory was tampered with.
     #[error(transparent)]
     Scheme(#[from] OramError<S>),
-    /// The scheme waits for something: its store does not answer at once.
+    /// The scheme waits: its store does not complete at once.
     #[error("the scheme waits, and a fault cannot: its store must answer at once")]
     Waits,
     /// The platform failed to move a page.
     #[error("a page could not be moved: {0}")]
     Frames(F),
-    /// No resident page can be taken out: each is in use by a device or another process.
+    /// No resident page can be taken out: each is used by a device or another process.
     #[error("none of the {resident} resident pages can be taken out: each is pinned (by direct I/O, say)")]
     AllBusy {
         /// Pages that are resident.
@@ -31,21 +31,21 @@ pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'st
     Failed,
 }
 
-/// Parameters that make no fault path.
+/// Invalid parameters of a fault path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultPathError {
     /// Too few resident pages.
     #[error("{resident} resident pages are too few: choose at least {min}")]
     Resident {
-        /// The number that was asked for.
+        /// The requested number.
         resident: usize,
-        /// The least that works: 1, or 2 where each gets a second chance.
+        /// The least possible: 1, or 2 with second chances.
         min: usize,
     },
     /// A second chance for none, or for all.
     #[error("a second chance for {unmapped} of {resident} resident pages: choose from 1 to {max}")]
     Unmapped {
-        /// The number that was asked for.
+        /// The requested number.
         unmapped: usize,
         /// Pages that are resident.
         resident: usize,
@@ -55,7 +55,7 @@ pub enum FaultPathError {
     /// The scheme has too many pages to be numbered.
     #[error("a region of {0} pages is too large: choose fewer than 2^32")]
     Pages(u64),
-    /// The scheme moves no page at a time.
+    /// The scheme cannot move a page.
     #[error("the scheme's max_batch is 0; a fault is a batch of one")]
     MaxBatch,
 }

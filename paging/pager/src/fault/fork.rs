@@ -1,9 +1,9 @@
-//! A fault path of which there will be two: what the one that forks does before, and what the other one takes over.
+//! Forks a fault path: the preparation in the parent, and the transfer to the child.
 //!
-//! Pages that are resident go over with the process, which is a copy. Pages that the scheme alone holds are read
-//! through the scheme, and written through another one in the child: as many pages as the scheme was ever given, or all
-//! of them if that is less. The number is public. Which of them hold something is not: the rest are made up by accesses
-//! that look the same.
+//! Resident pages are transferred with the process, which is a copy. Pages that only the scheme holds are read
+//! through the scheme, and written through another one in the child: as many as the scheme has ever been given, or all
+//! of them if that is less. The number is public. Which of them hold something is not: the rest are dummy accesses that
+//! look the same.
 
 use super::error::FaultError;
 use super::frames::Frames;
@@ -13,56 +13,60 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::types::BlockId;
 use core::error::Error;
 
-/// Pages that may be brought in between the last look at the scheme and the fork.
-pub(crate) const MAX_BETWEEN: usize = 64;
+/// Pages that may be paged in between the end of the preparation and the fork.
+pub(crate) const MAX_FAULTS_BEFORE_FORK: usize = 64;
 
-/// The pages that the scheme holds, for whoever copies them.
-pub(crate) struct Stored {
+/// The pages that the scheme holds, for copying.
+pub(crate) struct StoredPages {
     /// The pages whose contents only the scheme has.
     pub(crate) pages: Vec<u32>,
-    /// Accesses that copying takes, at least as many. Public.
+    /// The number of accesses of copying, at least. Public.
     pub(crate) accesses: u64,
 }
 
-/// The books of the resident pages, to be handed over from one fault path to another.
+/// The state of the resident pages, for transfer from one fault path to another.
 pub(crate) struct ResidentState {
     resident: Resident,
     held_pages: u64,
 }
 
 impl<O: Oram> FaultPath<O> {
-    /// Gets ready to serve up to [`MAX_BETWEEN`] faults without an eviction and without allocating. The contents of
-    /// the scheme change no more until then.
-    pub(crate) fn begin_fork<F: Frames>(&mut self, frames: &mut F) -> Outcome<Stored, O, F::Error> {
+    /// Prepares to handle up to [`MAX_FAULTS_BEFORE_FORK`] faults without an eviction and without allocating. The
+    /// scheme does not change until then.
+    pub(crate) fn begin_fork<F: Frames>(&mut self, frames: &mut F) -> Outcome<StoredPages, O, F::Error> {
         self.unless_failed(|path| {
             if !path.resident.has_spare() {
-                // Under a second chance the frames are all in use. One goes, as it would at the next fault.
-                path.evict_one_more(frames)?;
+                // Under a second chance the frames are all in use. One page is evicted, as at the next fault.
+                path.evict_extra(frames)?;
             }
-            path.resident.reserve(MAX_BETWEEN);
+            path.resident.reserve(MAX_FAULTS_BEFORE_FORK);
             let accesses = path.writes.min(path.resident.pages());
-            Ok(Stored { pages: path.resident.stored(), accesses })
+            Ok(StoredPages { pages: path.resident.stored(), accesses })
         })
     }
 
-    /// Reads a page that the scheme holds; without one, a page that does not matter, which looks the same.
+    /// Reads a page that the scheme holds; `None` makes a dummy access, which looks the same.
     pub(crate) fn read_stored<F: Error>(&mut self, page: Option<u32>, into: &mut [u8]) -> Outcome<(), O, F> {
         let block = BlockId(page.map_or(0, u64::from));
         self.unless_failed(|path| path.access(Access::Read(block, into)))
     }
 
-    /// Serves a fault without an eviction, after [`begin_fork`](Self::begin_fork).
-    pub(crate) fn fault_between<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
+    /// Handles a fault without an eviction, after [`begin_fork`](Self::begin_fork).
+    pub(crate) fn fault_before_fork<F: Frames>(
+        &mut self,
+        page: u64,
+        frames: &mut F,
+    ) -> Outcome<(), O, F::Error> {
         if page >= self.resident.pages() {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
         }
         self.unless_failed(|path| match path.resident.place(page) {
-            Residence::Absent => path.bring_in_between(page, frames),
+            Residence::Absent => path.page_in_before_fork(page, frames),
             Residence::Unmapped => {
                 let frame = path.resident.frame_of(page).expect("an unmapped page has a frame");
                 frames.put(frame, page).map_err(FaultError::Frames)?;
                 path.resident.on_remapped(page);
-                path.resident.is_spare(frame);
+                path.resident.add_spare(frame);
                 path.counters.soft_faults += 1;
                 Ok(())
             }
@@ -70,7 +74,7 @@ impl<O: Oram> FaultPath<O> {
         })
     }
 
-    fn bring_in_between<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
+    fn page_in_before_fork<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
         let frame = self.resident.take_spare().expect("a frame was made spare");
         frames.prepare(frame).map_err(FaultError::Frames)?;
         self.access(Access::Read(BlockId(page), frames.bytes(frame)))?;
@@ -79,37 +83,37 @@ impl<O: Oram> FaultPath<O> {
         }
         frames.put(frame, page).map_err(FaultError::Frames)?;
         self.resident.on_mapped(page);
-        self.resident.is_spare(frame);
-        self.counters.held_pages += u64::from(self.resident.begins_to_hold(page));
+        self.resident.add_spare(frame);
+        self.counters.held_pages += u64::from(self.resident.mark_held(page));
         self.counters.max_held_pages = self.counters.max_held_pages.max(self.counters.held_pages);
         self.counters.faults += 1;
         Ok(())
     }
 
-    /// Gives a page to a new scheme.
+    /// Writes a page to a new scheme.
     pub(crate) fn fill<F: Error>(&mut self, page: u64, from: &[u8]) -> Outcome<(), O, F> {
         self.unless_failed(|path| path.write(page, from))
     }
 
-    /// The pages in sight.
+    /// The mapped pages.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = u64> {
         self.resident.mapped()
     }
 
-    /// Hands its books over, for those of another fault path.
-    pub(crate) fn exchange(&mut self, books: ResidentState) -> ResidentState {
-        let held_pages = core::mem::replace(&mut self.counters.held_pages, books.held_pages);
+    /// Exchanges its state for that of another fault path.
+    pub(crate) fn exchange(&mut self, state: ResidentState) -> ResidentState {
+        let held_pages = core::mem::replace(&mut self.counters.held_pages, state.held_pages);
         self.counters.max_held_pages = self.counters.held_pages;
-        ResidentState { resident: core::mem::replace(&mut self.resident, books.resident), held_pages }
+        ResidentState { resident: core::mem::replace(&mut self.resident, state.resident), held_pages }
     }
 
-    /// Empty books of as many pages.
-    pub(crate) fn no_books(&self) -> ResidentState {
-        ResidentState { resident: self.resident.none(), held_pages: 0 }
+    /// The state of as many pages, all of them absent.
+    pub(crate) fn empty_state(&self) -> ResidentState {
+        ResidentState { resident: self.resident.empty_like(), held_pages: 0 }
     }
 
-    /// Notes which pages the scheme was given, in books that were another's.
-    pub(crate) fn only_stored(&mut self, stored: &[u32]) {
-        self.resident.only_stored(stored);
+    /// Records which pages the scheme was given, in the state of another fault path.
+    pub(crate) fn set_stored(&mut self, stored: &[u32]) {
+        self.resident.set_stored(stored);
     }
 }

@@ -2,17 +2,17 @@
 //! Deterministic Stash Free Write Only Oblivious RAMs for Demand Paging in Keystone" (2021):
 //!
 //! ```text
-//!  1  a touch of an absent page brings us here
-//!  2  if as many pages are resident as may be, choose a victim and take it out of everybody's sight
+//!  1  an access to an absent page faults
+//!  2  if the limit of resident pages is reached, choose a victim and unmap it
 //!  3  write it through the scheme; read the wanted page through the scheme
-//!  4  put the wanted page in
-//!  5  the touch is done again
+//!  4  map the wanted page
+//!  5  the access is repeated
 //! ```
 //!
 //! - [`path::FaultPath`]: the five steps over any [`Oram`](ameles_core::oram::Oram).
-//! - [`frames::Frames`]: what they ask of the platform.
-//! - [`policy::Policy`]: who the victim is.
-//! - [`counters::Counters`]: what they count.
+//! - [`frames::Frames`]: what they require from the platform.
+//! - [`policy::Policy`]: the choice of the victim.
+//! - [`counters::Counters`]: what is counted.
 
 pub mod counters;
 pub mod error;

@@ -1,41 +1,41 @@
 //! The five steps of a fault over a scheme.
 //!
-//! **What the watcher of the untrusted memory sees.** Every fault is one read of the scheme, and once as many pages are
-//! resident as may be, one write before it: of a clean page as of a dirty one, and also at the first touch of a page.
-//! Where a platform allows more pages while none can be taken out (all are held for direct I/O, say), such a fault
-//! writes none, and a later one two. Where the number of resident pages follows the program's size (`follow`), a fault
-//! that need not write a page for it writes zeros, as another page: so the number shows in nothing but how many faults
-//! there are, and in the time of those, for no page is taken out. [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they
-//! change trusted bookkeeping only. So the number and the time of the faults show, and what the scheme says that reads
-//! and writes show.
+//! **What an observer of the untrusted memory sees.** Every fault is one read of the scheme, and once the limit of
+//! resident pages is reached, one write before it: of clean pages like of dirty ones, and also at the first access to a
+//! page. Where a platform allows more pages while none can be taken out (all are pinned for direct I/O, say), such a
+//! fault writes none, and a later one two. Where the number of resident pages follows the program's size
+//! (`enable_growth`), a fault without a victim writes zeros as another page: so only the number of faults depends on
+//! it, and their time, since no page is taken out. [`discard`](FaultPath::discard) and an access to an unmapped page
+//! reveal nothing: they change trusted state only. So the number and the time of the faults are visible, and what the
+//! scheme says that reads and writes reveal.
 //!
 //! **Trusted state**: 1 byte a page, two queues of the resident pages, the frames; the resident pages themselves; the
 //! scheme's. Nothing is allocated after construction, unless the scheme does.
 
 use super::counters::Counters;
 use super::error::{FaultError, FaultPathError};
-use super::frames::{Frames, Taken};
+use super::frames::{Frames, TakeOutcome};
 use super::policy::Policy;
 use super::poll_now::poll_now;
 use super::resident::{Residence, Resident};
-use super::reuse::Reuse;
+use super::reuse::ReuseEstimator;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::types::BlockId;
 use core::error::Error;
 use core::ops::Range;
 
-/// Pages in a row that turn out to be pinned before one more is resident than was asked for.
+/// The number of pinned pages in a row after which one more page than requested may be resident.
 const MAX_TRIES: usize = 64;
 
-/// The kind of a fault that was served.
+/// The outcome of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
-    /// The page was brought in through the scheme.
+pub enum FaultOutcome {
+    /// The page was paged in through the scheme.
     PagedIn,
-    /// The page had its second chance and used it.
-    BroughtBack,
-    /// The page was there already: another thread's fault had brought it.
-    WasThere,
+    /// The page was mapped again during its second chance.
+    Remapped,
+    /// The page was mapped already: another thread had faulted on it.
+    AlreadyMapped,
 }
 
 /// A scheme, and which of its pages are resident.
@@ -45,14 +45,14 @@ pub struct FaultPath<O> {
     pub(super) counters: Counters,
     /// Pages that the scheme was given so far.
     pub(super) writes: u64,
-    reuse: Option<Reuse>,
+    reuse: Option<ReuseEstimator>,
     failed: bool,
 }
 
 pub(super) type Outcome<T, O, F> = Result<T, FaultError<<O as Oram>::Error, F>>;
 
 impl<O: Oram> FaultPath<O> {
-    /// Faults over a scheme whose blocks are the pages, `resident` of which may be resident.
+    /// A fault path over a scheme whose blocks are the pages, with at most `resident` resident pages.
     ///
     /// # Errors
     /// [`FaultPathError`].
@@ -64,23 +64,23 @@ impl<O: Oram> FaultPath<O> {
         Ok(FaultPath { oram, resident, counters: Counters::default(), writes: 0, reuse: None, failed: false })
     }
 
-    /// Lets twice as many pages be resident whenever more than four times as many hold something.
+    /// Doubles the limit of resident pages whenever more than four times as many pages hold something.
     #[cfg(feature = "linux")]
-    pub(crate) fn follow(&mut self) {
-        self.resident.follow();
-        self.counters.max_resident = self.resident.follow_held(0);
+    pub(crate) fn enable_growth(&mut self) {
+        self.resident.enable_growth();
+        self.counters.max_resident = self.resident.grow_for(0);
     }
 
     /// Estimates from now on how many resident pages would halve the faults.
     #[cfg(feature = "linux")]
-    pub(crate) fn estimate(&mut self) {
-        self.reuse = Some(Reuse::new(self.resident.pages()));
+    pub(crate) fn enable_estimate(&mut self) {
+        self.reuse = Some(ReuseEstimator::new(self.resident.pages()));
     }
 
-    /// The number of resident pages that would have halved the faults since then, or fewer, if any would have.
+    /// The number of resident pages that would have halved the faults since then, or fewer, if any number would have.
     #[cfg(feature = "linux")]
-    pub(crate) fn halving(&self) -> Option<u64> {
-        self.reuse.as_ref()?.halving()
+    pub(crate) fn resident_for_half_the_faults(&self) -> Option<u64> {
+        self.reuse.as_ref()?.resident_for_half_the_faults()
     }
 
     /// The scheme.
@@ -88,7 +88,7 @@ impl<O: Oram> FaultPath<O> {
         &self.oram
     }
 
-    /// The counts so far.
+    /// The counters so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -98,38 +98,38 @@ impl<O: Oram> FaultPath<O> {
         self.resident.len()
     }
 
-    /// Tells whether a page is in the application's sight.
+    /// Tells whether a page is mapped in the application.
     pub fn is_mapped(&self, page: u64) -> bool {
         page < self.resident.pages() && self.resident.place(page) == Residence::Mapped
     }
 
-    /// Bytes on the trusted side, without the resident pages and the scheme.
+    /// Trusted memory in bytes, without the resident pages and the scheme.
     pub fn trusted_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<O>()
             + self.resident.bytes()
             + self.reuse.as_ref().map_or(0, |reuse| reuse.bytes())
     }
 
-    /// Serves the fault of a page.
+    /// Handles the fault of a page.
     ///
     /// # Errors
-    /// [`FaultError`]. After any but `OutOfRange` it answers [`FaultError::Failed`] only.
-    pub fn fault<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    /// [`FaultError`]. After any but `OutOfRange` it returns [`FaultError::Failed`] only.
+    pub fn fault<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<FaultOutcome, O, F::Error> {
         if page >= self.resident.pages() {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
         }
         self.unless_failed(|path| match path.resident.place(page) {
-            Residence::Absent => path.bring_in(page, frames),
-            Residence::Unmapped => path.bring_back(page, frames),
+            Residence::Absent => path.page_in(page, frames),
+            Residence::Unmapped => path.remap(page, frames),
             Residence::Mapped => {
                 path.counters.repeated += 1;
                 frames.confirm(page).map_err(FaultError::Frames)?;
-                Ok(Served::WasThere)
+                Ok(FaultOutcome::AlreadyMapped)
             }
         })
     }
 
-    /// Gives up the contents of pages: they read as zeros from now on. Shows nothing.
+    /// Discards the contents of pages: they read as zeros from now on. It reveals nothing.
     ///
     /// # Errors
     /// [`FaultError::OutOfRange`], before anything has changed; the platform's.
@@ -139,7 +139,7 @@ impl<O: Oram> FaultPath<O> {
         }
         self.unless_failed(|path| {
             for page in pages {
-                path.counters.held_pages -= u64::from(path.resident.ends_to_hold(page));
+                path.counters.held_pages -= u64::from(path.resident.unmark_held(page));
                 match path.resident.place(page) {
                     Residence::Absent => path.resident.discard(page),
                     Residence::Mapped => frames.clear(page).map_err(FaultError::Frames)?,
@@ -154,12 +154,12 @@ impl<O: Oram> FaultPath<O> {
         })
     }
 
-    /// Overwrites all resident pages with zeros, as far as it can, before their memory is given back. Nothing is served
+    /// Overwrites all resident pages with zeros, as far as possible, before their memory is freed. No fault is handled
     /// afterwards.
     pub fn wipe<F: Frames>(&mut self, frames: &mut F) {
         self.failed = true;
         for page in self.resident.mapped() {
-            // A page that cannot be wiped is given back all the same.
+            // A page that cannot be wiped is freed all the same.
             let _ = frames.wipe(page);
         }
         for frame in self.resident.occupied() {
@@ -167,12 +167,12 @@ impl<O: Oram> FaultPath<O> {
         }
     }
 
-    /// Steps of off-line work that the scheme owes.
+    /// Pending steps of the scheme's offline work.
     pub fn pending_steps(&self) -> u64 {
         if self.failed { 0 } else { self.oram.pending_steps() }
     }
 
-    /// Does a bounded step of what is owed, between two faults.
+    /// Does a bounded step of pending work, between two faults.
     ///
     /// # Errors
     /// [`FaultError`].
@@ -203,17 +203,17 @@ impl<O: Oram> FaultPath<O> {
         outcome
     }
 
-    fn bring_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    fn page_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<FaultOutcome, O, F::Error> {
         let begin = frames.now();
-        let more = if self.resident.exceeds() { self.evict_one_more(frames)? } else { 0 };
+        let more = if self.resident.is_over_limit() { self.evict_extra(frames)? } else { 0 };
         let (frame, victim) = self.make_room(frames)?;
         let taken = frames.now();
         if let Some(victim) = victim {
             self.evict(victim, frame, frames)?;
             frames.renew(frame);
-        } else if let Some(other) = self.resident.instead() {
+        } else if let Some(other) = self.resident.dummy_victim() {
             self.counters.evictions += 1;
-            // What the scheme has of a page in sight does not matter.
+            // The scheme's copy of a mapped page does not matter.
             self.write(other, frames.bytes(frame))?;
         }
         let written = frames.now();
@@ -224,36 +224,36 @@ impl<O: Oram> FaultPath<O> {
         let read = frames.now();
         frames.put(frame, page).map_err(FaultError::Frames)?;
         self.resident.on_mapped(page);
-        self.unmap_too_many(frame, frames)?;
+        self.unmap_excess(frame, frames)?;
         let end = frames.now();
 
         let counters = &mut self.counters;
-        counters.held_pages += u64::from(self.resident.begins_to_hold(page));
+        counters.held_pages += u64::from(self.resident.mark_held(page));
         counters.max_held_pages = counters.max_held_pages.max(counters.held_pages);
-        counters.max_resident = self.resident.follow_held(counters.held_pages);
+        counters.max_resident = self.resident.grow_for(counters.held_pages);
         if let Some(reuse) = &mut self.reuse {
-            reuse.page_comes(page, self.resident.max());
+            reuse.on_paged_in(page, self.resident.max());
         }
         counters.faults += 1;
         counters.total_nanos += end.saturating_sub(begin);
         counters.frames_nanos += taken.saturating_sub(begin).saturating_sub(more) + end.saturating_sub(read);
         counters.write_nanos += more + written.saturating_sub(taken);
         counters.read_nanos += read.saturating_sub(written);
-        Ok(Served::PagedIn)
+        Ok(FaultOutcome::PagedIn)
     }
 
-    fn bring_back<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    fn remap<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<FaultOutcome, O, F::Error> {
         let frame = self.resident.frame_of(page).expect("an unmapped page has a frame");
         frames.put(frame, page).map_err(FaultError::Frames)?;
         self.resident.on_remapped(page);
-        self.unmap_too_many(frame, frames)?;
+        self.unmap_excess(frame, frames)?;
         self.counters.soft_faults += 1;
-        Ok(Served::BroughtBack)
+        Ok(FaultOutcome::Remapped)
     }
 
-    /// A frame with memory for the page that comes, and who was in it and must be written first.
+    /// A frame with memory for the wanted page, and the page that was taken into it and must be written first.
     fn make_room<F: Frames>(&mut self, frames: &mut F) -> Outcome<(usize, Option<u64>), O, F::Error> {
-        // Under a second chance there may be room by now, and no empty frame: one more goes then.
+        // Under a second chance there may be room by now, and no empty frame: one more page is taken out then.
         if !self.resident.is_full()
             && let Some(frame) = self.resident.take_spare()
         {
@@ -266,8 +266,8 @@ impl<O: Oram> FaultPath<O> {
         let frame = self.resident.take_spare().expect("the frame is empty between two faults");
         let victim = self.take_oldest(frame, frames)?;
         match victim {
-            Some(_) => self.resident.oldest_left(),
-            // They are held for a system call that may need this page too, and ends only when it has it.
+            Some(_) => self.resident.remove_oldest_mapped(),
+            // They are pinned for a system call that may need this page too, and ends only when it has it.
             None if frames.may_exceed() => frames.prepare(frame).map_err(FaultError::Frames)?,
             None => return Err(FaultError::AllBusy { resident: self.resident.len() }),
         }
@@ -277,33 +277,33 @@ impl<O: Oram> FaultPath<O> {
     fn evict<F: Frames>(&mut self, victim: u64, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
         self.counters.evictions += 1;
         if let Some(reuse) = &mut self.reuse {
-            reuse.page_goes(victim);
+            reuse.on_evicted(victim);
         }
-        let notes_zeros = frames.notes_zeros();
+        let tracks_zero_pages = frames.tracks_zero_pages();
         let page = frames.bytes(frame);
         self.write(victim, page)?;
-        if !notes_zeros {
+        if !tracks_zero_pages {
             return Ok(());
         }
         let zeros = is_zero(page);
-        self.resident.goes_as_zeros(victim, zeros);
-        // By now it may hold something again, if it was given up while it was in sight.
-        self.counters.held_pages += u64::from(self.resident.begins_to_hold(victim));
+        self.resident.set_zero(victim, zeros);
+        // It may hold something again, if it was discarded while it was mapped.
+        self.counters.held_pages += u64::from(self.resident.mark_held(victim));
         self.counters.max_held_pages = self.counters.max_held_pages.max(self.counters.held_pages);
         Ok(())
     }
 
-    /// Gives a page to the scheme.
+    /// Writes a page to the scheme.
     pub(super) fn write<F: Error>(&mut self, page: u64, from: &[u8]) -> Outcome<(), O, F> {
         self.access(Access::Write(BlockId(page), from))?;
         self.writes += 1;
-        self.resident.is_stored(page);
+        self.resident.mark_stored(page);
         Ok(())
     }
 
-    /// Brings the number of resident pages nearer to what was asked for, if one of them can be taken out. The time of
+    /// Brings the number of resident pages closer to the requested one, if one can be taken out. Returns the time of
     /// its write.
-    pub(super) fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<u64, O, F::Error> {
+    pub(super) fn evict_extra<F: Frames>(&mut self, frames: &mut F) -> Outcome<u64, O, F::Error> {
         let mut nanos = 0;
         let (frame, victim) = match self.resident.take_oldest_unmapped() {
             Some((victim, frame)) => (frame, Some(victim)),
@@ -311,7 +311,7 @@ impl<O: Oram> FaultPath<O> {
                 let frame = self.resident.take_spare().expect("a frame is empty between two faults");
                 let victim = self.take_oldest(frame, frames)?;
                 if victim.is_some() {
-                    self.resident.oldest_left();
+                    self.resident.remove_oldest_mapped();
                 }
                 (frame, victim)
             }
@@ -322,25 +322,25 @@ impl<O: Oram> FaultPath<O> {
             nanos = frames.now().saturating_sub(begin);
             frames.release(frame);
         }
-        self.resident.is_spare(frame);
+        self.resident.add_spare(frame);
         Ok(nanos)
     }
 
-    /// The page that came in has left its frame. If now more are in sight than should be, the oldest goes there.
-    fn unmap_too_many<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
+    /// The page that was paged in has left its frame. If too many are mapped now, the oldest is moved there.
+    fn unmap_excess<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
         if self.resident.has_second_chance()
             && self.resident.has_too_many_mapped()
             && self.take_oldest(frame, frames)?.is_some()
         {
-            self.resident.oldest_unmapped(frame);
+            self.resident.unmap_oldest(frame);
         } else {
-            self.resident.is_spare(frame);
+            self.resident.add_spare(frame);
         }
         Ok(())
     }
 
-    /// Takes the oldest page in sight that can be taken. `None` if no page can, or no page of many. The page is the
-    /// oldest then.
+    /// Takes out the oldest mapped page that can be taken out. `None` if no page can, or no page of many. The page is
+    /// the oldest then.
     fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<Option<u64>, O, F::Error> {
         if let Some(page) = self.resident.due_pinned()
             && self.take_pinned(page, frame, frames)?
@@ -353,11 +353,11 @@ impl<O: Oram> FaultPath<O> {
                 break;
             };
             match frames.take(oldest, frame).map_err(FaultError::Frames)? {
-                Taken::Out => return Ok(Some(oldest)),
-                Taken::Busy => self.resident.pin_oldest(),
+                TakeOutcome::Out => return Ok(Some(oldest)),
+                TakeOutcome::Busy => self.resident.pin_oldest(),
             }
         }
-        // Where no more may be resident, one of these must go.
+        // Where no more may be resident, one of these must be evicted.
         let tries = if frames.may_exceed() { 1 } else { self.resident.pinned_len() };
         for _ in 0..tries {
             if let Some(page) = self.resident.next_pinned()
@@ -369,18 +369,18 @@ impl<O: Oram> FaultPath<O> {
         Ok(None)
     }
 
-    /// Takes a pinned page, if it can be taken by now.
+    /// Takes out a page that was pinned, if that is possible now.
     fn take_pinned<F: Frames>(
         &mut self,
         page: u64,
         frame: usize,
         frames: &mut F,
     ) -> Outcome<bool, O, F::Error> {
-        let is_out = frames.take(page, frame).map_err(FaultError::Frames)? == Taken::Out;
+        let is_out = frames.take(page, frame).map_err(FaultError::Frames)? == TakeOutcome::Out;
         if is_out {
-            self.resident.is_pinned_no_more();
+            self.resident.on_unpinned();
         } else {
-            self.resident.stays_pinned();
+            self.resident.on_still_pinned();
         }
         Ok(is_out)
     }
@@ -392,7 +392,7 @@ impl<O: Oram> FaultPath<O> {
         let mut batch = [access];
         let mut outcome = poll_now(self.oram.access(&mut batch)).ok_or(FaultError::Waits)?;
         if matches!(outcome, Err(OramError::StashFull { .. })) {
-            // Refused before anything changed: off-line work makes room, if anything does.
+            // Refused before anything changed: offline work may make room.
             self.idle_step()?;
             outcome = poll_now(self.oram.access(&mut batch)).ok_or(FaultError::Waits)?;
         }
@@ -405,7 +405,7 @@ impl<O: Oram> FaultPath<O> {
     }
 }
 
-/// Looks at every byte: the time says nothing of where the first one is that counts.
+/// Reads every byte: the time does not depend on where the first non-zero byte is.
 fn is_zero(page: &[u8]) -> bool {
     let (words, rest) = page.as_chunks::<8>();
     let word = words.iter().fold(0, |all, word| all | u64::from_ne_bytes(*word));

@@ -1,23 +1,23 @@
-//! The choice of the resident page that goes when there is room for no more.
+//! The choice of the resident page to evict.
 
 /// The choice of the victim. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// The page that came first, as in the paper.
+    /// The oldest page, as in the paper.
     #[default]
     Fifo,
-    /// The page that came first and was not touched in its second chance: of the resident pages the `unmapped` oldest
-    /// are kept out of the application's sight. A touch of one brings it back to the young end of the queue and shows
-    /// nothing to whoever watches the untrusted memory.
+    /// The oldest page that was not accessed in its second chance: the `unmapped` oldest resident pages are unmapped
+    /// from the application. An access to one maps it again as the youngest, which an observer of the untrusted memory
+    /// does not see.
     ///
-    /// It costs one page move more at every fault, and a trap and two moves at every such touch.
+    /// It costs one more page move at every fault, and a trap and two moves at every such access.
     SecondChance {
         /// The number of them: at least 1, fewer than the resident pages.
         unmapped: usize,
     },
 }
 
-/// The frames that a policy needs: one for each page out of sight; one for the page on its way.
+/// The frames that a policy needs: one for each unmapped page, and one for the page being paged in.
 pub fn frames(policy: Policy) -> usize {
     match policy {
         Policy::Fifo => 1,

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
-/// The answer of the future, or `None` if it waits for something.
+/// The output of the future, or `None` if it has to wait.
 pub(crate) fn poll_now<F: Future>(future: F) -> Option<F::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),

@@ -1,4 +1,4 @@
-//! The resident pages, and the order in which they go.
+//! The resident pages, and the order of their eviction.
 
 use super::error::FaultPathError;
 use super::policy::{Policy, frames};
@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 /// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Residence {
-    /// Behind the scheme.
+    /// Only in the scheme.
     Absent,
-    /// In the application's sight.
+    /// Mapped in the application.
     Mapped,
     /// Resident in a frame: it has its second chance.
     Unmapped,
@@ -26,33 +26,33 @@ const HELD: u8 = 0b1000;
 const STORED: u8 = 0b1_0000;
 const ZERO: u8 = 0b10_0000;
 
-/// Pages that hold something, for each that may be resident, before twice as many may be.
-const FOLLOWED: u64 = 4;
+/// Pages that hold something, for each resident one, at which the limit doubles.
+const MAX_HELD_PER_RESIDENT: u64 = 4;
 
-/// Evictions between two looks at a page that was pinned.
-const PINNED_EVERY: u32 = 8;
+/// Evictions between two attempts to take out a pinned page.
+const EVICTIONS_PER_PINNED_RETRY: u32 = 8;
 
-/// A byte a page, and three queues. Nothing grows after construction, but while more pages are resident than should be.
+/// A byte a page, and three queues. Nothing grows after construction, except while there are too many resident pages.
 pub(super) struct Resident {
-    /// The place of each page, whether its contents were given up while it was absent, whether it holds anything, and
-    /// whether the scheme was ever given it; and whether it was all zeros when it went.
+    /// For each page: its place, whether its contents were discarded while it was absent, whether it holds anything,
+    /// whether the scheme was ever given it, and whether it was all zeros when it was evicted.
     pages: Box<[u8]>,
-    /// The pages in sight, the oldest first, without those that are pinned.
+    /// The mapped pages, the oldest first, without the pinned ones.
     mapped: VecDeque<u32>,
-    /// Pages in sight that could not go when it was their turn; the one that is looked at next is the first.
+    /// Mapped pages that could not be taken out when it was their turn; the first is tried next.
     pinned: VecDeque<u32>,
-    /// Evictions until the next look at a pinned page.
-    until_look: u32,
-    /// Those out of sight with their frames, the oldest first.
+    /// Evictions until the next attempt to take out a pinned page.
+    evictions_until_retry: u32,
+    /// The unmapped pages with their frames, the oldest first.
     unmapped: VecDeque<(u32, usize)>,
     max_mapped: usize,
     max_unmapped: usize,
-    /// Frames that are empty.
+    /// Empty frames.
     spare: Vec<usize>,
     /// True if the number of resident pages follows the number of those that hold something.
     follows: bool,
-    /// True once as many were resident as might be.
-    was_full: bool,
+    /// True once the limit was reached.
+    has_been_full: bool,
 }
 
 impl Resident {
@@ -74,16 +74,16 @@ impl Resident {
         let max_mapped = resident - unmapped;
         Ok(Resident {
             pages: vec![0; pages as usize].into(),
-            // A page comes in before the one that is then too many goes out.
+            // A page is paged in before the surplus one is evicted.
             mapped: VecDeque::with_capacity(resident + 1),
             pinned: VecDeque::with_capacity(resident + 1),
-            until_look: 0,
+            evictions_until_retry: 0,
             unmapped: VecDeque::with_capacity(unmapped + 1),
             max_mapped,
             max_unmapped: unmapped,
             spare: (0..frames(policy)).rev().collect(),
             follows: false,
-            was_full: false,
+            has_been_full: false,
         })
     }
 
@@ -95,8 +95,8 @@ impl Resident {
         self.mapped.len() + self.pinned.len() + self.unmapped.len()
     }
 
-    /// The most that should be resident. Pinned pages leave half of it to others, however many they are: with a page or
-    /// two a program would evict what it needs next.
+    /// The limit of resident pages. Pinned pages leave half of it to others, however many they are: with a page or two
+    /// a program would evict what it needs next.
     pub(super) fn max(&self) -> usize {
         let max = self.max_mapped + self.max_unmapped;
         max.max(self.pinned.len() + max.div_ceil(2))
@@ -104,38 +104,38 @@ impl Resident {
 
     pub(super) fn is_full(&mut self) -> bool {
         let full = self.len() >= self.max();
-        self.was_full |= full;
+        self.has_been_full |= full;
         full
     }
 
     /// Lets the number of resident pages follow the number of those that hold something.
     #[cfg(feature = "linux")]
-    pub(super) fn follow(&mut self) {
+    pub(super) fn enable_growth(&mut self) {
         self.follows = true;
         // Nothing grows later.
         self.mapped.reserve(self.pages.len() + 1 - self.mapped.len());
     }
 
-    /// Lets twice as many be resident, if so many hold something. The number that may be; 0 if it is fixed.
-    pub(super) fn follow_held(&mut self, held_pages: u64) -> u64 {
+    /// Doubles the limit if enough pages hold something. Returns the limit; 0 if it is fixed.
+    pub(super) fn grow_for(&mut self, held_pages: u64) -> u64 {
         if !self.follows {
             return 0;
         }
         let max = self.max_mapped + self.max_unmapped;
-        if held_pages > FOLLOWED * max as u64 {
+        if held_pages > MAX_HELD_PER_RESIDENT * max as u64 {
             self.max_mapped = (2 * max).min(self.pages.len()) - self.max_unmapped;
         }
         (self.max_mapped + self.max_unmapped) as u64
     }
 
-    /// A page in sight to be written in the place of one that goes, where there is room only because more may be
-    /// resident than before: each fault writes one page from the first that wrote one.
-    pub(super) fn instead(&self) -> Option<u64> {
-        if self.follows && self.was_full { self.mapped().next() } else { None }
+    /// A mapped page to be written in place of a victim, where there is room only because the limit has grown: each
+    /// fault writes one page, from the first fault that wrote one.
+    pub(super) fn dummy_victim(&self) -> Option<u64> {
+        if self.follows && self.has_been_full { self.mapped().next() } else { None }
     }
 
-    /// Tells whether more are resident than should be.
-    pub(super) fn exceeds(&self) -> bool {
+    /// Tells whether too many are resident.
+    pub(super) fn is_over_limit(&self) -> bool {
         self.len() > self.max()
     }
 
@@ -151,7 +151,7 @@ impl Resident {
         self.mapped.iter().chain(&self.pinned).map(|page| u64::from(*page))
     }
 
-    /// The number of the pages in sight that are not pinned.
+    /// The number of mapped pages that are not pinned.
     pub(super) fn mapped_len(&self) -> usize {
         self.mapped.len()
     }
@@ -161,17 +161,17 @@ impl Resident {
         self.pinned.len()
     }
 
-    /// The frames of the pages out of sight.
+    /// The frames of the unmapped pages.
     pub(super) fn occupied(&self) -> impl Iterator<Item = usize> {
         self.unmapped.iter().map(|(_, frame)| *frame)
     }
 
-    /// Tells whether the oldest go by way of a frame.
+    /// Tells whether the oldest page is moved to a frame before its eviction.
     pub(super) fn has_second_chance(&self) -> bool {
         self.max_unmapped > 0
     }
 
-    /// Tells whether more are in sight than should be.
+    /// Tells whether too many are mapped.
     pub(super) fn has_too_many_mapped(&self) -> bool {
         self.mapped.len() + self.pinned.len() > self.max() - self.max_unmapped
     }
@@ -180,53 +180,53 @@ impl Resident {
         self.mapped.front().map(|page| u64::from(*page))
     }
 
-    /// The oldest cannot go now: it is pinned.
+    /// Marks the oldest page as pinned.
     pub(super) fn pin_oldest(&mut self) {
         self.pinned.extend(self.mapped.pop_front());
     }
 
-    /// The pinned page to look at before the oldest, if that is due: now and then, and as long as they can go.
+    /// The pinned page to try before the oldest, if that is due.
     pub(super) fn due_pinned(&mut self) -> Option<u64> {
-        let due = self.until_look == 0;
-        self.until_look = self.until_look.saturating_sub(1);
+        let due = self.evictions_until_retry == 0;
+        self.evictions_until_retry = self.evictions_until_retry.saturating_sub(1);
         if due { self.next_pinned() } else { None }
     }
 
-    /// The pinned page to look at next.
+    /// The pinned page to try next.
     pub(super) fn next_pinned(&self) -> Option<u64> {
         self.pinned.front().map(|page| u64::from(*page))
     }
 
-    /// The pinned page cannot go yet.
-    pub(super) fn stays_pinned(&mut self) {
+    /// The pinned page cannot be taken out yet.
+    pub(super) fn on_still_pinned(&mut self) {
         self.pinned.rotate_left(1);
-        self.until_look = PINNED_EVERY - 1;
+        self.evictions_until_retry = EVICTIONS_PER_PINNED_RETRY - 1;
     }
 
-    /// The pinned page goes, as the oldest would.
-    pub(super) fn is_pinned_no_more(&mut self) {
+    /// The pinned page was evicted, like the oldest.
+    pub(super) fn on_unpinned(&mut self) {
         if let Some(page) = self.pinned.pop_front() {
             self.mapped.push_front(page);
         }
-        self.until_look = 0;
+        self.evictions_until_retry = 0;
     }
 
-    /// The oldest in sight went behind the scheme.
-    pub(super) fn oldest_left(&mut self) {
+    /// The oldest mapped page was evicted to the scheme.
+    pub(super) fn remove_oldest_mapped(&mut self) {
         if let Some(page) = self.mapped.pop_front() {
             self.set_place(page, 0);
         }
     }
 
-    /// The oldest in sight went into a frame.
-    pub(super) fn oldest_unmapped(&mut self, frame: usize) {
+    /// The oldest mapped page was moved to a frame.
+    pub(super) fn unmap_oldest(&mut self, frame: usize) {
         if let Some(page) = self.mapped.pop_front() {
             self.set_place(page, UNMAPPED);
             self.unmapped.push_back((page, frame));
         }
     }
 
-    /// The page out of sight whose chance is over, and its frame.
+    /// The unmapped page whose second chance is over, and its frame.
     pub(super) fn take_oldest_unmapped(&mut self) -> Option<(u64, usize)> {
         let (page, frame) = self.unmapped.pop_front()?;
         self.set_place(page, 0);
@@ -237,13 +237,13 @@ impl Resident {
         self.unmapped.iter().find(|(other, _)| u64::from(*other) == page).map(|(_, frame)| *frame)
     }
 
-    /// A page out of sight used its second chance.
+    /// An unmapped page used its second chance.
     pub(super) fn on_remapped(&mut self, page: u64) {
         self.unmapped.retain(|(other, _)| u64::from(*other) != page);
         self.on_mapped(page);
     }
 
-    /// A page is in sight now.
+    /// A page is mapped now.
     pub(super) fn on_mapped(&mut self, page: u64) {
         self.set_place(page as u32, MAPPED);
         self.mapped.push_back(page as u32);
@@ -253,16 +253,16 @@ impl Resident {
         self.spare.pop()
     }
 
-    pub(super) fn is_spare(&mut self, frame: usize) {
+    pub(super) fn add_spare(&mut self, frame: usize) {
         self.spare.push(frame);
     }
 
-    /// The contents of an absent page are given up.
+    /// The contents of an absent page are discarded.
     pub(super) fn discard(&mut self, page: u64) {
         self.pages[page as usize] |= DISCARDED;
     }
 
-    /// Tells whether the contents of the page were given up; it has new ones from now on.
+    /// Tells whether the contents of the page were discarded; it has new ones from now on.
     pub(super) fn take_discarded(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let discarded = *state & DISCARDED != 0;
@@ -271,40 +271,40 @@ impl Resident {
     }
 
     /// Tells whether the page held nothing before; it holds something from now on.
-    pub(super) fn begins_to_hold(&mut self, page: u64) -> bool {
+    pub(super) fn mark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let begins = *state & HELD == 0;
         *state |= HELD;
         begins
     }
 
-    /// Tells whether the page held something; it does so no more.
-    pub(super) fn ends_to_hold(&mut self, page: u64) -> bool {
+    /// Tells whether the page held something; it does not any more.
+    pub(super) fn unmark_held(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let ends = *state & HELD != 0;
         *state &= !HELD;
         ends
     }
 
-    /// Absent pages that hold nothing: zeros come in their place.
+    /// Absent pages that hold nothing: zeros are paged in instead.
     #[cfg(feature = "linux")]
     pub(super) fn absent_zeros(&self) -> Vec<u64> {
         let is_zero = |state: u8| state & PLACE == 0 && (state & HELD == 0 || state & ZERO != 0);
         (0..).zip(&self.pages).filter(|(_, state)| is_zero(**state)).map(|(page, _)| page).collect()
     }
 
-    /// The page goes. It is all zeros, or it is not.
-    pub(super) fn goes_as_zeros(&mut self, page: u64, zeros: bool) {
+    /// The page is evicted. It is all zeros, or it is not.
+    pub(super) fn set_zero(&mut self, page: u64, zeros: bool) {
         let state = &mut self.pages[page as usize];
         *state = *state & !ZERO | if zeros { ZERO } else { 0 };
     }
 
     /// The scheme was given the page.
-    pub(super) fn is_stored(&mut self, page: u64) {
+    pub(super) fn mark_stored(&mut self, page: u64) {
         self.pages[page as usize] |= STORED;
     }
 
-    /// Bytes on the trusted side.
+    /// Trusted memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.pages.len()
             + (self.mapped.capacity() + self.pinned.capacity()) * size_of::<u32>()
@@ -318,25 +318,25 @@ impl Resident {
     }
 }
 
-/// The books of a fault path of which there will be two.
+/// The state of the resident pages, for a fork of the fault path.
 #[cfg(feature = "linux")]
 impl Resident {
-    /// The same of no pages.
-    pub(super) fn none(&self) -> Self {
-        let Resident { max_mapped, max_unmapped, follows, was_full, .. } = *self;
+    /// The state of no pages.
+    pub(super) fn empty_like(&self) -> Self {
+        let Resident { max_mapped, max_unmapped, follows, has_been_full, .. } = *self;
         let (mapped, pinned, unmapped) = Default::default();
-        let (pages, spare, until_look) = Default::default();
+        let (pages, spare, evictions_until_retry) = Default::default();
         Resident {
             pages,
             mapped,
             pinned,
-            until_look,
+            evictions_until_retry,
             unmapped,
             max_mapped,
             max_unmapped,
             spare,
             follows,
-            was_full,
+            has_been_full,
         }
     }
 
@@ -346,13 +346,13 @@ impl Resident {
         (0..).zip(&self.pages).filter(|(_, state)| only_there(**state)).map(|(page, _)| page).collect()
     }
 
-    /// Another scheme has taken the place of the one that was, and was given these pages.
-    pub(super) fn only_stored(&mut self, stored: &[u32]) {
+    /// Another scheme has replaced the former one, and was given these pages.
+    pub(super) fn set_stored(&mut self, stored: &[u32]) {
         self.pages.iter_mut().for_each(|state| *state &= !STORED);
-        stored.iter().for_each(|page| self.is_stored(u64::from(*page)));
+        stored.iter().for_each(|page| self.mark_stored(u64::from(*page)));
     }
 
-    /// Makes room for more pages in sight than there should be: as long as they are no more, nothing is allocated.
+    /// Reserves memory for more mapped pages than the limit: up to that number, nothing is allocated.
     pub(super) fn reserve(&mut self, more: usize) {
         self.mapped.reserve(more);
     }

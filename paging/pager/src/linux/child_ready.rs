@@ -1,4 +1,4 @@
-//! The word of a child after `fork` to its parent that its memory stands.
+//! The notification of a child after `fork` to its parent that its memory is ready.
 #![allow(unsafe_code, reason = "a page that two processes share; each block says why it is sound")]
 
 use crate::page::PAGE_BYTES;
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const AWAITED: u32 = 0;
 const STANDS: u32 = 1;
-/// And the reason, in the bits above.
+/// The reason is in the upper bits.
 const FAILED: u32 = 2;
 
-/// Between two looks whether the child lives.
+/// The time between two checks whether the child lives.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// A word that parent and child share.
@@ -22,7 +22,7 @@ pub(crate) struct ChildReady {
     word: *mut AtomicU32,
 }
 
-// SAFETY: it is followed to an atomic only, which lives as long as this.
+// SAFETY: only an atomic is accessed through it, which lives as long as this.
 unsafe impl Send for ChildReady {}
 // SAFETY: as above.
 unsafe impl Sync for ChildReady {}
@@ -40,25 +40,25 @@ impl ChildReady {
         unsafe { &*self.word }
     }
 
-    /// To be called in the child.
+    /// Called in the child.
     pub(crate) fn tell(&self, outcome: Result<(), Errno>) {
         let word = outcome.map_or_else(|errno| FAILED | (errno.raw_os_error() as u32) << 8, |()| STANDS);
         self.word().store(word, Ordering::SeqCst);
-        // The page is there as long as this lives: waking cannot fail.
+        // The page is mapped as long as this lives: waking cannot fail.
         let _ = futex::wake(self.word(), futex::Flags::empty(), 1);
     }
 
-    /// Waits for the child's word, in the parent. A child that ends before has had no memory; it is waited for.
+    /// Waits for the notification, in the parent. A child that ends before it has had no memory; it is waited for.
     pub(crate) fn wait(&self, child: libc::pid_t) -> Result<(), Errno> {
         loop {
-            // Looked at in this order: what it told before it ended counts.
+            // Checked in this order: a notification before the end of the child counts.
             let ended = has_ended(child);
             let word = self.word().load(Ordering::SeqCst);
             match word & 0xff {
                 AWAITED if !ended => {}
                 STANDS => return Ok(()),
                 _ => {
-                    // SAFETY: a child of this process; somebody else may have waited for it.
+                    // SAFETY: a child of this process; another thread may have waited for it.
                     unsafe { libc::waitpid(child, ptr::null_mut(), libc::__WALL) };
                     return Err(if word == AWAITED {
                         Errno::NOMEM
@@ -67,17 +67,17 @@ impl ChildReady {
                     });
                 }
             }
-            // Woken, interrupted, late or changed before we slept: look again in any case.
+            // Woken, interrupted, late or changed before we slept: check again in any case.
             let _ = futex::wait(self.word(), futex::Flags::empty(), AWAITED, Some(&LOOK));
         }
     }
 }
 
-/// Tells whether a child has ended, which is still to be waited for.
+/// Tells whether a child has ended and is still to be waited for.
 fn has_ended(child: libc::pid_t) -> bool {
     let mut about = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-    // SAFETY: the call fills what it is given; zeros mean that nothing is to be told.
+    // SAFETY: the call fills what it is given; zeros mean that there is nothing to report.
     unsafe {
         let answer = libc::waitid(libc::P_PID, child as libc::id_t, about.as_mut_ptr(), how);
         answer != 0 || about.assume_init().si_pid() == child
@@ -86,7 +86,7 @@ fn has_ended(child: libc::pid_t) -> bool {
 
 impl Drop for ChildReady {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nobody borrows it.
+        // SAFETY: the mapping is ours, and there is no borrow of it.
         let unmapped = unsafe { rustix::mm::munmap(self.word.cast(), PAGE_BYTES) };
         debug_assert_eq!(unmapped, Ok(()));
     }

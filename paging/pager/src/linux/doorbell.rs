@@ -1,6 +1,6 @@
-//! A page whose touch wakes the thread that reads faults: it waits in one system call then, and needs no second
-//! descriptor to be told that it is to end.
-#![allow(unsafe_code, reason = "a page that is put in and taken out; each block says why it is sound")]
+//! A page whose access wakes the thread that reads faults: it then waits in one system call only, and needs no second
+//! descriptor to be stopped.
+#![allow(unsafe_code, reason = "a page that is mapped and unmapped; each block says why it is sound")]
 
 use super::userfaultfd::Userfaultfd;
 use crate::error::Error;
@@ -15,48 +15,48 @@ static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 /// The page. It is absent until it is answered.
 pub(super) struct Doorbell {
     page: PrivateMapping,
-    rung: AtomicBool,
-    /// True once the thread that rang has been let go on.
-    passed: AtomicBool,
-    /// Somebody waits for one answer, and takes the page out again.
-    knocked: AtomicBool,
+    stop_requested: AtomicBool,
+    /// True once the waiting thread was woken.
+    ringer_resumed: AtomicBool,
+    /// A thread waits for one answer, and unmaps the page again.
+    wake_requested: AtomicBool,
 }
 
-/// The reason why the page was touched.
+/// The reason for an access to the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// Somebody rang.
-    Rung,
-    /// Somebody looked through all memory of the process.
-    Chance,
+pub(super) enum TouchCause {
+    /// A thread rang.
+    StopRequested,
+    /// Another access, by a scan of the process's memory.
+    Other,
 }
 
 impl Doorbell {
-    /// A page whose faults this descriptor tells of.
+    /// A page whose faults this descriptor reports.
     pub(super) fn new(uffd: &Userfaultfd) -> Result<Self, Error> {
         let refused = |errno| Error::System { what: "a page to be woken by", errno };
         let page = PrivateMapping::new(PAGE_BYTES, 0, PAGE_BYTES).map_err(refused)?;
         uffd.register(page.first() as usize, PAGE_BYTES)?;
         Ok(Doorbell {
             page,
-            rung: AtomicBool::new(false),
-            passed: AtomicBool::new(false),
-            knocked: AtomicBool::new(false),
+            stop_requested: AtomicBool::new(false),
+            ringer_resumed: AtomicBool::new(false),
+            wake_requested: AtomicBool::new(false),
         })
     }
 
     /// Returns when the thread that reads faults has answered.
-    pub(super) fn ring(&self) {
-        self.rung.store(true, Ordering::SeqCst);
+    pub(super) fn ring_to_stop(&self) {
+        self.stop_requested.store(true, Ordering::SeqCst);
         self.touch();
-        self.passed.store(true, Ordering::SeqCst);
+        self.ringer_resumed.store(true, Ordering::SeqCst);
     }
 
-    /// The same without an end: whoever reads faults looks around. One thread at a time.
-    pub(super) fn knock(&self) {
-        self.knocked.store(true, Ordering::SeqCst);
+    /// The same for ending: the thread that reads faults checks its state. One thread at a time.
+    pub(super) fn ring_once(&self) {
+        self.wake_requested.store(true, Ordering::SeqCst);
         self.touch();
-        self.take_out();
+        self.unmap_page();
     }
 
     fn touch(&self) {
@@ -64,9 +64,9 @@ impl Doorbell {
         black_box(unsafe { self.page.first().read_volatile() });
     }
 
-    /// The next touch has to be told of again.
-    fn take_out(&self) {
-        // A page that is locked could not go.
+    /// The next access must be reported again.
+    fn unmap_page(&self) {
+        // A locked page could not be discarded.
         self.page.unlock();
         // SAFETY: the page is ours, and holds nothing.
         let gone = unsafe {
@@ -75,46 +75,46 @@ impl Doorbell {
         debug_assert_eq!(gone, Ok(()));
     }
 
-    /// Tells whether a fault is one of this page.
+    /// Tells whether a fault is at this page.
     pub(super) fn is_at(&self, address: usize) -> bool {
         (address ^ self.page.first() as usize) < PAGE_BYTES
     }
 
-    /// Lets whoever touches it go on.
-    pub(super) fn answer(&self, uffd: &Userfaultfd) -> Answer {
+    /// Wakes the threads that access it.
+    pub(super) fn on_touch(&self, uffd: &Userfaultfd) -> TouchCause {
         loop {
-            self.put_in(uffd);
-            if self.rung.load(Ordering::SeqCst) {
-                // The last answer that this thread gives: whoever rang must not wait when it has ended.
-                while !self.passed.load(Ordering::SeqCst) {
-                    self.put_in(uffd);
+            self.map_page(uffd);
+            if self.stop_requested.load(Ordering::SeqCst) {
+                // The last answer of this thread: a thread that rang must not wait after its end.
+                while !self.ringer_resumed.load(Ordering::SeqCst) {
+                    self.map_page(uffd);
                     std::thread::yield_now();
                 }
-                return Answer::Rung;
+                return TouchCause::StopRequested;
             }
-            if self.knocked.swap(false, Ordering::SeqCst) {
-                return Answer::Chance;
+            if self.wake_requested.swap(false, Ordering::SeqCst) {
+                return TouchCause::Other;
             }
-            self.take_out();
-            // Somebody who rings in between may have met the page, or wait for it: it is put in once more.
-            if !self.rung.load(Ordering::SeqCst) {
-                return Answer::Chance;
+            self.unmap_page();
+            // A thread that rings in between may have found the page, or wait for it: it is mapped once more.
+            if !self.stop_requested.load(Ordering::SeqCst) {
+                return TouchCause::Other;
             }
         }
     }
 }
 
 impl Doorbell {
-    /// Puts the page in, and wakes whoever waits for it.
-    fn put_in(&self, uffd: &Userfaultfd) {
+    /// Maps the page, and wakes the threads that wait for it.
+    fn map_page(&self, uffd: &Userfaultfd) {
         let page = self.page.first() as usize;
         loop {
-            // SAFETY: nobody but those who wait uses the page.
+            // SAFETY: only waiting threads use the page.
             match unsafe { uffd.copy(page, ZEROS.as_ptr(), PAGE_BYTES, true) } {
                 // The address space changes at this moment.
                 Err(Errno::AGAIN) => std::thread::yield_now(),
                 Ok(()) => return,
-                // It is there already: nobody was woken.
+                // It is mapped already: no thread was woken.
                 Err(_) => {
                     let _ = uffd.wake(page, PAGE_BYTES);
                     return;
@@ -141,7 +141,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for touch in 0..2 {
-                    // The page is absent again once its last touch was answered.
+                    // The page is absent again after its last access was answered.
                     while answered.load(Ordering::SeqCst) < touch {
                         thread::yield_now();
                     }
@@ -151,19 +151,19 @@ mod tests {
                 while answered.load(Ordering::SeqCst) < 2 {
                     thread::yield_now();
                 }
-                doorbell.ring();
+                doorbell.ring_to_stop();
             });
-            while answers.last() != Some(&Answer::Rung) {
+            while answers.last() != Some(&TouchCause::StopRequested) {
                 for fault in uffd.faults().expect("a fault") {
                     assert!(doorbell.is_at(fault.address));
-                    answers.push(doorbell.answer(&uffd));
+                    answers.push(doorbell.on_touch(&uffd));
                     answered.store(answers.len(), Ordering::SeqCst);
                 }
             }
         });
-        // A thread that is woken late finds the page gone again, and is answered once more.
+        // A thread that is woken late finds the page absent again, and is answered once more.
         let (last, before) = answers.split_last().expect("there are answers");
-        assert_eq!(*last, Answer::Rung);
-        assert!(before.len() >= 2 && before.iter().all(|answer| *answer == Answer::Chance), "{answers:?}");
+        assert_eq!(*last, TouchCause::StopRequested);
+        assert!(before.len() >= 2 && before.iter().all(|answer| *answer == TouchCause::Other), "{answers:?}");
     }
 }

@@ -1,82 +1,82 @@
-//! A region that one thread keeps while it forks: that thread's faults are served, and every other waits.
+//! Keeps a region locked by a thread that forks: that thread's faults are handled, and other threads wait.
 #![allow(unsafe_code, reason = "a lock that outlives the call that took it; each block says why it is sound")]
 
-use super::forked::own;
-use super::inner::Inner;
+use super::forked::unshare_page;
 use super::paging::Paging;
-use crate::failure::Verdict;
+use super::paging_state::PagingState;
+use crate::failure::FailureAction;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 impl Paging {
-    /// Acts alone, and then keeps everybody else from the region. The calling thread's faults are served all the same,
+    /// Runs `act` with the lock, and keeps it afterwards. The faults of the calling thread are handled all the same,
     /// without an eviction.
-    pub(crate) fn keep<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> R {
-        self.inner.with_and_keep(|inner| {
-            let outcome = act(inner);
-            inner.between = 0;
-            self.keeper.store(this_thread(), Ordering::Release);
+    pub(crate) fn with_and_retain_state<R>(&self, act: impl FnOnce(&mut PagingState) -> R) -> R {
+        self.state.with_and_retain(|state| {
+            let outcome = act(state);
+            state.faults_before_fork = 0;
+            self.forking_thread.store(this_thread(), Ordering::Release);
             outcome
         })
     }
 
-    /// Tells whether a thread keeps everybody else from the region.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.inner.is_kept()
+    /// Tells whether a thread has the region locked.
+    pub(crate) fn is_retained(&self) -> bool {
+        self.state.is_retained()
     }
 
-    /// The parts of a kept region.
+    /// The parts of a locked region.
     ///
     /// # Safety
-    /// The caller keeps it, or is in a child where nobody else is left; and touches none of its pages as long as it has
-    /// this.
+    /// The caller has it locked, or is in a child without other threads; and accesses none of its pages as long as it
+    /// has this.
     #[expect(clippy::mut_from_ref, reason = "the caller promises to be alone")]
-    pub(crate) unsafe fn kept(&self) -> &mut Inner {
+    pub(crate) unsafe fn retained_state(&self) -> &mut PagingState {
         // SAFETY: the caller promises it.
-        unsafe { self.inner.kept() }
+        unsafe { self.state.retained_state() }
     }
 
-    /// Lets everybody go on.
-    pub(crate) fn give_up(&self) {
-        self.keeper.store(0, Ordering::Release);
-        self.inner.give_up();
+    /// Unlocks the region.
+    pub(crate) fn release_retained(&self) {
+        self.forking_thread.store(0, Ordering::Release);
+        self.state.release_retained();
     }
 
-    /// Serves a fault of the thread that forks.
-    pub(super) fn serve_keeper(&self, address: usize) -> Result<(), Verdict> {
+    /// Handles a fault of the thread that forks.
+    pub(super) fn serve_forking_thread(&self, address: usize) -> Result<(), FailureAction> {
         // SAFETY: the keeper waits for this fault.
-        let inner = unsafe { self.kept() };
-        let served = inner.fault_between(address);
-        let served = served.unwrap_or_else(|| self.missed(inner, address).map(|_| ()));
+        let state = unsafe { self.retained_state() };
+        let served = state.fault_before_fork(address);
+        let served = served.unwrap_or_else(|| self.on_missing_page(state, address).map(|_| ()));
         if let Err(failure) = served {
             return Err(self.failed(failure));
         }
-        // Last of all: the thread may fork at once, and what stands in this memory is then in two processes.
-        inner.pages.wake(address);
+        // This comes last: the thread may fork at once, and this memory is then in two processes.
+        state.pages.wake(address);
         Ok(())
     }
 
-    /// Lets whoever waits at these addresses fault again.
+    /// Wakes the threads that wait at these addresses, so that they fault again.
     pub(crate) fn wake(&self, addresses: Range<usize>) {
-        self.inner.with(|inner| inner.pages.wake_all(addresses));
+        self.state.with(|state| state.pages.wake_all(addresses));
     }
 
-    /// Makes what is resident this process's alone again, after it has kept the region over a `fork`.
+    /// Makes the resident pages this process's own again, after it had the region locked during a `fork`.
     ///
     /// # Safety
-    /// The caller keeps the region.
-    pub(crate) unsafe fn take_back(&self) {
+    /// The caller has the region locked.
+    pub(crate) unsafe fn unshare_resident(&self) {
         // SAFETY: as the caller promises.
-        let resident = unsafe { self.kept() }.resident_places();
-        // First: a child that another thread forks meanwhile would share the pages anew.
+        let resident = unsafe { self.retained_state() }.resident_addresses();
+        // First: a child that another thread forks meanwhile would share the pages again.
         // SAFETY: as the caller promises.
-        unsafe { self.kept() }.pages.keep_from_children();
-        // A page that the program has given back to the system faults: nothing of ours is borrowed meanwhile.
-        resident.into_iter().for_each(own);
+        unsafe { self.retained_state() }.pages.hide_from_children();
+        // A page that the program has discarded faults: there is no borrow of ours meanwhile.
+        resident.into_iter().for_each(unshare_page);
     }
 }
 
-/// The number of the calling thread, by which the kernel names it.
+/// The kernel's number of the calling thread.
 pub(super) fn this_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }

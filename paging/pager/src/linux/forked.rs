@@ -1,16 +1,16 @@
-//! Paged memory at `fork`: what is resident goes over to the child as any memory does, and each process then makes its
-//! pages its own, for the kernel moves no page that two processes share.
-#![allow(unsafe_code, reason = "advice on memory and touches of it; each block says why it is sound")]
+//! Paged memory at `fork`: resident pages are copied to the child like any memory, and each process then makes its
+//! pages its own, because the kernel does not move pages that two processes share.
+#![allow(unsafe_code, reason = "advice on memory and accesses to it; each block says why it is sound")]
 
-use super::faults::Faults;
-use super::inner::Inner;
+use super::dyn_fault_path::DynFaultPath;
 use super::pages::Pages;
+use super::paging_state::PagingState;
 use super::userfaultfd::Userfaultfd;
 use crate::access::Access;
 use crate::error::UserfaultfdError;
 use crate::extents::PageMapping;
-use crate::failure::{Failure, end};
-use crate::fault::fork::MAX_BETWEEN;
+use crate::failure::{Failure, abort_with};
+use crate::fault::fork::MAX_FAULTS_BEFORE_FORK;
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockFlags};
@@ -20,37 +20,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use zeroize::Zeroize;
 
-/// The C library touches a few pages between the last handler before `fork` and the call itself.
+/// The C library accesses a few pages between the last handler before `fork` and the call itself.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread that forks has touched more pages on its way than there is room for")]
-struct TooMany;
+#[error("a thread that forks has accessed more pages before the call than there is room for")]
+struct TooManyFaults;
 
-impl Inner {
-    /// Serves a fault without an eviction and without waking anybody. `None` if no page stands there.
-    pub(super) fn fault_between(&mut self, address: usize) -> Option<Result<(), Failure>> {
+impl PagingState {
+    /// Handles a fault without an eviction and without waking threads. `None` if no page is mapped there.
+    pub(super) fn fault_before_fork(&mut self, address: usize) -> Option<Result<(), Failure>> {
         let page = self.page_at(address)?;
-        if !self.faults.is_mapped(page) {
-            self.between += 1;
-            if self.between > MAX_BETWEEN {
-                end(&TooMany);
+        if !self.fault_path.is_mapped(page) {
+            self.faults_before_fork += 1;
+            if self.faults_before_fork > MAX_FAULTS_BEFORE_FORK {
+                abort_with(&TooManyFaults);
             }
         }
-        let served = self.pages.without_waking(|pages| self.faults.fault_between(page, pages));
+        let served = self.pages.without_waking(|pages| self.fault_path.fault_before_fork(page, pages));
         Some(served.map_err(|error| Failure { page, error }))
     }
 
-    /// The addresses of the resident pages that the kernel is to move.
-    pub(crate) fn resident_places(&self) -> Vec<usize> {
-        let place = |page| self.pages.extents.place_of(page);
+    /// The addresses of the resident pages that the kernel will move.
+    pub(crate) fn resident_addresses(&self) -> Vec<usize> {
+        let place = |page| self.pages.extents.mapping_of(page);
         let moves = |place: &PageMapping| place.access == Access::READ_WRITE;
-        self.faults.mapped().into_iter().filter_map(place).filter(moves).map(|place| place.at).collect()
+        self.fault_path.mapped().into_iter().filter_map(place).filter(moves).map(|place| place.at).collect()
     }
 }
 
-/// Makes a page this process's alone, if it is shared with a child or parent: a store does that, and this one changes
+/// Makes a page this process's own, if it is shared with a child or parent: a store does that, and this one changes
 /// nothing.
-pub(crate) fn own(at: usize) {
-    // SAFETY: it is a page that may be read and written, and an atomic store of what is there harms no other thread.
+pub(crate) fn unshare_page(at: usize) {
+    // SAFETY: the page may be read and written, and an atomic store of its own value harms no other thread.
     let byte = unsafe { AtomicU8::from_ptr(ptr::with_exposed_provenance_mut(at)) };
     let mut now = byte.load(Ordering::Relaxed);
     while let Err(other) = byte.compare_exchange(now, now, Ordering::Relaxed, Ordering::Relaxed) {
@@ -59,30 +59,30 @@ pub(crate) fn own(at: usize) {
 }
 
 impl Pages {
-    /// All spans that faults come from, or that pages stand in while they are on their way.
+    /// All spans whose faults are delivered, and of pages in transit.
     fn spans(&self) -> Vec<Range<usize>> {
-        let own = self.mapping.span();
-        let is_other = |span: &Range<usize>| span.start < own.start || own.end <= span.start;
-        std::iter::once(own.clone()).chain(self.extents.paged().filter(is_other)).collect()
+        let unshare_page = self.mapping.span();
+        let is_other =
+            |span: &Range<usize>| span.start < unshare_page.start || unshare_page.end <= span.start;
+        std::iter::once(unshare_page.clone()).chain(self.extents.paged().filter(is_other)).collect()
     }
 
-    /// Lets a child have what is resident.
-    pub(crate) fn keep_in_children(&self) -> Result<(), Errno> {
+    /// Lets a child have the resident pages.
+    pub(crate) fn share_with_children(&self) -> Result<(), Errno> {
         self.spans().into_iter().try_for_each(|span| advise(span, Advice::LinuxDoFork))
     }
 
-    /// Keeps it from every other child.
-    pub(crate) fn keep_from_children(&self) {
-        // What the program has unmapped by a system call of its own is in no child either.
+    /// Keeps them from every other child.
+    pub(crate) fn hide_from_children(&self) {
+        // What the program has unmapped by its own system call is in no child either.
         self.spans().into_iter().for_each(|span| {
             let _ = advise(span, Advice::LinuxDontFork);
         });
     }
 
-    /// In a child whose faults nobody serves yet: whether a page has been touched that was not resident. It was taken
-    /// for zeros then.
-    pub(crate) fn has_strays(&self, faults: &dyn Faults) -> Result<bool, Errno> {
-        // What is given pages at a touch reads as zeros before.
+    /// Tells whether, in a child that handles no faults yet, an absent page was accessed. It was read as zeros then.
+    pub(crate) fn has_stray_pages(&self, fault_path: &dyn DynFaultPath) -> Result<bool, Errno> {
+        // On-demand pages read as zeros before their first access.
         let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));
         for span in parts.filter(|part| part.pages.is_some()).map(|part| part.at) {
             let mut present = vec![0_u8; span.len() / PAGE_BYTES];
@@ -98,35 +98,35 @@ impl Pages {
                 .zip(present)
                 .filter(|(_, present)| present & 1 == 1);
             let mut pages = here.filter_map(|(at, _)| self.extents.page_at(at));
-            if pages.any(|page| !faults.is_mapped(page)) {
+            if pages.any(|page| !fault_path.is_mapped(page)) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// In a child: has its faults come by a descriptor of its own from now on, and keeps its pages out of swap if the
+    /// Called in a child: its faults are delivered by its own descriptor from now on, and its pages are locked if the
     /// parent's were.
     pub(crate) fn adopt(&mut self, uffd: Arc<Userfaultfd>) -> Result<(), UserfaultfdError> {
-        let own = self.mapping.span();
+        let unshare_page = self.mapping.span();
         uffd.register(self.mapping.first() as usize, self.mapping.first_bytes())?;
         if uffd.moves() {
             uffd.register(self.mapping.second() as usize, self.mapping.second_bytes() - PAGE_BYTES)?;
         }
-        let others: Vec<_> = self.spans().into_iter().filter(|span| *span != own).collect();
+        let others: Vec<_> = self.spans().into_iter().filter(|span| *span != unshare_page).collect();
         for span in &others {
             uffd.register(span.start, span.len())?;
         }
-        // A thread of the parent's had it too.
+        // A thread of the parent's may have had it too.
         std::mem::replace(&mut self.uffd, uffd).close();
         if self.mapping.is_locked() {
-            self.lock_again(&others);
+            self.relock(&others);
         }
         Ok(())
     }
 
-    /// All of it or nothing: pages move between equals only.
-    fn lock_again(&self, others: &[Range<usize>]) {
+    /// Locks all of it or nothing: pages move between equally locked memory only.
+    fn relock(&self, others: &[Range<usize>]) {
         self.mapping.lock();
         let lock = |span: &Range<usize>| {
             // SAFETY: locking changes no contents.
@@ -157,7 +157,7 @@ fn advise(span: Range<usize>, advice: Advice) -> Result<(), Errno> {
 pub(crate) fn drop_and_wipe<T: ?Sized>(boxed: Box<T>) {
     let layout = std::alloc::Layout::for_value(&*boxed);
     let at = Box::into_raw(boxed);
-    // SAFETY: it came from a box of that layout, and nobody has it any more.
+    // SAFETY: it came from a box of that layout, and there is no other reference to it.
     unsafe {
         ptr::drop_in_place(at);
         if layout.size() > 0 {

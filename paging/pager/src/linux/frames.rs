@@ -1,19 +1,18 @@
 //! The frames of a region, which userfaultfd fills and empties.
 //!
-//! An eviction moves the victim's memory to a frame; once it is written, that memory goes back to the system, a few
-//! pages at a time, and is never filled again. The kernel may still hold on to it without saying so: `vmsplice` and
-//! `MSG_ZEROCOPY` take a reference and no pin, and `UFFDIO_MOVE` asks for pins only. The memory that it holds then is
-//! what it was given, and goes out with nothing else in it. So the wanted page is read into a buffer of our own and
-//! copied into new memory. Where the kernel cannot move a page, it is protected against writing, copied into the frame
-//! and given back to the system.
+//! An eviction moves the victim's memory to a frame; once it is written, that memory is freed, a few pages at a time,
+//! and never filled again. The kernel may still reference it without telling: `vmsplice` and `MSG_ZEROCOPY` take a
+//! reference and no pin, and `UFFDIO_MOVE` checks pins only. The memory that it references keeps its contents and never
+//! holds another page. So the wanted page is read into a buffer of our own and copied into new memory. Where the kernel
+//! cannot move a page, it is write-protected, copied into the frame and freed.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
-use super::moves::TakenOut;
+use super::page_moves::MoveOutcome;
 use super::pages::Pages;
 use crate::access::Access;
 use crate::extents::PageMapping;
 use crate::failure::MoveError;
-use crate::fault::frames::{Frames, Taken};
+use crate::fault::frames::{Frames, TakeOutcome};
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -22,17 +21,17 @@ use zeroize::Zeroizing;
 impl Frames for Pages {
     type Error = MoveError;
 
-    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, MoveError> {
+    fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, MoveError> {
         match self.place(page) {
-            Some((page, true)) => self.move_out(page, frame),
-            Some((page, false)) => self.copy_out(page, frame),
+            Some((page, true)) => self.take_by_move(page, frame),
+            Some((page, false)) => self.take_by_copy(page, frame),
             None => {
-                // It stands nowhere, and holds zeros; or nobody may touch it now.
-                self.zeros(frame)?;
+                // It is mapped nowhere, and holds zeros; or it may not be accessed now.
+                self.zeroed_slot(frame)?;
                 if let Some(parked) = self.parked.remove(&page).map(Zeroizing::new) {
                     self.bytes(frame).copy_from_slice(&parked);
                 }
-                Ok(Taken::Out)
+                Ok(TakeOutcome::Out)
             }
         }
     }
@@ -48,7 +47,7 @@ impl Frames for Pages {
     }
 
     fn bytes(&mut self, frame: usize) -> &mut [u8] {
-        // SAFETY: a frame that is not empty has memory, which nobody else reaches; `&mut self` keeps it from moving.
+        // SAFETY: a frame that is not empty has memory, which nothing else accesses; `&mut self` keeps it from moving.
         unsafe { std::slice::from_raw_parts_mut(self.frame(frame), PAGE_BYTES) }
     }
 
@@ -73,8 +72,8 @@ impl Frames for Pages {
         let (from, (to, moves)) = (self.frame(frame), self.place(page).expect("a page that was touched"));
         let is_slot = self.uffd.moves() && !self.is_buffered(frame);
         if moves && is_slot {
-            // SAFETY: the page is absent; a touch of it waits. The frame is ours alone.
-            return unsafe { self.uffd.put_in(from, to, self.wake) };
+            // SAFETY: the page is absent; an access to it waits. The frame is ours alone.
+            return unsafe { self.uffd.move_in(from, to, self.wake) };
         }
         // SAFETY: as above.
         if unsafe { !self.uffd.fill(to, from, self.wake)? } {
@@ -93,8 +92,8 @@ impl Frames for Pages {
     }
 
     fn clear(&mut self, page: u64) -> Result<(), MoveError> {
-        let Some(PageMapping { at, access }) = self.extents.place_of(page) else { return Ok(()) };
-        self.unpark_nowhere(page);
+        let Some(PageMapping { at, access }) = self.extents.mapping_of(page) else { return Ok(()) };
+        self.drop_parked(page);
         let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
         if access != Access::READ_WRITE {
             return self.drop_pages(page, 1);
@@ -107,11 +106,11 @@ impl Frames for Pages {
     }
 
     fn wipe(&mut self, page: u64) -> Result<(), MoveError> {
-        match self.extents.place_of(page) {
+        match self.extents.mapping_of(page) {
             Some(PageMapping { at, access: Access::READ_WRITE }) => {
                 let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
                 if !self.give_zeros(page, self.wake)? {
-                    // SAFETY: the page is present, and it stays: evictions want the lock that our caller holds.
+                    // SAFETY: the page is present, and it stays: evictions need the lock that our caller holds.
                     unsafe { page.write_bytes(0, PAGE_BYTES) };
                 }
                 Ok(())
@@ -121,12 +120,12 @@ impl Frames for Pages {
     }
 
     fn may_exceed(&self) -> bool {
-        // In a signal handler nothing may be allocated; and no system call touches such a region.
+        // In a signal handler nothing may be allocated; and no system call accesses such a region.
         self.wake
     }
 
-    fn notes_zeros(&self) -> bool {
-        // Pages come at a touch under the handler thread only.
+    fn tracks_zero_pages(&self) -> bool {
+        // Pages are assigned at an access under the handler thread only.
         self.wake
     }
 
@@ -146,10 +145,10 @@ impl Pages {
     }
 
     /// The frame's slot, without memory where pages are moved.
-    fn empty(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
+    fn empty_slot(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
         if self.is_buffered(frame) {
             if self.fresh.is_empty() {
-                self.give_back_retired()?;
+                self.release_retired()?;
             }
             self.slots[frame] = self.fresh.pop().expect("a slot is retired, or fresh");
         }
@@ -157,8 +156,8 @@ impl Pages {
     }
 
     /// The same with zeros.
-    fn zeros(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
-        let slot = self.empty(frame)?;
+    fn zeroed_slot(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
+        let slot = self.empty_slot(frame)?;
         if self.uffd.moves() {
             self.give_zeros(slot, false)?;
         } else {
@@ -168,51 +167,51 @@ impl Pages {
         Ok(slot)
     }
 
-    fn give_back_retired(&mut self) -> Result<(), MoveError> {
+    fn release_retired(&mut self) -> Result<(), MoveError> {
         self.retired.sort_unstable();
         for run in self.retired.chunk_by(|one, next| one + 1 == *next) {
             self.drop_pages(self.slot(run[0]), run.len())?;
         }
-        // The last comes first again.
+        // The last slot is reused first.
         self.fresh.extend(self.retired.drain(..).rev());
         Ok(())
     }
 
-    /// The place where a page stands, if it may be touched there, and whether its memory can be moved.
+    /// The address of a page, if it may be accessed there, and whether its memory can be moved.
     fn place(&self, page: u64) -> Option<(*mut u8, bool)> {
         let PageMapping { at, access } =
-            self.extents.place_of(page).filter(|place| place.access != Access::NONE)?;
-        // The kernel moves memory between equals only, and the frames may be read and written.
+            self.extents.mapping_of(page).filter(|place| place.access != Access::NONE)?;
+        // The kernel moves memory between equal mappings only, and the frames may be read and written.
         let moves = self.uffd.moves() && access == Access::READ_WRITE;
         Some((std::ptr::with_exposed_provenance_mut(at), moves))
     }
 
-    fn move_out(&mut self, page: *mut u8, frame: usize) -> Result<Taken, MoveError> {
-        let slot = self.empty(frame)?;
-        // SAFETY: the page is the region's, and a thread that touches it meanwhile faults and waits for the lock that
+    fn take_by_move(&mut self, page: *mut u8, frame: usize) -> Result<TakeOutcome, MoveError> {
+        let slot = self.empty_slot(frame)?;
+        // SAFETY: the page is the region's, and a thread that accesses it meanwhile faults and waits for the lock that
         // our caller holds. The slot is empty, and ours alone.
-        match unsafe { self.uffd.take_out(page, slot)? } {
-            TakenOut::Moved => Ok(Taken::Out),
-            TakenOut::Held => Ok(Taken::Busy),
+        match unsafe { self.uffd.move_out(page, slot)? } {
+            MoveOutcome::Moved => Ok(TakeOutcome::Out),
+            MoveOutcome::Held => Ok(TakeOutcome::Busy),
             // Then it holds zeros.
-            TakenOut::WasAbsent => {
+            MoveOutcome::WasAbsent => {
                 self.give_zeros(slot, false)?;
-                Ok(Taken::Out)
+                Ok(TakeOutcome::Out)
             }
         }
     }
 
-    fn copy_out(&mut self, page: *mut u8, frame: usize) -> Result<Taken, MoveError> {
-        // If the application has given the memory back, there is zeros from now on: reading it must not fault.
+    fn take_by_copy(&mut self, page: *mut u8, frame: usize) -> Result<TakeOutcome, MoveError> {
+        // If the application has discarded the memory, it is zeros from now on: reading it must not fault.
         self.give_zeros(page, false)?;
         if self.uffd.protects() {
             self.uffd.protect_page(page)?;
         }
-        let slot = if self.uffd.moves() { self.zeros(frame)? } else { self.frame(frame) };
-        // SAFETY: the page is present and nobody can write to it; the slot is ours alone.
+        let slot = if self.uffd.moves() { self.zeroed_slot(frame)? } else { self.frame(frame) };
+        // SAFETY: the page is present and no thread can write to it; the slot is ours alone.
         unsafe { page.copy_to_nonoverlapping(slot, PAGE_BYTES) };
         self.drop_pages(page, 1)?;
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn drop_pages(&self, first: *mut u8, pages: usize) -> Result<(), MoveError> {

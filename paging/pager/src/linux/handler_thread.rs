@@ -1,16 +1,16 @@
-//! A thread that serves the faults of all others, also those within system calls. Between two faults it does what the
-//! scheme owes, in bounded steps, and looks for a fault after each.
+//! A thread that handles the faults of all others, also those in system calls. Between two faults it does the scheme's
+//! pending work, in bounded steps, and checks for a fault after each.
 
-use super::doorbell::{Answer, Doorbell};
-use super::follow::{Binding, Follower};
+use super::doorbell::{Doorbell, TouchCause};
 use super::own_thread::OwnThread;
 use super::paging::Paging;
 use super::serve::Service;
-use super::signals::Blocked;
+use super::signals::BlockedSignals;
+use super::thread_binding::{HandlerBinding, ThreadBinding};
 use super::userfaultfd::{Fault, Userfaultfd};
 use crate::descriptors::keep_for_this_thread;
 use crate::error::Error;
-use crate::failure::end;
+use crate::failure::abort_with;
 use crate::options::{Handler, HandlerProcessor};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
@@ -31,20 +31,20 @@ impl HandlerThread {
         paging: Arc<Paging>,
         uffd: Arc<Userfaultfd>,
         Handler { processor, own_descriptors }: Handler,
-        binding: Arc<Binding>,
+        binding: Arc<ThreadBinding>,
     ) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let doorbell = Arc::new(Doorbell::new(&uffd)?);
-        let heard = Arc::clone(&doorbell);
-        let (processors, follower) = match processor {
-            HandlerProcessor::Together => (None, Follower::new(binding)),
+        let doorbell_here = Arc::clone(&doorbell);
+        let (processors, handler_binding) = match processor {
+            HandlerProcessor::Together => (None, HandlerBinding::new(binding)),
             HandlerProcessor::Bound(processor) => {
                 (Some(processor_set(processor).map_err(refused("that processor"))?), None)
             }
             HandlerProcessor::Any => (None, None),
         };
-        // The thread inherits the mask: it never runs a signal handler, which might touch the region.
-        let _blocked = Blocked::all();
+        // The thread inherits the mask: it never runs a signal handler, which might access the region.
+        let _blocked = BlockedSignals::all();
         let (tell, bound) = std::sync::mpsc::channel();
         let (paging_here, faults_here) = (Arc::clone(&paging), Arc::clone(&uffd));
         let serve = move || {
@@ -53,21 +53,21 @@ impl HandlerThread {
             if own_descriptors {
                 keep_for_this_thread();
             }
-            // Whoever starts us serves faults until then.
-            heard.knock();
+            // The thread that starts us handles faults until then.
+            doorbell_here.ring_once();
             let _ = tell.send(binding);
             if !failed {
-                serve(&paging, &uffd, &heard, follower);
+                serve(&paging, &uffd, &doorbell_here, handler_binding);
             }
         };
         let thread = OwnThread::start(c"ameles-pager", serve).map_err(refused("a thread"))?;
-        serve_until_it_begins(&paging_here, &faults_here, &doorbell)?;
+        serve_until_started(&paging_here, &faults_here, &doorbell)?;
         let refusal = match bound.recv() {
             Ok(Ok(())) => return Ok(HandlerThread { doorbell, thread: Some(thread) }),
             Ok(Err(errno)) => Error::System { what: "that processor", errno },
             Err(_) => Error::System { what: "a running thread", errno: Errno::SRCH },
         };
-        // It serves nothing, and ends by itself.
+        // It handles nothing, and ends by itself.
         thread.join();
         Err(refusal)
     }
@@ -85,23 +85,23 @@ fn processor_set(processor: usize) -> Result<CpuSet, Errno> {
 impl Drop for HandlerThread {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.doorbell.ring();
+            self.doorbell.ring_to_stop();
             thread.join();
         }
     }
 }
 
-/// Serves faults on the calling thread until the other knocks at the doorbell. In a child after `fork` the C library
-/// may look at memory of the program while a thread begins, and nobody else is there to bring it.
-fn serve_until_it_begins(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
+/// Handles faults on the calling thread until the new one rings the doorbell. In a child after `fork` the C library may
+/// access memory of the program while a thread starts, and there is no other thread to page it in.
+fn serve_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
     let refused = |errno| Error::System { what: "the faults of a thread", errno };
     uffd.wait_for_faults(true).map_err(refused)?;
     loop {
         for Fault { address, thread } in uffd.faults().map_err(refused)? {
             if doorbell.is_at(address) {
-                // As it is at first. The thread waits until it is answered.
+                // As at first. The thread waits until it is answered.
                 uffd.wait_for_faults(false).map_err(refused)?;
-                doorbell.answer(uffd);
+                doorbell.on_touch(uffd);
                 return Ok(());
             }
             let _ = paging.serve(address, thread);
@@ -110,28 +110,33 @@ fn serve_until_it_begins(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbel
 }
 
 impl HandlerThread {
-    /// Has the thread look whether another one forks.
-    pub(crate) fn look(&self) {
-        self.doorbell.knock();
+    /// Makes the thread check whether another one forks.
+    pub(crate) fn wake(&self) {
+        self.doorbell.ring_once();
     }
 
-    /// In a child after `fork`, which has no such thread.
+    /// Called in a child after `fork`, which has no such thread.
     pub(crate) fn forget_in_child(&mut self) {
         self.thread.take().into_iter().for_each(OwnThread::forget_in_child);
     }
 }
 
-fn serve(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell, mut follower: Option<Follower>) {
-    // Closed by the program: the next touch of an absent page would find zeros.
-    let closed = |errno| -> ! { end(&Closed { errno }) };
+fn serve(
+    paging: &Paging,
+    uffd: &Userfaultfd,
+    doorbell: &Doorbell,
+    mut handler_binding: Option<HandlerBinding>,
+) {
+    // Closed by the program: the next access to an absent page would find zeros.
+    let closed = |errno| -> ! { abort_with(&DescriptorClosed { errno }) };
     let mut waits = false;
-    let mut put_off = PutOff::default();
+    let mut deferred = Deferred::default();
     loop {
-        let kept = paging.is_kept();
-        if !kept {
-            put_off.looks = 0;
+        let is_retained = paging.is_retained();
+        if !is_retained {
+            deferred.polls = 0;
         }
-        let busy = kept || put_off.is_any() || paging.owes();
+        let busy = is_retained || deferred.is_any() || paging.has_pending_steps();
         if waits == busy {
             waits = !busy;
             uffd.wait_for_faults(waits).unwrap_or_else(|errno| closed(errno));
@@ -140,25 +145,25 @@ fn serve(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell, mut follower:
         for Fault { address, thread } in uffd.faults().unwrap_or_else(|errno| closed(errno)) {
             quiet = false;
             if doorbell.is_at(address) {
-                match doorbell.answer(uffd) {
-                    Answer::Rung => return,
-                    Answer::Chance => continue,
+                match doorbell.on_touch(uffd) {
+                    TouchCause::StopRequested => return,
+                    TouchCause::Other => continue,
                 }
             }
-            if let Some(follower) = &mut follower {
-                follower.faulted(thread);
+            if let Some(handler_binding) = &mut handler_binding {
+                handler_binding.on_fault(thread);
             }
-            // A thread to be parked waits for its page as it is.
-            if paging.serve(address, thread) == Ok(Service::PutOff) {
-                put_off.note(address);
+            // A parked thread keeps waiting for its page.
+            if paging.serve(address, thread) == Ok(Service::Deferred) {
+                deferred.note(address);
             }
         }
         if !quiet || !busy {
             continue;
         }
-        if paging.is_kept() {
-            put_off.wait(uffd);
-        } else if let Some(addresses) = put_off.take() {
+        if paging.is_retained() {
+            deferred.wait(uffd);
+        } else if let Some(addresses) = deferred.take() {
             paging.wake(addresses);
         } else {
             paging.step();
@@ -166,20 +171,21 @@ fn serve(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell, mut follower:
     }
 }
 
-/// Between two looks while a thread of the program forks.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// The time between two checks while a thread of the program forks.
+const FORK_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-/// Looks in vain before a fork is taken for one that never ends.
-const MAX_LOOKS: u32 = 30_000;
+/// Checks after which a fork counts as one that never ends.
+const MAX_FORK_POLLS: u32 = 30_000;
 
-/// Faults of other threads while one forks: they are woken afterwards, and fault again. Nothing is allocated for them.
+/// Faults of other threads while one forks: they are woken afterwards, and fault again. No memory is allocated for
+/// them.
 #[derive(Default)]
-struct PutOff {
+struct Deferred {
     addresses: Option<Range<usize>>,
-    looks: u32,
+    polls: u32,
 }
 
-impl PutOff {
+impl Deferred {
     fn is_any(&self) -> bool {
         self.addresses.is_some()
     }
@@ -189,15 +195,15 @@ impl PutOff {
         self.addresses = Some(start.min(address)..end.max(address + 1));
     }
 
-    /// Waits for a fault of the thread that forks, but not for long.
+    /// Waits for a fault of the thread that forks, for a short time.
     fn wait(&mut self, uffd: &Userfaultfd) {
-        self.looks += 1;
-        if self.looks == MAX_LOOKS {
-            end(&NeverForks);
+        self.polls += 1;
+        if self.polls == MAX_FORK_POLLS {
+            abort_with(&ForkStuck);
         }
         let mut faults = [PollFd::from_borrowed_fd(uffd.as_fd(), PollFlags::IN)];
-        // Late or interrupted: look again in any case.
-        let _ = poll(&mut faults, Some(&LOOK));
+        // Late or interrupted: check again in any case.
+        let _ = poll(&mut faults, Some(&FORK_POLL));
     }
 
     fn take(&mut self) -> Option<Range<usize>> {
@@ -208,11 +214,11 @@ impl PutOff {
 /// A thread that forks waits for another, which waits for a page or for the heap.
 #[derive(Debug, thiserror::Error)]
 #[error("a thread that forks waits for a lock of the C library, whose holder waits until it has forked")]
-struct NeverForks;
+struct ForkStuck;
 
-/// Faults can be read no more.
+/// Faults can no longer be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the program has closed the descriptor that its page faults come by: {errno}")]
-struct Closed {
+#[error("the program has closed the descriptor by which its page faults are reported: {errno}")]
+struct DescriptorClosed {
     errno: Errno,
 }

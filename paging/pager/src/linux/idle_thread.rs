@@ -1,14 +1,13 @@
-//! Off-line work beside the in-thread trap: a thread that takes the fault path's lock for one bounded step at a time,
-//! and only while no fault wants it.
+//! Offline work under the in-thread trap: a thread that takes the fault path's lock for one bounded step at a time, and
+//! only while no fault needs it.
 //!
-//! It never looks out for work while there is none: as long as another thread of the process runs on another processor,
-//! each move of a page must interrupt that processor, whose translations may be stale. On a virtual machine that costs
-//! more than a whole fault. So it sleeps, and a fault that leaves something owed wakes it. Where faults follow one
-//! another at once it would be woken in vain; there it is left to sleep for longer and longer. And where waking it
-//! costs more than it can save, it is woken seldom.
+//! It never polls for work: while another thread of the process runs on another processor, each move of a page must
+//! interrupt that processor, whose translations may be stale. On a virtual machine that costs more than a whole fault.
+//! So it sleeps, and a fault that leaves work wakes it. Where faults follow one another closely, waking it would be
+//! useless; there it is woken less and less often. And where waking it costs more than it can save, it is seldom woken.
 
 use super::paging::Paging;
-use super::signals::Blocked;
+use super::signals::BlockedSignals;
 use crate::error::Error;
 use rustix::thread::futex;
 use rustix::time::Timespec;
@@ -21,65 +20,65 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const ENDED: u32 = 2;
 
-/// The time after a fault at which it begins.
-const GRACE: Duration = Duration::from_micros(8);
+/// The time between a fault and the beginning of its work.
+const DELAY: Duration = Duration::from_micros(8);
 
-/// The time after which it looks again by itself, if something is still owed as it goes to sleep; and after which it
-/// begins where waking it does not pay.
-const LATER: Duration = Duration::from_millis(5);
+/// The time after which it checks again by itself, if work was pending when it went to sleep; and after which it begins
+/// where waking it does not pay off.
+const RECHECK_AFTER: Duration = Duration::from_millis(5);
 
-/// However often waking was in vain, one fault in this many still wakes it (a power of two).
+/// However often waking was useless, one fault in this many still wakes it (a power of two).
 const MAX_SKIPPED_LOG2: u32 = 6;
 
 #[derive(Default)]
-struct Sleeper {
+struct SleepState {
     state: AtomicU32,
-    /// Faults that still go by before it is woken.
-    skip: AtomicU32,
+    /// Faults that are skipped before it is woken.
+    faults_to_skip: AtomicU32,
 }
 
 pub(crate) struct IdleThread {
-    sleeper: Arc<Sleeper>,
+    sleep_state: Arc<SleepState>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl IdleThread {
-    /// `pays`: whether its work of one fault is worth waking it.
-    pub(crate) fn start(paging: Arc<Paging>, pays: bool) -> Result<Self, Error> {
-        let sleeper = Arc::new(Sleeper::default());
-        let shared = Arc::clone(&sleeper);
-        let _blocked = Blocked::all();
+    /// `is_worth_waking`: whether its work of one fault is worth waking it.
+    pub(crate) fn start(paging: Arc<Paging>, is_worth_waking: bool) -> Result<Self, Error> {
+        let sleep_state = Arc::new(SleepState::default());
+        let shared = Arc::clone(&sleep_state);
+        let _blocked = BlockedSignals::all();
         let builder = Builder::new().name("ameles-pager-idle".to_owned());
         let begun = Arc::new(Barrier::new(2));
         let begins = Arc::clone(&begun);
         let serve = move || {
             begins.wait();
-            serve(&paging, &shared, pays);
+            serve(&paging, &shared, is_worth_waking);
         };
         let thread = builder.spawn(serve).map_err(Error::Thread)?;
-        // A thread allocates when it begins: not while faults are being served.
+        // A thread allocates when it starts: not while faults are handled.
         begun.wait();
-        Ok(IdleThread { sleeper, thread: Some(thread) })
+        Ok(IdleThread { sleep_state, thread: Some(thread) })
     }
 
-    /// After a fault that left something owed.
-    pub(crate) fn rouse(&self) {
-        let skip = self.sleeper.skip.load(Ordering::Relaxed);
-        if skip > 0 {
-            // Two faults at once may count as one: it is a hint.
-            self.sleeper.skip.store(skip - 1, Ordering::Relaxed);
+    /// Called after a fault that left work.
+    pub(crate) fn wake(&self) {
+        let faults_to_skip = self.sleep_state.faults_to_skip.load(Ordering::Relaxed);
+        if faults_to_skip > 0 {
+            // Two simultaneous faults may count as one: it is a hint.
+            self.sleep_state.faults_to_skip.store(faults_to_skip - 1, Ordering::Relaxed);
         } else {
-            self.sleeper.wake();
+            self.sleep_state.wake();
         }
     }
 }
 
-impl Sleeper {
+impl SleepState {
     fn wake(&self) {
         if self.state.load(Ordering::SeqCst) == ASLEEP
             && self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         {
-            // The futex is there as long as we borrow it: waking cannot fail.
+            // The futex lives as long as the borrow: waking cannot fail.
             let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
         }
     }
@@ -88,11 +87,11 @@ impl Sleeper {
         if self.state.compare_exchange(AWAKE, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return;
         }
-        // Looked at after we were seen asleep: a fault from now on wakes us.
-        let later = Timespec { tv_sec: 0, tv_nsec: LATER.as_nanos() as i64 };
-        let timeout = paging.owes().then_some(later);
+        // Checked after we were seen asleep: a fault from now on wakes us.
+        let later = Timespec { tv_sec: 0, tv_nsec: RECHECK_AFTER.as_nanos() as i64 };
+        let timeout = paging.has_pending_steps().then_some(later);
         while self.state.load(Ordering::SeqCst) == ASLEEP {
-            // Woken, interrupted or changed before we slept: look again in any case.
+            // Woken, interrupted or changed before we slept: check again in any case.
             let waited = futex::wait(&self.state, futex::Flags::PRIVATE, ASLEEP, timeout.as_ref());
             if waited == Err(rustix::io::Errno::TIMEDOUT) {
                 self.wake();
@@ -101,32 +100,32 @@ impl Sleeper {
     }
 }
 
-fn serve(paging: &Paging, sleeper: &Sleeper, pays: bool) {
-    let mut in_vain = 0;
-    while sleeper.state.load(Ordering::SeqCst) != ENDED {
-        if !pays {
-            thread::sleep(LATER);
+fn serve(paging: &Paging, sleep_state: &SleepState, is_worth_waking: bool) {
+    let mut wasted_wakeups = 0;
+    while sleep_state.state.load(Ordering::SeqCst) != ENDED {
+        if !is_worth_waking {
+            thread::sleep(RECHECK_AFTER);
         }
-        let useful = work(paging);
-        in_vain = if useful { 0 } else { (in_vain + 1).min(MAX_SKIPPED_LOG2) };
-        // Only if it looks again by itself may faults go by.
-        let skip = if paging.owes() { (1 << in_vain) - 1 } else { 0 };
-        sleeper.skip.store(skip, Ordering::Relaxed);
-        sleeper.sleep(paging);
+        let useful = do_pending_steps(paging);
+        wasted_wakeups = if useful { 0 } else { (wasted_wakeups + 1).min(MAX_SKIPPED_LOG2) };
+        // Faults may be skipped only if it checks again by itself.
+        let faults_to_skip = if paging.has_pending_steps() { (1 << wasted_wakeups) - 1 } else { 0 };
+        sleep_state.faults_to_skip.store(faults_to_skip, Ordering::Relaxed);
+        sleep_state.sleep(paging);
     }
 }
 
-/// Does what is owed until the next fault. Whether there was time for anything.
-fn work(paging: &Paging) -> bool {
+/// Does pending work until the next fault. Returns whether there was time for any.
+fn do_pending_steps(paging: &Paging) -> bool {
     let (activity_count, since) = (paging.activity_count(), Instant::now());
-    while since.elapsed() < GRACE {
+    while since.elapsed() < DELAY {
         if paging.activity_count() != activity_count {
             return false;
         }
-        // Whoever wants this processor goes first.
+        // Other threads on this processor go first.
         thread::yield_now();
     }
-    while paging.owes() && paging.activity_count() == activity_count {
+    while paging.has_pending_steps() && paging.activity_count() == activity_count {
         paging.step();
         thread::yield_now();
     }
@@ -135,10 +134,10 @@ fn work(paging: &Paging) -> bool {
 
 impl Drop for IdleThread {
     fn drop(&mut self) {
-        self.sleeper.state.store(ENDED, Ordering::SeqCst);
-        let _ = futex::wake(&self.sleeper.state, futex::Flags::PRIVATE, 1);
+        self.sleep_state.state.store(ENDED, Ordering::SeqCst);
+        let _ = futex::wake(&self.sleep_state.state, futex::Flags::PRIVATE, 1);
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and if it did its message is out.
+            // It does not panic, and if it did its message is printed.
             let _ = thread.join();
         }
     }

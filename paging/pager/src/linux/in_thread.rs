@@ -1,8 +1,8 @@
-//! The faulting thread serves its own fault, in a handler of SIGBUS.
+//! The faulting thread handles its own fault, in a handler of SIGBUS.
 //!
 //! All signals are blocked while the handler runs: no code of the application can run on the thread while it holds the
-//! fault path's lock, and none needs the lock again. Signals that arrive meanwhile are taken when the touch has been
-//! done. Whatever SIGBUS is not a region's goes to the handler that was there before, under the mask that it asked for.
+//! fault path's lock, and none needs the lock again. Signals that arrive meanwhile are taken after the access has been
+//! repeated. A SIGBUS that is not a region's goes to the earlier handler, with the mask that it requested.
 #![allow(unsafe_code, reason = "a signal handler; each block says why it is sound")]
 
 use super::idle_thread::IdleThread;
@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Regions with this trap that there may be at a time.
+/// The most regions with this trap at a time.
 const MAX_REGIONS: usize = 64;
 
 /// The parts of a region that the handler needs.
@@ -25,13 +25,13 @@ struct Target {
     idle: Option<IdleThread>,
 }
 
-/// The work that a scheme leaves to be done between two faults.
+/// Wakes a thread for the offline work of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OffLine {
+pub(crate) enum OfflineWork {
     Nothing,
     Some {
         /// True if the work of one fault is worth waking a thread for it.
-        pays: bool,
+        is_worth_waking: bool,
     },
 }
 
@@ -50,24 +50,24 @@ static REGISTRATIONS: [Registration; MAX_REGIONS] = [const {
     }
 }; MAX_REGIONS];
 
-/// Handlers that may be looking at a registration. Registrations change only while there is none, or in a way that
-/// misleads no handler.
-static LOOKING: AtomicUsize = AtomicUsize::new(0);
+/// Handlers that may be reading a registration. Registrations change only while there is none, or in a way that is
+/// harmless to a handler.
+static ACTIVE_HANDLERS: AtomicUsize = AtomicUsize::new(0);
 
-/// The lock of whoever registers. Never taken by the handler.
-static REGISTERING: Mutex<()> = Mutex::new(());
+/// The lock for registering. The handler never takes it.
+static REGISTRATION_LOCK: Mutex<()> = Mutex::new(());
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// The handler that was there before ours: written before `INSTALLED`, and never again while ours is installed.
+/// The handler before ours: written before `INSTALLED`, and never again while ours is installed.
 static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new(MaybeUninit::zeroed()));
 
 struct Previous(std::cell::UnsafeCell<MaybeUninit<sigaction>>);
 
-// SAFETY: written only under `REGISTERING` while our handler is not installed; read by the handler only.
+// SAFETY: written only under `REGISTRATION_LOCK` while our handler is not installed; read by the handler only.
 unsafe impl Sync for Previous {}
 
-/// A region's registration. Dropping it takes the region's address range back: nobody may touch absent pages any more.
+/// A region's registration. Dropping it removes the region's address range: absent pages must not be accessed any more.
 pub(crate) struct InThread {
     registration: &'static Registration,
 }
@@ -77,16 +77,18 @@ impl InThread {
         paging: Arc<Paging>,
         start: usize,
         bytes: usize,
-        off_line: OffLine,
+        offline_work: OfflineWork,
     ) -> Result<Self, Error> {
         if sigbus_is_blocked() {
             return Err(Error::SigbusBlocked);
         }
-        let idle = match off_line {
-            OffLine::Nothing => None,
-            OffLine::Some { pays } => Some(IdleThread::start(Arc::clone(&paging), pays)?),
+        let idle = match offline_work {
+            OfflineWork::Nothing => None,
+            OfflineWork::Some { is_worth_waking } => {
+                Some(IdleThread::start(Arc::clone(&paging), is_worth_waking)?)
+            }
         };
-        let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _registering = REGISTRATION_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         install()?;
         let free = REGISTRATIONS.iter().find(|registration| registration.end.load(Ordering::Relaxed) == 0);
         let registration = free.ok_or(Error::TooManyRegions(MAX_REGIONS))?;
@@ -96,27 +98,27 @@ impl InThread {
         Ok(InThread { registration })
     }
 
-    /// In a child after `fork`: what the region was registered with is the other process's, and lies still.
+    /// Called in a child after `fork`: the parent's registration is left as it is.
     pub(crate) fn forget_in_child(self) {
         self.registration.end.store(0, Ordering::SeqCst);
         self.registration.target.store(ptr::null_mut(), Ordering::SeqCst);
-        // Other threads' handlers are not here.
-        LOOKING.store(0, Ordering::SeqCst);
+        // Other threads' handlers do not exist here.
+        ACTIVE_HANDLERS.store(0, Ordering::SeqCst);
         std::mem::forget(self);
     }
 
-    /// Tells whether faults still come to our handler.
+    /// Tells whether faults still reach our handler.
     pub(crate) fn is_installed() -> bool {
-        current().sa_sigaction == ours()
+        current_action().sa_sigaction == our_handler()
     }
 }
 
 impl Drop for InThread {
     fn drop(&mut self) {
-        let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _registering = REGISTRATION_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         self.registration.end.store(0, Ordering::SeqCst);
         // Handlers that began before may still see the old range: theirs are other regions' faults, and short.
-        while LOOKING.load(Ordering::SeqCst) != 0 {
+        while ACTIVE_HANDLERS.load(Ordering::SeqCst) != 0 {
             spin_loop();
         }
         let target = self.registration.target.swap(ptr::null_mut(), Ordering::SeqCst);
@@ -125,18 +127,18 @@ impl Drop for InThread {
         if REGISTRATIONS.iter().all(|registration| registration.end.load(Ordering::Relaxed) == 0)
             && InThread::is_installed()
         {
-            // SAFETY: it was written before our handler was installed; what was there before comes back.
+            // SAFETY: it was written before our handler was installed; the earlier one is restored.
             unsafe { libc::sigaction(SIGBUS, (*PREVIOUS.0.get()).as_ptr(), ptr::null_mut()) };
             INSTALLED.store(false, Ordering::SeqCst);
         }
     }
 }
 
-fn ours() -> usize {
+fn our_handler() -> usize {
     on_sigbus as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
 }
 
-fn current() -> sigaction {
+fn current_action() -> sigaction {
     let mut now = MaybeUninit::zeroed();
     // SAFETY: without a new action the call only fills `now`.
     unsafe {
@@ -146,16 +148,16 @@ fn current() -> sigaction {
 }
 
 fn install() -> Result<(), Error> {
-    let now = current();
+    let now = current_action();
     if INSTALLED.load(Ordering::SeqCst) {
-        return if now.sa_sigaction == ours() { Ok(()) } else { Err(Error::SigbusReplaced) };
+        return if now.sa_sigaction == our_handler() { Ok(()) } else { Err(Error::SigbusReplaced) };
     }
-    // SAFETY: our handler is not installed, and `REGISTERING` is held: nobody reads or writes it.
+    // SAFETY: our handler is not installed, and `REGISTRATION_LOCK` is held: nothing else reads or writes it.
     unsafe { (*PREVIOUS.0.get()).write(now) };
     // SAFETY: all zeros is a valid action; the mask is filled by `sigfillset`. The handler keeps to what a handler may.
     let refused = unsafe {
         let mut action: sigaction = MaybeUninit::zeroed().assume_init();
-        action.sa_sigaction = ours();
+        action.sa_sigaction = our_handler();
         // Not on the alternate stack: the runtime's is too small for a fault path.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         libc::sigfillset(&raw mut action.sa_mask);
@@ -169,23 +171,23 @@ fn install() -> Result<(), Error> {
 }
 
 extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    LOOKING.fetch_add(1, Ordering::SeqCst);
+    ACTIVE_HANDLERS.fetch_add(1, Ordering::SeqCst);
     // SAFETY: the kernel gives a valid `info`; for a signal that a fault caused it has an address.
     let address = unsafe { if (*info).si_code == libc::BUS_ADRERR { (*info).si_addr() as usize } else { 0 } };
-    let served = find(address).map(|target| serve(target, address));
-    LOOKING.fetch_sub(1, Ordering::SeqCst);
-    match served {
-        Some(Served::Yes) => {}
-        Some(Served::Never) => loop {
+    let handled = find(address).map(|target| serve(target, address));
+    ACTIVE_HANDLERS.fetch_sub(1, Ordering::SeqCst);
+    match handled {
+        Some(Handled::Yes) => {}
+        Some(Handled::Never) => loop {
             // SAFETY: every signal is blocked, so that this never returns; it is allowed in a handler.
             unsafe { libc::pause() };
         },
         // SAFETY: these are the kernel's arguments.
-        None => unsafe { pass_on(signal, info, context) },
+        None => unsafe { forward(signal, info, context) },
     }
 }
 
-enum Served {
+enum Handled {
     Yes,
     Never,
 }
@@ -195,33 +197,33 @@ fn find(address: usize) -> Option<&'static Target> {
         let end = registration.end.load(Ordering::SeqCst);
         address < end && address >= registration.start.load(Ordering::SeqCst)
     })?;
-    // SAFETY: a target is freed only while no handler is `LOOKING`, and we are.
+    // SAFETY: a target is freed only while no handler is `ACTIVE_HANDLERS`, and we are.
     unsafe { registration.target.load(Ordering::SeqCst).as_ref() }
 }
 
-fn serve(target: &Target, address: usize) -> Served {
-    if target.paging.serve_own(address).is_err() {
-        return Served::Never;
+fn serve(target: &Target, address: usize) -> Handled {
+    if target.paging.serve_in_thread(address).is_err() {
+        return Handled::Never;
     }
     if let Some(idle) = &target.idle
-        && target.paging.owes()
+        && target.paging.has_pending_steps()
     {
-        idle.rouse();
+        idle.wake();
     }
-    Served::Yes
+    Handled::Yes
 }
 
-/// To the handler that was there before.
+/// Calls the handler before ours.
 ///
 /// # Safety
 /// The arguments are those of a signal handler.
-unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+unsafe fn forward(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: written before our handler was installed.
     let previous = unsafe { (*PREVIOUS.0.get()).assume_init_ref() };
     match previous.sa_sigaction {
         SIG_IGN => {}
         SIG_DFL => {
-            // The default is to end: a fault faults again when we return, and a signal that was sent is sent again.
+            // The default is to end: a fault is repeated when we return, and a signal that was sent is sent again.
             // SAFETY: allowed in a handler; zeros is the default action.
             unsafe {
                 let default: sigaction = MaybeUninit::zeroed().assume_init();

@@ -1,115 +1,121 @@
-//! A lock for fault paths: it may be waited for in a signal handler, allocates nothing, and no application code runs
-//! while it is held.
-#![allow(unsafe_code, reason = "a lock is made of an UnsafeCell; the argument stands beside it")]
+//! A lock for fault paths: a signal handler may wait for it, it allocates nothing, and no application code runs while
+//! it is held.
+#![allow(unsafe_code, reason = "a lock is made of an UnsafeCell; the argument is next to it")]
 
 use rustix::thread::futex;
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-/// Held, and somebody sleeps until it is free.
-const AWAITED: u32 = 2;
+const UNLOCKED: u32 = 0;
+const LOCKED: u32 = 1;
+/// Held, and a thread sleeps until it is free.
+const CONTENDED: u32 = 2;
 /// Held beyond the call that took it, by a thread that is about to fork.
-const KEPT: u32 = 3;
+const RETAINED: u32 = 3;
 
-/// Looks before a waiter sleeps: as long as a fault lasts, about.
-const LOOKS: u32 = 200;
+/// Polls before a waiter sleeps: about as long as a fault.
+const SPINS: u32 = 200;
 
 pub(crate) struct Lock<T> {
     state: AtomicU32,
-    /// Faults that want it. Off-line work keeps away while there are any.
+    /// Faults that wait for it. Offline work does not take it while there are any.
     faults: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `with` and `try_with` hand out the value only to the one thread that has set the state from FREE.
+// SAFETY: `with` and `try_with` give access to the value only to the one thread that has set the state from FREE.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
-        Lock { state: AtomicU32::new(FREE), faults: AtomicU32::new(0), value: UnsafeCell::new(value) }
+        Lock { state: AtomicU32::new(UNLOCKED), faults: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Acts alone, before all off-line work. The caller cannot be interrupted by code that wants the lock too.
+    /// Runs `act` with the lock, before all offline work. The caller cannot be interrupted by code that needs the lock
+    /// too.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
-        self.take(false);
-        let _held = Held(&self.state);
+        self.lock(false);
+        let _held = LockGuard(&self.state);
         // SAFETY: the lock is held until `_held` is dropped.
         act(unsafe { &mut *self.value.get() })
     }
 
-    /// As [`with`](Self::with), unless the lock is kept.
-    pub(crate) fn with_unless_kept<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
-        if !self.take(true) {
+    /// Like [`with`](Self::with), unless the lock is retained.
+    pub(crate) fn with_unless_retained<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !self.lock(true) {
             return None;
         }
-        let _held = Held(&self.state);
+        let _held = LockGuard(&self.state);
         // SAFETY: as in `with`.
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// As [`with`](Self::with), and keeps the lock: whoever wants it waits until [`give_up`](Self::give_up).
-    pub(crate) fn with_and_keep<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
-        self.take(false);
-        let held = Held(&self.state);
+    /// Like [`with`](Self::with), and retains the lock: other threads wait until
+    /// [`release_retained`](Self::release_retained).
+    pub(crate) fn with_and_retain<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+        self.lock(false);
+        let held = LockGuard(&self.state);
         // SAFETY: as in `with`.
         let outcome = act(unsafe { &mut *self.value.get() });
         std::mem::forget(held);
-        if self.state.swap(KEPT, Ordering::Release) == AWAITED {
-            // Who must not wait until it is given up looks again.
+        if self.state.swap(RETAINED, Ordering::Release) == CONTENDED {
+            // Wakes those who must not wait until it is released.
             self.wake(u32::MAX);
         }
         outcome
     }
 
-    /// The contents of a lock that is kept.
+    /// The contents of a lock that is retained.
     ///
     /// # Safety
-    /// Nobody else is in it: the thread that keeps the lock waits, or is the caller.
+    /// No other thread is in it: the thread that retains the lock waits, or is the caller.
     #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
-    pub(crate) unsafe fn kept(&self) -> &mut T {
+    pub(crate) unsafe fn retained_state(&self) -> &mut T {
         // SAFETY: the caller promises it.
         unsafe { &mut *self.value.get() }
     }
 
-    /// Tells whether it is kept now.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == KEPT
+    /// Tells whether it is retained now.
+    pub(crate) fn is_retained(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == RETAINED
     }
 
-    /// Gives up a lock that was kept.
-    pub(crate) fn give_up(&self) {
-        self.state.store(FREE, Ordering::Release);
+    /// Releases a retained lock.
+    pub(crate) fn release_retained(&self) {
+        self.state.store(UNLOCKED, Ordering::Release);
         self.wake(u32::MAX);
     }
 
-    /// Acts alone if nobody else does or wants to.
+    /// Runs `act` with the lock if it is free and no fault waits for it.
     pub(crate) fn try_with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         if self.faults.load(Ordering::Relaxed) != 0 {
             return None;
         }
-        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        let _held = Held(&self.state);
+        self.state.compare_exchange(UNLOCKED, LOCKED, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        let _held = LockGuard(&self.state);
         // SAFETY: as in `with`.
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// Tells whether it was taken: always, or unless it is kept.
-    fn take(&self, unless_kept: bool) -> bool {
+    /// Waits for the lock. Returns whether it was taken: always, or unless it is retained.
+    fn lock(&self, unless_retained: bool) -> bool {
         self.faults.fetch_add(1, Ordering::Relaxed);
-        let taken = self.look() || self.sleep(unless_kept);
+        let locked = self.spin() || self.wait(unless_retained);
         self.faults.fetch_sub(1, Ordering::Relaxed);
-        taken
+        locked
     }
 
-    fn look(&self) -> bool {
-        for _ in 0..LOOKS {
-            if self.state.compare_exchange_weak(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+    fn spin(&self) -> bool {
+        for _ in 0..SPINS {
+            if self
+                .state
+                .compare_exchange_weak(UNLOCKED, LOCKED, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+            {
                 return true;
             }
-            if self.is_kept() {
+            if self.is_retained() {
                 return false;
             }
             spin_loop();
@@ -117,37 +123,38 @@ impl<T> Lock<T> {
         false
     }
 
-    fn sleep(&self, unless_kept: bool) -> bool {
+    fn wait(&self, unless_retained: bool) -> bool {
         loop {
             let now = self.state.load(Ordering::Relaxed);
             match now {
-                KEPT if unless_kept => return false,
-                // Others may sleep as well.
-                FREE | HELD => {
-                    let order = if now == FREE { Ordering::Acquire } else { Ordering::Relaxed };
-                    let changed = self.state.compare_exchange(now, AWAITED, order, Ordering::Relaxed).is_ok();
-                    if changed && now == FREE {
+                RETAINED if unless_retained => return false,
+                // Other threads may sleep as well.
+                UNLOCKED | LOCKED => {
+                    let order = if now == UNLOCKED { Ordering::Acquire } else { Ordering::Relaxed };
+                    let changed =
+                        self.state.compare_exchange(now, CONTENDED, order, Ordering::Relaxed).is_ok();
+                    if changed && now == UNLOCKED {
                         return true;
                     }
                 }
-                // Woken, interrupted, or changed before we slept: look again in any case.
+                // Woken, interrupted, or changed before we slept: check again in any case.
                 _ => drop(futex::wait(&self.state, futex::Flags::PRIVATE, now, None)),
             }
         }
     }
 
     fn wake(&self, max: u32) {
-        // The futex is there as long as we borrow it: waking cannot fail.
+        // The futex lives as long as the borrow: waking cannot fail.
         let _ = futex::wake(&self.state, futex::Flags::PRIVATE, max);
     }
 }
 
-struct Held<'a>(&'a AtomicU32);
+struct LockGuard<'a>(&'a AtomicU32);
 
-impl Drop for Held<'_> {
+impl Drop for LockGuard<'_> {
     fn drop(&mut self) {
-        if self.0.swap(FREE, Ordering::Release) == AWAITED {
-            // The futex is there as long as we borrow it: waking cannot fail.
+        if self.0.swap(UNLOCKED, Ordering::Release) == CONTENDED {
+            // The futex lives as long as the borrow: waking cannot fail.
             let _ = futex::wake(self.0, futex::Flags::PRIVATE, 1);
         }
     }

@@ -1,15 +1,15 @@
-//! Private anonymous memory that is paged where the program wants it: mapped, protected, unmapped while other threads
-//! fault.
+//! Private anonymous memory that is paged at addresses of the program's choice: mapped, protected and unmapped while
+//! other threads fault.
 //!
-//! All of it happens under the fault path's lock, the kernel's calls too, so that addresses and extents never disagree
-//! where a fault looks. A thread that faulted before is served afterwards, by what stands there then. Nothing of it
-//! shows in untrusted memory: it changes trusted bookkeeping and which memory is resident where, and neither the number
-//! of faults nor that of evictions.
+//! All of it, including the kernel's calls, happens under the fault path's lock, so that addresses and extents always
+//! agree when a fault reads them. A thread that faulted before is handled afterwards, by what is mapped there then.
+//! None of it is visible in untrusted memory: it changes trusted state and the place of resident memory, and neither
+//! the number of faults nor that of evictions.
 #![allow(unsafe_code, reason = "changes the addresses of memory; each block says why it is sound")]
 
-use super::inner::Inner;
+use super::paging_state::PagingState;
 use crate::access::Access;
-use crate::extents::{IfFull, Part};
+use crate::extents::{ExtentPart, OnExhaustion};
 use crate::failure::{Failure, PagingError, abort};
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
@@ -17,54 +17,55 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use std::ops::Range;
 use std::ptr;
 
-/// The reason why memory is not mapped, or not changed.
+/// The reason why memory was not mapped or not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
     /// Too few pages are free. Nothing has changed.
     #[error("the region has too few free pages")]
     Full,
-    /// As the kernel's call would have failed.
+    /// The error that the kernel's call would have returned.
     #[error(transparent)]
     System(#[from] Errno),
 }
 
 impl MappingError {
-    /// As a kernel without memory says it.
+    /// The same error that a kernel without memory returns.
     pub const OUT_OF_MEMORY: MappingError = MappingError::System(Errno::NOMEM);
 }
 
-/// Memory that is asked for.
+/// A request for memory.
 #[derive(Clone, Copy)]
-pub struct Wanted {
-    /// A hint, or what the flags say of it.
+pub struct MapRequest {
+    /// A hint, or fixed, as the flags say.
     pub at: usize,
     /// Rounded up to whole pages.
     pub bytes: usize,
-    /// The rights over it.
+    /// The access rights.
     pub access: Access,
-    /// As `mmap` takes them, without those that make it private and anonymous.
+    /// As for `mmap`, without those that make it private and anonymous.
     pub flags: u32,
 }
 
-/// Memory that is asked for with the right to execute is code, and not paged.
+/// Memory that is requested as executable is code, and not paged.
 fn is_paged(access: Access) -> bool {
     access.writes() && !access.executes()
 }
 
-impl Inner {
-    pub(crate) fn map(&mut self, wanted: Wanted) -> Result<usize, MappingError> {
-        let Wanted { at, bytes, access, flags } = wanted;
+impl PagingState {
+    pub(crate) fn map(&mut self, wanted: MapRequest) -> Result<usize, MappingError> {
+        let MapRequest { at, bytes, access, flags } = wanted;
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::NOMEM)?;
         let flags = MapFlags::from_bits_retain(flags);
-        // Pages come at a touch. For a stack, there is no other way to say that there are none.
-        let if_full = if flags.contains(MapFlags::STACK) { IfFull::Spill } else { IfFull::End };
-        let open = flags.contains(MapFlags::NORESERVE).then_some(if_full);
-        if is_paged(access) && open.is_none() {
+        // Pages are assigned at an access. For a stack, there is no other way to report that there are none.
+        let on_exhaustion =
+            if flags.contains(MapFlags::STACK) { OnExhaustion::Spill } else { OnExhaustion::End };
+        let on_demand = flags.contains(MapFlags::NORESERVE).then_some(on_exhaustion);
+        if is_paged(access) && on_demand.is_none() {
             let replaces = flags.contains(MapFlags::FIXED) && !flags.contains(MapFlags::FIXED_NOREPLACE);
             let span = if replaces { at..at.checked_add(bytes).ok_or(Errno::NOMEM)? } else { 0..0 };
             self.check_room(bytes, self.pages.extents.parts(span).iter().map(paged_bytes).sum())?;
         }
-        // Nobody may touch it before the pages are in place.
+        // It must not be accessed before the pages are mapped.
         let first = if is_paged(access) { Access::NONE } else { access };
         let flags = (flags | MapFlags::PRIVATE | MapFlags::NORESERVE).difference(MapFlags::POPULATE);
         // SAFETY: the caller of `Region::map` knows what is at these addresses.
@@ -74,8 +75,8 @@ impl Inner {
         let span = mapped as usize..mapped as usize + bytes;
         self.forget(span.clone());
         if is_paged(access) {
-            if let Err(error) = self.adopt(span.clone(), access, open) {
-                // SAFETY: it was mapped just now, and nobody knows of it.
+            if let Err(error) = self.adopt(span.clone(), access, on_demand) {
+                // SAFETY: it was mapped just now, and nothing else knows its address.
                 let _ = unsafe { rustix::mm::munmap(mapped, bytes) };
                 return Err(error);
             }
@@ -86,7 +87,7 @@ impl Inner {
     }
 
     pub(crate) fn unmap(&mut self, span: Range<usize>) -> Result<(), MappingError> {
-        // SAFETY: the caller of `Region::unmap` uses nothing there any more.
+        // SAFETY: the caller of `Region::unmap` does not use it any more.
         unsafe { rustix::mm::munmap(ptr::without_provenance_mut(span.start), span.len())? };
         self.forget(span);
         Ok(())
@@ -106,12 +107,12 @@ impl Inner {
         Ok(protect(at..span.end, access)?)
     }
 
-    fn protect_part(&mut self, part: Part, access: Access) -> Result<(), MappingError> {
+    fn protect_part(&mut self, part: ExtentPart, access: Access) -> Result<(), MappingError> {
         let span = part.at.clone();
         if let Some(pages) = part.pages {
             return self.protect_pages(span, pages, part.access, access);
         }
-        if part.open.is_some() {
+        if part.on_demand.is_some() {
             self.check_protection(access)?;
             protect(span.clone(), access)?;
             self.pages.extents.set_access(span, access);
@@ -119,9 +120,9 @@ impl Inner {
         }
         if is_paged(access) {
             self.pages.extents.remove(span.clone());
-            // What it may show to readers is the kernel's page of zeros, of which no fault would tell.
+            // Readers may see the kernel's zero page there, which causes no fault.
             self.pages.drop_memory(span.clone())?;
-            return self.adopt(span.clone(), access, Some(IfFull::End)).inspect_err(|_| {
+            return self.adopt(span.clone(), access, Some(OnExhaustion::End)).inspect_err(|_| {
                 self.pages.extents.reserve(span, part.access);
             });
         }
@@ -146,10 +147,10 @@ impl Inner {
             return Ok(protect(span, access)?);
         }
         if access == Access::NONE {
-            // No store may come after the copy.
+            // There must be no store after the copy.
             protect(span.clone(), Access::READ)?;
             for page in pages {
-                if self.faults.is_mapped(page) {
+                if self.fault_path.is_mapped(page) {
                     self.pages.park(page)?;
                 }
             }
@@ -165,61 +166,61 @@ impl Inner {
         Ok(())
     }
 
-    /// Refuses a page that may be written and does not move, where stores cannot be made to wait.
+    /// Refuses a page that may be written and does not move, if stores cannot be made to wait.
     fn check_protection(&self, access: Access) -> Result<(), MappingError> {
         let is_refused = access.writes() && access != Access::READ_WRITE && !self.pages.can_protect();
         if is_refused { Err(Errno::ACCESS.into()) } else { Ok(()) }
     }
 
-    /// Gives up what is there of a span: its pages are free, and whoever gets them next finds zeros.
+    /// Removes the pages of a span: they are free, and hold zeros when they are assigned again.
     pub(crate) fn forget(&mut self, span: Range<usize>) {
         let span = whole_pages(span);
         let parts = self.pages.extents.parts(span.clone());
         self.pages.extents.remove(span);
         for pages in parts.into_iter().filter_map(|part| part.pages) {
-            pages.clone().for_each(|page| self.pages.unpark_nowhere(page));
+            pages.clone().for_each(|page| self.pages.drop_parked(page));
             self.discard(pages);
         }
     }
 
-    /// Gives up what is held there of a span.
+    /// Discards the contents of a span.
     pub(crate) fn discard_at(&mut self, span: Range<usize>) {
-        for Part { at, pages, open, .. } in self.pages.extents.parts(whole_pages(span)) {
+        for ExtentPart { at, pages, on_demand, .. } in self.pages.extents.parts(whole_pages(span)) {
             if let Some(pages) = pages {
                 self.discard(pages);
-            } else if open == Some(IfFull::Spill) {
-                // It may have been spilt. The kernel takes this advice of what is mapped.
+            } else if on_demand == Some(OnExhaustion::Spill) {
+                // It may have been left to the kernel. The kernel takes this advice for mapped memory.
                 let _ = self.pages.drop_memory(at);
             }
         }
     }
 
-    /// Leaves what is paged of a span to the kernel, as it is.
+    /// Leaves the paged memory of a span to the kernel, with its contents.
     pub(crate) fn expose(&mut self, span: Range<usize>) -> Result<(), PagingError> {
         for at in whole_pages(span).step_by(PAGE_BYTES) {
             let here = at..at + PAGE_BYTES;
             let part = self.pages.extents.parts(here.clone()).pop();
-            let is_paged = |part: &Part| part.access == Access::READ_WRITE && part.is_paged();
+            let is_paged = |part: &ExtentPart| part.access == Access::READ_WRITE && part.is_paged();
             let Some(part) = part.filter(is_paged) else { continue };
             if let Some(pages) = part.pages {
                 self.fault(pages.start)?;
             }
-            // What was never touched, or has lost its memory, holds zeros.
+            // A page that was never accessed, or has lost its memory, holds zeros.
             let page = ptr::with_exposed_provenance_mut(at);
             self.pages.give_zeros(page, false).map_err(PagingError::Frames)?;
-            // Its memory stays; what was in the region is given up.
+            // Its memory stays; the region's copy is discarded.
             self.forget(here.clone());
-            self.pages.extents.open(here, part.access, IfFull::Spill);
+            self.pages.extents.reserve_on_demand(here, part.access, OnExhaustion::Spill);
         }
         Ok(())
     }
 
-    /// Puts free pages to addresses of the region's own.
+    /// Maps free pages at addresses of the region's own.
     pub(crate) fn bind_own(&mut self, span: Range<usize>) -> bool {
         self.pages.extents.bind(span, Access::READ_WRITE)
     }
 
-    /// Takes pages away from addresses of the region's own.
+    /// Unmaps pages at addresses of the region's own.
     pub(crate) fn release_own(&mut self, span: Range<usize>) -> Result<(), MappingError> {
         let changed = self.pages.extents.parts(span.clone()).into_iter();
         for part in changed.filter(|part| part.access != Access::READ_WRITE) {
@@ -231,7 +232,7 @@ impl Inner {
 
     pub(crate) fn discard(&mut self, pages: Range<u64>) {
         let page = pages.start;
-        if let Err(error) = self.faults.discard(pages, &mut self.pages) {
+        if let Err(error) = self.fault_path.discard(pages, &mut self.pages) {
             abort(&Failure { page, error });
         }
     }
@@ -241,16 +242,16 @@ impl Inner {
         if wanted / PAGE_BYTES > room { Err(MappingError::Full) } else { Ok(()) }
     }
 
-    /// Pages a span without pages, which nobody can write to yet, and lets it be used.
+    /// Pages a span without pages, which could not be written before, and makes it accessible.
     fn adopt(
         &mut self,
         span: Range<usize>,
         access: Access,
-        open: Option<IfFull>,
+        on_demand: Option<OnExhaustion>,
     ) -> Result<(), MappingError> {
-        self.pages.watch(span.clone())?;
-        if let Some(if_full) = open {
-            self.pages.extents.open(span.clone(), access, if_full);
+        self.pages.register_span(span.clone())?;
+        if let Some(on_exhaustion) = on_demand {
+            self.pages.extents.reserve_on_demand(span.clone(), access, on_exhaustion);
         } else if !self.pages.extents.bind(span.clone(), access) {
             return Err(MappingError::Full);
         }
@@ -259,7 +260,7 @@ impl Inner {
     }
 }
 
-fn paged_bytes(part: &Part) -> usize {
+fn paged_bytes(part: &ExtentPart) -> usize {
     if part.pages.is_some() { part.at.len() } else { 0 }
 }
 
@@ -272,7 +273,7 @@ fn prot(access: Access) -> ProtFlags {
     ProtFlags::from_bits_retain(access.protection() as u32)
 }
 
-/// Also of memory that is not paged, as the program asked for it.
+/// Also for memory that is not paged, as the program requested it.
 fn protect(span: Range<usize>, access: Access) -> Result<(), Errno> {
     if span.is_empty() {
         return Ok(());

@@ -3,26 +3,26 @@
 #[cfg(target_env = "gnu")]
 pub(crate) mod child_ready;
 mod doorbell;
-pub(crate) mod faults;
-pub(crate) mod follow;
+pub(crate) mod dyn_fault_path;
 pub(crate) mod fork_guard;
 pub(crate) mod forked;
 mod frames;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
 pub(crate) mod in_thread;
-pub(crate) mod inner;
 pub(crate) mod lock;
 pub(crate) mod mappings;
-pub(crate) mod moves;
 #[cfg(target_env = "gnu")]
 pub(crate) mod own_stack;
 pub(crate) mod own_thread;
+pub(crate) mod page_moves;
 pub(crate) mod pages;
 pub(crate) mod paging;
+pub(crate) mod paging_state;
 mod serve;
 pub(crate) mod shootdown;
 pub(crate) mod signals;
+pub(crate) mod thread_binding;
 #[cfg(target_env = "gnu")]
 pub(crate) mod transfer;
 pub(crate) mod userfaultfd;

@@ -1,7 +1,7 @@
-//! A stack for what the application's threads do while they hold the fault path's lock.
+//! A stack for work of the application's threads under the fault path's lock.
 //!
-//! Their own may be paged: a coroutine's, a green thread's. A touch of it would then wait for a fault that waits for
-//! the lock. Work under the lock, with what it takes and gives, therefore lies in memory that is not paged.
+//! Their own may be paged: a coroutine's, a green thread's. An access to it would then wait for a fault that waits for
+//! the lock. Work under the lock, with its inputs and outputs, is therefore in memory that is not paged.
 #![allow(unsafe_code, reason = "changes the stack; each block says why it is sound")]
 
 use crate::page::PAGE_BYTES;
@@ -14,39 +14,39 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Far more than anything needs that runs there. Pages that are not touched take no memory.
-const BYTES: usize = 1 << 20;
+/// Far more than any work there needs. Pages that are not accessed take no memory.
+const STACK_BYTES: usize = 1 << 20;
 
 pub(crate) struct OwnStack {
-    /// Its second part is the stack: before it lies a page that faults.
+    /// Its second part is the stack, after a guard page.
     memory: PrivateMapping,
-    /// The lock of the stack: its holder has the stack.
-    switch: Mutex<Box<Switch>>,
+    /// The lock of the stack.
+    contexts: Mutex<Box<Contexts>>,
 }
 
-/// The points where the caller goes on, and where the stack begins.
-struct Switch {
+/// The contexts of the caller and of the stack.
+struct Contexts {
     caller: MaybeUninit<ucontext_t>,
     begin: MaybeUninit<ucontext_t>,
-    errand: Errand,
+    erased_task: ErasedTask,
 }
 
-/// A closure with its type taken away.
+/// A closure with its type erased.
 #[derive(Clone, Copy)]
-struct Errand {
+struct ErasedTask {
     data: *mut (),
     run: unsafe fn(*mut ()),
 }
 
-// SAFETY: the pointers are followed only during `OwnStack::run`, on the thread that set them.
-unsafe impl Send for Switch {}
+// SAFETY: the pointers are dereferenced only during `OwnStack::run`, on the thread that set them.
+unsafe impl Send for Contexts {}
 
 impl OwnStack {
     pub(crate) fn new() -> Result<Self, Errno> {
-        let errand = Errand { data: std::ptr::null_mut(), run: nothing };
-        let switch = Switch { caller: MaybeUninit::zeroed(), begin: MaybeUninit::zeroed(), errand };
-        let memory = PrivateMapping::new(PAGE_BYTES, BYTES, PAGE_BYTES)?;
-        Ok(OwnStack { memory, switch: Mutex::new(Box::new(switch)) })
+        let erased_task = ErasedTask { data: std::ptr::null_mut(), run: no_task };
+        let contexts = Contexts { caller: MaybeUninit::zeroed(), begin: MaybeUninit::zeroed(), erased_task };
+        let memory = PrivateMapping::new(PAGE_BYTES, STACK_BYTES, PAGE_BYTES)?;
+        Ok(OwnStack { memory, contexts: Mutex::new(Box::new(contexts)) })
     }
 
     /// Its addresses.
@@ -55,20 +55,20 @@ impl OwnStack {
         begin..begin + self.memory.second_bytes()
     }
 
-    /// A stack that children after `fork` have too.
+    /// Makes a stack that children after `fork` have too.
     pub(crate) fn inherited() -> Result<Self, Errno> {
         let stack = OwnStack::new()?;
-        stack.memory.let_children_have_it()?;
+        stack.memory.share_with_children()?;
         Ok(stack)
     }
 
-    /// Does something there. The caller blocks all signals; `act` borrows nothing that is on the caller's stack.
+    /// Runs `act` there. The caller blocks all signals; `act` borrows nothing on the caller's stack.
     pub(crate) fn run<R, A: FnOnce() -> R>(&self, act: A) -> R {
         // A panic there is passed on when the stack is free again.
-        let mut switch = self.switch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut task = Box::new(Task { act: Some(act), outcome: None });
-        switch.errand = Errand { data: (&raw mut *task).cast(), run: Task::<R, A>::run };
-        let switch_at: *mut Switch = &raw mut **switch;
+        contexts.erased_task = ErasedTask { data: (&raw mut *task).cast(), run: Task::<R, A>::run };
+        let switch_at: *mut Contexts = &raw mut **contexts;
         // SAFETY: the stack is ours as long as we hold the lock, and the contexts stay where they are. `enter` returns,
         // and then the caller's context goes on here; it never unwinds. The halves of the address are two arguments, as
         // `makecontext` takes no others.
@@ -85,7 +85,7 @@ impl OwnStack {
             let swapped = libc::swapcontext(caller, begin);
             assert_eq!(swapped, 0, "another stack");
         }
-        drop(switch);
+        drop(contexts);
         match task.outcome.expect("it was run") {
             Ok(outcome) => outcome,
             Err(panic) => resume_unwind(panic),
@@ -94,15 +94,15 @@ impl OwnStack {
 }
 
 extern "C" fn enter(high: c_uint, low: c_uint) {
-    let switch = (u64::from(high) << 32 | u64::from(low)) as usize as *const Switch;
+    let contexts = (u64::from(high) << 32 | u64::from(low)) as usize as *const Contexts;
     // SAFETY: `OwnStack::run` has given its address, and waits.
     unsafe {
-        let Errand { data, run } = (*switch).errand;
+        let ErasedTask { data, run } = (*contexts).erased_task;
         run(data);
     }
 }
 
-unsafe fn nothing(_: *mut ()) {}
+unsafe fn no_task(_: *mut ()) {}
 
 struct Task<R, A> {
     act: Option<A>,
@@ -111,7 +111,7 @@ struct Task<R, A> {
 
 impl<R, A: FnOnce() -> R> Task<R, A> {
     /// # Safety
-    /// A task that nobody else has.
+    /// A task without other references.
     unsafe fn run(task: *mut ()) {
         // SAFETY: the caller promises it.
         let task = unsafe { &mut *task.cast::<Self>() };

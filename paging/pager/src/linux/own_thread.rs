@@ -1,5 +1,5 @@
-//! A thread of the pager's on a stack of the pager's: in a child after `fork` the C library hands the stacks of threads
-//! that were the parent's to new ones, with what lies in the program's memory for them. This one is never handed on.
+//! A thread of the pager on a stack of the pager: in a child after `fork` the C library reuses the stacks of the
+//! parent's threads for new ones, with their records in the program's memory. This stack is never reused.
 #![allow(unsafe_code, reason = "a thread by the C library's own call; each block says why it is sound")]
 
 use crate::page::PAGE_BYTES;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
-/// Far more than a fault needs. Pages that are not touched take no memory.
+/// Far more than a fault needs. Pages that are not accessed take no memory.
 const BYTES: usize = 512 << 10;
 
 /// It is joined by [`join`](Self::join), or left alone by [`forget_in_child`](Self::forget_in_child).
@@ -25,8 +25,8 @@ impl OwnThread {
     /// The caller blocks the signals that the thread is not to take.
     pub(crate) fn start(name: &'static CStr, work: impl FnOnce() + Send + 'static) -> Result<Self, Errno> {
         let stack = PrivateMapping::new(PAGE_BYTES, BYTES, PAGE_BYTES)?;
-        // The C library looks at the thread's own record there, also in a child.
-        stack.let_children_have_it()?;
+        // The C library accesses the thread's own record there, also in a child.
+        stack.share_with_children()?;
         let named: Work = Box::new(move || {
             // SAFETY: the name ends with zero.
             unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
@@ -36,7 +36,7 @@ impl OwnThread {
         let mut attributes = MaybeUninit::uninit();
         let mut thread = 0;
         // SAFETY: the attributes are made before they are used. The stack lives as long as the thread, which takes the
-        // work. What the C library refuses is the caller's again.
+        // work. If the C library refuses the thread, the work is the caller's again.
         unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
             libc::pthread_attr_setstack(attributes.as_mut_ptr(), stack.second().cast(), stack.second_bytes());
@@ -55,7 +55,7 @@ impl OwnThread {
         unsafe { libc::pthread_join(self.thread, std::ptr::null_mut()) };
     }
 
-    /// In a child after `fork`, which has no such thread: its stack goes.
+    /// Called in a child after `fork`, which has no such thread: its stack is freed.
     pub(crate) fn forget_in_child(self) {}
 }
 

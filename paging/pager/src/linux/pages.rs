@@ -1,10 +1,10 @@
-//! The memory of a region's pages: given, taken back, locked, and kept while nobody may touch it.
+//! The memory of a region's pages: mapped, freed, locked, and kept while it may not be accessed.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
-use super::moves::ZEROS;
+use super::page_moves::ZEROS;
 use super::userfaultfd::Userfaultfd;
 use crate::extents::{Extents, PageMapping};
-use crate::failure::{MoveError, say};
+use crate::failure::{MoveError, write_stderr_line};
 use crate::page::PAGE_BYTES;
 use crate::private::{PrivateMapping, guard};
 use rustix::io::Errno;
@@ -15,13 +15,13 @@ use std::ptr;
 use std::sync::Arc;
 use zeroize::Zeroize;
 
-/// Pages whose memory waits to be given back at once: a call for each of them would cost more than the rest of it.
-const RETIRED: usize = 8;
+/// Pages whose memory is freed at once: a call for each of them would cost more.
+const MAX_RETIRED: usize = 8;
 
-/// Pages behind the region, in its mapping's second part, that so many frames need: the frames, what waits to be given
-/// back, and the buffer.
-pub(crate) const fn beside_region(frames: usize) -> usize {
-    frames + RETIRED + 1
+/// Pages behind the region, in its mapping's second part, for this many frames: the frames, pages waiting to be freed,
+/// and the buffer.
+pub(crate) const fn extra_slots(frames: usize) -> usize {
+    frames + MAX_RETIRED + 1
 }
 
 /// The program has mapped too much.
@@ -33,17 +33,17 @@ pub(crate) struct Pages {
     pub(super) uffd: Arc<Userfaultfd>,
     /// First the region's own addresses, then slots for the frames, and the buffer as the last of them.
     pub(super) mapping: Arc<PrivateMapping>,
-    /// The addresses at which the pages stand.
+    /// The addresses of the pages.
     pub(crate) extents: Extents,
-    /// The contents of pages that are in sight but may not be touched now.
+    /// The contents of mapped pages that may not be accessed now.
     pub(super) parked: BTreeMap<u64, Box<[u8]>>,
     /// True if faulting threads wait to be woken.
     pub(super) wake: bool,
-    /// The slot of each frame. Where pages are moved, these change; the buffer is one frame's at most.
+    /// The slot of each frame. Where pages are moved, these change; at most one frame has the buffer.
     pub(super) slots: Box<[usize]>,
     /// Slots without memory.
     pub(super) fresh: Vec<usize>,
-    /// Slots whose memory is to be given back.
+    /// Slots whose memory is to be freed.
     pub(super) retired: Vec<usize>,
 }
 
@@ -55,10 +55,10 @@ impl Pages {
         frames: usize,
         wake: bool,
     ) -> Self {
-        // Neither grows later: a fault may be served in a signal handler.
-        let mut fresh = Vec::with_capacity(frames + RETIRED);
-        fresh.extend(frames..frames + RETIRED);
-        let retired = Vec::with_capacity(frames + RETIRED);
+        // Neither grows later: a fault may be handled in a signal handler.
+        let mut fresh = Vec::with_capacity(frames + MAX_RETIRED);
+        fresh.extend(frames..frames + MAX_RETIRED);
+        let retired = Vec::with_capacity(frames + MAX_RETIRED);
         let slots = (0..frames).collect();
         Pages { uffd, mapping, extents, parked: BTreeMap::new(), wake, slots, fresh, retired }
     }
@@ -72,21 +72,21 @@ impl Pages {
         self.extents.trusted_bytes() + self.parked.len() * PAGE_BYTES
     }
 
-    /// Lets everybody go on who waits at an address.
+    /// Wakes the threads that wait at an address.
     pub(crate) fn wake(&self, address: usize) {
         if self.wake {
-            // Whoever waited where nothing is mapped any more need not be woken.
+            // Threads that wait where nothing is mapped any more need not be woken.
             let _ = self.uffd.wake(address & !(PAGE_BYTES - 1), PAGE_BYTES);
         }
     }
 
-    /// Lets everybody go on who waits at one of these addresses.
+    /// Wakes the threads that wait at one of these addresses.
     pub(crate) fn wake_all(&self, addresses: Range<usize>) {
         let first = addresses.start & !(PAGE_BYTES - 1);
         let _ = self.uffd.wake(first, addresses.end.next_multiple_of(PAGE_BYTES) - first);
     }
 
-    /// Acts without waking anybody.
+    /// Runs `act` without waking threads.
     pub(super) fn without_waking<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
         let wake = std::mem::replace(&mut self.wake, false);
         let outcome = act(self);
@@ -100,20 +100,20 @@ impl Pages {
         self.mapping.second().wrapping_add(offset)
     }
 
-    /// Gives an absent page of the mapping memory that holds zeros. `false` if it has memory already.
+    /// Maps zeros at an absent page of the mapping. `false` if it has memory already.
     pub(super) fn give_zeros(&self, to: *mut u8, wake: bool) -> Result<bool, MoveError> {
-        // SAFETY: the page is absent, or nothing happens; until now a touch of it faults and waits.
+        // SAFETY: the page is absent, or nothing happens; until now an access to it faults and waits.
         unsafe { self.uffd.fill(to, ZEROS.as_ptr(), wake) }
     }
 
-    /// Lets faults of a span come to us, and guards it as the region is guarded.
-    pub(super) fn watch(&mut self, span: Range<usize>) -> Result<(), Errno> {
+    /// Registers a span for faults, and protects it like the region.
+    pub(super) fn register_span(&mut self, span: Range<usize>) -> Result<(), Errno> {
         let at = ptr::without_provenance_mut(span.start);
         self.uffd.register(span.start, span.len()).map_err(|_| Errno::NOMEM)?;
-        // SAFETY: the caller of `Region::map` has it.
+        // SAFETY: the caller of `Region::map` owns it.
         unsafe { guard(at, span.len())? };
         if !self.mapping.is_locked() {
-            // It may be, if the program has asked for that of all its memory. Pages move between equals only.
+            // It may be locked, if the program has requested that for all its memory. Pages move between equals only.
             // SAFETY: it changes no contents.
             return unsafe { rustix::mm::munlock(at, span.len()) };
         }
@@ -125,31 +125,31 @@ impl Pages {
                 // SAFETY: as above.
                 unsafe { rustix::mm::munlock(ptr::without_provenance_mut(span.start), span.len())? };
             }
-            say(&UNLOCKED);
+            write_stderr_line(&UNLOCKED);
         }
         Ok(())
     }
 
-    /// Locks what is there when it is touched, and says so of the region: pages move between equals only.
+    /// Locks memory at its access, also for the region: pages move between equals only.
     pub(crate) fn lock_all(&self, now: bool, future: bool) -> Result<(), Errno> {
         let mut flags = MlockAllFlags::ONFAULT;
         flags.set(MlockAllFlags::CURRENT, now);
         flags.set(MlockAllFlags::FUTURE, future);
         rustix::mm::mlockall(flags)?;
         if now {
-            self.mapping.is_locked_now();
+            self.mapping.mark_locked();
         }
         Ok(())
     }
 
-    /// Gives the memory of a span back to the system: a touch faults.
+    /// Frees the memory of a span: an access faults.
     pub(crate) fn drop_memory(&self, span: Range<usize>) -> Result<(), Errno> {
         if span.is_empty() {
             return Ok(());
         }
         // Linux 5.18 also takes memory that is not locked.
         let drop = |advice| {
-            // SAFETY: what the pages held is kept elsewhere, or given up.
+            // SAFETY: the contents of the pages are kept elsewhere, or discarded.
             unsafe { rustix::mm::madvise(ptr::without_provenance_mut(span.start), span.len(), advice) }
         };
         match drop(Advice::LinuxDontneedLocked) {
@@ -163,35 +163,35 @@ impl Pages {
         self.uffd.protects()
     }
 
-    /// Keeps what a page in sight holds, which nobody can write to, while it may not be touched.
+    /// Keeps the contents of a mapped page, which cannot be written, while it may not be accessed.
     pub(super) fn park(&mut self, page: u64) -> Result<(), Errno> {
-        let Some(PageMapping { at, .. }) = self.extents.place_of(page) else { return Ok(()) };
+        let Some(PageMapping { at, .. }) = self.extents.mapping_of(page) else { return Ok(()) };
         // It may have lost its memory: then it holds zeros.
         self.give_zeros(ptr::without_provenance_mut(at), false).map_err(|error| error.errno)?;
-        // SAFETY: the page is present, may be read, and nobody writes to it.
+        // SAFETY: the page is present, may be read, and no thread writes to it.
         let bytes = unsafe { std::slice::from_raw_parts(ptr::without_provenance::<u8>(at), PAGE_BYTES) };
         self.parked.insert(page, bytes.to_vec().into_boxed_slice());
         Ok(())
     }
 
-    /// Puts parked pages back to where they stand, absent until then.
+    /// Maps parked pages again at their addresses, absent until then.
     pub(super) fn unpark(&mut self, pages: Range<u64>) -> Result<(), Errno> {
         let parked: Vec<u64> = self.parked.range(pages).map(|(page, _)| *page).collect();
         for page in parked {
             let Some((PageMapping { at, .. }, bytes)) =
-                self.extents.place_of(page).zip(self.parked.get(&page))
+                self.extents.mapping_of(page).zip(self.parked.get(&page))
             else {
                 continue;
             };
-            // SAFETY: the page is absent; no thread can touch it yet.
+            // SAFETY: the page is absent; no thread can access it yet.
             unsafe { self.uffd.fill(ptr::without_provenance_mut(at), bytes.as_ptr(), false) }
                 .map_err(|error| error.errno)?;
-            self.unpark_nowhere(page);
+            self.drop_parked(page);
         }
         Ok(())
     }
 
-    pub(super) fn unpark_nowhere(&mut self, page: u64) {
+    pub(super) fn drop_parked(&mut self, page: u64) {
         if let Some(mut bytes) = self.parked.remove(&page) {
             bytes.zeroize();
         }
@@ -200,7 +200,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // The last page that came in. Without moves nothing was ever there.
+        // The last page that was paged in. Without moves nothing was ever there.
         // SAFETY: the buffer is ordinary memory, and ours alone.
         unsafe { self.slot(self.buffer()).write_bytes(0, PAGE_BYTES) };
     }

@@ -1,8 +1,8 @@
-//! The cost of taking a page away while another thread of the process runs on another processor: that processor is
-//! interrupted, for its translations may be stale. On bare metal a microsecond, on a virtual machine up to twenty.
+//! The cost of unmapping a page while another thread of the process runs on another processor: that processor is
+//! interrupted, because its translations may be stale. About a microsecond on bare metal, up to twenty on a virtual machine.
 #![allow(unsafe_code, reason = "a mapping of its own; each block says why it is sound")]
 
-use super::signals::Blocked;
+use super::signals::BlockedSignals;
 use crate::error::Error;
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Each is a millisecond at the very most.
+/// Each trial takes at most a millisecond.
 const TRIALS: usize = 25;
 
-/// The time that it takes longer. 0 if no other processor is free: then no processor is interrupted.
+/// The additional time. 0 if no other processor is free: then no processor is interrupted.
 pub(crate) fn cost() -> Result<Duration, Error> {
     let page = Page::new().map_err(|errno| Error::System { what: "a page", errno })?;
     let alone = page.min()?;
     let (running, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let beside = thread::scope(|scope| {
-        let _blocked = Blocked::all();
+        let _blocked = BlockedSignals::all();
         let spin = || {
             running.store(true, Ordering::SeqCst);
             while !ended.load(Ordering::Relaxed) {
@@ -51,10 +51,10 @@ impl Page {
             .map(Page)
     }
 
-    /// Takes the right to write away from a page that was written to.
+    /// Removes the right to write from a page that was written to.
     fn once(&self) -> Result<Duration, Error> {
         let protect = |flags| {
-            // SAFETY: the mapping is ours, and nobody else has its address.
+            // SAFETY: the mapping is ours, and nothing else has its address.
             unsafe { rustix::mm::mprotect(self.0, PAGE_BYTES, flags) }
                 .map_err(|errno| Error::System { what: "the protection of a page", errno })
         };

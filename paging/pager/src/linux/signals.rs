@@ -3,18 +3,18 @@
 
 use std::mem::MaybeUninit;
 
-/// No signal handler of the application runs on this thread until it is dropped; threads that are made meanwhile
-/// inherit that for good.
-pub(crate) struct Blocked {
+/// Blocks signals on this thread until it is dropped, so no signal handler of the application runs; threads that are
+/// made meanwhile inherit that permanently.
+pub(crate) struct BlockedSignals {
     before: libc::sigset_t,
 }
 
-impl Blocked {
+impl BlockedSignals {
     pub(crate) fn all() -> Self {
         Self::all_but(&[])
     }
 
-    /// All but those that a fault of the thread's own causes: one that is blocked ends the process.
+    /// All but those that a fault of the thread itself causes: blocking one of them would end the process.
     pub(crate) fn all_but_faults() -> Self {
         Self::all_but(&[libc::SIGBUS, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP])
     }
@@ -31,11 +31,11 @@ impl Blocked {
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
             before.assume_init()
         };
-        Blocked { before }
+        BlockedSignals { before }
     }
 }
 
-impl Drop for Blocked {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         // SAFETY: `before` is what `pthread_sigmask` gave.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };

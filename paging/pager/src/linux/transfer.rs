@@ -1,5 +1,5 @@
-//! Pages on their way from a parent to its child: sealed one after the other in untrusted memory, under a key that
-//! serves nothing else. The parent seals each once, the child opens each once.
+//! Transfer of pages from a parent to its child: sealed one after the other in untrusted memory, with a key for this
+//! transfer only. The parent seals each once, the child opens each once.
 
 use super::forked::drop_and_wipe;
 use crate::error::Error;
@@ -20,7 +20,7 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// With room for all pages of a region, of which none takes memory before it is sealed.
+    /// Makes room for all pages of a region; memory is used only when a page is sealed.
     pub(crate) fn new(options: &Options) -> Result<Self, Error> {
         let layout =
             Layout::new(vec![Extent { buckets: options.pages, slots: 1, slot_bytes: PAGE_BYTES as u32 }]);

@@ -1,5 +1,5 @@
-//! userfaultfd(2), by hand: the few calls that the pager needs. No crate has `UFFDIO_MOVE`; rustix opens the descriptor
-//! and makes the ioctl.
+//! The calls of userfaultfd(2) that the pager needs. No crate has `UFFDIO_MOVE`; rustix opens the descriptor and makes
+//! the ioctl.
 #![allow(unsafe_code, reason = "ioctls that move memory; each block says why it is sound")]
 
 use crate::descriptors::OwnDescriptor;
@@ -28,11 +28,11 @@ const WRITEPROTECT_MODE_WP: u64 = 1 << 0;
 
 const EVENT_PAGEFAULT: u8 = 0x12;
 
-/// `UFFD_USER_MODE_ONLY`: faults within system calls are not served, and no privilege is needed.
+/// `UFFD_USER_MODE_ONLY`: faults in system calls are not delivered, and no privilege is needed.
 const USER_MODE_ONLY: u32 = 1;
 
-/// Faults that one read brings at most.
-const MESSAGES: usize = 8;
+/// The most faults that one read returns.
+const MAX_FAULTS_PER_READ: usize = 8;
 
 #[repr(C)]
 struct Handshake {
@@ -81,7 +81,7 @@ struct Message {
     padding: u32,
 }
 
-/// A fault that waits to be served.
+/// A fault that waits to be handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) address: usize,
@@ -89,12 +89,12 @@ pub(crate) struct Fault {
     pub(crate) thread: u32,
 }
 
-/// The way in which threads that touch an absent page are stopped.
+/// The delivery of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// They wait for whoever reads the descriptor, also within system calls.
+    /// Threads wait for the reader of the descriptor, also in system calls.
     Messages,
-    /// They get SIGBUS; a system call fails with EFAULT.
+    /// Threads get SIGBUS; a system call fails with EFAULT.
     Sigbus,
 }
 
@@ -102,7 +102,7 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> UserfaultfdError {
     move |errno| UserfaultfdError::System { call, errno }
 }
 
-/// An open descriptor that has shaken hands.
+/// An open descriptor after the handshake.
 #[derive(Debug)]
 pub(crate) struct Userfaultfd {
     fd: OwnDescriptor,
@@ -112,7 +112,7 @@ pub(crate) struct Userfaultfd {
 
 impl Userfaultfd {
     pub(crate) fn open(delivery: Delivery, eviction: Eviction) -> Result<Self, UserfaultfdError> {
-        let features = shake_hands(&open(delivery)?, 0)?;
+        let features = handshake(&open(delivery)?, 0)?;
         let need = |bit, what, since| {
             if features & bit == 0 { Err(UserfaultfdError::Lacks { what, since }) } else { Ok(bit) }
         };
@@ -127,23 +127,23 @@ impl Userfaultfd {
             Eviction::ProtectAndCopy => false,
         };
         wanted |= if moves {
-            // Not all processors can protect pages.
+            // Not all processors support write protection.
             need(FEATURE_MOVE, "move pages", "6.8")? | features & FEATURE_PAGEFAULT_FLAG_WP
         } else {
             need(FEATURE_PAGEFAULT_FLAG_WP, "protect pages against writing", "5.7")?
         };
         let fd = open(delivery)?;
-        shake_hands(&fd, wanted)?;
+        handshake(&fd, wanted)?;
         let fd = OwnDescriptor::new(fd).map_err(failed("fstat"))?;
         Ok(Userfaultfd { fd, moves, protects: wanted & FEATURE_PAGEFAULT_FLAG_WP != 0 })
     }
 
-    /// In a child after `fork`: it is of the parent's memory.
+    /// Called in a child after `fork`: the descriptor belongs to the parent's memory.
     pub(crate) fn close(&self) {
         self.fd.close();
     }
 
-    /// Tells whether pages are moved; otherwise they can be protected.
+    /// Tells whether pages are moved; otherwise they are write-protected.
     pub(crate) fn moves(&self) -> bool {
         self.moves
     }
@@ -153,7 +153,7 @@ impl Userfaultfd {
         self.protects
     }
 
-    /// Serves the faults of absent pages from now on.
+    /// Delivers the faults of absent pages from now on.
     pub(crate) fn register(&self, start: usize, len: usize) -> Result<(), UserfaultfdError> {
         let mode = REGISTER_MODE_MISSING | if self.protects { REGISTER_MODE_WP } else { 0 };
         let mut argument = Register { span: Span { start: start as u64, len: len as u64 }, mode, ioctls: 0 };
@@ -165,7 +165,7 @@ impl Userfaultfd {
     /// Copies a page to an absent one.
     ///
     /// # Safety
-    /// Nobody but the faulting threads uses the absent page, which belongs to the caller; `from` is readable memory.
+    /// Only the faulting threads use the absent page, which belongs to the caller; `from` is readable memory.
     pub(crate) unsafe fn copy(
         &self,
         to: usize,
@@ -181,7 +181,7 @@ impl Userfaultfd {
     /// Moves a page to an absent one.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy); the page moved belongs to the caller, and whoever touches it meanwhile can wait.
+    /// As [`copy`](Self::copy); the page moved belongs to the caller, and threads that access it meanwhile can wait.
     pub(crate) unsafe fn move_page(
         &self,
         to: usize,
@@ -202,29 +202,29 @@ impl Userfaultfd {
         unsafe { self.ioctl::<{ opcode::read_write::<WriteProtect>(GROUP, 6) }, _>(&mut argument) }
     }
 
-    /// Lets threads that wait for these pages try again.
+    /// Wakes threads that wait for these pages, so that they fault again.
     pub(crate) fn wake(&self, start: usize, len: usize) -> Result<(), Errno> {
         let mut span = Span { start: start as u64, len: len as u64 };
         // SAFETY: a `uffdio_range`; it changes nothing.
         unsafe { self.ioctl::<{ opcode::read::<Span>(GROUP, 2) }, _>(&mut span) }
     }
 
-    /// Has [`faults`](Self::faults) wait for one, or return at once, as it does first.
+    /// Makes [`faults`](Self::faults) wait for one, or return at once, as it does first.
     pub(crate) fn wait_for_faults(&self, waits: bool) -> Result<(), Errno> {
         rustix::fs::fcntl_setfl(&self.fd, if waits { OFlags::empty() } else { OFlags::NONBLOCK })
     }
 
-    /// The faults that wait to be served; none if none waits, unless it is to wait for one.
-    pub(crate) fn faults(&self) -> Result<Faults, Errno> {
-        const BYTES: usize = MESSAGES * size_of::<Message>();
-        let mut messages = [Message::default(); MESSAGES];
+    /// The waiting faults; none if none waits, unless it is to wait for one.
+    pub(crate) fn faults(&self) -> Result<PendingFaults, Errno> {
+        const BYTES: usize = MAX_FAULTS_PER_READ * size_of::<Message>();
+        let mut messages = [Message::default(); MAX_FAULTS_PER_READ];
         // SAFETY: the messages are plain integers without padding, so that they may be filled as bytes.
         let bytes = unsafe { std::slice::from_raw_parts_mut(messages.as_mut_ptr().cast::<u8>(), BYTES) };
         let read = match retry_on_intr(|| rustix::io::read(&self.fd, &mut *bytes)) {
             Err(Errno::AGAIN) => 0,
             other => other?,
         };
-        Ok(Faults { messages, left: 0..read / size_of::<Message>() })
+        Ok(PendingFaults { messages, remaining: 0..read / size_of::<Message>() })
     }
 
     /// # Safety
@@ -241,17 +241,17 @@ impl AsFd for Userfaultfd {
     }
 }
 
-/// Faults that wait to be served.
-pub(crate) struct Faults {
-    messages: [Message; MESSAGES],
-    left: Range<usize>,
+/// Faults that wait to be handled.
+pub(crate) struct PendingFaults {
+    messages: [Message; MAX_FAULTS_PER_READ],
+    remaining: Range<usize>,
 }
 
-impl Iterator for Faults {
+impl Iterator for PendingFaults {
     type Item = Fault;
 
     fn next(&mut self) -> Option<Fault> {
-        let message = self.messages[self.left.next()?];
+        let message = self.messages[self.remaining.next()?];
         if message.event == EVENT_PAGEFAULT {
             Some(Fault { address: message.address as usize, thread: message.thread })
         } else {
@@ -265,13 +265,13 @@ fn transfer(to: usize, from: usize, len: usize, wake: bool) -> Transfer {
     Transfer { to: to as u64, from: from as u64, len: len as u64, mode, done: 0 }
 }
 
-/// A new descriptor. Signals need no privilege: faults within system calls are not served then.
+/// Opens a new descriptor. With signals it needs no privilege: faults in system calls are not delivered then.
 fn open(delivery: Delivery) -> Result<OwnedFd, UserfaultfdError> {
     let mut flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
     if delivery == Delivery::Sigbus {
         flags |= UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
     }
-    // SAFETY: a new descriptor serves nothing before memory is registered.
+    // SAFETY: a new descriptor has no effect before memory is registered.
     match unsafe { rustix::mm::userfaultfd(flags) } {
         Err(Errno::PERM) => open_device(),
         Err(Errno::NOSYS) => Err(UserfaultfdError::Missing),
@@ -279,24 +279,24 @@ fn open(delivery: Delivery) -> Result<OwnedFd, UserfaultfdError> {
     }
 }
 
-/// The device gives descriptors to whoever may open it.
+/// The device gives descriptors to every process that may open it.
 fn open_device() -> Result<OwnedFd, UserfaultfdError> {
     const NEW: rustix::ioctl::Opcode = opcode::none(GROUP, 0);
     let flags = (OFlags::CLOEXEC | OFlags::NONBLOCK).bits();
     let device = rustix::fs::open("/dev/userfaultfd", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(|_| UserfaultfdError::NotAllowed)?;
-    // The descriptor is the ioctl's return value, which rustix's patterns throw away.
+    // The descriptor is the ioctl's return value, which rustix's patterns discard.
     // SAFETY: `USERFAULTFD_IOC_NEW` takes flags and returns a new descriptor.
     let fd = unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&device), NEW as _, flags) };
     if fd < 0 {
         return Err(UserfaultfdError::NotAllowed);
     }
-    // SAFETY: it is new, and nobody else has it.
+    // SAFETY: it is new, and there is no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Agrees on features, and says which there are.
-fn shake_hands(fd: &OwnedFd, features: u64) -> Result<u64, UserfaultfdError> {
+/// Negotiates features, and returns those that there are.
+fn handshake(fd: &OwnedFd, features: u64) -> Result<u64, UserfaultfdError> {
     let mut argument = Handshake { api: API, features, ioctls: 0 };
     // SAFETY: `UFFDIO_API` reads and writes a `uffdio_api`, which `Handshake` is.
     unsafe { ioctl(fd, Updater::<{ opcode::read_write::<Handshake>(GROUP, 0x3F) }, _>::new(&mut argument)) }

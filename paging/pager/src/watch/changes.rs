@@ -1,13 +1,13 @@
-//! The slots that have changed from one look to the next.
+//! The slots that have changed since the last comparison.
 
-use super::line::Geometry;
 use super::memory::WatchedMemory;
+use super::socket::Geometry;
 
-/// Words of a slot that are compared. Each sealing has a nonce of its own, so that a slot that was sealed anew keeps
-/// them with a probability of 2^-512 only; and a look at 64 MiB takes less than a millisecond.
+/// Compared words of a slot. Each sealing has a new nonce, so a slot that was sealed again keeps them with a
+/// probability of 2^-512 only; and comparing 64 MiB takes less than a millisecond.
 const WORDS: usize = 8;
 
-/// A watcher's copy of the slots, as far as it compares them.
+/// The watcher's copy of the compared words.
 #[derive(Debug)]
 pub struct Changes {
     memory: WatchedMemory,
@@ -17,7 +17,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// As the memory is now.
+    /// A copy of the memory as it is now.
     ///
     /// # Panics
     /// If the memory is smaller than its slots. [`Watcher`](super::Watcher) gives none that is.
@@ -25,19 +25,19 @@ impl Changes {
         Changes::from(memory, 0, geometry)
     }
 
-    /// The same of slots that begin at the byte `first`, which is a multiple of eight.
+    /// The same for slots that begin at the byte `first`, which is a multiple of eight.
     ///
     /// # Panics
     /// As [`new`](Self::new).
     pub fn from(memory: WatchedMemory, first: usize, geometry: &Geometry) -> Self {
         let (slots, stride) = (geometry.slots as usize, geometry.stride as usize);
         let mut changes = Changes { memory, first, stride, last: vec![[0; WORDS]; slots] };
-        changes.look();
+        changes.take_changed();
         changes
     }
 
-    /// The slots that have changed since the last look, numbered from 0, in their order in memory.
-    pub fn look(&mut self) -> Vec<u64> {
+    /// The slots that have changed since the last call, numbered from 0, in their order in memory.
+    pub fn take_changed(&mut self) -> Vec<u64> {
         let mut changed = Vec::new();
         for (slot, last) in self.last.iter_mut().enumerate() {
             let now =

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ptr;
 
-/// Mapped to be read. Another process changes it at any moment.
+/// A read-only mapping. Another process changes it at any time.
 #[derive(Debug)]
 pub struct WatchedMemory {
     start: *const u8,
@@ -41,7 +41,7 @@ impl WatchedMemory {
         self.bytes
     }
 
-    /// The eight bytes from `at` on, which is a multiple of eight.
+    /// The eight bytes at `at`, which is a multiple of eight.
     ///
     /// # Panics
     /// If they lie beyond the end, or `at` is no multiple of eight.

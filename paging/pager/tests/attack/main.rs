@@ -1,17 +1,17 @@
 //! Pseudocode 1 of Chakravarty and Panda (2021) as an attack on real regions: a program uses two pages in an order that
-//! is its secret, 1 or 2. It faults equally often either way; which page goes out first differs. A guesser that
+//! is its secret, 1 or 2. It faults equally often either way; which page is evicted first differs. A guesser that
 //! compares snapshots of the untrusted memory from fault to fault guesses.
 //!
-//! The paper has three pages resident, and the least recently used goes out. Second chance, with one page out of sight,
-//! does the same here; first in, first out tells the secret one pass later.
+//! The paper has three pages resident, and evicts the least recently used. Second chance, with one page unmapped,
+//! does the same here; first in, first out reveals the secret one pass later.
 //!
 //! **The statistics.** A guesser guesses fresh runs, each in a region of its own with a key of its own, whose secrets
-//! are independent fair coins. If what it saw tells nothing, its right guesses are binomial with 1/2. A test alarms
+//! are independent fair coins. If the transcript reveals nothing, its right guesses are binomial with 1/2. A test alarms
 //! where the two-sided tail of that, exact at every number of runs, is below 2^-32; all of them together, fewer than
 //! 64, alarm falsely with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
-//! [`TRIALS_AT_RANDOM`].
+//! [`RANDOM_TRIALS`].
 
-mod guessers;
+mod guessing;
 mod victim;
 
 use ameles_core::testing::oblivious::ALARM_LOG2;
@@ -19,37 +19,37 @@ use ameles_core::testing::oblivious::statistics::{Finding, fair_signs};
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::scheme::Scheme;
 use ameles_pager::trap::Trap;
-use guessers::{Trained, first_to_go};
+use guessing::{NaiveBayes, first_evicted};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeSet;
-use victim::{Paged, Transcript};
+use victim::{PagingSetup, Transcript};
 
-/// Runs that are guessed under schemes without randomness: who is right four times of five is found, but for a
-/// probability of 2^-12.
+/// Runs that are guessed under schemes without randomness: a guesser who is right four times of five is
+/// missed with a probability of 2^-12.
 const TRIALS: usize = 256;
 
-/// The same under a scheme with randomness: two times of three, but for 2^-16.
-const TRIALS_AT_RANDOM: usize = 1024;
+/// The same under a scheme with randomness: two times of three, 2^-16.
+const RANDOM_TRIALS: usize = 1024;
 
 /// Runs with known secrets that a guesser is trained with.
-const LESSONS: usize = 64;
+const TRAINING_RUNS: usize = 64;
 
-/// The same where no two runs are alike.
-const LESSONS_AT_RANDOM: usize = 512;
+/// The same where every run differs.
+const RANDOM_TRAINING_RUNS: usize = 512;
 
-/// Each of the two in the trap in which it tells the secret. With a thread that serves faults, a page may be used again
-/// before it is taken out of sight, and then it does not stay for it.
+/// Each policy with the trap under which it reveals the secret. With a handler thread, a page may be used again before
+/// it is unmapped, and then that use does not count.
 const POLICIES: [(Policy, Trap); 2] =
     [(Policy::SecondChance { unmapped: 1 }, Trap::InThread), (Policy::Fifo, Trap::HandlerThread)];
 
-fn paged(scheme: Scheme, second_process: bool) -> impl Iterator<Item = Paged> {
-    POLICIES.into_iter().map(move |(policy, trap)| Paged { scheme, second_process, policy, trap })
+fn paged(scheme: Scheme, second_process: bool) -> impl Iterator<Item = PagingSetup> {
+    POLICIES.into_iter().map(move |(policy, trap)| PagingSetup { scheme, second_process, policy, trap })
 }
 
-/// Runs whose secrets are drawn by a coin.
-fn runs(paged: Paged, count: usize, seed: u64) -> Vec<(u64, Transcript)> {
+/// Runs with random secrets.
+fn runs(paged: PagingSetup, count: usize, seed: u64) -> Vec<(u64, Transcript)> {
     let mut coin = ChaCha12Rng::seed_from_u64(seed);
     let run = |_| {
         let secret = 1 + coin.next_u64() % 2;
@@ -59,23 +59,23 @@ fn runs(paged: Paged, count: usize, seed: u64) -> Vec<(u64, Transcript)> {
 }
 
 /// The right guesses of each guesser: by the rule that wins under plain paging, and by what it has learned.
-fn right_guesses(lessons: &[(u64, Transcript)], trials: &[(u64, Transcript)]) -> [(&'static str, usize); 2] {
-    let trained = Trained::on(lessons);
+fn right_guesses(training: &[(u64, Transcript)], trials: &[(u64, Transcript)]) -> [(&'static str, usize); 2] {
+    let trained = NaiveBayes::train(training);
     let right = |guess: &dyn Fn(&Transcript) -> u64| {
         trials.iter().filter(|(secret, transcript)| guess(transcript) == *secret).count()
     };
-    [("first to go", right(&first_to_go)), ("trained", right(&|transcript| trained.guess(transcript)))]
+    [("first evicted", right(&first_evicted)), ("trained", right(&|transcript| trained.guess(transcript)))]
 }
 
 /// The right guesses that a fair coin makes of so many.
-fn by_chance(name: String, right: usize, trials: usize) -> Finding {
+fn chance_finding(name: String, right: usize, trials: usize) -> Finding {
     let guesses = (0..trials).map(|guess| if guess < right { (1.0, 0.0) } else { (0.0, 1.0) });
     fair_signs(name, guesses)
 }
 
-fn no_better_than_chance(paged: Paged, lessons: &[(u64, Transcript)], trials: &[(u64, Transcript)]) {
-    for (guesser, right) in right_guesses(lessons, trials) {
-        let finding = by_chance(format!("{guesser}, {paged:?}"), right, trials.len());
+fn assert_chance(paged: PagingSetup, training: &[(u64, Transcript)], trials: &[(u64, Transcript)]) {
+    for (guesser, right) in right_guesses(training, trials) {
+        let finding = chance_finding(format!("{guesser}, {paged:?}"), right, trials.len());
         assert!(finding.log2_p >= ALARM_LOG2, "{right} of {}: {finding}", trials.len());
     }
 }
@@ -83,50 +83,50 @@ fn no_better_than_chance(paged: Paged, lessons: &[(u64, Transcript)], trials: &[
 #[test]
 fn under_plain_paging_every_guess_is_right() {
     for paged in paged(Scheme::Plain, false) {
-        let (lessons, trials) = (runs(paged, LESSONS, 1), runs(paged, TRIALS, 2));
+        let (training, trials) = (runs(paged, TRAINING_RUNS, 1), runs(paged, TRIALS, 2));
         let faults: BTreeSet<usize> = trials.iter().map(|(_, transcript)| transcript.len()).collect();
         assert_eq!(faults.len(), 1, "both secrets fault equally often");
-        for (guesser, right) in right_guesses(&lessons, &trials) {
+        for (guesser, right) in right_guesses(&training, &trials) {
             assert_eq!(right, TRIALS, "{guesser}, {paged:?}");
         }
     }
 }
 
-/// No two runs differ, so that nothing is left to be guessed from; and the guesses are chance.
-fn shows_one_transcript(schemes: &[Scheme], second_process: bool) {
+/// All runs have the same transcript, and guesses are no better than chance.
+fn assert_one_transcript(schemes: &[Scheme], second_process: bool) {
     for paged in schemes.iter().flat_map(|scheme| paged(*scheme, second_process)) {
-        let (lessons, trials) = (runs(paged, LESSONS, 1), runs(paged, TRIALS, 2));
+        let (training, trials) = (runs(paged, TRAINING_RUNS, 1), runs(paged, TRIALS, 2));
         let transcripts: BTreeSet<&Transcript> = trials.iter().map(|(_, transcript)| transcript).collect();
         assert_eq!(transcripts.len(), 1, "{paged:?}");
         let changed: usize = transcripts.iter().copied().flatten().map(Vec::len).sum();
         assert!(changed > 100, "the program pages");
-        no_better_than_chance(paged, &lessons, &trials);
+        assert_chance(paged, &training, &trials);
     }
 }
 
 #[test]
 fn under_detworam_and_its_kin_both_secrets_show_one_transcript() {
     let kin = [Scheme::DetWoOram, Scheme::Parallel, Scheme::Eager, Scheme::EagerParallel];
-    shows_one_transcript(&kin, false);
+    assert_one_transcript(&kin, false);
 }
 
 #[test]
 fn with_a_second_process_both_secrets_show_one_transcript() {
-    shows_one_transcript(&[Scheme::Parallel, Scheme::Eager, Scheme::EagerParallel], true);
+    assert_one_transcript(&[Scheme::Parallel, Scheme::Eager, Scheme::EagerParallel], true);
 }
 
 #[test]
 fn under_path_oram_guesses_are_chance() {
     for paged in paged(Scheme::Path, false) {
-        let (lessons, trials) = (runs(paged, LESSONS_AT_RANDOM, 1), runs(paged, TRIALS_AT_RANDOM, 2));
-        no_better_than_chance(paged, &lessons, &trials);
+        let (training, trials) = (runs(paged, RANDOM_TRAINING_RUNS, 1), runs(paged, RANDOM_TRIALS, 2));
+        assert_chance(paged, &training, &trials);
     }
 }
 
 #[test]
 fn the_test_finds_guessers_who_are_as_often_right_as_it_says() {
-    for (trials, skill, missed) in [(TRIALS, 4.0 / 5.0, 12), (TRIALS_AT_RANDOM, 2.0 / 3.0, 16)] {
-        let alarms = |right: &usize| by_chance(String::new(), *right, trials).log2_p < ALARM_LOG2;
+    for (trials, skill, missed) in [(TRIALS, 4.0 / 5.0, 12), (RANDOM_TRIALS, 2.0 / 3.0, 16)] {
+        let alarms = |right: &usize| chance_finding(String::new(), *right, trials).log2_p < ALARM_LOG2;
         let min = (trials / 2..=trials).find(alarms).expect("who is always right is found");
         let right = Binomial::new(skill, trials as u64).unwrap();
         let unseen = right.cdf(min as u64 - 1);

@@ -1,4 +1,4 @@
-//! The program with a secret, and what its watcher sees.
+//! The program with a secret, and the transcript of its untrusted memory.
 
 use ameles_core::testing::oblivious::programs::pseudocode_1;
 use ameles_pager::after_fault::AfterFault;
@@ -19,16 +19,15 @@ const PAGES: u64 = 16;
 /// Passes of the program over its pages.
 const ROUNDS: usize = 4;
 
-/// The use of pages before the secret was used: page 1 often, page 2 never. So the two secrets do not mirror one
-/// another.
-const BEFORE: [u64; 16] = [1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6];
+/// Accesses before the secret is used: page 1 often, page 2 never. So the two secrets are not symmetric.
+const HISTORY: [u64; 16] = [1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6];
 
-/// Faults of that. Public.
-pub(crate) const FAULTS_BEFORE: usize = BEFORE.len();
+/// Faults of the history. Public.
+pub(crate) const HISTORY_FAULTS: usize = HISTORY.len();
 
-/// The way in which a victim is paged. Three pages are resident, as in the paper.
+/// The setup of a victim's paging. Three pages are resident, as in the paper.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paged {
+pub(crate) struct PagingSetup {
     pub(crate) scheme: Scheme,
     pub(crate) second_process: bool,
     pub(crate) policy: Policy,
@@ -48,8 +47,8 @@ struct Snapshots {
 }
 
 impl Snapshots {
-    fn look(&mut self) {
-        let memory = self.memory.as_ref().expect("the region stands before it faults");
+    fn take(&mut self) {
+        let memory = self.memory.as_ref().expect("the region exists before it faults");
         let mut now = vec![0; self.last.len()];
         assert_eq!(pread(memory, &mut now, 0), Ok(now.len()));
         let slots = (0..).zip(now.chunks(self.stride).zip(self.last.chunks(self.stride)));
@@ -58,13 +57,13 @@ impl Snapshots {
     }
 }
 
-impl Paged {
+impl PagingSetup {
     /// Runs the program of Pseudocode 1 once, in a region of its own.
     pub(crate) fn run(self, secret: u64) -> Transcript {
-        let Paged { scheme, second_process, policy, trap } = self;
+        let PagingSetup { scheme, second_process, policy, trap } = self;
         let snapshots = Arc::new(Mutex::new(Snapshots::default()));
         let watched = Arc::clone(&snapshots);
-        let look = move |_: &Counters| watched.lock().unwrap().look();
+        let look = move |_: &Counters| watched.lock().unwrap().take();
         let mut region = Region::new(Options {
             resident: 3,
             scheme,
@@ -73,7 +72,7 @@ impl Paged {
             trap,
             threads: Some(2),
             listeners: Listeners {
-                after_fault: AfterFault::CallWhenStill(Arc::new(look)),
+                after_fault: AfterFault::CallWhenQuiescent(Arc::new(look)),
                 ..Listeners::default()
             },
             ..Options::new(PAGES)
@@ -86,7 +85,7 @@ impl Paged {
             snapshots.stride = bytes / scheme.layout(PAGES, region.options().ratio).unwrap().slots() as usize;
             snapshots.last = vec![0; bytes];
         }
-        for page in BEFORE.into_iter().chain(pseudocode_1(secret, ROUNDS)) {
+        for page in HISTORY.into_iter().chain(pseudocode_1(secret, ROUNDS)) {
             region.as_mut_slice()[page as usize * PAGE_BYTES..][..PAGE_BYTES].fill(0);
         }
         drop(region);

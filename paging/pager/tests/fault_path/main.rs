@@ -13,7 +13,7 @@ use ameles_core::store::Store;
 use ameles_core::testing::{ArrayStore, TraceEntry, TraceStore};
 use ameles_core::types::{Bucket, Slot};
 use ameles_pager::fault::error::{FaultError, FaultPathError};
-use ameles_pager::fault::path::{FaultPath, Served};
+use ameles_pager::fault::path::{FaultOutcome, FaultPath};
 use ameles_pager::fault::policy::Policy;
 use proptest::prelude::*;
 use rand_chacha::ChaCha12Rng;
@@ -185,7 +185,7 @@ fn a_page_that_is_touched_in_its_second_chance_stays_and_shows_nothing() {
     }
     assert_eq!(program.table.in_sight(), 2);
     store.take_trace();
-    assert_eq!(program.path.fault(0, &mut program.table).unwrap(), Served::BroughtBack);
+    assert_eq!(program.path.fault(0, &mut program.table).unwrap(), FaultOutcome::Remapped);
     assert_eq!(store.take_trace(), []);
     assert_eq!(program.touch(0)[0], 1);
     program.touch(4);
@@ -326,7 +326,7 @@ fn a_fault_that_was_served_already_is_confirmed_and_shows_nothing() {
     let (store, mut program) = plain(9, 3, Policy::Fifo);
     program.touch(2);
     store.take_trace();
-    assert_eq!(program.path.fault(2, &mut program.table).unwrap(), Served::WasThere);
+    assert_eq!(program.path.fault(2, &mut program.table).unwrap(), FaultOutcome::AlreadyMapped);
     assert_eq!(program.table.confirmed, [2]);
     assert_eq!(store.take_trace(), []);
     assert_eq!(program.path.counters().repeated, 1);

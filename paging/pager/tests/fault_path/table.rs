@@ -1,7 +1,7 @@
 //! Page tables that are a plain array.
 
 use crate::PAGE_BYTES;
-use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::fault::policy::{Policy, frames};
 use std::convert::Infallible;
 
@@ -45,14 +45,14 @@ impl Table {
 impl Frames for Table {
     type Error = Infallible;
 
-    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Infallible> {
+    fn take(&mut self, page: u64, frame: usize) -> Result<TakeOutcome, Infallible> {
         self.taken += 1;
         if self.busy.contains(&page) {
-            return Ok(Taken::Busy);
+            return Ok(TakeOutcome::Busy);
         }
         assert!(self.frames[frame].is_none(), "the frame is empty");
         self.frames[frame] = Some(self.pages[page as usize].take().expect("the page is in sight"));
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn prepare(&mut self, frame: usize) -> Result<(), Infallible> {

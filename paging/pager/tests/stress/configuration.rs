@@ -1,4 +1,4 @@
-//! Every scheme with every trap, who shares its work, and K. The rest is drawn.
+//! Configurations: every scheme with every trap, helper and K. The rest is random.
 
 use ameles_pager::eviction::Eviction;
 use ameles_pager::fault::policy::Policy;
@@ -17,11 +17,11 @@ pub(crate) struct Configuration {
     pub(crate) options: Options,
     /// Threads that touch the region.
     pub(crate) touching: u64,
-    /// True if resident pages may be kept out of swap: where they are, the kernel takes no advice for them.
-    pub(crate) locks: bool,
-    /// True if the process beside is killed.
-    pub(crate) kills: bool,
-    /// For what the victim draws itself.
+    /// True if resident pages may be locked. The kernel ignores advice for locked pages.
+    pub(crate) may_lock: bool,
+    /// True if the worker process is killed.
+    pub(crate) kills_worker: bool,
+    /// The seed of the victim's own random numbers.
     pub(crate) seed: u64,
 }
 
@@ -33,10 +33,14 @@ impl Configuration {
             for scheme in Scheme::ALL {
                 // With as many as there are pages, every write refreshes all: also the page that is written.
                 let ratios: &[u64] = if scheme.has_ratio() { &[1, 5, MAX_PAGES] } else { &[1] };
-                for (ratio, others) in
-                    ratios.iter().flat_map(|ratio| others(scheme).iter().map(move |others| (*ratio, *others)))
+                for (ratio, helper) in ratios
+                    .iter()
+                    .flat_map(|ratio| helpers(scheme).iter().map(move |helper| (*ratio, *helper)))
                 {
-                    all.push(drawn(Options { scheme, trap, ratio, ..others.options() }, &mut rng));
+                    all.push(random_configuration(
+                        Options { scheme, trap, ratio, ..helper.options() },
+                        &mut rng,
+                    ));
                 }
             }
         }
@@ -46,31 +50,31 @@ impl Configuration {
 
 /// The helper that shares the work of a scheme.
 #[derive(Clone, Copy)]
-enum Others {
-    Nobody,
+enum Helper {
+    None,
     Thread,
     Process,
 }
 
-fn others(scheme: Scheme) -> &'static [Others] {
+fn helpers(scheme: Scheme) -> &'static [Helper] {
     match scheme {
-        Scheme::Eager => &[Others::Nobody, Others::Process],
-        Scheme::Parallel | Scheme::EagerParallel => &[Others::Nobody, Others::Thread, Others::Process],
-        _ => &[Others::Nobody],
+        Scheme::Eager => &[Helper::None, Helper::Process],
+        Scheme::Parallel | Scheme::EagerParallel => &[Helper::None, Helper::Thread, Helper::Process],
+        _ => &[Helper::None],
     }
 }
 
-impl Others {
+impl Helper {
     fn options(self) -> Options {
         Options {
-            threads: Some(if matches!(self, Others::Thread) { 2 } else { 1 }),
-            second_process: matches!(self, Others::Process),
+            threads: Some(if matches!(self, Helper::Thread) { 2 } else { 1 }),
+            second_process: matches!(self, Helper::Process),
             ..Options::new(MAX_PAGES)
         }
     }
 }
 
-fn drawn(options: Options, rng: &mut ChaCha12Rng) -> Configuration {
+fn random_configuration(options: Options, rng: &mut ChaCha12Rng) -> Configuration {
     let mut below = |many: u64| rng.next_u64() % many;
     let pages = 8 + below(MAX_PAGES - 7);
     let options = Options {
@@ -88,8 +92,8 @@ fn drawn(options: Options, rng: &mut ChaCha12Rng) -> Configuration {
     };
     Configuration {
         touching: 1 + below(3),
-        locks: below(2) == 0,
-        kills: options.second_process && below(4) == 0,
+        may_lock: below(2) == 0,
+        kills_worker: options.second_process && below(4) == 0,
         seed: rng.next_u64(),
         options,
     }
@@ -99,16 +103,21 @@ impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { scheme, trap, ratio, pages, cipher, resident, policy, eviction, handler, .. } =
             &self.options;
-        let beside = match self.options {
-            Options { second_process: true, .. } => "a process",
-            Options { threads: Some(2), .. } => "a thread",
-            _ => "nobody",
+        let helper = match self.options {
+            Options { second_process: true, .. } => "process",
+            Options { threads: Some(2), .. } => "thread",
+            _ => "none",
         };
         write!(
             f,
-            "{trap} {scheme}, K {ratio}, {beside} beside, {cipher}, {resident} of {pages}, {policy:?}, "
+            "{trap} {scheme}, K {ratio}, helper {helper}, {cipher}, {resident} of {pages}, {policy:?}, "
         )?;
         write!(f, "{eviction:?}, {:?}, {} touching", handler.processor, self.touching)?;
-        write!(f, "{}{}", if self.locks { ", locked" } else { "" }, if self.kills { ", killed" } else { "" })
+        write!(
+            f,
+            "{}{}",
+            if self.may_lock { ", locked" } else { "" },
+            if self.kills_worker { ", killed" } else { "" }
+        )
     }
 }

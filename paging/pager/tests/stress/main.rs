@@ -1,24 +1,24 @@
-//! Healthy programs under stress: each configuration of a region is used by several threads at once, in a process that
-//! is tormented from outside and from within, until so many faults were served. Nothing touches its untrusted memory.
-//! So every page must hold what was written there last, and nothing may be reported as tampered with.
+//! Healthy programs under stress: several threads use a region of each configuration at once, in a process that is
+//! disturbed from outside and from within, until a number of faults were handled. Its untrusted memory is not changed.
+//! So every page must hold what was written there last, and no tampering may be reported.
 //!
-//! What is done is drawn from a seed, which is printed; when it is done is up to the machine. It is done so many times
-//! and then no more: a victim that is tormented without end may get nowhere.
+//! The actions are drawn from a seed, which is printed; their timing depends on the machine. Their number is limited:
+//! with an endless series, a victim may make no progress.
 //!
-//! | variable | what |
+//! | variable | meaning |
 //! |---|---|
-//! | `AMELES_STRESS_ROUNDS` | times that all configurations are gone through, 1 unless told otherwise; 0: until it is ended |
-//! | `AMELES_STRESS_FAULTS` | faults of each configuration in a round, 150 unless told otherwise |
-//! | `AMELES_STRESS_SEED` | the first round's seed; the next one has the next |
+//! | `AMELES_STRESS_ROUNDS` | rounds over all configurations, default 1; 0: until interrupted |
+//! | `AMELES_STRESS_FAULTS` | faults of each configuration in a round, default 150 |
+//! | `AMELES_STRESS_SEED` | the first round's seed; it grows by one each round |
 //! | `AMELES_STRESS_ONLY` | only configurations whose description contains this |
-#![allow(clippy::print_stdout, reason = "a long run says how far it is")]
+#![allow(clippy::print_stdout, reason = "a long run prints its progress")]
 #![allow(
     unsafe_code,
     reason = "signals, advice and memory that threads share; each block says why it is sound"
 )]
 
 mod configuration;
-mod torment;
+mod stressor;
 mod victim;
 
 use configuration::Configuration;
@@ -26,18 +26,19 @@ use libtest_mimic::{Arguments, Trial};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Stdio};
-use torment::Tormentor;
+use stressor::Stressor;
 
-/// Most of them happen while a page is moved; with more, a slow machine's victims serve few faults between them.
-const TORMENTS_A_FAULT: u64 = 10;
+/// Most actions happen while a page is moved; with more, victims on a slow machine handle few faults in between.
+const ACTIONS_PER_FAULT: u64 = 10;
 
-/// A victim is started with its seed, its number and the faults that it is to serve.
+/// Holds a victim's seed, its number and its number of faults.
 const VICTIM: &str = "AMELES_STRESS_VICTIM";
 
 fn main() -> ExitCode {
-    if let Ok(told) = std::env::var(VICTIM) {
-        let told: Vec<u64> = told.split(' ').map(|number| number.parse().expect("a number")).collect();
-        victim::run(&Configuration::all(told[0])[told[1] as usize], told[2]);
+    if let Ok(arguments) = std::env::var(VICTIM) {
+        let arguments: Vec<u64> =
+            arguments.split(' ').map(|number| number.parse().expect("a number")).collect();
+        victim::run(&Configuration::all(arguments[0])[arguments[1] as usize], arguments[2]);
         return ExitCode::SUCCESS;
     }
     let test = Trial::test("no_healthy_program_fails_or_reads_wrong_data", || {
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), vec![test]).exit_code()
 }
 
-/// Answers with the number of failures, which were printed.
+/// Returns the number of failures, which were printed.
 fn stress() -> u64 {
     let number = |name: &str, unless: u64| {
         std::env::var(name)
@@ -77,22 +78,23 @@ fn stress() -> u64 {
     failures
 }
 
-/// Runs a victim to its end, and says what went wrong.
+/// Runs a victim to its end.
 fn run(configuration: &Configuration, number: usize, faults: u64, seed: u64) -> Result<(), String> {
-    let told = format!("{seed} {number} {faults}");
+    let arguments = format!("{seed} {number} {faults}");
     let this = std::env::current_exe().expect("this program has a path");
-    let victim = Command::new(this).env(VICTIM, told).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let victim =
+        Command::new(this).env(VICTIM, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut victim = victim.expect("this program can be started");
-    // It says when it takes signals; if it ends before, that shows below.
+    // It writes a byte when it handles signals; if it ends before, that is found below.
     let _ = victim.stdout.take().expect("it has an output").read(&mut [0]);
-    let mut tormentor = Tormentor::new(&victim, configuration, seed);
-    for _ in 0..TORMENTS_A_FAULT * faults {
+    let mut stressor = Stressor::new(&victim, configuration, seed);
+    for _ in 0..ACTIONS_PER_FAULT * faults {
         if victim.try_wait().expect("it is our child").is_some() {
             break;
         }
-        tormentor.torment();
+        stressor.act();
     }
-    tormentor.leave_alone();
+    stressor.stop();
     let output = victim.wait_with_output().expect("it has ended");
     if output.status.success() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! A healthy program: threads that touch the same pages, each with words of its own that only it writes, and one word a
-//! page that all of them add to.
+//! A healthy program: threads that access the same pages. In each page, every thread has a word that only it writes, and
+//! all threads add to one word.
 
 use crate::configuration::{Configuration, MAX_PAGES};
 use ameles_pager::page::PAGE_BYTES;
@@ -12,19 +12,19 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// The number of times that the kernel is made to do something with the memory.
-const DISTURBANCES_A_FAULT: u64 = 4;
+/// Operations of the kernel on the memory.
+const DISTURBANCES_PER_FAULT: u64 = 4;
 
-/// Words that belong to one thread stand so far apart.
-const APART: usize = 512;
+/// The distance between two words of a page.
+const WORD_BYTES: usize = 512;
 
 static START: AtomicUsize = AtomicUsize::new(0);
 static PAGES: AtomicU64 = AtomicU64::new(0);
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// Runs until so many faults were served.
+/// Runs until a number of faults were handled.
 pub(crate) fn run(configuration: &Configuration, faults: u64) {
-    if !configuration.locks {
+    if !configuration.may_lock {
         let nothing = Rlimit { current: Some(0), maximum: Some(0) };
         setrlimit(Resource::Memlock, nothing).expect("a limit may be lowered");
         let mut may = capabilities(None).expect("this thread's own");
@@ -32,7 +32,7 @@ pub(crate) fn run(configuration: &Configuration, faults: u64) {
         set_capabilities(None, may).expect("a capability may be given up");
     }
     let region = Region::new(configuration.options.clone()).expect("a region of this size fits");
-    assert!(configuration.locks || !region.is_locked());
+    assert!(configuration.may_lock || !region.is_locked());
     START.store(region.as_slice().as_ptr() as usize, Ordering::SeqCst);
     PAGES.store(configuration.options.pages, Ordering::SeqCst);
     count_signals();
@@ -55,15 +55,15 @@ pub(crate) fn run(configuration: &Configuration, faults: u64) {
         }
         let mut disturbed = 0;
         while !ended.load(Ordering::SeqCst) {
-            // A few times a fault, so that faults are served in between.
-            if disturbed <= DISTURBANCES_A_FAULT * region.counters().faults {
+            // A few times for each fault, so that faults are handled in between.
+            if disturbed <= DISTURBANCES_PER_FAULT * region.counters().faults {
                 disturb(&region, &marks);
                 disturbed += 1;
             }
             std::thread::yield_now();
         }
     });
-    // Nobody is told any more. A handler that was at work on another thread is through: it has ended.
+    // No more signals are counted. No handler is running on another thread: they have ended.
     // SAFETY: the signal is ignored from now on.
     unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
     let sum = |which| {
@@ -74,12 +74,12 @@ pub(crate) fn run(configuration: &Configuration, faults: u64) {
 }
 
 fn word(page: u64, which: usize) -> &'static AtomicU64 {
-    let at = START.load(Ordering::Relaxed) + page as usize * PAGE_BYTES + which * APART;
+    let at = START.load(Ordering::Relaxed) + page as usize * PAGE_BYTES + which * WORD_BYTES;
     // SAFETY: it lies in the region, which lives as long as anybody touches it, and is aligned.
     unsafe { &*(at as *const AtomicU64) }
 }
 
-/// Answers with how often it has added one to a word of all.
+/// Returns how often it has added one to a shared word.
 fn touch(seed: u64, number: u64, ended: impl Fn() -> bool) -> u64 {
     let mut rng = ChaCha12Rng::seed_from_u64(seed ^ number);
     let own = 1 + number as usize;
@@ -107,9 +107,9 @@ fn touch(seed: u64, number: u64, ended: impl Fn() -> bool) -> u64 {
     added
 }
 
-/// The work of the kernel on the process's memory while others use it.
+/// Makes the kernel work on the process's memory while threads use it.
 fn disturb(region: &Region, marks: &File) {
-    // Every page loses its mark of use: it changes while the pager may be moving it.
+    // Clears the accessed bit of every page: a page changes while the pager may be moving it.
     marks.write_at(b"1", 0).expect("it may be written again and again");
     let bytes = 64 * PAGE_BYTES;
     // SAFETY: the advice loses no contents, and may be refused; a mapping of our own comes and goes.
@@ -126,7 +126,7 @@ fn disturb(region: &Region, marks: &File) {
     }
 }
 
-/// Adds to a page that is mostly absent.
+/// Adds to a page that is usually absent.
 extern "C" fn on_signal(_: libc::c_int) {
     let page = HANDLED.fetch_add(1, Ordering::SeqCst) % PAGES.load(Ordering::SeqCst);
     word(page, 7).fetch_add(1, Ordering::SeqCst);

@@ -17,15 +17,15 @@ pub enum NoVerdict {
     /// No line begins with `s `.
     #[error("the solver printed no line that begins with `s `: was it stopped, or is its input damaged?")]
     NoStatus,
-    /// The line that begins with `s ` says something else.
+    /// The line that begins with `s ` holds something else.
     #[error("the solver printed `s {0}`, and neither `s SATISFIABLE` nor `s UNSATISFIABLE`")]
     OtherStatus(String),
-    /// A line that begins with `v ` holds something that is no literal of the next variable.
+    /// A line that begins with `v ` holds something other than a literal of the next variable.
     #[error("the solver's assignment holds `{found}` where the value of variable {variable} belongs")]
     OtherLiteral {
-        /// The text that stands there.
+        /// The text.
         found: String,
-        /// The variable whose turn it was.
+        /// The variable expected there.
         variable: usize,
     },
 }

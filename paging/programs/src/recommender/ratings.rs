@@ -1,24 +1,24 @@
-//! Ratings made up from tastes that the model is not told.
+//! Ratings generated from tastes that the model does not know.
 
 use crate::random::Random;
 
 /// Numbers that make up a hidden taste.
 const TASTES: usize = 3;
 
-/// The amount of data to learn from.
+/// The size of the data set.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Users; the model keeps 512 bytes for each.
     pub users: u32,
     /// Items; the model keeps 512 bytes for each.
     pub items: u32,
-    /// Ratings to learn from, of 12 bytes.
+    /// Ratings to train with, of 12 bytes each.
     pub ratings: u32,
-    /// Ratings to test the learnt model with.
+    /// Ratings to test the trained model with.
     pub held_out: u32,
-    /// The number of times that all ratings are gone through.
+    /// Passes over all ratings.
     pub epochs: u32,
-    /// Users that are recommended an item, the first ones.
+    /// The number of users, from the first, that get a recommendation.
     pub asking: u32,
     /// Seed of the ratings and of the model's first state.
     pub seed: u64,
@@ -34,7 +34,7 @@ pub(super) struct Rating {
 
 /// All ratings, in the order in which they came.
 pub(super) struct Ratings {
-    pub(super) to_learn: Vec<Rating>,
+    pub(super) training: Vec<Rating>,
     pub(super) held_out: Vec<Rating>,
 }
 
@@ -67,13 +67,13 @@ impl Ratings {
             }
             ratings
         };
-        Ratings { to_learn: rate(size.ratings), held_out: rate(size.held_out) }
+        Ratings { training: rate(size.ratings), held_out: rate(size.held_out) }
     }
 
-    /// Mean of the stars to learn from.
+    /// Mean of the training ratings.
     pub(super) fn mean(&self) -> f64 {
-        let sum: f64 = self.to_learn.iter().map(|rating| f64::from(rating.stars)).sum();
-        sum / self.to_learn.len() as f64
+        let sum: f64 = self.training.iter().map(|rating| f64::from(rating.stars)).sum();
+        sum / self.training.len() as f64
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         let size = small::RECOMMENDER.size;
         let ratings = Ratings::new(&size, &mut Random::new(size.seed));
         let mut counts = [0; 11];
-        for rating in ratings.to_learn.iter().chain(&ratings.held_out) {
+        for rating in ratings.training.iter().chain(&ratings.held_out) {
             assert!(rating.user < size.users && rating.item < size.items);
             assert_eq!((2.0 * rating.stars).fract(), 0.0);
             counts[(2.0 * rating.stars) as usize] += 1;

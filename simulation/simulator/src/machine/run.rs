@@ -104,8 +104,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
     /// The line that a dummy at this cycle works for.
     fn early_line(&mut self, now: Cycle) -> Option<Line> {
         let State { memory, random, .. } = &mut *self.machine;
-        let is_at_hand = |line: Line| memory.main.oram.is_at_hand(BlockId(line.0));
-        self.early.as_mut()?.line(self.processor.cache(), now, random, is_at_hand)
+        let is_position_available = |line: Line| memory.main.oram.is_position_available(BlockId(line.0));
+        self.early.as_mut()?.line(self.processor.cache(), now, random, is_position_available)
     }
 
     /// Accepts the requests that are sent before a cycle. Returns the end of the program, if it has been reached.

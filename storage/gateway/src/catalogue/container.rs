@@ -11,100 +11,100 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The settings that the owner of an account has made.
+/// The settings of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct AccountSettings {
-    /// The moment of its first use.
+    /// The time of the first use.
     #[n(0)]
     pub created: UnixMillis,
-    /// Metadata, by names in lower case. Features are switched on by names of their own, such as `temp-url-key`.
+    /// Metadata, by names in lower case. Some names switch features on, such as `temp-url-key`.
     #[n(1)]
     #[cbor(default)]
     pub metadata: BTreeMap<String, String>,
 }
 
-/// The settings that the owner of a container has made.
+/// The settings of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ContainerSettings {
-    /// The moment at which it was made.
+    /// The time of its creation.
     #[n(0)]
     pub created: UnixMillis,
-    /// Metadata, by names in lower case. Features are switched on by names of their own, such as `quota-bytes`.
+    /// Metadata, by names in lower case. Some names switch features on, such as `quota-bytes`.
     #[n(1)]
     #[cbor(default)]
     pub metadata: BTreeMap<String, String>,
-    /// The list of those who may read, as Swift writes it.
+    /// The Swift list of the principals that may read.
     #[n(2)]
     #[cbor(default)]
     pub read_acl: String,
-    /// The list of those who may write, as Swift writes it.
+    /// The Swift list of the principals that may write.
     #[n(3)]
     #[cbor(default)]
     pub write_acl: String,
-    /// The principals that the owner lets in, as S3 has it.
+    /// The S3 grants.
     #[n(4)]
     #[cbor(default)]
     pub grants: Vec<Grant>,
-    /// The container for objects that are replaced or deleted.
+    /// The container to which replaced or deleted objects go.
     #[n(5)]
     pub archive: Option<Archive>,
     /// Tags, by name.
     #[n(6)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,
-    /// The ownership that says whether grants count, as in S3. Without it they do not.
+    /// The S3 ownership, which says whether grants count. Without it they do not.
     #[n(7)]
     pub ownership: Option<Ownership>,
-    /// The region that it was made in, as S3 has it. It changes nothing here.
+    /// The S3 region in which it was created. It changes nothing here.
     #[n(9)]
     pub region: Option<String>,
-    /// The pages of other sites that browsers let in, as S3 has it.
+    /// The S3 rules about pages of other sites.
     #[n(10)]
     #[cbor(default)]
     pub cors: Vec<CorsRule>,
-    /// The lifecycle rules of objects and unfinished uploads, as S3 has them.
+    /// The S3 lifecycle rules of objects and unfinished uploads.
     #[n(11)]
     #[cbor(default)]
     pub lifecycle: Vec<LifecycleRule>,
-    /// The state of versioning, as S3 has it. Without one, no old version is kept or ever was.
+    /// The S3 state of versioning. Without one, the container keeps no old versions and never did.
     #[n(8)]
     pub versioning: Option<Versioning>,
-    /// The encryption of objects that are put without a word about it, as S3 has it.
+    /// The S3 encryption of objects whose puts ask for none.
     #[n(12)]
     pub encryption: Option<Encryption>,
 }
 
-/// The state of versioning of a container that has had it on.
+/// The state of versioning of a container in which it was ever enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Versioning {
-    /// Objects that are replaced or deleted are kept.
+    /// The container keeps replaced and deleted objects.
     #[n(0)]
     Enabled,
-    /// Old versions stay. A put makes the null version, and replaces the null version before it.
+    /// Old versions stay. A put creates the null version, and replaces the null version before it.
     #[n(1)]
     Suspended,
 }
 
-/// The ownership of objects: whether grants of a container and of its objects count. The objects are the container's
-/// owner's in both cases.
+/// The S3 ownership of objects: whether grants of a container and of its objects count. Objects always belong to the
+/// container's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Ownership {
-    /// They do not: the owner lets no one else in.
+    /// Grants do not count: only the owner has rights.
     #[n(0)]
     Enforced,
-    /// They do.
+    /// Grants count.
     #[n(1)]
     Preferred,
 }
 
-/// The container that objects go to when they are replaced or deleted.
+/// The container to which replaced or deleted objects go.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Archive {
-    /// The container that gets them, of the same account.
+    /// The name of that container, in the same account.
     #[n(0)]
     pub container: String,
     /// The effect of a delete.
@@ -116,10 +116,10 @@ pub struct Archive {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum OnDelete {
-    /// The newest archived one comes back (`X-Versions-Location`).
+    /// The newest archived object comes back (`X-Versions-Location`).
     #[n(0)]
     Restore,
-    /// It is archived too, with a marker after it (`X-History-Location`).
+    /// The object is archived too, with a marker after it (`X-History-Location`).
     #[n(1)]
     Keep,
 }
@@ -138,7 +138,7 @@ pub struct ContainerView {
 pub struct AccountView {
     /// The settings.
     pub settings: Arc<AccountSettings>,
-    /// Its containers.
+    /// The number of its containers.
     pub containers: u64,
     /// The totals of all of them.
     pub totals: Totals,
@@ -148,14 +148,14 @@ pub struct AccountView {
 #[derive(Debug)]
 pub(crate) struct Container {
     pub(crate) settings: Arc<ContainerSettings>,
-    /// The newest version of each key, unless it is a delete marker: the key stands for it.
+    /// The current object of each key: its newest version, unless that is a delete marker.
     pub(crate) objects: BTreeMap<String, Arc<Object>>,
-    /// All other versions by key, the newest first: each is older than what its key stands for.
+    /// All other versions of each key, the newest first. Each is older than the current object of its key.
     pub(crate) history: BTreeMap<String, BTreeMap<Reverse<u64>, Arc<Object>>>,
     pub(crate) totals: Totals,
     /// The totals of the history. A delete marker counts as an object of no bytes.
     pub(crate) old: Totals,
-    /// Unfinished uploads, each as an object of its parts' bytes.
+    /// Unfinished uploads, each counted as an object with the bytes of its parts.
     pub(crate) pending: Totals,
 }
 
@@ -171,7 +171,7 @@ impl Container {
         }
     }
 
-    /// The object that the key stands for, unless its time is over.
+    /// Returns the current object of a key, unless it has expired.
     pub(crate) fn object(&self, key: &str, now: UnixMillis) -> Option<&Arc<Object>> {
         self.objects.get(key).filter(|object| !object.has_expired(now))
     }
@@ -186,25 +186,25 @@ impl Container {
         self.objects.remove(key).inspect(|old| self.totals.remove(old))
     }
 
-    /// The version of this order that its key does not stand for.
+    /// Returns the version with this order, if it is not the current object.
     pub(crate) fn old(&self, key: &str, order: u64) -> Option<&Arc<Object>> {
         self.history.get(key)?.get(&Reverse(order))
     }
 
-    /// All versions of a key, the newest first.
+    /// Returns all versions of a key, the newest first.
     pub(crate) fn versions(&self, key: &str) -> impl Iterator<Item = &Arc<Object>> {
         let old = self.history.get(key).into_iter().flat_map(|versions| versions.values());
         self.objects.get(key).into_iter().chain(old)
     }
 
-    pub(crate) fn put_old(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
+    pub(crate) fn put_old_version(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
         self.old.add(&object);
         let versions = self.history.entry(key).or_default();
         let old = versions.insert(Reverse(object.version.order), object);
         old.inspect(|old| self.old.remove(old))
     }
 
-    pub(crate) fn remove_old(&mut self, key: &str, order: u64) -> Option<Arc<Object>> {
+    pub(crate) fn remove_old_version(&mut self, key: &str, order: u64) -> Option<Arc<Object>> {
         let versions = self.history.get_mut(key)?;
         let old = versions.remove(&Reverse(order));
         if versions.is_empty() {
@@ -213,8 +213,8 @@ impl Container {
         old.inspect(|old| self.old.remove(old))
     }
 
-    /// The totals that count against quotas.
-    pub(crate) fn held(&self) -> Totals {
+    /// Returns the totals that count against quotas.
+    pub(crate) fn quota_usage(&self) -> Totals {
         self.totals + self.old + self.pending
     }
 

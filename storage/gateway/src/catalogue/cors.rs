@@ -1,12 +1,12 @@
-//! Rules about pages of other sites: which of them browsers show a container's answers to.
+//! Rules about pages of other sites: whether a browser shows a container's answers to such a page.
 
 use minicbor::{Decode, Encode};
 
-/// A rule. The first that lets a request through counts.
+/// A rule. The first one that matches a request counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct CorsRule {
-    /// The owner's name for it.
+    /// The owner's name for the rule.
     #[n(0)]
     pub id: Option<String>,
     /// Sites, such as `https://example.org`, each with at most one `*`.
@@ -25,14 +25,15 @@ pub struct CorsRule {
     #[n(4)]
     #[cbor(default)]
     pub exposed: Vec<String>,
-    /// The time that a browser may trust an answer, in seconds. As in S3 it may be negative: then not at all.
+    /// The time that a browser may cache an answer, in seconds. As in S3 it may be negative: then the browser does not
+    /// cache.
     #[n(5)]
     pub max_age_seconds: Option<i32>,
 }
 
 impl CorsRule {
-    /// The pattern that lets a page of this site send such a request, with these headers.
-    pub(crate) fn lets_in(&self, origin: &str, method: &str, headers: &[String]) -> Option<&str> {
+    /// Returns the pattern that matches a page's site, if the rule allows such a request with these headers.
+    pub(crate) fn matched_origin(&self, origin: &str, method: &str, headers: &[String]) -> Option<&str> {
         let allows = |header: &String| {
             self.headers
                 .iter()

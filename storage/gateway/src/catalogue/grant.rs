@@ -1,14 +1,14 @@
-//! Grants: the others that an owner lets in, in the words of S3's access control lists.
+//! Grants: the rights that an owner gives to others, as in S3's access control lists.
 
 use minicbor::{Decode, Encode};
 
-/// A permission for somebody.
+/// A permission for a grantee.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct Grant {
-    /// The grantee that gets it.
+    /// The grantee.
     #[n(0)]
     pub grantee: Grantee,
-    /// The permission that he gets.
+    /// The permission.
     #[n(1)]
     pub permission: Permission,
 }
@@ -16,10 +16,10 @@ pub struct Grant {
 /// The principals that can get a permission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Grantee {
-    /// Everybody of an account.
+    /// All users of an account.
     #[n(0)]
     Account(#[n(0)] String),
-    /// Everybody who proves who he is.
+    /// All authenticated users.
     #[n(1)]
     Authenticated,
     /// Everybody.

@@ -1,4 +1,4 @@
-//! Names and what they stand for, in memory; `rows` says how the same is kept durably.
+//! The names and their objects, in memory; `rows` describes how they are stored.
 
 mod container;
 mod cors;
@@ -20,7 +20,7 @@ pub use container::{
 };
 pub use cors::CorsRule;
 pub use grant::{Grant, Grantee, Permission};
-pub(crate) use lifecycle::DAY;
+pub(crate) use lifecycle::DAY_MILLIS;
 pub use lifecycle::{Expiry, FilterForm, LifecycleFilter, LifecycleRule, OldVersions};
 pub(crate) use object::SegmentPlace;
 pub use object::{Completed, Details, Encryption, Manifest, Object, Segment};
@@ -28,29 +28,29 @@ pub use totals::Totals;
 pub use unix_millis::{Clock, UnixMillis};
 pub use upload::{Part, Upload};
 pub use upload_id::UploadId;
-pub(crate) use version::ORDERS;
+pub(crate) use version::MAX_ORDER;
 pub use version::{Version, VersionId};
 
 use crate::error::Error;
-use crate::objects::packing::{Fragment, FragmentId, Location, Shelf};
+use crate::objects::packing::{Fragment, FragmentId, Location, PackIndex};
 use row_shares::{RowGrowth, RowShares};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Bytes of memory that a catalogue takes at most for each byte of its rows, as the device counts them: measured for
-/// objects of every kind, of which the smallest take most (`tests/catalogue_memory.rs`).
+/// The largest number of bytes of memory that a catalogue takes for each byte of its rows, as the device counts them.
+/// It was measured for objects of every kind; the smallest take most (`tests/catalogue_memory.rs`).
 pub const MEMORY_PER_ROW_BYTE: u64 = 7;
 
-/// All names.
+/// All names of a gateway.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     pub(crate) accounts: BTreeMap<String, AccountEntry>,
     pub(crate) uploads: BTreeMap<UploadId, Upload>,
-    /// The versions of objects that go by themselves, the next one first, each with its order among those of its key.
+    /// The versions that expire, the next one first, each with its order among those of its key.
     pub(crate) expiring: BTreeSet<(UnixMillis, ObjectName, u64)>,
     /// The fragments that objects and parts are made of.
-    pub(crate) shelf: Shelf,
-    /// The room that accounts take in the table of rows.
+    pub(crate) pack_index: PackIndex,
+    /// The space that accounts take in the table of rows.
     pub(crate) row_shares: RowShares,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct AccountEntry {
     pub(crate) containers: BTreeMap<String, Container>,
 }
 
-/// The place of an object.
+/// The full name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectName {
     pub(crate) account: String,
@@ -75,49 +75,49 @@ impl ObjectName {
     }
 }
 
-/// A change of the catalogue. Several of them are committed as one.
+/// A change of the catalogue. A commit has one or more.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Makes an account, or changes its settings.
+    /// Creates an account, or changes its settings.
     PutAccount {
         name: String,
         settings: Arc<AccountSettings>,
     },
-    /// Makes a container, or changes its settings.
+    /// Creates a container, or changes its settings.
     PutContainer {
         account: String,
         name: String,
         settings: Arc<ContainerSettings>,
     },
-    /// With nothing in it.
+    /// Removes an empty container.
     DropContainer {
         account: String,
         name: String,
     },
-    /// Makes a key stand for this.
+    /// Sets the current object of a key.
     PutObject {
-        at: ObjectName,
+        object_name: ObjectName,
         object: Arc<Object>,
     },
-    /// Makes a key stand for nothing.
+    /// Removes the current object of a key.
     DropObject {
-        at: ObjectName,
+        object_name: ObjectName,
     },
-    /// Keeps a version that its key does not stand for.
+    /// Adds a version that is not the current object of its key.
     PutVersion {
-        at: ObjectName,
+        object_name: ObjectName,
         object: Arc<Object>,
     },
-    /// Forgets a version that its key does not stand for.
+    /// Removes a version that is not the current object of its key.
     DropVersion {
-        at: ObjectName,
+        object_name: ObjectName,
         order: u64,
     },
     AddUpload {
         id: UploadId,
         upload: Box<Upload>,
     },
-    /// With its parts.
+    /// Removes an upload with its parts.
     DropUpload {
         id: UploadId,
     },
@@ -126,21 +126,21 @@ pub(crate) enum Change {
         number: u16,
         part: Arc<Part>,
     },
-    /// Small objects' bytes are elsewhere now.
+    /// Sets the new places of small objects' bytes.
     MoveFragments {
-        moves: Vec<(FragmentId, Location)>,
+        locations: Vec<(FragmentId, Location)>,
     },
 }
 
-/// Changes with their effects on fragments and on the room that rows take.
+/// Changes with their effects on fragments and on the space for rows.
 #[derive(Clone, Debug)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedChanges {
     pub(crate) changes: Vec<Change>,
     pub(crate) fragments: FragmentChanges,
     pub(crate) growth: RowGrowth,
 }
 
-/// Fragments that changes bring in and those that they leave without a name.
+/// Fragments that changes add, and those that no object has any more.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FragmentChanges {
     pub(crate) added: BTreeMap<FragmentId, Arc<Fragment>>,
@@ -167,7 +167,7 @@ impl Catalogue {
             .ok_or(Error::NoSuchContainer)
     }
 
-    /// The upload of this name, if it is one for this container and key.
+    /// Returns an upload, if it belongs to this container and key.
     pub(crate) fn upload(
         &self,
         account: &str,
@@ -182,27 +182,30 @@ impl Catalogue {
             .ok_or(Error::NoSuchUpload)
     }
 
-    /// The effect of these changes on fragments. A fragment that goes from one name to another is among the added.
+    /// Returns the effect of changes on fragments. A fragment that locations from one name to another counts as added.
     pub(crate) fn fragment_changes(&self, changes: &[Change]) -> FragmentChanges {
         let mut fragments = FragmentChanges::default();
-        let container = |at: &ObjectName| self.container(&at.account, &at.container).ok();
-        let current = |at: &ObjectName| container(at)?.objects.get(&at.key);
-        let old = |at: &ObjectName, order| container(at)?.old(&at.key, order);
+        let container =
+            |object_name: &ObjectName| self.container(&object_name.account, &object_name.container).ok();
+        let current = |object_name: &ObjectName| container(object_name)?.objects.get(&object_name.key);
+        let old = |object_name: &ObjectName, order| container(object_name)?.old(&object_name.key, order);
         for change in changes {
             match change {
-                Change::PutObject { at, object } => {
+                Change::PutObject { object_name, object } => {
                     fragments.add(&object.segments);
-                    fragments.drop(current(at).into_iter().flat_map(|old| &old.segments));
+                    fragments.drop(current(object_name).into_iter().flat_map(|old| &old.segments));
                 }
-                Change::DropObject { at } => {
-                    fragments.drop(current(at).into_iter().flat_map(|old| &old.segments));
+                Change::DropObject { object_name } => {
+                    fragments.drop(current(object_name).into_iter().flat_map(|old| &old.segments));
                 }
-                Change::PutVersion { at, object } => {
+                Change::PutVersion { object_name, object } => {
                     fragments.add(&object.segments);
-                    fragments.drop(old(at, object.version.order).into_iter().flat_map(|old| &old.segments));
+                    fragments.drop(
+                        old(object_name, object.version.order).into_iter().flat_map(|old| &old.segments),
+                    );
                 }
-                Change::DropVersion { at, order } => {
-                    fragments.drop(old(at, *order).into_iter().flat_map(|old| &old.segments));
+                Change::DropVersion { object_name, order } => {
+                    fragments.drop(old(object_name, *order).into_iter().flat_map(|old| &old.segments));
                 }
                 Change::PutPart { id, number, part } => {
                     fragments.add([&part.segment]);
@@ -220,21 +223,21 @@ impl Catalogue {
         fragments
     }
 
-    /// Applies committed changes. The entries that they replace are dropped. Their blocks become free when the last
-    /// reader is gone.
-    pub(crate) fn apply(&mut self, planned: Planned) {
-        let Planned { changes, fragments, growth } = planned;
+    /// Applies committed changes, and drops the entries that they replace. Blocks become free when their last reader is
+    /// gone.
+    pub(crate) fn apply(&mut self, planned: PlannedChanges) {
+        let PlannedChanges { changes, fragments, growth } = planned;
         self.row_shares.grow(&growth);
         changes.into_iter().for_each(|change| self.apply_one(change));
-        fragments.dropped.into_iter().for_each(|id| self.shelf.remove(id));
-        fragments.added.values().for_each(|fragment| self.shelf.add(fragment));
+        fragments.dropped.into_iter().for_each(|id| self.pack_index.remove(id));
+        fragments.added.values().for_each(|fragment| self.pack_index.add(fragment));
     }
 
-    /// Applies the change that a stored row stands for. Whoever loads it counts the row.
+    /// Applies the change that a stored row describes. The caller counts the row.
     pub(crate) fn apply_stored(&mut self, change: Change) {
         let changes = vec![change];
         let fragments = self.fragment_changes(&changes);
-        self.apply(Planned { changes, fragments, growth: RowGrowth::new() });
+        self.apply(PlannedChanges { changes, fragments, growth: RowGrowth::new() });
     }
 
     fn apply_one(&mut self, change: Change) {
@@ -254,20 +257,20 @@ impl Catalogue {
                     account.containers.remove(&name);
                 }
             }
-            Change::PutObject { at, object } => self.put_object(at, object),
-            Change::DropObject { at } => {
-                if let Some(container) = self.container_mut(&at)
-                    && let Some(old) = container.remove(&at.key)
+            Change::PutObject { object_name, object } => self.put_object(object_name, object),
+            Change::DropObject { object_name } => {
+                if let Some(container) = self.container_mut(&object_name)
+                    && let Some(old) = container.remove(&object_name.key)
                 {
-                    self.forget_expiry(&old, at);
+                    self.remove_expiry(&old, object_name);
                 }
             }
-            Change::PutVersion { at, object } => self.put_version(at, object),
-            Change::DropVersion { at, order } => {
-                if let Some(container) = self.container_mut(&at)
-                    && let Some(old) = container.remove_old(&at.key, order)
+            Change::PutVersion { object_name, object } => self.put_version(object_name, object),
+            Change::DropVersion { object_name, order } => {
+                if let Some(container) = self.container_mut(&object_name)
+                    && let Some(old) = container.remove_old_version(&object_name.key, order)
                 {
-                    self.forget_expiry(&old, at);
+                    self.remove_expiry(&old, object_name);
                 }
             }
             Change::AddUpload { id, upload } => {
@@ -280,11 +283,11 @@ impl Catalogue {
                 }
             }
             Change::PutPart { id, number, part } => self.set_part(id, number, Some(part)),
-            Change::MoveFragments { moves } => self.shelf.relocate(moves),
+            Change::MoveFragments { locations } => self.pack_index.relocate(locations),
         }
     }
 
-    /// Gives a number of an upload this part, or none.
+    /// Sets or removes the part with this number.
     fn set_part(&mut self, id: UploadId, number: u16, part: Option<Arc<Part>>) {
         let Some(mut upload) = self.uploads.remove(&id) else { return };
         let bytes = |part: &Arc<Part>| Totals { objects: 0, bytes: part.segment.bytes() };
@@ -297,7 +300,7 @@ impl Catalogue {
         self.uploads.insert(id, upload);
     }
 
-    /// Counts a change of an unfinished upload for its container.
+    /// Counts a change of an unfinished upload in its container.
     fn count_pending(&mut self, upload: &Upload, old: Totals, new: Totals) {
         let account = self.accounts.get_mut(&upload.account);
         if let Some(container) = account.and_then(|account| account.containers.get_mut(&upload.container)) {
@@ -305,35 +308,35 @@ impl Catalogue {
         }
     }
 
-    fn put_object(&mut self, at: ObjectName, object: Arc<Object>) {
-        let Some(container) = self.container_mut(&at) else { return };
-        if let Some(old) = container.put(at.key.clone(), Arc::clone(&object)) {
-            self.forget_expiry(&old, at.clone());
+    fn put_object(&mut self, object_name: ObjectName, object: Arc<Object>) {
+        let Some(container) = self.container_mut(&object_name) else { return };
+        if let Some(old) = container.put(object_name.key.clone(), Arc::clone(&object)) {
+            self.remove_expiry(&old, object_name.clone());
         }
-        self.note_expiry(&object, at);
+        self.add_expiry(&object, object_name);
     }
 
-    fn put_version(&mut self, at: ObjectName, object: Arc<Object>) {
-        let Some(container) = self.container_mut(&at) else { return };
-        if let Some(old) = container.put_old(at.key.clone(), Arc::clone(&object)) {
-            self.forget_expiry(&old, at.clone());
+    fn put_version(&mut self, object_name: ObjectName, object: Arc<Object>) {
+        let Some(container) = self.container_mut(&object_name) else { return };
+        if let Some(old) = container.put_old_version(object_name.key.clone(), Arc::clone(&object)) {
+            self.remove_expiry(&old, object_name.clone());
         }
-        self.note_expiry(&object, at);
+        self.add_expiry(&object, object_name);
     }
 
-    fn note_expiry(&mut self, object: &Object, at: ObjectName) {
-        if let Some(moment) = object.details.delete_at {
-            self.expiring.insert((moment, at, object.version.order));
-        }
-    }
-
-    fn forget_expiry(&mut self, object: &Object, at: ObjectName) {
-        if let Some(moment) = object.details.delete_at {
-            self.expiring.remove(&(moment, at, object.version.order));
+    fn add_expiry(&mut self, object: &Object, object_name: ObjectName) {
+        if let Some(time) = object.details.delete_at {
+            self.expiring.insert((time, object_name, object.version.order));
         }
     }
 
-    fn container_mut(&mut self, at: &ObjectName) -> Option<&mut Container> {
-        self.accounts.get_mut(&at.account)?.containers.get_mut(&at.container)
+    fn remove_expiry(&mut self, object: &Object, object_name: ObjectName) {
+        if let Some(time) = object.details.delete_at {
+            self.expiring.remove(&(time, object_name, object.version.order));
+        }
+    }
+
+    fn container_mut(&mut self, object_name: &ObjectName) -> Option<&mut Container> {
+        self.accounts.get_mut(&object_name.account)?.containers.get_mut(&object_name.container)
     }
 }

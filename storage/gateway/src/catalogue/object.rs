@@ -1,4 +1,4 @@
-//! Objects: their details from a client, and the blocks that hold their bytes.
+//! Objects: their details, and the blocks that hold their bytes.
 
 use super::grant::Grant;
 use super::unix_millis::UnixMillis;
@@ -11,7 +11,7 @@ use minicbor::{Decode, Encode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The details of an object that a client says and gets back with it.
+/// The details of an object, which a client sets and gets back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Details {
@@ -30,14 +30,14 @@ pub struct Details {
     /// `Content-Language`.
     #[n(4)]
     pub content_language: Option<String>,
-    /// `Expires`: for caches, and of no meaning here.
+    /// `Expires`: for caches only.
     #[n(5)]
     pub expires: Option<UnixMillis>,
     /// The user's own metadata, by names in lower case.
     #[n(6)]
     #[cbor(default)]
     pub metadata: BTreeMap<String, String>,
-    /// The moment from which on the object is gone (`X-Delete-At`).
+    /// The time at which the object expires (`X-Delete-At`).
     #[n(7)]
     pub delete_at: Option<UnixMillis>,
     /// The manifest, if the object stands for other bytes than its own.
@@ -47,14 +47,14 @@ pub struct Details {
     #[n(9)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,
-    /// The principals that the owner lets in.
+    /// The S3 grants.
     #[n(10)]
     #[cbor(default)]
     pub grants: Vec<Grant>,
-    /// The storage class that was asked for, unless it is S3's `STANDARD`. It changes nothing here.
+    /// The storage class that was requested, unless it is S3's `STANDARD`. It changes nothing here.
     #[n(11)]
     pub storage_class: Option<String>,
-    /// The encryption that was asked for. It changes nothing here: all is sealed.
+    /// The encryption that was requested. It changes nothing here: everything is sealed.
     #[n(12)]
     pub encryption: Option<Encryption>,
 }
@@ -69,8 +69,8 @@ pub enum Encryption {
 }
 
 impl Details {
-    /// Bytes of the headers that a client says, values and the names of its own ones: what they take of a row. Tags and
-    /// grants, which have bounds of their own, are not among them.
+    /// Returns the bytes of a row that the headers of an object take: values, and the names of the user's own metadata.
+    /// Tags and grants have bounds of their own and do not count.
     pub(crate) fn header_bytes(&self) -> usize {
         let headers = [
             &self.content_type,
@@ -88,7 +88,7 @@ impl Details {
         headers + manifest + self.metadata_bytes()
     }
 
-    /// Bytes of the user's own metadata, names and values.
+    /// Returns the bytes of the user's own metadata, names and values.
     pub(crate) fn metadata_bytes(&self) -> usize {
         self.metadata.iter().map(|(name, value)| name.len() + value.len()).sum()
     }
@@ -97,7 +97,7 @@ impl Details {
 /// A large object: other objects, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Manifest {
-    /// All objects of a container of the same account whose keys begin so, in order.
+    /// All objects of a container of the same account whose keys have this prefix, in order.
     #[n(0)]
     Dynamic {
         /// The container.
@@ -110,7 +110,7 @@ pub enum Manifest {
     /// The objects that the object's own bytes list.
     #[n(1)]
     Static {
-        /// Bytes of all of them together.
+        /// The total size of the objects.
         #[n(0)]
         bytes: u64,
         /// The ETag of the whole, without quotes.
@@ -119,7 +119,7 @@ pub enum Manifest {
     },
 }
 
-/// Bytes written in one go, and the place that holds them until the last user of them is gone.
+/// Bytes written in one go, and the place that holds them until their last user is gone.
 #[derive(Debug)]
 pub struct Segment {
     pub(crate) bytes: u64,
@@ -136,12 +136,12 @@ pub(crate) enum SegmentPlace {
 }
 
 impl Segment {
-    /// Blocks of its own, padding included: 0 if it shares one.
+    /// Returns the number of blocks of its own, padding included: 0 if it shares a block.
     pub fn blocks(&self) -> u64 {
         self.leases().iter().map(|lease| lease.len()).sum()
     }
 
-    /// Accesses that reading all of it takes.
+    /// Returns the number of accesses of a complete read.
     pub fn accesses(&self) -> u64 {
         match &self.place {
             SegmentPlace::Blocks(_) => self.blocks(),
@@ -149,7 +149,7 @@ impl Segment {
         }
     }
 
-    /// Its bytes, without padding.
+    /// Returns its size in bytes, without padding.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -177,61 +177,62 @@ impl Segment {
     }
 }
 
-/// A version of an object. A holder of it can read it, even after its name stands for another.
+/// A version of an object. It stays readable while somebody holds it, even after it was replaced.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
-    /// The details that the client said about it.
+    /// The details from the client.
     pub details: Details,
-    /// Without quotes.
+    /// The ETag, without quotes.
     pub etag: String,
-    /// The checksum that came with it, if one did.
+    /// The checksum from the client, if it sent one.
     pub checksum: Option<Checksum>,
-    /// The moment at which its name came to stand for it, or its details were changed.
+    /// The time at which the object got its name, or its details were changed.
     pub modified: UnixMillis,
-    /// Its bytes, one piece after the other: one piece, or those of its parts.
+    /// Its bytes: one segment, or one for each part.
     pub segments: Vec<Arc<Segment>>,
-    /// The upload in parts that it came from, if it did.
+    /// The upload in parts from which the object was completed, if there was one.
     pub completed: Option<Arc<Completed>>,
     /// The version of its key that it is.
     pub version: Version,
 }
 
-/// The facts that an object keeps of its upload in parts.
+/// The facts about an upload in parts that its object keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// The upload's name. A client that completes it again, because the answer was lost, is answered the same.
+    /// The upload's name. A client that lost the answer may complete the upload again and gets the same answer.
     pub upload: UploadId,
-    /// The bytes of the parts' checksums, of the algorithm of the object's, one after the other.
+    /// The checksums of the parts, concatenated, with the algorithm of the object's checksum.
     pub checksums: Box<[u8]>,
 }
 
 impl Object {
-    /// Its size in bytes, without padding. Of a large object those of its list, not of the objects that it stands for.
+    /// Returns its size in bytes, without padding. For a large object this is the size of its list, not of the objects
+    /// in it.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Blocks of its own, padding included.
+    /// Returns the number of blocks of its own, padding included.
     pub fn blocks(&self) -> u64 {
         self.segments.iter().map(|segment| segment.blocks()).sum()
     }
 
-    /// Accesses that reading all of it takes.
+    /// Returns the number of accesses of a complete read.
     pub fn accesses(&self) -> u64 {
         self.segments.iter().map(|segment| segment.accesses()).sum()
     }
 
-    /// The number of parts if it was uploaded in parts.
+    /// Returns the number of parts if the object was uploaded in parts.
     pub fn parts(&self) -> Option<usize> {
         self.etag.contains('-').then_some(self.segments.len())
     }
 
-    /// The checksum of a part, counted from 0, if it is known.
+    /// Returns the checksum of a part, counted from 0, if it is known.
     pub fn part_checksum(&self, index: usize) -> Option<Checksum> {
         checksums::nth(self.checksum.as_ref()?, &self.completed.as_ref()?.checksums, index)
     }
 
-    /// Tells whether its time is over.
+    /// Returns whether the object has expired.
     pub fn has_expired(&self, now: UnixMillis) -> bool {
         self.details.delete_at.is_some_and(|gone| gone <= now)
     }

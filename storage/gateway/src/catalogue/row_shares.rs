@@ -1,38 +1,38 @@
-//! The room that an account takes in the table of rows, so that no account can fill it.
+//! The space that each account takes in the table of rows, so that no account can fill it.
 
 use crate::fair_share::leaves_room;
 use std::collections::BTreeMap;
 
-/// The most bytes that a device needs for a row beside its key and its value.
+/// The largest number of bytes that a device needs for a row in addition to its key and its value.
 const ROW_OVERHEAD: u64 = 64;
 
-/// The room that accounts take in the table of rows, in bytes. Neither its one row of settings is counted
-/// nor its small objects that wait to be packed.
+/// The space that accounts take in the table of rows, in bytes. An account's row of settings does not count, and
+/// neither do small objects that wait to be packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowShares(BTreeMap<String, u64>);
 
-/// The growth of each account's rows by some changes, in bytes; negative where they shrink.
+/// The growth of each account's rows by changes, in bytes; negative where they shrink.
 pub(crate) type RowGrowth = BTreeMap<String, i64>;
 
 impl RowShares {
-    /// The bytes of an account's rows.
+    /// Returns the bytes of an account's rows.
     pub(crate) fn of(&self, account: &str) -> u64 {
         self.0.get(account).copied().unwrap_or(0)
     }
 
-    /// Counts a growth in.
+    /// Adds a growth.
     pub(crate) fn grow(&mut self, growth: &RowGrowth) {
         growth.iter().for_each(|(account, bytes)| self.grow_one(account, *bytes));
     }
 
-    /// Counts a row that is there in.
+    /// Adds an existing row.
     pub(super) fn add(&mut self, account: &str, key: &[u8], value: &[u8]) {
         self.grow_one(account, row_bytes(key, value).cast_signed());
     }
 
     fn grow_one(&mut self, account: &str, bytes: i64) {
         match self.0.get_mut(account) {
-            Some(held) => *held = held.saturating_add_signed(bytes),
+            Some(current) => *current = current.saturating_add_signed(bytes),
             None => drop(self.0.insert(account.to_owned(), 0u64.saturating_add_signed(bytes))),
         }
         if self.of(account) == 0 {
@@ -40,18 +40,18 @@ impl RowShares {
         }
     }
 
-    /// Tells whether each account that grows may, with so many bytes free in the table before. A device tells of a growth
-    /// for which there is no room at all.
+    /// Returns whether each account may grow so, with this many bytes free in the table before. The device itself
+    /// refuses a growth for which there is no space at all.
     pub(crate) fn allow(&self, growth: &RowGrowth, free: u64) -> bool {
         growth.iter().filter(|(_, bytes)| **bytes > 0).all(|(account, &bytes)| {
-            let held = self.of(account);
+            let current = self.of(account);
             let after = free.checked_sub(bytes.unsigned_abs());
-            held == 0 || after.is_none_or(|free| leaves_room(held.saturating_add_signed(bytes), free))
+            current == 0 || after.is_none_or(|free| leaves_room(current.saturating_add_signed(bytes), free))
         })
     }
 }
 
-/// The bytes that a row takes at most.
+/// Returns the largest number of bytes that a row takes.
 pub(crate) fn row_bytes(key: &[u8], value: &[u8]) -> u64 {
     (key.len() + value.len()) as u64 + ROW_OVERHEAD
 }

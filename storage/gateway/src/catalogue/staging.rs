@@ -1,147 +1,148 @@
-//! Changes that the catalogue shows for a moment, so that others can be planned upon them, and that it then takes back.
+//! Temporary changes of the catalogue, so that other changes can be planned after them. They are undone at the end.
 
 use super::row_shares::RowGrowth;
-use super::{Catalogue, Change, Part, Planned, UploadId};
+use super::{Catalogue, Change, Part, PlannedChanges, UploadId};
 use crate::objects::packing::{Fragment, FragmentId};
 use std::sync::Arc;
 
-/// A catalogue with changes that are not durable. It is as it was when this is dropped; to be dropped before any reader
-/// looks.
+/// A catalogue with changes that are not durable. Dropping this undoes them; drop it before any reader looks.
 ///
-/// The contents that the changes replace are held meanwhile, so no block becomes free.
+/// The replaced contents are kept until then, so no block becomes free.
 pub(crate) struct Staging<'a> {
     catalogue: &'a mut Catalogue,
-    /// The steps back, the last one first to be made.
-    back: Vec<Step>,
+    /// The steps that undo the changes; the last one is undone first.
+    undo_steps: Vec<UndoStep>,
 }
 
-/// A step back.
-enum Step {
-    /// A change like others.
+/// A step that undoes a change.
+enum UndoStep {
+    /// Applies a change.
     Change(Change),
-    /// An account was not there.
+    /// Removes an account that did not exist.
     ForgetAccount(String),
-    /// Another part, or none, had this number.
+    /// Restores the part that had this number, or none.
     Part(UploadId, u16, Option<Arc<Part>>),
-    /// A fragment was there.
+    /// Adds a fragment that existed.
     AddFragment(Arc<Fragment>),
-    /// A fragment was not there.
+    /// Removes a fragment that did not exist.
     RemoveFragment(FragmentId),
-    /// The rows of accounts took other room.
+    /// Restores the space that rows took.
     Rows(RowGrowth),
 }
 
 impl<'a> Staging<'a> {
     pub(crate) fn of(catalogue: &'a mut Catalogue) -> Self {
-        Staging { catalogue, back: Vec::new() }
+        Staging { catalogue, undo_steps: Vec::new() }
     }
 
-    /// The catalogue with the changes so far.
+    /// Returns the catalogue with the changes so far.
     pub(crate) fn catalogue(&self) -> &Catalogue {
         self.catalogue
     }
 
     /// Applies changes as [`Catalogue::apply`] does.
-    pub(crate) fn apply(&mut self, planned: &Planned) {
-        let Planned { changes, fragments, growth } = planned;
-        self.back.push(Step::Rows(growth.iter().map(|(account, bytes)| (account.clone(), -bytes)).collect()));
+    pub(crate) fn apply(&mut self, planned: &PlannedChanges) {
+        let PlannedChanges { changes, fragments, growth } = planned;
+        self.undo_steps
+            .push(UndoStep::Rows(growth.iter().map(|(account, bytes)| (account.clone(), -bytes)).collect()));
         self.catalogue.row_shares.grow(growth);
         for change in changes {
-            self.note(change);
+            self.record_undo(change);
             self.catalogue.apply_one(change.clone());
         }
-        let shelf = &mut self.catalogue.shelf;
+        let pack_index = &mut self.catalogue.pack_index;
         for id in &fragments.dropped {
-            self.back.extend(shelf.get(*id).cloned().map(Step::AddFragment));
-            shelf.remove(*id);
+            self.undo_steps.extend(pack_index.get(*id).cloned().map(UndoStep::AddFragment));
+            pack_index.remove(*id);
         }
         for (id, fragment) in &fragments.added {
-            if shelf.get(*id).is_none() {
-                self.back.push(Step::RemoveFragment(*id));
+            if pack_index.get(*id).is_none() {
+                self.undo_steps.push(UndoStep::RemoveFragment(*id));
             }
-            shelf.add(fragment);
+            pack_index.add(fragment);
         }
     }
 
-    /// Notes the steps back from a change that is about to be made.
-    fn note(&mut self, change: &Change) {
+    /// Records the steps that undo a change, before it is applied.
+    fn record_undo(&mut self, change: &Change) {
         let catalogue = &*self.catalogue;
         let container = |account: &str, name: &str| catalogue.container(account, name).ok();
         let step = match change {
             Change::PutAccount { name, .. } => Some(match catalogue.accounts.get(name) {
                 Some(old) => {
                     let settings = Arc::clone(&old.settings);
-                    Step::Change(Change::PutAccount { name: name.clone(), settings })
+                    UndoStep::Change(Change::PutAccount { name: name.clone(), settings })
                 }
-                None => Step::ForgetAccount(name.clone()),
+                None => UndoStep::ForgetAccount(name.clone()),
             }),
             Change::PutContainer { account, name, .. } => {
                 if !catalogue.accounts.contains_key(account) {
-                    self.back.push(Step::ForgetAccount(account.clone()));
+                    self.undo_steps.push(UndoStep::ForgetAccount(account.clone()));
                 }
                 let (old, account, name) = (container(account, name), account.clone(), name.clone());
-                Some(Step::Change(match old.map(|old| Arc::clone(&old.settings)) {
+                Some(UndoStep::Change(match old.map(|old| Arc::clone(&old.settings)) {
                     Some(settings) => Change::PutContainer { account, name, settings },
                     None => Change::DropContainer { account, name },
                 }))
             }
             Change::DropContainer { account, name } => container(account, name).map(|old| {
                 let (account, name) = (account.clone(), name.clone());
-                Step::Change(Change::PutContainer { account, name, settings: Arc::clone(&old.settings) })
+                UndoStep::Change(Change::PutContainer { account, name, settings: Arc::clone(&old.settings) })
             }),
-            Change::PutObject { at, .. } | Change::DropObject { at } => {
-                let old = container(&at.account, &at.container).and_then(|there| there.objects.get(&at.key));
-                Some(Step::Change(match old.cloned() {
-                    Some(object) => Change::PutObject { at: at.clone(), object },
-                    None => Change::DropObject { at: at.clone() },
+            Change::PutObject { object_name, .. } | Change::DropObject { object_name } => {
+                let old = container(&object_name.account, &object_name.container)
+                    .and_then(|container| container.objects.get(&object_name.key));
+                Some(UndoStep::Change(match old.cloned() {
+                    Some(object) => Change::PutObject { object_name: object_name.clone(), object },
+                    None => Change::DropObject { object_name: object_name.clone() },
                 }))
             }
-            Change::PutVersion { at, .. } | Change::DropVersion { at, .. } => {
+            Change::PutVersion { object_name, .. } | Change::DropVersion { object_name, .. } => {
                 let order = match change {
                     Change::DropVersion { order, .. } => *order,
                     Change::PutVersion { object, .. } => object.version.order,
                     _ => return,
                 };
-                let old = container(&at.account, &at.container).and_then(|there| there.old(&at.key, order));
-                Some(Step::Change(match old.cloned() {
-                    Some(object) => Change::PutVersion { at: at.clone(), object },
-                    None => Change::DropVersion { at: at.clone(), order },
+                let old = container(&object_name.account, &object_name.container)
+                    .and_then(|container| container.old(&object_name.key, order));
+                Some(UndoStep::Change(match old.cloned() {
+                    Some(object) => Change::PutVersion { object_name: object_name.clone(), object },
+                    None => Change::DropVersion { object_name: object_name.clone(), order },
                 }))
             }
-            Change::AddUpload { id, .. } => Some(Step::Change(Change::DropUpload { id: *id })),
-            Change::DropUpload { id } => catalogue
-                .uploads
-                .get(id)
-                .map(|upload| Step::Change(Change::AddUpload { id: *id, upload: Box::new(upload.clone()) })),
+            Change::AddUpload { id, .. } => Some(UndoStep::Change(Change::DropUpload { id: *id })),
+            Change::DropUpload { id } => catalogue.uploads.get(id).map(|upload| {
+                UndoStep::Change(Change::AddUpload { id: *id, upload: Box::new(upload.clone()) })
+            }),
             Change::PutPart { id, number, .. } => catalogue
                 .uploads
                 .get(id)
-                .map(|upload| Step::Part(*id, *number, upload.parts.get(number).cloned())),
-            Change::MoveFragments { moves } => {
-                let fragments = moves.iter().filter_map(|(id, _)| catalogue.shelf.get(*id));
-                let moves = fragments.map(|fragment| (fragment.id(), fragment.location())).collect();
-                Some(Step::Change(Change::MoveFragments { moves }))
+                .map(|upload| UndoStep::Part(*id, *number, upload.parts.get(number).cloned())),
+            Change::MoveFragments { locations } => {
+                let fragments = locations.iter().filter_map(|(id, _)| catalogue.pack_index.get(*id));
+                let locations = fragments.map(|fragment| (fragment.id(), fragment.location())).collect();
+                Some(UndoStep::Change(Change::MoveFragments { locations }))
             }
         };
-        self.back.extend(step);
+        self.undo_steps.extend(step);
     }
 
-    fn step_back(&mut self, step: Step) {
+    fn undo(&mut self, step: UndoStep) {
         match step {
-            Step::Change(change) => self.catalogue.apply_one(change),
-            Step::ForgetAccount(name) => drop(self.catalogue.accounts.remove(&name)),
-            Step::Part(id, number, part) => self.catalogue.set_part(id, number, part),
-            Step::AddFragment(fragment) => self.catalogue.shelf.add(&fragment),
-            Step::RemoveFragment(id) => self.catalogue.shelf.remove(id),
-            Step::Rows(growth) => self.catalogue.row_shares.grow(&growth),
+            UndoStep::Change(change) => self.catalogue.apply_one(change),
+            UndoStep::ForgetAccount(name) => drop(self.catalogue.accounts.remove(&name)),
+            UndoStep::Part(id, number, part) => self.catalogue.set_part(id, number, part),
+            UndoStep::AddFragment(fragment) => self.catalogue.pack_index.add(&fragment),
+            UndoStep::RemoveFragment(id) => self.catalogue.pack_index.remove(id),
+            UndoStep::Rows(growth) => self.catalogue.row_shares.grow(&growth),
         }
     }
 }
 
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
-        while let Some(step) = self.back.pop() {
-            self.step_back(step);
+        while let Some(step) = self.undo_steps.pop() {
+            self.undo(step);
         }
     }
 }
@@ -163,7 +164,7 @@ mod tests {
     const NAMES: [&str; 3] = ["a", "b", "c"];
 
     /// The numbers of a random change: its kind, its account, its container, its key, and its order.
-    type Dice = (u8, u8, u8, u8, u64);
+    type RandomNumbers = (u8, u8, u8, u8, u64);
 
     fn segment(fragment: u64) -> Arc<Segment> {
         let bytes = fragment % 5 + 1;
@@ -192,18 +193,18 @@ mod tests {
         })
     }
 
-    /// A change as the verbs make it: what it names is there where it must be.
+    /// Returns a change as the verbs make it: it refers only to entries that exist where they must.
     fn change(
         catalogue: &Catalogue,
         packs: &[Arc<Pack>],
         next: u64,
-        (kind, a, c, k, order): Dice,
+        (kind, a, c, k, order): RandomNumbers,
     ) -> Option<Change> {
         let name = |nth: u8| NAMES[usize::from(nth) % NAMES.len()].to_owned();
         let (account, container) = (name(a), name(c));
-        let at = ObjectName::new(&account, &container, name(k));
+        let object_name = ObjectName::new(&account, &container, name(k));
         let id = UploadId([k; 16]);
-        let there = catalogue.container(&account, &container).ok();
+        let existing = catalogue.container(&account, &container).ok();
         let settings = ContainerSettings { created: UnixMillis(next), ..ContainerSettings::default() };
         Some(match kind {
             0 => Change::PutAccount {
@@ -215,24 +216,24 @@ mod tests {
             },
             1 | 2 => Change::PutContainer { account, name: container, settings: Arc::new(settings) },
             3 => {
-                let is_empty =
-                    there.is_some_and(|there| there.objects.is_empty() && there.history.is_empty());
+                let is_empty = existing
+                    .is_some_and(|container| container.objects.is_empty() && container.history.is_empty());
                 let pends = |upload: &Upload| upload.account == account && upload.container == container;
                 if !is_empty || catalogue.uploads.values().any(pends) {
                     return None;
                 }
                 Change::DropContainer { account, name: container }
             }
-            4..=6 => Change::PutObject { object: there.map(|_| object(next, order))?, at },
-            7 => Change::DropObject { at },
-            8 | 9 => Change::PutVersion { object: there.map(|_| object(next, order))?, at },
-            10 => Change::DropVersion { at, order },
-            11 if there.is_some() && !catalogue.uploads.contains_key(&id) => Change::AddUpload {
+            4..=6 => Change::PutObject { object: existing.map(|_| object(next, order))?, object_name },
+            7 => Change::DropObject { object_name },
+            8 | 9 => Change::PutVersion { object: existing.map(|_| object(next, order))?, object_name },
+            10 => Change::DropVersion { object_name, order },
+            11 if existing.is_some() && !catalogue.uploads.contains_key(&id) => Change::AddUpload {
                 id,
                 upload: Box::new(Upload {
                     account,
                     container,
-                    key: at.key,
+                    key: object_name.key,
                     details: Details::default(),
                     checksum: None,
                     started: UnixMillis(next),
@@ -247,17 +248,18 @@ mod tests {
             15 => {
                 let pack = &packs[next as usize % packs.len()];
                 let some = (0..next).filter(|fragment| fragment % 3 == u64::from(k) % 3).map(FragmentId);
-                let moves = some.map(|id| (id, Location::Packed { pack: Arc::clone(pack), offset: id.0 }));
-                Change::MoveFragments { moves: moves.collect() }
+                let locations =
+                    some.map(|id| (id, Location::Packed { pack: Arc::clone(pack), offset: id.0 }));
+                Change::MoveFragments { locations: locations.collect() }
             }
             _ => return None,
         })
     }
 
-    /// Plans a change, and makes it in a table of rows.
-    fn plan(catalogue: &Catalogue, change: Change, rows: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Planned {
-        let ChangedRows { forth, planned, .. } = catalogue.plan(vec![change]);
-        for (key, value) in forth {
+    /// Plans a change, and applies it to a table of rows.
+    fn plan(catalogue: &Catalogue, change: Change, rows: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> PlannedChanges {
+        let ChangedRows { new_rows, planned, .. } = catalogue.plan(vec![change]);
+        for (key, value) in new_rows {
             match value {
                 Some(value) => drop(rows.insert(key, value)),
                 None => drop(rows.remove(&key)),
@@ -273,12 +275,12 @@ mod tests {
             staged in prop::collection::vec((0u8..16, 0u8..3, 0u8..2, 0u8..3, 0u64..4), 1..40),
         ) {
             let (mut catalogue, allocator) = (Catalogue::default(), Allocator::new(8));
-            // They stay taken throughout: the text of a catalogue tells of the free blocks too.
+            // These blocks stay taken throughout: the debug text of a catalogue shows the free blocks too.
             let packs: Vec<_> = (0..8).map(|_| Pack::new(allocator.allocate(1).expect("free"))).collect();
             let (mut next, mut rows) = (0, BTreeMap::new());
-            for dice in before {
+            for numbers in before {
                 next += 1;
-                if let Some(change) = change(&catalogue, &packs, next, dice) {
+                if let Some(change) = change(&catalogue, &packs, next, numbers) {
                     let planned = plan(&catalogue, change, &mut rows);
                     catalogue.apply(planned);
                 }
@@ -286,9 +288,9 @@ mod tests {
             let was = format!("{catalogue:?}");
             let mut staging = Staging::of(&mut catalogue);
             let mut all = Vec::new();
-            for dice in staged {
+            for numbers in staged {
                 next += 1;
-                if let Some(change) = change(staging.catalogue(), &packs, next, dice) {
+                if let Some(change) = change(staging.catalogue(), &packs, next, numbers) {
                     let planned = plan(staging.catalogue(), change, &mut rows);
                     staging.apply(&planned);
                     all.push(planned);
@@ -300,7 +302,7 @@ mod tests {
             for planned in all {
                 catalogue.apply(planned);
             }
-            prop_assert_eq!(format!("{catalogue:?}"), then, "for good they come to what they came to for a moment");
+            prop_assert_eq!(format!("{catalogue:?}"), then, "committed changes equal the staged ones");
             prop_assert_eq!(&catalogue.row_shares, &catalogue.counted(&rows), "what is counted is there");
         }
     }

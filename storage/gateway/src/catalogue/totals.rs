@@ -5,9 +5,9 @@ use super::object::Object;
 /// The number of objects and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Objects, the expired ones too until they are swept away.
+    /// The number of objects. Expired ones count until they are removed.
     pub objects: u64,
-    /// Their bytes, without padding.
+    /// The bytes of the objects, without padding.
     pub bytes: u64,
 }
 

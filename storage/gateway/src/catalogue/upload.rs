@@ -12,59 +12,59 @@ use std::sync::Arc;
 pub struct Upload {
     /// The account that it belongs to.
     pub account: String,
-    /// The container of the object to be.
+    /// The container of the object.
     pub container: String,
-    /// The key of the object to be.
+    /// The key of the object.
     pub key: String,
-    /// The details that the client said about the object to be.
+    /// The details of the object.
     pub details: Details,
     /// The checksum that the object must have.
     pub checksum: Option<(Algorithm, Coverage)>,
-    /// The moment at which it was begun.
+    /// The time at which the upload began.
     pub started: UnixMillis,
-    /// The principal that began it, if that is not the account itself.
+    /// The principal that began the upload, if it is not the account itself.
     pub initiator: Option<String>,
     /// The parts uploaded so far, by number.
     pub parts: BTreeMap<u16, Arc<Part>>,
 }
 
 impl Upload {
-    /// The totals that it counts for while it is unfinished.
+    /// Returns the totals for which the upload counts while it is unfinished.
     pub(crate) fn totals(&self) -> Totals {
         Totals { objects: 1, bytes: self.parts.values().map(|part| part.segment.bytes()).sum() }
     }
 }
 
-/// An uploaded part: a durable piece of an object to be.
+/// An uploaded part: a durable piece of a later object.
 #[derive(Debug)]
 pub struct Part {
     /// Its bytes.
     pub segment: Arc<Segment>,
     /// MD5 of its bytes.
     pub md5: [u8; 16],
-    /// The checksum that came with it, if one did.
+    /// The checksum from the client, if it sent one.
     pub checksum: Option<Checksum>,
-    /// The CRC64NVME of its bytes, which parts of older vaults lack.
+    /// The CRC64NVME of its bytes. Parts of older vaults lack it.
     pub crc64nvme: Option<u64>,
-    /// The moment at which it was uploaded.
+    /// The time of the upload.
     pub modified: UnixMillis,
 }
 
 impl Part {
-    /// Its CRC64NVME as a checksum, if it is known.
+    /// Returns its CRC64NVME as a checksum, if known.
     pub(crate) fn crc64nvme_checksum(&self) -> Option<Checksum> {
         let algorithm = Algorithm::Crc64Nvme;
         let bytes = algorithm.crc_bytes(self.crc64nvme?);
         Some(Checksum::new(algorithm, Coverage::FullObject, &bytes))
     }
 
-    /// The bytes of its checksum of this algorithm, if that is known.
+    /// Returns the bytes of its checksum of this algorithm, if known.
     pub(crate) fn checksum_bytes(&self, algorithm: Algorithm) -> Option<Vec<u8>> {
         let given = self.checksum.as_ref().filter(|checksum| checksum.algorithm == algorithm);
-        let ours = || self.crc64nvme.filter(|_| algorithm == Algorithm::Crc64Nvme);
+        let computed = || self.crc64nvme.filter(|_| algorithm == Algorithm::Crc64Nvme);
         let bytes = match given {
             Some(checksum) => checksum.bytes(),
-            None => ours().map(|crc| algorithm.crc_bytes(crc)),
+            None => computed().map(|crc| algorithm.crc_bytes(crc)),
         };
         bytes.filter(|bytes| bytes.len() == algorithm.bytes())
     }

@@ -5,33 +5,33 @@ use minicbor::{Decode, Encode};
 /// The name of a version among those of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionId {
-    /// The version that was put while its container kept no old ones.
+    /// The version that was put while its container kept no old versions.
     Null,
-    /// A number that no other version of the key had or will have.
+    /// A number that no other version of the key has or will have.
     Number(u128),
 }
 
-/// The version of its key that an object is. Rows of older vaults say nothing of it: they hold the only one.
+/// The version of an object among those of its key. Rows of older vaults have none: their object is the only version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Version {
-    /// Larger than that of every version of the key that was there when it was put.
+    /// The order: larger than that of every earlier version of the key.
     #[n(0)]
     pub(crate) order: u64,
-    /// Random, so that the number of a version that is gone never comes again; `None` for the null version.
+    /// Random, so that the number of a removed version never comes again; `None` for the null version.
     #[n(1)]
     pub(crate) salt: Option<u64>,
-    /// True if it stands for a delete, and holds nothing.
+    /// True for a delete marker, which holds nothing.
     #[n(2)]
     #[cbor(default)]
     pub(crate) is_marker: bool,
 }
 
-/// The bound of all orders: there is always a larger one.
-pub(crate) const ORDERS: u64 = u64::MAX / 2;
+/// The bound of all orders, so that there is always a larger one.
+pub(crate) const MAX_ORDER: u64 = u64::MAX / 2;
 
 impl Version {
-    /// Its name.
+    /// Returns its name.
     pub fn id(&self) -> VersionId {
         match self.salt {
             None => VersionId::Null,
@@ -39,14 +39,14 @@ impl Version {
         }
     }
 
-    /// Tells whether it stands for a delete.
+    /// Returns whether it is a delete marker.
     pub fn is_marker(&self) -> bool {
         self.is_marker
     }
 }
 
 impl VersionId {
-    /// The order of the version of this name. The null version's name says nothing of it.
+    /// Returns the order of the version of this name; `None` for the null version, whose name does not show it.
     pub(crate) fn order(self) -> Option<u64> {
         match self {
             VersionId::Null => None,

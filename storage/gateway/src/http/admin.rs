@@ -1,7 +1,7 @@
 //! The administrative listener: `/healthz`, and `/metrics` for Prometheus.
 //!
-//! A client that reaches it may be a stranger. It shows only the values of the caller's closures. These must hold no
-//! more than the provider of the store sees anyway: requests, bytes and dollars of the store, never verbs or objects.
+//! Any client may reach it. It shows only the values of the caller's closures. These must show no more than the
+//! provider of the store sees anyway: requests, bytes and dollars of the store, never verbs or objects.
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -68,7 +68,8 @@ impl Collector for FigureCollector {
     }
 }
 
-/// The routes. `healthy` is asked at each `/healthz` (200 or 503, and no word more), `figures` at each `/metrics`.
+/// Returns the routes. They call `healthy` for each `/healthz` (200 or 503, and nothing else), and `figures` for each
+/// `/metrics`.
 pub fn router(
     healthy: impl Fn() -> bool + Send + Sync + 'static,
     figures: impl Fn() -> Vec<Figure> + Send + Sync + 'static,
@@ -103,7 +104,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Serves the routes until `shutdown` is ready.
 ///
 /// # Errors
-/// When the listener fails for good.
+/// The listener fails permanently.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

@@ -1,25 +1,25 @@
-//! The limit of requests at work at a time, over all listeners, and of those that one account has on a listener.
+//! The limit of concurrent requests: over all listeners, and of one account on a listener.
 
-use crate::http::shares::{Place, Shares};
+use crate::http::shares::{Permit, Shares};
 use http::request::Parts;
 use http::{HeaderName, Method};
 use hyper::body::Body;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Places for requests at work. Clones share them, so that several listeners have one bound.
+/// Permits for concurrent requests. Clones share them, so that several listeners have one limit.
 ///
-/// A request that finds no place is refused at once: a queue would only grow while nothing gets faster. Which request
-/// that is depends on how many there are of its account and of others, and on nothing that it asks.
+/// A request that gets no permit is refused at once: a queue would only grow while nothing gets faster. A refusal
+/// depends on the number of requests of this account and of others, and not on the content of the request.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    places: Shares,
+    permits: Shares,
 }
 
 impl Admission {
-    /// So many requests, at least one.
+    /// Creates the limit: this many requests, at least one.
     pub fn new(requests: usize) -> Self {
-        Admission { places: Shares::new(requests) }
+        Admission { permits: Shares::new(requests) }
     }
 }
 
@@ -30,75 +30,76 @@ impl Default for Admission {
     }
 }
 
-/// There is no place for a request now.
+/// All permits are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many requests are at work")]
-pub struct NoPlace;
+#[error("too many requests are running")]
+pub struct Overloaded;
 
-/// Headers of puts that copy, and read no body.
-const COPY_SOURCES: [HeaderName; 2] =
+/// Headers of puts that copy, and so read no body.
+const COPY_HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("x-amz-copy-source"), HeaderName::from_static("x-copy-from")];
 
-/// The way of a request to its work: it is admitted once its account is known, and takes its place when its work begins.
-/// That is when the first byte of its body has come, or at once if it has none.
+/// The admission of one request. It is admitted when its account is known, and gets its permit when its work begins.
+/// That is when the first byte of its body arrives, or at once if it has no body.
 #[derive(Clone, Debug)]
-pub struct Entrance {
+pub struct RequestAdmission {
     admission: Admission,
     connections: Shares,
-    taken: Arc<Mutex<Taken>>,
+    permits: Arc<Mutex<Permits>>,
 }
 
-/// The places that a request has; they are free again when its answer was taken.
+/// The permits of a request. They are free again when the client has received its answer.
 #[derive(Debug, Default)]
-struct Taken {
-    connection: Option<(Arc<str>, Place)>,
-    work: Option<Place>,
+struct Permits {
+    connection: Option<(Arc<str>, Permit)>,
+    request: Option<Permit>,
 }
 
-impl Entrance {
+impl RequestAdmission {
     pub(crate) fn new(admission: Admission, connections: Shares) -> Self {
-        Entrance { admission, connections, taken: Arc::default() }
+        RequestAdmission { admission, connections, permits: Arc::default() }
     }
 
-    /// Admits a request as one of this account, and begins its work if that does not begin with its body. `None` stands
-    /// for all who prove no account.
+    /// Admits a request of this account, and begins its work unless that begins with its body. `None` stands for all
+    /// clients without an account.
     ///
     /// # Errors
-    /// The account has as many requests under way as the connections of the listener allow, or there is no place at work.
+    /// The account has as many requests under way as the listener's connections allow, or all permits are in use.
     pub(crate) fn admit(
         &self,
         account: Option<&str>,
         parts: &Parts,
         body: &impl Body,
-    ) -> Result<(), NoPlace> {
-        self.admit_as(&mut self.taken.lock(), account)?;
+    ) -> Result<(), Overloaded> {
+        self.admit_as(&mut self.permits.lock(), account)?;
         let may_read = matches!(parts.method, Method::PUT | Method::POST);
-        let copies = COPY_SOURCES.iter().any(|name| parts.headers.contains_key(name));
+        let copies = COPY_HEADERS.iter().any(|name| parts.headers.contains_key(name));
         match may_read && !copies && !body.is_end_stream() {
             true => Ok(()),
             false => self.begin(),
         }
     }
 
-    /// Takes a place for the work, if the request has none. One that was not admitted is nobody's.
+    /// Takes a permit for the work if the request has none. A request that was not admitted counts as one without an
+    /// account.
     ///
     /// # Errors
-    /// There is no place for another request of its account.
-    pub(crate) fn begin(&self) -> Result<(), NoPlace> {
-        let mut taken = self.taken.lock();
-        self.admit_as(&mut taken, None)?;
-        if let (None, Some((account, _))) = (&taken.work, &taken.connection) {
-            taken.work = Some(self.admission.places.take(account).ok_or(NoPlace)?);
+    /// No permit is free for another request of its account.
+    pub(crate) fn begin(&self) -> Result<(), Overloaded> {
+        let mut permits = self.permits.lock();
+        self.admit_as(&mut permits, None)?;
+        if let (None, Some((account, _))) = (&permits.request, &permits.connection) {
+            permits.request = Some(self.admission.permits.take(account).ok_or(Overloaded)?);
         }
         Ok(())
     }
 
-    fn admit_as(&self, taken: &mut Taken, account: Option<&str>) -> Result<(), NoPlace> {
-        if taken.connection.is_none() {
-            // No account's name is empty.
+    fn admit_as(&self, permits: &mut Permits, account: Option<&str>) -> Result<(), Overloaded> {
+        if permits.connection.is_none() {
+            // No account has an empty name.
             let account: Arc<str> = account.unwrap_or_default().into();
-            let place = self.connections.take(&account).ok_or(NoPlace)?;
-            taken.connection = Some((account, place));
+            let permit = self.connections.take(&account).ok_or(Overloaded)?;
+            permits.connection = Some((account, permit));
         }
         Ok(())
     }

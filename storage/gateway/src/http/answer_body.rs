@@ -1,8 +1,8 @@
-//! An answer's body that knows when it was handed over.
+//! The body of an answer, which logs its request when the client has received it.
 
-use crate::http::connections::Answering;
-use crate::http::door::{BoxError, RequestId, Verb};
-use crate::http::right::Right;
+use crate::http::answer_guard::AnswerGuard;
+use crate::http::connections::AnsweringGuard;
+use crate::http::protocol::{BoxError, RequestId, Verb};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
@@ -10,29 +10,29 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// A body, and the request that it answers: while there is one, the request is at work. Its end is logged.
+/// A body with the request that it answers. The request counts as running while this exists, and its end is logged.
 pub(crate) struct AnswerBody<B: Body> {
     body: Pin<Box<B>>,
-    /// Bytes that are still to come, if that is known.
-    left: Option<u64>,
-    line: Line,
-    right: Right,
-    _answering: Answering,
+    /// Bytes still to send, if known.
+    remaining: Option<u64>,
+    log_line: LogLine,
+    answer_guard: AnswerGuard,
+    _answering: AnsweringGuard,
 }
 
-/// The line of the log about a request.
-pub(crate) struct Line {
+/// The log line of a request.
+pub(crate) struct LogLine {
     pub(crate) method: Method,
     pub(crate) verb: Verb,
     pub(crate) status: StatusCode,
     pub(crate) id: RequestId,
-    pub(crate) begun: Instant,
+    pub(crate) started: Instant,
 }
 
-impl Line {
+impl LogLine {
     fn write(&self, is_whole: bool) {
-        let Line { method, verb, status, id, begun } = self;
-        let milliseconds = begun.elapsed().as_millis() as u64;
+        let LogLine { method, verb, status, id, started } = self;
+        let milliseconds = started.elapsed().as_millis() as u64;
         let (verb, status) = (verb.as_str(), status.as_u16());
         if is_whole {
             tracing::info!(%method, verb, status, request = %id, milliseconds, "answered");
@@ -42,51 +42,57 @@ impl Line {
     }
 }
 
-/// The lack of an answer, or of the rest of it: the connection ends.
+/// The answer, or the rest of it, is missing: the connection ends.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub(crate) struct Unanswered(pub(crate) BoxError);
+pub(crate) struct NoAnswer(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
-    /// The body of an answer whose head promises this length, if it promises one: a server asks for no more of a body once it
-    /// has so many bytes, and not for its end.
-    pub(crate) fn new(body: B, length: Option<u64>, answering: Answering, line: Line, right: Right) -> Self {
-        // Of a HEAD's answer, and of a 304, no byte of a body is ever asked for.
-        let has_body = line.method != Method::HEAD && line.status != StatusCode::NOT_MODIFIED;
-        let left = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
-        AnswerBody { body: Box::pin(body), left, line, right, _answering: answering }
+    /// Wraps the body of an answer whose head promises this length, if it promises one. The server stops after this
+    /// many bytes, and does not ask for the end of the body.
+    pub(crate) fn new(
+        body: B,
+        length: Option<u64>,
+        answering: AnsweringGuard,
+        log_line: LogLine,
+        answer_guard: AnswerGuard,
+    ) -> Self {
+        // The server never asks for the body of an answer to HEAD or of a 304.
+        let has_body = log_line.method != Method::HEAD && log_line.status != StatusCode::NOT_MODIFIED;
+        let remaining = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
+        AnswerBody { body: Box::pin(body), remaining, log_line, answer_guard, _answering: answering }
     }
 }
 
 impl<B: Body> Drop for AnswerBody<B> {
     fn drop(&mut self) {
-        self.line.write(self.left == Some(0));
+        self.log_line.write(self.remaining == Some(0));
     }
 }
 
 impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
     type Data = Bytes;
-    type Error = Unanswered;
+    type Error = NoAnswer;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unanswered>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, NoAnswer>>> {
         let frame = self.body.as_mut().poll_frame(context);
-        if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.right.is_there() {
-            self.left = None;
-            return Poll::Ready(Some(Err(Unanswered("the right to answer has run out".into()))));
+        if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.answer_guard.allows() {
+            self.remaining = None;
+            return Poll::Ready(Some(Err(NoAnswer("the right to answer has run out".into()))));
         }
         match &frame {
-            Poll::Ready(None) => self.left = Some(0),
+            Poll::Ready(None) => self.remaining = Some(0),
             Poll::Ready(Some(Ok(frame))) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
-                self.left = self.left.map(|left| left.saturating_sub(bytes));
+                self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(bytes));
             }
-            Poll::Ready(Some(Err(_))) => self.left = None,
+            Poll::Ready(Some(Err(_))) => self.remaining = None,
             Poll::Pending => {}
         }
-        frame.map_err(|error| Unanswered(error.into()))
+        frame.map_err(|error| NoAnswer(error.into()))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -101,63 +107,44 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::connections::Presence;
+    use crate::http::connections::ConnectionHandle;
+    use crate::testing::CapturedLog;
     use futures::stream;
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("not poisoned").write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Log {
-        fn text(&self) -> String {
-            String::from_utf8(self.0.lock().expect("not poisoned").clone()).expect("text")
-        }
-    }
 
     fn answer(pieces: &'static [&'static str], length: Option<u64>) -> AnswerBody<axum::body::Body> {
-        let line = Line {
+        let log_line = LogLine {
             method: Method::GET,
             verb: Verb::default(),
             status: StatusCode::OK,
             id: RequestId(7),
-            begun: Instant::now(),
+            started: Instant::now(),
         };
         let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
         let body = axum::body::Body::from_stream(stream::iter(pieces));
-        AnswerBody::new(body, length, Presence::new().answering(), line, Right::default())
+        AnswerBody::new(body, length, ConnectionHandle::new().answering(), log_line, AnswerGuard::default())
     }
 
     #[test]
     fn a_request_is_logged_when_its_answer_was_handed_over_or_given_up() {
-        let log = Log::default();
+        let log = CapturedLog::default();
         let writer = log.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(subscriber, || {
             let mut context = Context::from_waker(std::task::Waker::noop());
-            let mut whole = answer(&["one", "two"], None);
-            while let Poll::Ready(Some(frame)) = Pin::new(&mut whole).poll_frame(&mut context) {
+            let mut complete = answer(&["one", "two"], None);
+            while let Poll::Ready(Some(frame)) = Pin::new(&mut complete).poll_frame(&mut context) {
                 assert!(frame.is_ok());
                 assert_eq!(log.text(), "");
             }
-            drop(whole);
+            drop(complete);
             assert!(log.text().contains("answered method=GET"), "{}", log.text());
             for length in [None, Some(6)] {
-                let mut left = answer(&["one", "two"], length);
-                assert!(Pin::new(&mut left).poll_frame(&mut context).is_ready());
+                let mut remaining = answer(&["one", "two"], length);
+                assert!(Pin::new(&mut remaining).poll_frame(&mut context).is_ready());
             }
             assert_eq!(log.text().matches("broken off method=GET").count(), 2, "{}", log.text());
-            // A server that has as many bytes as the head promises asks for no end.
+            // After as many bytes as the head promises, the server does not ask for the end.
             let mut promised = answer(&["one", "two"], Some(6));
             for _ in 0..2 {
                 assert!(Pin::new(&mut promised).poll_frame(&mut context).is_ready());

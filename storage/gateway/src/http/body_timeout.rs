@@ -1,6 +1,6 @@
-//! A request's body that fails when it comes too slowly, and that takes the request's place at work when it comes.
+//! The body of a request, which fails when it arrives too slowly, and begins the request's work when it arrives.
 
-use crate::http::admission::{Entrance, NoPlace};
+use crate::http::admission::{Overloaded, RequestAdmission};
 use crate::http::pace::Pace;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -11,38 +11,38 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The body of a request as it comes from the network. It fails when its client has used up the patience with it; the
-/// clock runs only while a reader waits for it.
+/// The body of a request as it arrives from the network. It fails when its client is too slow; the time counts only
+/// while a reader waits for the body.
 #[derive(Debug)]
 pub struct RequestBody {
     body: Incoming,
     pace: Pace,
-    entrance: Entrance,
+    request_admission: RequestAdmission,
 }
 
 impl RequestBody {
-    pub(crate) fn new(body: Incoming, patience: Duration, entrance: Entrance) -> Self {
-        RequestBody { body, pace: Pace::new(patience), entrance }
+    pub(crate) fn new(body: Incoming, max_wait: Duration, request_admission: RequestAdmission) -> Self {
+        RequestBody { body, pace: Pace::new(max_wait), request_admission }
     }
 }
 
 /// The reason why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// The client went silent, or sent less than the least rate.
+    /// The client sent nothing, or less than the minimum rate.
     #[error("the body did not come in time")]
     TooLate,
-    /// It came, and there was no place for its request.
+    /// The body arrived, and no permit was free for its request.
     #[error(transparent)]
-    NoPlace(#[from] NoPlace),
-    /// The connection failed, or its bytes are no HTTP.
+    Overloaded(#[from] Overloaded),
+    /// The connection failed, or its bytes are not HTTP.
     #[error(transparent)]
     Connection(#[from] hyper::Error),
 }
 
-/// The first error of a type among an error and its causes.
+/// Returns the first error of this type among an error and its causes.
 pub(crate) fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
-    // An I/O error names as its source the source of the error that it holds, not that error.
+    // The source of an I/O error is the source of the error inside it, not that error.
     let below = |error: &&'e (dyn Error + 'static)| -> Option<&'e (dyn Error + 'static)> {
         let error: &'e (dyn Error + 'static) = *error;
         match error.downcast_ref::<io::Error>() {
@@ -64,12 +64,12 @@ impl Body for RequestBody {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             if let Some(Ok(frame)) = &frame {
-                this.pace.moved(frame.data_ref().map_or(0, Bytes::len));
-                this.entrance.begin()?;
+                this.pace.on_progress(frame.data_ref().map_or(0, Bytes::len));
+                this.request_admission.begin()?;
             }
             return Poll::Ready(frame.map(|frame| Ok(frame?)));
         }
-        ready!(this.pace.poll_spent(context));
+        ready!(this.pace.poll_expired(context));
         Poll::Ready(Some(Err(BodyError::TooLate)))
     }
 

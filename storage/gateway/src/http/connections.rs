@@ -1,101 +1,107 @@
-//! The connections that a server has: never more than a limit, and an idle one makes room for a new one.
+//! The connections of a server: at most a fixed number, and an idle one makes room for a new one.
 
-use crate::http::admission::Entrance;
+use crate::http::admission::RequestAdmission;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// The time that a full server waits before it looks for an idle connection again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// A server that stays full says so once in this time.
-const SAY_AGAIN: Duration = Duration::from_secs(60);
+/// The interval at which a full server looks for an idle connection.
+const IDLE_POLL: Duration = Duration::from_millis(100);
+/// The interval at which a full server logs a warning.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The state of a connection, for the code that may have to end it.
 #[derive(Debug)]
-pub(crate) struct Presence {
-    doing: Mutex<Doing>,
-    leave: Notify,
+pub(crate) struct ConnectionHandle {
+    state: Mutex<ConnectionState>,
+    end_requested: Notify,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Doing {
-    /// Since then it agrees on TLS, or waits for the head of its first request: nothing was ever answered.
-    Arriving(Instant),
-    /// It waits for the head of another request, since then.
+enum ConnectionState {
+    /// Since this time it negotiates TLS, or waits for the head of its first request. It has answered nothing yet.
+    Connecting(Instant),
+    /// Since this time it waits for the head of another request.
     Idle(Instant),
-    /// A request is being answered, or its client is taking the answer.
+    /// The server answers a request, or the client still receives the answer.
     Answering,
-    /// It was told to end; a request that is under way is finished before.
-    Leaving,
-    /// It was told to end before it had answered anything.
-    Unwanted,
+    /// It must end after the current request.
+    Ending,
+    /// It must end, and it has not answered anything.
+    Discarded,
 }
 
-impl Presence {
+impl ConnectionHandle {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Presence { doing: Mutex::new(Doing::Arriving(Instant::now())), leave: Notify::new() })
+        Arc::new(ConnectionHandle {
+            state: Mutex::new(ConnectionState::Connecting(Instant::now())),
+            end_requested: Notify::new(),
+        })
     }
 
-    /// A request has come; until the answer is dropped, it is being answered.
-    pub(crate) fn answering(self: &Arc<Self>) -> Answering {
-        self.set(Doing::Answering);
-        Answering { presence: Arc::clone(self), _entrance: None }
+    /// Marks the connection as answering, until the guard is dropped.
+    pub(crate) fn answering(self: &Arc<Self>) -> AnsweringGuard {
+        self.set(ConnectionState::Answering);
+        AnsweringGuard { handle: Arc::clone(self), _admission: None }
     }
 
-    fn set(&self, next: Doing) {
-        let mut doing = self.lock();
-        if !matches!(*doing, Doing::Leaving | Doing::Unwanted) {
-            *doing = next;
+    fn set(&self, next: ConnectionState) {
+        let mut state = self.lock();
+        if !matches!(*state, ConnectionState::Ending | ConnectionState::Discarded) {
+            *state = next;
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Doing> {
-        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, ConnectionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn idle_since(&self) -> Option<Instant> {
         match *self.lock() {
-            Doing::Arriving(since) | Doing::Idle(since) => Some(since),
-            Doing::Answering | Doing::Leaving | Doing::Unwanted => None,
+            ConnectionState::Connecting(since) | ConnectionState::Idle(since) => Some(since),
+            ConnectionState::Answering | ConnectionState::Ending | ConnectionState::Discarded => None,
         }
     }
 
     fn end(&self) {
-        let mut doing = self.lock();
-        *doing = match *doing {
-            Doing::Arriving(_) | Doing::Unwanted => Doing::Unwanted,
-            Doing::Idle(_) | Doing::Answering | Doing::Leaving => Doing::Leaving,
+        let mut state = self.lock();
+        *state = match *state {
+            ConnectionState::Connecting(_) | ConnectionState::Discarded => ConnectionState::Discarded,
+            ConnectionState::Idle(_) | ConnectionState::Answering | ConnectionState::Ending => {
+                ConnectionState::Ending
+            }
         };
-        self.leave.notify_one();
+        self.end_requested.notify_one();
     }
 
-    /// Returns when it is told to end: `true` if it may do so at once, since no client waits for an answer.
-    pub(crate) async fn told_to_end(&self) -> bool {
-        self.leave.notified().await;
-        matches!(*self.lock(), Doing::Unwanted)
+    /// Waits until the connection must end. Returns `true` if it may end at once, because no client waits for an
+    /// answer.
+    pub(crate) async fn wait_for_end(&self) -> bool {
+        self.end_requested.notified().await;
+        matches!(*self.lock(), ConnectionState::Discarded)
     }
 }
 
-/// A request that is being answered. Dropped when its answer was handed over, or given up.
+/// The guard of a request that is being answered. It is dropped when the answer was sent or given up.
 #[derive(Debug)]
-pub(crate) struct Answering {
-    presence: Arc<Presence>,
-    /// Its places, which are free again with the last clone.
-    _entrance: Option<Entrance>,
+pub(crate) struct AnsweringGuard {
+    handle: Arc<ConnectionHandle>,
+    /// The permits of the request, which are free again with the last clone.
+    _admission: Option<RequestAdmission>,
 }
 
-impl Answering {
-    /// It keeps the places that it takes at this entrance.
-    pub(crate) fn at(mut self, entrance: Entrance) -> Self {
-        self._entrance = Some(entrance);
+impl AnsweringGuard {
+    /// Keeps the permits of this admission while the guard exists.
+    pub(crate) fn with_admission(mut self, request_admission: RequestAdmission) -> Self {
+        self._admission = Some(request_admission);
         self
     }
 }
 
-impl Drop for Answering {
+impl Drop for AnsweringGuard {
     fn drop(&mut self) {
-        self.presence.set(Doing::Idle(Instant::now()));
+        self.handle.set(ConnectionState::Idle(Instant::now()));
     }
 }
 
@@ -103,62 +109,63 @@ impl Drop for Answering {
 pub(crate) struct Connections {
     max: usize,
     tasks: JoinSet<()>,
-    present: Vec<Weak<Presence>>,
-    said: Option<Instant>,
+    handles: Vec<Weak<ConnectionHandle>>,
+    last_warning: Option<Instant>,
 }
 
 impl Connections {
     pub(crate) fn new(max: usize) -> Self {
-        Connections { max: max.max(1), tasks: JoinSet::new(), present: Vec::new(), said: None }
+        Connections { max: max.max(1), tasks: JoinSet::new(), handles: Vec::new(), last_warning: None }
     }
 
-    /// Returns once there is room for another one. While there is none, the connection that has been idle for longest
-    /// is ended. May be dropped at any time.
-    pub(crate) async fn room(&mut self) {
+    /// Returns when there is room for another connection. If there is none, ends the connection that has been idle for
+    /// longest. May be dropped at any time.
+    pub(crate) async fn wait_for_room(&mut self) {
         loop {
             while self.tasks.try_join_next().is_some() {}
             if self.tasks.len() < self.max {
                 return;
             }
             let ended = self.end_longest_idle();
-            if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
-                self.said = Some(Instant::now());
+            if self.last_warning.is_none_or(|last_warning| last_warning.elapsed() > WARNING_INTERVAL) {
+                self.last_warning = Some(Instant::now());
                 let max = self.max;
                 if ended {
-                    tracing::warn!(max, "all connections are taken: idle ones are ended to make room");
+                    tracing::warn!(max, "all connections are in use: idle ones are closed to make room");
                 } else {
-                    tracing::warn!(max, "all connections are taken and none is idle: new ones wait");
+                    tracing::warn!(max, "all connections are in use and none is idle: new ones wait");
                 }
             }
-            let _ = tokio::time::timeout(LOOK_AGAIN, self.tasks.join_next()).await;
+            let _ = tokio::time::timeout(IDLE_POLL, self.tasks.join_next()).await;
         }
     }
 
     fn end_longest_idle(&mut self) -> bool {
-        self.present.retain(|presence| presence.strong_count() > 0);
-        let present = self.present.iter().filter_map(Weak::upgrade);
-        let idle = present.filter_map(|presence| Some((presence.idle_since()?, presence)));
+        self.handles.retain(|handle| handle.strong_count() > 0);
+        let handles = self.handles.iter().filter_map(Weak::upgrade);
+        let idle = handles.filter_map(|handle| Some((handle.idle_since()?, handle)));
         let longest = idle.min_by_key(|(since, _)| *since);
-        longest.inspect(|(_, presence)| presence.end()).is_some()
+        longest.inspect(|(_, handle)| handle.end()).is_some()
     }
 
-    /// Serves a connection to its end. It ends by itself when its presence is told to.
+    /// Serves a connection to its end. It ends by itself when its handle requests that.
     pub(crate) fn serve(
         &mut self,
-        presence: &Arc<Presence>,
+        handle: &Arc<ConnectionHandle>,
         connection: impl Future<Output = ()> + Send + 'static,
     ) {
-        self.present.retain(|presence| presence.strong_count() > 0);
-        self.present.push(Arc::downgrade(presence));
+        self.handles.retain(|handle| handle.strong_count() > 0);
+        self.handles.push(Arc::downgrade(handle));
         self.tasks.spawn(connection);
     }
 
-    /// Ends all of them: the idle ones at once, the others when their answer was taken, or when the time is over.
+    /// Ends all connections: the idle ones at once, the others when their answer was received or the grace period is
+    /// over.
     pub(crate) async fn end(mut self, grace: Duration) {
-        self.present.iter().filter_map(Weak::upgrade).for_each(|presence| presence.end());
+        self.handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.end());
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all_ended).await.is_err() {
-            tracing::warn!("requests under way were cut off: the time to finish them is over");
+            tracing::warn!("running requests were aborted: the time to finish them is over");
         }
         self.tasks.shutdown().await;
     }

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Accepts connections: of TCP, or within a process where a test needs virtual time.
+/// Accepts connections over TCP, or within a process where a test needs virtual time.
 pub trait Listener: Send + 'static {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// Waits for the next connection, and tells its other end. May be dropped at any time.
+    /// Waits for the next connection, and returns it with its peer. May be dropped at any time.
     ///
     /// # Errors
     /// No connection can be accepted now.

@@ -1,6 +1,6 @@
-//! A door on loopback, for benches and tests: it is served from its start to its end in a task of its own.
+//! A server on loopback, for benches and tests, in a task of its own.
 
-use crate::http::door::Door;
+use crate::http::protocol::Protocol;
 use crate::http::server::{self, Serving, serve};
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A door that is served on a free port of loopback. Dropped, it ends like one that was told to.
+/// A server on a free port of loopback. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Loopback {
     address: SocketAddr,
@@ -17,18 +17,18 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// Serves a door from now on.
+    /// Serves a protocol from now on.
     ///
     /// # Errors
-    /// No port can be had.
-    pub async fn serve<D: Door>(door: D, options: server::Options) -> io::Result<Self> {
-        Self::run(|listener, ended| Box::pin(serve(listener, door, options, ended))).await
+    /// No port is free.
+    pub async fn serve<D: Protocol>(protocol: D, options: server::Options) -> io::Result<Self> {
+        Self::run(|listener, ended| Box::pin(serve(listener, protocol, options, ended))).await
     }
 
-    /// Runs a server of a listener from now on, until the future that it is given is ready.
+    /// Runs a server on a listener from now on, until the future that the server gets is ready.
     ///
     /// # Errors
-    /// No port can be had.
+    /// No port is free.
     pub async fn run(server: impl FnOnce(TcpListener, Serving) -> Serving) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -40,12 +40,12 @@ impl Loopback {
         Ok(Loopback { address, end, server })
     }
 
-    /// The address that clients connect to.
+    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Tells the server to end; the handle is ready when it has.
+    /// Requests the server's end; the handle is ready when it has ended.
     pub fn end(self) -> JoinHandle<()> {
         let _ = self.end.send(());
         self.server

@@ -1,17 +1,17 @@
-//! Serving a door over HTTP: connections and their bounds, TLS, bodies, loopback, and the administrative listener.
+//! The HTTP server: connections and their bounds, TLS, bodies, loopback, and the administrative listener.
 
 pub mod admin;
 pub(crate) mod admission;
-pub(crate) mod allowance;
 pub(crate) mod answer_body;
+pub(crate) mod answer_guard;
 pub(crate) mod body_timeout;
 pub(crate) mod connections;
-pub mod door;
 pub mod listener;
 pub mod loopback;
 pub(crate) mod pace;
 pub(crate) mod paced_stream;
-pub(crate) mod right;
+pub(crate) mod parse_budget;
+pub mod protocol;
 pub mod server;
 pub(crate) mod shares;
 pub(crate) mod tls;

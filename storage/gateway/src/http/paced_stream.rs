@@ -1,4 +1,4 @@
-//! A connection whose other end must take what is written to it at the least rate.
+//! A connection whose other end must receive at the minimum rate.
 
 use crate::http::pace::Pace;
 use std::io;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream that fails to write when its other end has used up the patience with it. Reading is not bounded here.
+/// A stream whose writes fail when its other end is too slow. Reading is not bounded here.
 #[derive(Debug)]
 pub(crate) struct PacedStream<S> {
     stream: S,
@@ -15,9 +15,9 @@ pub(crate) struct PacedStream<S> {
 }
 
 impl<S> PacedStream<S> {
-    /// A stream whose other end may take nothing for so long.
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        PacedStream { stream, pace: Pace::new(patience) }
+    /// Wraps a stream whose other end may receive nothing for so long.
+    pub(crate) fn new(stream: S, max_wait: Duration) -> Self {
+        PacedStream { stream, pace: Pace::new(max_wait) }
     }
 
     fn paced(
@@ -26,10 +26,10 @@ impl<S> PacedStream<S> {
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         match &written {
-            Poll::Ready(Ok(bytes)) => self.pace.moved(*bytes),
+            Poll::Ready(Ok(bytes)) => self.pace.on_progress(*bytes),
             Poll::Ready(Err(_)) => {}
             Poll::Pending => {
-                if self.pace.poll_spent(context).is_ready() {
+                if self.pace.poll_expired(context).is_ready() {
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
             }
@@ -77,7 +77,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.paced(context, shut.map_ok(|()| 0)).map_ok(drop)
+        let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.paced(context, outcome.map_ok(|()| 0)).map_ok(drop)
     }
 }

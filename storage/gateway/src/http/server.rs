@@ -1,15 +1,16 @@
-//! Serving a door over HTTP/1.1: bounded connections, bounded work, time-outs, and an end that finishes what was begun.
+//! A server of a protocol over HTTP/1.1: it bounds connections, concurrent requests and times, and finishes running
+//! requests at its end.
 //!
 //! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
 
-use crate::http::admission::{Admission, Entrance};
-use crate::http::answer_body::{AnswerBody, Line, Unanswered};
+use crate::http::admission::{Admission, RequestAdmission};
+use crate::http::answer_body::{AnswerBody, LogLine, NoAnswer};
+use crate::http::answer_guard::AnswerGuard;
 use crate::http::body_timeout::RequestBody;
-use crate::http::connections::{Answering, Connections, Presence};
-use crate::http::door::{Door, RequestId, Verb, Visit};
+use crate::http::connections::{AnsweringGuard, ConnectionHandle, Connections};
 use crate::http::listener::Listener;
 use crate::http::paced_stream::PacedStream;
-use crate::http::right::Right;
+use crate::http::protocol::{Protocol, RequestContext, RequestId, Verb};
 use crate::http::shares::Shares;
 use crate::http::tls::Tls;
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -24,43 +25,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// The most bytes that a connection holds in each direction: those that came in and are not read yet, and those that go
-/// out and are not taken yet. A head must fit as well.
-const BUFFER: usize = 64 << 10;
+/// The largest number of bytes that a connection buffers in each direction. The head of a request must fit as well.
+const MAX_BUFFER: usize = 64 << 10;
 
-/// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
-const HEADERS: usize = 1200;
+/// The largest number of headers of a request: as many as 2 KB of user metadata can be, and those that a client adds.
+const MAX_HEADERS: usize = 1200;
 
-const UNSURE: &str = "The gateway does not know whether it still has the vault. What was asked for may have been done, or \
-    not. Ask again in a moment.";
+const UNKNOWN_OUTCOME: &str = "Another gateway may have taken over the vault. The request may or may not have been carried \
+    out. Try again in a moment.";
 
-/// The treatment of a listener's clients.
+/// The options of a listener.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The limits of a client.
+    /// The limits on a client.
     pub limits: Limits,
-    /// Places for requests at work. Listeners of one process share them by cloning.
+    /// Permits for concurrent requests. Listeners of one process share them by cloning.
     pub admission: Admission,
-    /// The TLS that protects the connections on their way; plain HTTP without it.
+    /// TLS for the connections; without it they are plain HTTP.
     pub tls: Option<Tls>,
-    /// The right to answer: without it a request is refused for now, whatever was done for it.
-    pub right: Right,
+    /// The guard of answers. When it does not allow an answer, the server refuses the request for now, even if it was
+    /// carried out.
+    pub answer_guard: AnswerGuard,
 }
 
 /// The limits on a client's use of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time. A new one beyond them ends the one that has been idle for longest, or waits if none is.
+    /// Concurrent connections. A new one beyond them ends the one that has been idle for longest, or waits if none is
+    /// idle.
     pub connections: usize,
-    /// The time that a client may take to agree on TLS.
+    /// The time for the TLS handshake.
     pub handshake: Duration,
-    /// The time that the head of a request may take, and that a connection may be idle.
+    /// The time for the head of a request, and the longest idle time of a connection.
     pub head: Duration,
-    /// The time that a body may be waited for, in all; a second comes back with each KiB.
+    /// The total time that the server waits for a body; each KiB gives a second back.
     pub body: Duration,
-    /// The time that a client may take no byte of its answers, in all; a second comes back with each KiB.
+    /// The total time that a client may receive nothing; each KiB gives a second back.
     pub send: Duration,
-    /// The time that requests may go on once the server is told to end.
+    /// The time that running requests have once the server must end.
     pub grace: Duration,
 }
 
@@ -77,26 +79,27 @@ impl Default for Limits {
     }
 }
 
-/// Work that goes on until a server ends.
+/// A future that serves until its server ends.
 pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Serves a door until `shutdown` is ready; then accepts no more, and waits for the requests under way (at most
-/// [`Limits::grace`]). A connection that has not sent a whole request by then is ended at once.
+/// Serves a protocol until `shutdown` is ready. Then it accepts no more connections, and waits for the running requests
+/// (at most [`Limits::grace`]). A connection without a complete request ends at once.
 ///
 /// A request that was cut off may have begun a write or a commit: call [`Gateway::settle`](crate::Gateway::settle) when
-/// all doors of a gateway have ended.
+/// all servers of a gateway have ended.
 ///
 /// # Errors
-/// None while it runs: a connection that cannot be accepted is logged and the next one awaited.
-pub async fn serve<D: Door>(
+/// None while it runs: the server logs a connection that it cannot accept, and waits for the next one.
+pub async fn serve<D: Protocol>(
     mut listener: impl Listener,
-    door: D,
+    protocol: D,
     options: Options,
     shutdown: impl Future<Output = ()>,
 ) {
     let limits = options.limits;
     let shares = Shares::new(limits.connections);
-    let server = Arc::new(Server { door, options, shares, requests: AtomicU64::new(first_number()) });
+    let server =
+        Arc::new(Server { protocol, options, shares, requests: AtomicU64::new(random_request_number()) });
     let mut connections = Connections::new(limits.connections);
     let mut shutdown = pin!(shutdown);
     loop {
@@ -108,100 +111,100 @@ pub async fn serve<D: Door>(
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                // Out of file descriptors, most likely: trying again at once would only spin.
+                // The file descriptors are probably used up: a retry at once would only spin.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
         tokio::select! {
             () = &mut shutdown => break,
-            () = connections.room() => {}
+            () = connections.wait_for_room() => {}
         }
-        let presence = Presence::new();
-        connections.serve(&presence, Arc::clone(&server).connection(stream, peer, Arc::clone(&presence)));
+        let handle = ConnectionHandle::new();
+        connections.serve(&handle, Arc::clone(&server).serve_connection(stream, peer, Arc::clone(&handle)));
     }
     drop(listener);
     connections.end(limits.grace).await;
 }
 
-/// A request that may be the last of its connection, which then says so in the answer.
+/// The rule for requests after which the connection closes, as the answer then says.
 ///
-/// - A refusal may come before the body was read. hyper then closes the connection without a word, and a client that
+/// - A refusal may come before the body was read. hyper then closes the connection without notice, and a client that
 ///   has sent its next request on it finds it broken.
 /// - A client that waits for "100 Continue" and has nothing to send is answered at once, without it. The AWS command
 ///   line misreads every later answer of such a connection.
-struct LastAnswer {
+struct ClosePolicy {
     has_body: bool,
-    waits: bool,
+    expects_continue: bool,
 }
 
-impl LastAnswer {
+impl ClosePolicy {
     fn of<B: hyper::body::Body>(request: &Request<B>) -> Self {
         let has_body = !request.body().is_end_stream();
-        LastAnswer { has_body, waits: request.headers().contains_key(header::EXPECT) }
+        ClosePolicy { has_body, expects_continue: request.headers().contains_key(header::EXPECT) }
     }
 
     fn is(&self, status: StatusCode) -> bool {
         let is_refusal = status.is_client_error() || status.is_server_error();
-        if self.has_body { is_refusal } else { self.waits }
+        if self.has_body { is_refusal } else { self.expects_continue }
     }
 }
 
-/// Numbers of requests begin anew with each start, at a random one.
-fn first_number() -> u64 {
+/// Returns the number of the first request: a random one at each start.
+fn random_request_number() -> u64 {
     getrandom::u64().unwrap_or(0)
 }
 
 struct Server<D> {
-    door: D,
+    protocol: D,
     options: Options,
-    /// The connections that accounts may have in use at a time.
+    /// The permits for connections of each account.
     shares: Shares,
     requests: AtomicU64,
 }
 
-impl<D: Door> Server<D> {
-    async fn connection<S: AsyncRead + AsyncWrite + Unpin>(
+impl<D: Protocol> Server<D> {
+    async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin>(
         self: Arc<Self>,
         stream: S,
         peer: Option<IpAddr>,
-        presence: Arc<Presence>,
+        handle: Arc<ConnectionHandle>,
     ) {
         let stream = PacedStream::new(stream, self.options.limits.send);
         let Some(tls) = &self.options.tls else {
-            return self.converse(stream, peer, &presence).await;
+            return self.serve_requests(stream, peer, &handle).await;
         };
         let secured = tokio::select! {
             secured = tokio::time::timeout(self.options.limits.handshake, tls.accept(stream)) => secured,
-            _ = presence.told_to_end() => return,
+            _ = handle.wait_for_end() => return,
         };
         match secured {
-            Ok(Ok(stream)) => self.converse(stream, peer, &presence).await,
-            Ok(Err(error)) => tracing::debug!(%error, "TLS was not agreed on"),
-            Err(_) => tracing::debug!("TLS was not agreed on in time"),
+            Ok(Ok(stream)) => self.serve_requests(stream, peer, &handle).await,
+            Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake failed"),
+            Err(_) => tracing::debug!("the TLS handshake took too long"),
         }
     }
 
-    /// Answers requests until the client has no more, or the connection is told to end.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    /// Answers requests until the client sends no more, or the connection must end.
+    async fn serve_requests<S: AsyncRead + AsyncWrite + Unpin>(
         self: &Arc<Self>,
         stream: S,
         peer: Option<IpAddr>,
-        presence: &Arc<Presence>,
+        handle: &Arc<ConnectionHandle>,
     ) {
         let answer = |request| {
-            let (server, presence) = (Arc::clone(self), Arc::clone(presence));
-            async move { server.answer(request, peer, presence.answering()).await }
+            let (server, handle) = (Arc::clone(self), Arc::clone(handle));
+            async move { server.answer(request, peer, handle.answering()).await }
         };
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(self.options.limits.head);
-        http.max_buf_size(BUFFER).max_headers(HEADERS);
+        http.max_buf_size(MAX_BUFFER).max_headers(MAX_HEADERS);
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(answer)));
         let ended = tokio::select! {
-            // First, so that a request that is there already counts as one.
+            // Polled first, so that a request that has already arrived counts.
             biased;
             ended = connection.as_mut() => ended,
-            at_once = presence.told_to_end() => {
+            at_once = handle.wait_for_end() => {
                 if at_once {
                     return;
                 }
@@ -218,41 +221,47 @@ impl<D: Door> Server<D> {
         &self,
         request: Request<Incoming>,
         peer: Option<IpAddr>,
-        answering: Answering,
-    ) -> Result<Response<AnswerBody<D::Body>>, Unanswered> {
+        answering: AnsweringGuard,
+    ) -> Result<Response<AnswerBody<D::Body>>, NoAnswer> {
         let id = RequestId(self.requests.fetch_add(1, Ordering::Relaxed));
-        let begun = Instant::now();
+        let started = Instant::now();
         let method = request.method().clone();
-        let entrance = Entrance::new(self.options.admission.clone(), self.shares.clone());
+        let request_admission = RequestAdmission::new(self.options.admission.clone(), self.shares.clone());
         let tls = self.options.tls.is_some();
-        let visit = Visit { id, peer, tls, verb: Verb::default(), entrance: entrance.clone() };
-        let verb = visit.verb.clone();
-        let last = LastAnswer::of(&request);
-        let answering = answering.at(entrance.clone());
-        let request = request.map(|body| RequestBody::new(body, self.options.limits.body, entrance));
-        let outcome = self.door.answer(request, visit.clone()).await;
-        // What a refusal or a failure says rests on no contents, and goes out without the right.
+        let context = RequestContext {
+            id,
+            peer,
+            tls,
+            verb: Verb::default(),
+            request_admission: request_admission.clone(),
+        };
+        let verb = context.verb.clone();
+        let last = ClosePolicy::of(&request);
+        let answering = answering.with_admission(request_admission.clone());
+        let request = request.map(|body| RequestBody::new(body, self.options.limits.body, request_admission));
+        let outcome = self.protocol.answer(request, context.clone()).await;
+        // A refusal or a failure shows no contents, and goes out without the guard.
         let has_failed = outcome.as_ref().is_ok_and(|response| response.status().is_server_error());
-        let (outcome, right) = match &self.options.right {
-            _ if has_failed => (outcome, Right::default()),
-            right if right.is_there() => (outcome, right.clone()),
-            _ => (Ok(self.door.refuse(&visit, UNSURE)), Right::default()),
+        let (outcome, answer_guard) = match &self.options.answer_guard {
+            _ if has_failed => (outcome, AnswerGuard::default()),
+            answer_guard if answer_guard.allows() => (outcome, answer_guard.clone()),
+            _ => (Ok(self.protocol.refuse(&context, UNKNOWN_OUTCOME)), AnswerGuard::default()),
         };
         match outcome {
             Ok(mut response) => {
                 if last.is(response.status()) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                let line = Line { method, verb, status: response.status(), id, begun };
+                let log_line = LogLine { method, verb, status: response.status(), id, started };
                 let length = response.headers().get(header::CONTENT_LENGTH);
                 let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-                Ok(response.map(|body| AnswerBody::new(body, length, answering, line, right)))
+                Ok(response.map(|body| AnswerBody::new(body, length, answering, log_line, answer_guard)))
             }
             Err(error) => {
-                let milliseconds = begun.elapsed().as_millis() as u64;
+                let milliseconds = started.elapsed().as_millis() as u64;
                 let verb = verb.as_str();
                 tracing::warn!(%method, verb, request = %id, milliseconds, "not answered");
-                Err(Unanswered(error))
+                Err(NoAnswer(error))
             }
         }
     }

@@ -1,13 +1,13 @@
-//! Places that accounts share, none of them all.
+//! Permits that accounts share, so that none of them gets all.
 //!
-//! An account takes another place only while at least a third as many stay free as it holds then. Whoever holds none gets
-//! one as long as there is one.
+//! An account gets another permit only while at least a third as many stay free as it then holds. An account without a
+//! permit gets one as long as one is free.
 
 use crate::fair_share::leaves_room;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Places, which clones share.
+/// A set of permits. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
     table: Arc<Mutex<Table>>,
@@ -19,22 +19,22 @@ struct Table {
     held: BTreeMap<Arc<str>, usize>,
 }
 
-/// A place; free again when dropped.
+/// A permit, which is free again when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Permit {
     shares: Shares,
     account: Arc<str>,
 }
 
 impl Shares {
-    /// So many places, at least one.
-    pub(crate) fn new(places: usize) -> Self {
-        let table = Table { free: places.max(1), held: BTreeMap::new() };
+    /// Creates this many permits, at least one.
+    pub(crate) fn new(permits: usize) -> Self {
+        let table = Table { free: permits.max(1), held: BTreeMap::new() };
         Shares { table: Arc::new(Mutex::new(table)) }
     }
 
-    /// A place for an account, if there is one for it.
-    pub(crate) fn take(&self, account: &Arc<str>) -> Option<Place> {
+    /// Takes a permit for an account, if it may have one.
+    pub(crate) fn take(&self, account: &Arc<str>) -> Option<Permit> {
         let mut table = self.lock();
         let held = table.held.get(account).copied().unwrap_or(0);
         let free = table.free.checked_sub(1)?;
@@ -43,7 +43,7 @@ impl Shares {
         }
         table.free = free;
         table.held.insert(Arc::clone(account), held + 1);
-        Some(Place { shares: self.clone(), account: Arc::clone(account) })
+        Some(Permit { shares: self.clone(), account: Arc::clone(account) })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
@@ -51,7 +51,7 @@ impl Shares {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut table = self.shares.lock();
         table.free += 1;
@@ -66,7 +66,7 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn take_all(shares: &Shares, account: &str) -> Vec<Place> {
+    fn take_all(shares: &Shares, account: &str) -> Vec<Permit> {
         let account = account.into();
         std::iter::from_fn(|| shares.take(&account)).collect()
     }
@@ -74,22 +74,22 @@ mod tests {
     #[test]
     fn an_account_takes_three_quarters_and_leaves_room_for_the_next() {
         let shares = Shares::new(128);
-        let taken: Vec<_> =
+        let permits: Vec<_> =
             ["a", "b", "c", "d", "e"].iter().map(|account| take_all(&shares, account)).collect();
-        let counts: Vec<usize> = taken.iter().map(Vec::len).collect();
+        let counts: Vec<usize> = permits.iter().map(Vec::len).collect();
         assert_eq!(counts, [96, 24, 6, 1, 1]);
-        drop(taken);
+        drop(permits);
         assert_eq!(take_all(&shares, "f").len(), 96, "they came back");
         assert!(shares.lock().held.is_empty());
     }
 
     #[test]
     fn the_last_place_is_of_an_account_that_has_none() {
-        for places in 1..200 {
-            let shares = Shares::new(places);
-            let taken = take_all(&shares, "a");
-            assert!(taken.len() < places || places == 1, "{places}");
-            assert_eq!(shares.take(&"b".into()).is_some(), places > 1, "{places}");
+        for permits in 1..200 {
+            let shares = Shares::new(permits);
+            let held = take_all(&shares, "a");
+            assert!(held.len() < permits || permits == 1, "{permits}");
+            assert_eq!(shares.take(&"b".into()).is_some(), permits > 1, "{permits}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! TLS before a door: a certificate and its key from two files, which may be renewed while the server runs.
+//! TLS: a certificate and its key from two files, which may be renewed while the server runs.
 
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
@@ -17,14 +17,14 @@ use tokio_rustls::server::TlsStream;
 use x509_parser::time::ASN1Time;
 use zeroize::Zeroizing;
 
-/// The most bytes of a file. No certificate chain and no key is longer: a longer file was meant for something else.
+/// The largest number of bytes of a file. No certificate chain and no key is longer.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Versions 1.2 and 1.3, with a certificate that can be exchanged. Clones are the same.
+/// TLS 1.2 and 1.3, with a certificate that can be replaced. Clones share it.
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
-    current: Arc<Current>,
+    current: Arc<CurrentPair>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// The reason why a certificate and a key cannot be served with.
+/// The reason why a certificate and a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
@@ -44,7 +44,7 @@ pub enum TlsError {
         /// The error of the system.
         cause: io::Error,
     },
-    /// Anybody on the machine may read or change the key.
+    /// Everybody on the machine may read or change the key.
     #[error(
         "the key {path} has mode {mode:04o}, which lets everybody on this machine read or change it; run \
          `chmod o= {path}`",
@@ -79,7 +79,7 @@ pub enum TlsError {
         /// The fault.
         why: String,
     },
-    /// The key is another certificate's.
+    /// The key belongs to another certificate.
     #[error(
         "the key {key} does not belong to the first certificate of {certificate}: check that both were renewed",
         key = .key.display(),
@@ -91,7 +91,7 @@ pub enum TlsError {
         /// The key's file.
         key: PathBuf,
     },
-    /// A certificate that no client would accept: it has expired, or is not valid yet.
+    /// No client would accept the certificate: it has expired, or is not valid yet.
     #[error(
         "the certificate {path} is valid from {from} to {to}, and now it is {now}: renew it, or set the clock",
         path = .path.display()
@@ -99,11 +99,11 @@ pub enum TlsError {
     OutOfDate {
         /// The file.
         path: PathBuf,
-        /// The first moment.
+        /// The beginning of its validity.
         from: String,
-        /// The last one.
+        /// The end of its validity.
         to: String,
-        /// The machine's clock.
+        /// The time of the machine's clock.
         now: String,
     },
 }
@@ -114,7 +114,7 @@ impl Tls {
     /// # Errors
     /// [`TlsError`].
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        let current = Arc::new(Current {
+        let current = Arc::new(CurrentPair {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
             pair: RwLock::new(Arc::new(pair(certificate, key)?)),
@@ -128,23 +128,23 @@ impl Tls {
         Ok(Tls { acceptor: TlsAcceptor::from(Arc::new(config)), current })
     }
 
-    /// Reads both files again. Connections to come get the new certificate; those that are there keep theirs.
+    /// Reads both files again. New connections get the new certificate; existing ones keep theirs.
     ///
     /// # Errors
-    /// [`TlsError`]: the certificate that was served with still is.
+    /// [`TlsError`]: the certificate in use stays.
     pub fn reload(&self) -> Result<(), TlsError> {
         let renewed = Arc::new(pair(&self.current.certificate, &self.current.key)?);
         *self.current.pair.write().unwrap_or_else(PoisonError::into_inner) = renewed;
         Ok(())
     }
 
-    /// The certificate that connections to come get, in DER.
+    /// Returns the certificate for new connections, in DER.
     pub fn certificate(&self) -> Vec<u8> {
         let pair = self.current.pair.read().unwrap_or_else(PoisonError::into_inner);
         pair.cert.first().map(|first| first.to_vec()).unwrap_or_default()
     }
 
-    /// Agrees with a client on a secret.
+    /// Does the TLS handshake with a client.
     pub(crate) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
@@ -153,25 +153,25 @@ impl Tls {
     }
 }
 
-/// Ring, which seals slots too. Named each time: a program may have chosen another for itself.
+/// Returns ring, which seals slots too. It is named explicitly: a program may have set another default.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The pair that is served with now.
-struct Current {
+/// The certificate and key in use.
+struct CurrentPair {
     certificate: PathBuf,
     key: PathBuf,
     pair: RwLock<Arc<CertifiedKey>>,
 }
 
-impl std::fmt::Debug for Current {
+impl std::fmt::Debug for CurrentPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Current(..)")
     }
 }
 
-impl ResolvesServerCert for Current {
+impl ResolvesServerCert for CurrentPair {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.pair.read().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -212,7 +212,7 @@ fn check_dates(path: &Path, certificate: &CertificateDer<'_>) -> Result<(), TlsE
     })
 }
 
-/// The bytes of a file; a private one must be closed to all but its owner and its group.
+/// Reads a file. A private one must be closed to all but its owner and its group.
 fn read(path: &Path, is_private: bool) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     let unreadable = |cause| TlsError::Unreadable { path: path.to_owned(), cause };
     let mut file = File::open(path).map_err(unreadable)?;
@@ -224,7 +224,7 @@ fn read(path: &Path, is_private: bool) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     if metadata.len() > MAX_FILE_BYTES {
         return Err(unreadable(io::Error::other("it is too long for a certificate or a key")));
     }
-    // Whole at once: a buffer that grows would leave pieces of the key behind.
+    // Read in one go: a buffer that grows would leave pieces of the key behind.
     let mut text = Zeroizing::new(Vec::with_capacity(metadata.len() as usize + 1));
     file.by_ref().take(metadata.len()).read_to_end(&mut text).map_err(unreadable)?;
     Ok(text)

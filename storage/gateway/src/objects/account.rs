@@ -1,18 +1,19 @@
-//! The gateway as one account sees it: its settings and its containers.
+//! An account of a gateway: its settings and its containers.
 
 use crate::catalogue::{
-    AccountEntry, AccountSettings, AccountView, Change, ContainerSettings, ContainerView, ObjectName, Totals,
+    AccountEntry, AccountSettings, AccountView, Catalogue, Change, ContainerSettings, ContainerView,
+    ObjectName, Totals,
 };
 use crate::error::Error;
 use crate::objects::gateway::Gateway;
 use crate::objects::listing::{self, ListRequest, Listing};
 use std::sync::Arc;
 
-/// The account that a gateway's owner has from the beginning.
+/// The account that every gateway has from the beginning.
 pub const FIRST_ACCOUNT: &str = "ameles";
 
-/// An account of a gateway: the verbs of every face come down to its methods. Nothing of another account can be
-/// reached through it. Clones are the same account.
+/// An account of a gateway: the verbs of every protocol call its methods. It reaches nothing of another account. Clones
+/// are the same account.
 #[derive(Clone)]
 pub struct Account {
     pub(crate) gateway: Gateway,
@@ -20,7 +21,7 @@ pub struct Account {
 }
 
 impl Gateway {
-    /// The gateway as one account sees it. An account need not be made: an account that was never used is empty.
+    /// Returns an account. It need not be created: an account that was never used is empty.
     pub fn account(&self, name: &str) -> Account {
         Account { gateway: self.clone(), name: name.into() }
     }
@@ -33,24 +34,32 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The gateway that it belongs to, for the work that is the same for all accounts, such as reading and writing
-    /// blocks.
+    /// Returns the gateway, for operations that do not depend on the account, such as reading and writing blocks.
     pub fn gateway(&self) -> &Gateway {
         &self.gateway
     }
 
-    /// The settings of the account and the totals of its contents. Touches no block.
+    /// Changes the catalogue, as [`Inner::change`](crate::objects::gateway::Inner::change) does.
+    pub(crate) async fn change<T, F>(&self, plan: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Catalogue) -> Result<(Vec<Change>, T), Error> + Send + 'static,
+    {
+        self.gateway.inner.change(plan).await
+    }
+
+    /// Returns the settings of the account and the totals of its contents. Touches no block.
     pub fn view(&self) -> AccountView {
         let catalogue = self.gateway.inner.catalogue.read();
         catalogue.accounts.get(&*self.name).map(AccountEntry::view).unwrap_or_default()
     }
 
-    /// Changes the settings: `change` gets them as they stand. Touches no block.
+    /// Changes the settings: `change` gets the present ones. Touches no block.
     ///
     /// # Errors
     /// The error of `change`; [`Error::Device`]. Nothing is changed then.
@@ -59,38 +68,34 @@ impl Account {
         change: impl FnOnce(&mut AccountSettings) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (name, now) = (self.name.to_string(), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let old = catalogue.accounts.get(&name).map(|account| (*account.settings).clone());
-                let mut settings =
-                    old.unwrap_or_else(|| AccountSettings { created: now, ..AccountSettings::default() });
-                change(&mut settings)?;
-                Ok((vec![Change::PutAccount { name, settings: Arc::new(settings) }], ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            let old = catalogue.accounts.get(&name).map(|account| (*account.settings).clone());
+            let mut settings =
+                old.unwrap_or_else(|| AccountSettings { created: now, ..AccountSettings::default() });
+            change(&mut settings)?;
+            Ok((vec![Change::PutAccount { name, settings: Arc::new(settings) }], ()))
+        })
+        .await
     }
 
-    /// Makes a container.
+    /// Creates a container.
     ///
     /// # Errors
     /// [`Error::ContainerExists`]; [`Error::Device`].
     pub async fn create_container(&self, name: &str, settings: ContainerSettings) -> Result<(), Error> {
         let (account, name) = (self.name.to_string(), name.to_owned());
         let created = self.gateway.inner.now();
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                if catalogue.container(&account, &name).is_ok() {
-                    return Err(Error::ContainerExists);
-                }
-                let settings = Arc::new(ContainerSettings { created, ..settings });
-                Ok((vec![Change::PutContainer { account, name, settings }], ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            if catalogue.container(&account, &name).is_ok() {
+                return Err(Error::ContainerExists);
+            }
+            let settings = Arc::new(ContainerSettings { created, ..settings });
+            Ok((vec![Change::PutContainer { account, name, settings }], ()))
+        })
+        .await
     }
 
-    /// Changes the settings of a container: `change` gets them as they stand. Touches no block.
+    /// Changes the settings of a container: `change` gets the present ones. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; the error of `change`; [`Error::Device`]. Nothing is changed then.
@@ -100,53 +105,53 @@ impl Account {
         change: impl FnOnce(&mut ContainerSettings) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (account, name) = (self.name.to_string(), name.to_owned());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let mut settings = (*catalogue.container(&account, &name)?.settings).clone();
-                change(&mut settings)?;
-                Ok((vec![Change::PutContainer { account, name, settings: Arc::new(settings) }], ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            let mut settings = (*catalogue.container(&account, &name)?.settings).clone();
+            change(&mut settings)?;
+            Ok((vec![Change::PutContainer { account, name, settings: Arc::new(settings) }], ()))
+        })
+        .await
     }
 
-    /// Removes an empty container. Old versions and delete markers count, objects whose time is over do not; unfinished
-    /// uploads end with it.
+    /// Removes an empty container. Old versions and delete markers count, expired objects do not. Unfinished uploads
+    /// are aborted.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::ContainerNotEmpty`]; [`Error::Device`].
     pub async fn delete_container(&self, name: &str) -> Result<(), Error> {
         let (account, name) = (self.name.to_string(), name.to_owned());
         let now = self.gateway.inner.now();
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let container = catalogue.container(&account, &name)?;
-                let at = |key: &String| ObjectName::new(&account, &name, key.as_str());
-                let old = container.history.iter().flat_map(|(key, versions)| {
-                    versions.values().map(move |object| {
-                        (object, Change::DropVersion { at: at(key), order: object.version.order })
-                    })
-                });
-                let objects = container.objects.iter();
-                let objects = objects.map(|(key, object)| (object, Change::DropObject { at: at(key) }));
-                let (expired, left): (Vec<_>, Vec<_>) =
-                    objects.chain(old).partition(|(object, _)| object.has_expired(now));
-                if !left.is_empty() {
-                    return Err(Error::ContainerNotEmpty { objects: left.len() });
-                }
-                let uploads = catalogue.uploads.iter();
-                let ours =
-                    uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
-                let mut changes: Vec<Change> = ours.map(|(&id, _)| Change::DropUpload { id }).collect();
-                changes.extend(expired.into_iter().map(|(_, drop)| drop));
-                changes.push(Change::DropContainer { account, name });
-                Ok((changes, ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            let container = catalogue.container(&account, &name)?;
+            let object_name = |key: &String| ObjectName::new(&account, &name, key.as_str());
+            let old = container.history.iter().flat_map(|(key, versions)| {
+                versions.values().map(move |object| {
+                    (
+                        object,
+                        Change::DropVersion { object_name: object_name(key), order: object.version.order },
+                    )
+                })
+            });
+            let objects = container.objects.iter();
+            let objects =
+                objects.map(|(key, object)| (object, Change::DropObject { object_name: object_name(key) }));
+            let (expired, remaining): (Vec<_>, Vec<_>) =
+                objects.chain(old).partition(|(object, _)| object.has_expired(now));
+            if !remaining.is_empty() {
+                return Err(Error::ContainerNotEmpty { objects: remaining.len() });
+            }
+            let uploads = catalogue.uploads.iter();
+            let own_uploads =
+                uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
+            let mut changes: Vec<Change> = own_uploads.map(|(&id, _)| Change::DropUpload { id }).collect();
+            changes.extend(expired.into_iter().map(|(_, drop)| drop));
+            changes.push(Change::DropContainer { account, name });
+            Ok((changes, ()))
+        })
+        .await
     }
 
-    /// The settings of a container and the totals of its contents. Touches no block.
+    /// Returns the settings of a container and the totals of its contents. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`].
@@ -168,17 +173,17 @@ impl Account {
 }
 
 impl AccountEntry {
-    /// The totals of all containers.
+    /// Returns the totals of all containers.
     pub(crate) fn totals(&self) -> Totals {
         self.containers.values().fold(Totals::default(), |sum, container| sum + container.totals)
     }
 
-    /// The totals that count against quotas.
-    pub(crate) fn held(&self) -> Totals {
+    /// Returns the totals that count against quotas.
+    pub(crate) fn quota_usage(&self) -> Totals {
         self.containers
             .values()
-            .map(|container| container.held())
-            .fold(Totals::default(), |sum, held| sum + held)
+            .map(|container| container.quota_usage())
+            .fold(Totals::default(), |sum, quota_usage| sum + quota_usage)
     }
 
     fn view(&self) -> AccountView {

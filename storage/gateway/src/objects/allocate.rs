@@ -1,14 +1,14 @@
-//! The free blocks, and the holders of the others.
+//! The allocator of blocks.
 //!
-//! Where an object's blocks lie is hidden by the device, so the allocator only cares for short lists: it prefers one
-//! run that is long enough, and else takes the longest runs first.
+//! The device hides where an object's blocks are, so the allocator only keeps lists short: it prefers one run that is
+//! long enough, and otherwise takes the longest runs first.
 
 use minicbor::{Decode, Encode};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Blocks that follow one another.
+/// Adjacent blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Run {
     #[n(0)]
@@ -25,19 +25,19 @@ pub(crate) struct Allocator {
 
 #[derive(Debug)]
 struct Free {
-    /// Runs by their start; no two touch.
+    /// Runs by their start; no two are adjacent.
     runs: BTreeMap<u64, u64>,
     blocks: u64,
 }
 
-/// Blocks held by an object, a part, or a write that is still going on. They are free again when this is dropped.
+/// Blocks of an object, a part, or a write in progress. They are free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
     allocator: Arc<Allocator>,
     runs: Vec<Run>,
 }
 
-/// There are not as many free blocks as asked for.
+/// There are not enough free blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooFew {
     pub(crate) needed: u64,
@@ -79,7 +79,7 @@ impl Allocator {
         Ok(Lease { allocator: Arc::clone(self), runs })
     }
 
-    /// Takes exactly these runs; `None` if any block of them is not free. For loading a catalogue.
+    /// Takes exactly these runs; `None` if any of their blocks is not free. Used to load a catalogue.
     pub(crate) fn claim(self: &Arc<Self>, runs: Vec<Run>) -> Option<Lease> {
         let mut lease = Lease { allocator: Arc::clone(self), runs: Vec::with_capacity(runs.len()) };
         for run in runs {
@@ -101,15 +101,15 @@ impl Allocator {
 }
 
 impl Free {
-    /// Cuts `blocks` blocks from `at` out of the free run that starts at `start`.
-    fn take(&mut self, start: u64, at: u64, blocks: u64) {
-        let Some(length) = self.runs.remove(&start) else {
+    /// Takes `blocks` blocks from `start` out of the free run that starts at `run_start`.
+    fn take(&mut self, run_start: u64, start: u64, blocks: u64) {
+        let Some(length) = self.runs.remove(&run_start) else {
             return;
         };
-        if at > start {
-            self.runs.insert(start, at - start);
+        if start > run_start {
+            self.runs.insert(run_start, start - run_start);
         }
-        let (end, taken_end) = (start + length, at + blocks);
+        let (end, taken_end) = (run_start + length, start + blocks);
         if end > taken_end {
             self.runs.insert(taken_end, end - taken_end);
         }

@@ -30,19 +30,19 @@ pub enum Algorithm {
     Sha256,
 }
 
-/// The bytes that a checksum of an object in parts was computed over.
+/// The bytes that the checksum of an object in parts covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Coverage {
     /// All bytes of the object.
     #[n(0)]
     FullObject,
-    /// The checksums of its parts, one after the other.
+    /// The checksums of its parts, concatenated.
     #[n(1)]
     Composite,
 }
 
-/// A checksum as S3 writes it: base64, with `-N` after it if it is one of N parts' checksums.
+/// A checksum as S3 writes it: base64, followed by `-N` if it covers the checksums of N parts.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Checksum {
     /// The algorithm.
@@ -61,18 +61,18 @@ impl Checksum {
         Checksum { algorithm, coverage, value: BASE64.encode(bytes) }
     }
 
-    /// The checksum's bytes, if its text holds some.
+    /// Returns the checksum's bytes, if its text is valid.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         BASE64.decode(self.value.split('-').next().unwrap_or_default()).ok()
     }
 
-    /// The same without the number of parts.
+    /// Returns the same checksum without the number of parts.
     pub(crate) fn without_count(&self) -> Self {
         let value = self.value.split('-').next().unwrap_or_default().to_owned();
         Checksum { value, ..self.clone() }
     }
 
-    /// Tells whether this text is the same checksum. S3 lets the number of parts be left out.
+    /// Returns whether this text is the same checksum. S3 allows clients to omit the number of parts.
     pub(crate) fn is(&self, value: &str) -> bool {
         self.value == value || self.value.split_once('-').is_some_and(|(digest, _)| digest == value)
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Algorithm {
 }
 
 impl Algorithm {
-    /// The coverage that S3 takes for an upload in parts if none is asked for.
+    /// Returns S3's coverage for an upload in parts that asks for none.
     pub fn default_coverage(self) -> Coverage {
         match self {
             Algorithm::Crc64Nvme => Coverage::FullObject,
@@ -99,7 +99,7 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of a checksum.
+    /// Returns the length of a checksum in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Algorithm::Crc32 | Algorithm::Crc32c => 4,
@@ -109,7 +109,7 @@ impl Algorithm {
         }
     }
 
-    /// Tells whether parts' checksums can be combined so.
+    /// Returns whether the checksums of parts can be combined so.
     pub fn allows(self, coverage: Coverage) -> bool {
         match self {
             Algorithm::Crc32 | Algorithm::Crc32c => true,
@@ -136,21 +136,21 @@ impl Algorithm {
     }
 }
 
-/// Computes the MD5 of a body, its CRC64NVME, and at most one checksum beside them.
+/// Computes the MD5 of a body, its CRC64NVME, and at most one more checksum.
 pub(crate) struct Digests {
     md5: Md5,
     crc64nvme: crc_fast::Digest,
     checksum: Option<(Algorithm, Running)>,
-    asked: Option<Algorithm>,
+    requested: Option<Algorithm>,
 }
 
 /// The digests of a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Digested {
     pub(crate) md5: [u8; 16],
-    /// Of every body: an object of many has it where no client asks for another checksum.
+    /// Computed for every body: an object in parts has it if no client asks for another checksum.
     pub(crate) crc64nvme: u64,
-    /// The checksum that was asked for.
+    /// The requested checksum.
     pub(crate) checksum: Option<Checksum>,
 }
 
@@ -168,7 +168,7 @@ impl Digests {
             checksum: algorithm
                 .filter(|algorithm| *algorithm != Algorithm::Crc64Nvme)
                 .map(|algorithm| (algorithm, Running::new(algorithm))),
-            asked: algorithm,
+            requested: algorithm,
         }
     }
 
@@ -184,7 +184,7 @@ impl Digests {
         let crc64nvme = self.crc64nvme.finalize();
         let checksum = match self.checksum {
             Some((algorithm, running)) => Some((algorithm, running.finish(algorithm))),
-            None => self.asked.map(|algorithm| (algorithm, algorithm.crc_bytes(crc64nvme))),
+            None => self.requested.map(|algorithm| (algorithm, algorithm.crc_bytes(crc64nvme))),
         };
         let checksum =
             checksum.map(|(algorithm, bytes)| Checksum::new(algorithm, Coverage::FullObject, &bytes));
@@ -218,8 +218,8 @@ impl Running {
     }
 }
 
-/// The checksum of an object from those of its parts, each with the part's bytes. `None` if the algorithm does not
-/// allow the coverage.
+/// Combines the checksums of parts, each with the part's size, into that of the object. `None` if the algorithm does
+/// not allow the coverage.
 pub(crate) fn combine(
     algorithm: Algorithm,
     coverage: Coverage,
@@ -251,26 +251,26 @@ pub(crate) fn combine(
     Some(checksum)
 }
 
-/// The checksum of one of the parts of an object, from those of all of them one after the other.
+/// Returns the checksum of one part of an object, from the concatenated checksums of all of them.
 pub(crate) fn nth(whole: &Checksum, all: &[u8], index: usize) -> Option<Checksum> {
     let bytes = whole.algorithm.bytes();
     let part = all.get(index.checked_mul(bytes)?..)?.get(..bytes)?;
     Some(Checksum::new(whole.algorithm, whole.coverage, part))
 }
 
-/// The MD5 of the parts' MD5s: S3 makes the ETag of an object in parts from it.
+/// Returns the MD5 of the parts' MD5s, from which S3 makes the ETag of an object in parts.
 pub(crate) fn md5_of_md5s(parts: &[[u8; 16]]) -> [u8; 16] {
     let mut md5 = Md5::new();
     parts.iter().for_each(|part| md5.update(part));
     md5.finalize().into()
 }
 
-/// The text of a checksum's bytes.
+/// Returns the text of a checksum's bytes.
 pub(crate) fn text(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// The bytes that 32 hexadecimal digits stand for.
+/// Parses 32 hexadecimal digits.
 pub(crate) fn from_hex(text: &str) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     let read = base16ct::mixed::decode(text, &mut bytes).ok()?;

@@ -1,35 +1,35 @@
-//! Commits of changes by groups: each is checked against the catalogue as the ones before it leave it, all of a group are
-//! made durable together, and then they become visible.
+//! Commits of changes in groups. Each change is checked against the catalogue with the earlier changes of its group. A
+//! group becomes durable as one, and then visible.
 //!
-//! A sync takes milliseconds however little it writes. While one group is made durable, other changes come to wait, and
-//! the next group takes all of them. Readers see the catalogue as it was before a group or after all of it, and never what
-//! is not durable. A group that fails fails for everybody in it, those included whose refusal followed from it.
+//! A sync takes milliseconds however little it writes. While one group is written, other changes wait, and the next
+//! group takes all of them. Readers see the catalogue before or after a group, and never what is not durable. A group
+//! that fails fails for every caller in it, also for those that were refused because of another change of the group.
 
 use crate::catalogue::staging::Staging;
 use crate::catalogue::{Catalogue, Change};
 use crate::device::{Device, DeviceError};
 use crate::error::Error;
+use crate::objects::failed_commit::FailedCommit;
 use crate::objects::gateway::Inner;
-use crate::objects::group::{Asked, Group, Request, plan};
-use crate::objects::uncertain::Uncertain;
+use crate::objects::group::{Group, PlannedChange, QueuedPlan, plan};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl Inner {
-    /// Changes the catalogue. `plan` sees it as it stands and returns the changes, or the reason against them; nothing
-    /// comes between `plan` and the change. What it sees may not be durable yet: the answer waits until it is. Runs to
-    /// its end even if the caller drops the future.
+    /// Changes the catalogue. `plan` sees the present catalogue and returns the changes, or the reason against them; no
+    /// other change comes between. The catalogue that it sees may not be durable yet, so the answer waits until it is.
+    /// The change runs to its end even if the caller drops the future.
     pub(crate) async fn change<T, F>(self: &Arc<Self>, plan: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnOnce(&Catalogue) -> Result<(Vec<Change>, T), Error> + Send + 'static,
     {
         let (caller, answer) = oneshot::channel();
-        self.commits.waiting.lock().push_back(Box::new(Request(plan, caller)));
+        self.commits.waiting.lock().push_back(Box::new(QueuedPlan(plan, caller)));
         let inner = Arc::clone(self);
-        self.tasks.spawn(async move { inner.commit_what_waits().await });
+        self.tasks.spawn(async move { inner.commit_waiting().await });
         match answer.await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => resume_unwind(panic),
@@ -37,66 +37,69 @@ impl Inner {
         }
     }
 
-    async fn commit_what_waits(&self) {
-        let mut uncertain = self.commits.turn.lock().await;
+    async fn commit_waiting(&self) {
+        let mut failed_commit = self.commits.turn.lock().await;
         while let Some(first) = self.take_waiting() {
-            match self.take_back(&mut uncertain).await {
-                Ok(()) => self.commit_group(first, &mut uncertain).await,
-                Err(failure) => first.into_iter().for_each(|asked| asked.refuse(failure.clone())),
+            match self.restore_rows(&mut failed_commit).await {
+                Ok(()) => self.commit_group(first, &mut failed_commit).await,
+                Err(failure) => first.into_iter().for_each(|queued| queued.refuse(failure.clone())),
             }
         }
     }
 
-    fn take_waiting(&self) -> Option<VecDeque<Box<dyn Asked>>> {
+    fn take_waiting(&self) -> Option<VecDeque<Box<dyn PlannedChange>>> {
         let waiting = std::mem::take(&mut *self.commits.waiting.lock());
         (!waiting.is_empty()).then_some(waiting)
     }
 
-    /// Makes the rows certain again.
-    async fn take_back(&self, uncertain: &mut Option<Uncertain>) -> Result<(), DeviceError> {
-        if let Some(commit) = uncertain {
-            self.device.commit_rows(commit.back.clone()).await?;
-            tracing::info!("the catalogue's rows are certain again");
-            *uncertain = None;
+    /// Writes the earlier rows again after a commit whose outcome is unknown.
+    async fn restore_rows(&self, failed_commit: &mut Option<FailedCommit>) -> Result<(), DeviceError> {
+        if let Some(commit) = failed_commit {
+            self.device.commit_rows(commit.old_rows.clone()).await?;
+            tracing::info!("the state of the catalogue's rows is known again");
+            *failed_commit = None;
         }
         Ok(())
     }
 
-    async fn commit_group(&self, asked: VecDeque<Box<dyn Asked>>, uncertain: &mut Option<Uncertain>) {
-        let (group, last) = self.plan_group(asked);
-        let durable = self.commit(group, uncertain).await;
+    async fn commit_group(
+        &self,
+        queued: VecDeque<Box<dyn PlannedChange>>,
+        failed_commit: &mut Option<FailedCommit>,
+    ) {
+        let (group, last) = self.plan_group(queued);
+        let durable = self.commit(group, failed_commit).await;
         match (last, durable) {
             (None, _) => {}
-            (Some(last), Ok(())) => drop(self.commit(last, uncertain).await),
-            // It was planned upon what has failed.
-            (Some(last), failed) => last.tell(&failed),
+            (Some(last), Ok(())) => drop(self.commit(last, failed_commit).await),
+            // It was planned after the group that failed.
+            (Some(last), failed) => last.notify(&failed),
         }
     }
 
-    /// Plans the changes that are asked for, in their order. A group takes all for which the table of rows has room
-    /// whatever they replace. The change after them, whose room the device must judge, is a group of its own. Those
-    /// behind it wait on.
-    fn plan_group(&self, mut asked: VecDeque<Box<dyn Asked>>) -> (Group, Option<Group>) {
+    /// Plans the queued changes in their order. A group takes changes as long as the table of rows surely has space for
+    /// them. The next change, whose space the device must check, is a group of its own. The rest waits.
+    fn plan_group(&self, mut queued: VecDeque<Box<dyn PlannedChange>>) -> (Group, Option<Group>) {
         let mut group = Group::default();
         let free = self.device.rows_free();
-        if asked.len() == 1 {
+        if queued.len() == 1 {
             let catalogue = self.catalogue.read();
-            asked.into_iter().for_each(|asked| group.add(plan(asked, &catalogue, free)));
+            queued.into_iter().for_each(|queued| group.add(plan(queued, &catalogue, free)));
             return (group, None);
         }
         let mut catalogue = self.catalogue.write();
         let mut staging = Staging::of(&mut catalogue);
-        while let Some(next) = asked.pop_front() {
+        while let Some(next) = queued.pop_front() {
             let next = plan(next, staging.catalogue(), free.saturating_sub(group.growth));
             if !group.changes.is_empty() && group.growth.saturating_add(next.growth) > free {
-                self.wait_on(asked);
+                self.requeue(queued);
                 return (group, Some(next));
             }
             if next.changes.is_empty() && group.changes.is_empty() {
-                next.tell(&Ok(()));
+                next.notify(&Ok(()));
                 continue;
             }
-            if !asked.is_empty() {
+            if !queued.is_empty() {
                 next.changes.iter().for_each(|next| staging.apply(next));
             }
             group.add(next);
@@ -104,18 +107,22 @@ impl Inner {
         (group, None)
     }
 
-    fn wait_on(&self, asked: VecDeque<Box<dyn Asked>>) {
+    fn requeue(&self, queued: VecDeque<Box<dyn PlannedChange>>) {
         let mut waiting = self.commits.waiting.lock();
-        for asked in asked.into_iter().rev() {
-            waiting.push_front(asked);
+        for queued in queued.into_iter().rev() {
+            waiting.push_front(queued);
         }
     }
 
-    /// Makes a group durable and then visible, and tells its callers.
-    async fn commit(&self, mut group: Group, uncertain: &mut Option<Uncertain>) -> Result<(), DeviceError> {
+    /// Makes a group durable and then visible, and notifies its callers.
+    async fn commit(
+        &self,
+        mut group: Group,
+        failed_commit: &mut Option<FailedCommit>,
+    ) -> Result<(), DeviceError> {
         let mut durable = Ok(());
         if !group.changes.is_empty() {
-            durable = self.device.commit_rows(std::mem::take(&mut group.forth)).await;
+            durable = self.device.commit_rows(std::mem::take(&mut group.new_rows)).await;
             let changes = std::mem::take(&mut group.changes);
             match &durable {
                 Ok(()) => {
@@ -124,13 +131,16 @@ impl Inner {
                 }
                 Err(DeviceError::Full | DeviceError::RowsFull) => {}
                 Err(failure) => {
-                    tracing::error!(error = %failure, "a commit of the catalogue failed; it is taken back before the next");
-                    let held = changes.into_iter().flat_map(|planned| planned.changes).collect();
-                    *uncertain = Some(Uncertain { back: std::mem::take(&mut group.back), _held: held });
+                    tracing::error!(error = %failure, "a commit of the catalogue failed; it is undone before the next");
+                    let replaced = changes.into_iter().flat_map(|planned| planned.changes).collect();
+                    *failed_commit = Some(FailedCommit {
+                        old_rows: std::mem::take(&mut group.old_rows),
+                        _changes: replaced,
+                    });
                 }
             }
         }
-        group.tell(&durable);
+        group.notify(&durable);
         durable
     }
 }

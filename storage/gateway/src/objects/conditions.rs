@@ -1,4 +1,4 @@
-//! Conditional requests (RFC 9110, section 13) as S3 has them.
+//! Conditional requests (RFC 9110, section 13) as in S3.
 
 use crate::catalogue::{Object, UnixMillis};
 use crate::error::Error;
@@ -10,7 +10,7 @@ pub const HEADERS: [&str; 5] =
 /// The value of an `If-Match` or `If-None-Match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TagMatch {
-    /// `*`: any object at all.
+    /// `*`: any object.
     Any,
     /// This ETag, without quotes.
     Tag(String),
@@ -39,14 +39,14 @@ pub struct ReadConditions {
 }
 
 impl ReadConditions {
-    /// Checks them in the order of RFC 9110, section 13.2.2.
+    /// Checks the conditions in the order of RFC 9110, section 13.2.2.
     ///
     /// # Errors
-    /// [`Error::PreconditionFailed`], or [`Error::NotModified`] where a reader has the object already.
+    /// [`Error::PreconditionFailed`], or [`Error::NotModified`] if the reader already has the object.
     pub fn check(&self, object: &Object) -> Result<(), Error> {
         let modified = object.modified.seconds();
-        if let Some(wanted) = &self.if_match {
-            if !wanted.fits(object) {
+        if let Some(expected) = &self.if_match {
+            if !expected.fits(object) {
                 return Err(Error::PreconditionFailed("If-Match"));
             }
         } else if let Some(since) = self.if_unmodified_since
@@ -54,8 +54,8 @@ impl ReadConditions {
         {
             return Err(Error::PreconditionFailed("If-Unmodified-Since"));
         }
-        if let Some(unwanted) = &self.if_none_match {
-            if unwanted.fits(object) {
+        if let Some(excluded) = &self.if_none_match {
+            if excluded.fits(object) {
                 return Err(Error::NotModified);
             }
         } else if let Some(since) = self.if_modified_since
@@ -67,7 +67,7 @@ impl ReadConditions {
     }
 }
 
-/// Conditions on what a key stands for when it is written or deleted. They hold at the moment of the commit.
+/// Conditions on the current object of a key that is written or deleted. They are checked at the commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteConditions {
     /// `If-Match`: there is an object, with this ETag.
@@ -77,19 +77,19 @@ pub struct WriteConditions {
 }
 
 impl WriteConditions {
-    /// Checks them against what the key stands for now.
+    /// Checks the conditions against the current object of the key.
     ///
     /// # Errors
-    /// [`Error::PreconditionFailed`]; [`Error::NoSuchKey`] for an `If-Match` where there is no object.
+    /// [`Error::PreconditionFailed`]; [`Error::NoSuchKey`] for an `If-Match` without an object.
     pub fn check(&self, object: Option<&Object>) -> Result<(), Error> {
-        if let Some(wanted) = &self.if_match {
+        if let Some(expected) = &self.if_match {
             let object = object.ok_or(Error::NoSuchKey)?;
-            if !wanted.fits(object) {
+            if !expected.fits(object) {
                 return Err(Error::PreconditionFailed("If-Match"));
             }
         }
         match (&self.if_none_match, object) {
-            (Some(unwanted), Some(object)) if unwanted.fits(object) => {
+            (Some(excluded), Some(object)) if excluded.fits(object) => {
                 Err(Error::PreconditionFailed("If-None-Match"))
             }
             _ => Ok(()),

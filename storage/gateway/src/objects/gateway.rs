@@ -1,4 +1,4 @@
-//! The gateway itself: the state that all its parts share.
+//! The gateway: the state that all its parts share.
 
 use crate::any_device::AnyDevice;
 use crate::catalogue::rows;
@@ -16,25 +16,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_util::task::TaskTracker;
 
-/// The options of a gateway about its objects.
+/// The options of a gateway for its objects.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Size classes of new objects and parts. Those written before keep theirs.
+    /// Size classes of new objects and parts. Existing ones keep theirs.
     pub padding: Padding,
-    /// Batches that one reader or writer keeps under way, at least 1. Each transfer holds at most this many batches
-    /// and one more in memory, a batch being [`Device::max_batch`] blocks.
+    /// Batches that one reader or writer has in flight, at least 1. A transfer holds at most this many batches and one
+    /// more in memory; a batch has [`Device::max_batch`] blocks.
     pub window: usize,
-    /// True if small objects share blocks. With padding they never do: each takes its class. Nor do they where the rows
-    /// have too little room ([`Device::rows_bytes`]).
+    /// True if small objects share blocks. With padding they never do: each takes its class. They also do not if the
+    /// table of rows is too small ([`Device::rows_bytes`]).
     pub pack: bool,
-    /// Tells the time that objects are dated with, and at which they expire.
+    /// The clock for the times of objects and for their expiry.
     pub clock: Clock,
-    /// Bytes of blocks that all readers and writers hold in memory together; more is refused with
-    /// [`Error::Busy`](crate::Error::Busy). A single transfer always has room.
+    /// Bytes of blocks that all readers and writers together hold in memory. More is refused with
+    /// [`Error::Busy`](crate::Error::Busy). A single transfer always fits.
     pub memory: u64,
-    /// Counts which objects are asked for, if the owner's page is to show it.
+    /// Counters of the requested objects, if the owner's page shows them.
     pub counters: Option<RequestCounters>,
-    /// The region that clients of S3 must sign for; any if there is none.
+    /// The region that S3 clients must sign for; without it any region is accepted.
     pub region: Option<Arc<str>>,
 }
 
@@ -54,7 +54,7 @@ impl Default for Options {
 
 /// Objects and names over an oblivious block device. Clones are the same gateway.
 ///
-/// A change runs to its end once begun, also when the caller goes away; [`Gateway::settle`] waits for that.
+/// A change runs to its end once it has begun, even if the caller is gone; [`Gateway::settle`] waits for that.
 #[derive(Clone)]
 pub struct Gateway {
     pub(crate) inner: Arc<Inner>,
@@ -67,12 +67,12 @@ pub(crate) struct Inner {
     pub(crate) catalogue: RwLock<Catalogue>,
     pub(crate) commits: Commits,
     pub(crate) tasks: TaskTracker,
-    /// The most bytes of a fragment, if small objects share blocks.
+    /// The largest number of bytes of a fragment, if small objects share blocks.
     pub(crate) max_fragment_bytes: Option<u64>,
     pub(crate) next_fragment: AtomicU64,
     /// Bytes of all fragments that were written since the gateway was opened.
     pub(crate) fragment_bytes: AtomicU64,
-    /// Held for a round of packing.
+    /// Locked during a round of packing.
     pub(crate) packing: tokio::sync::Mutex<()>,
     pub(crate) memory: Arc<Memory>,
     flows: AtomicU64,
@@ -87,21 +87,21 @@ pub struct Usage {
     pub objects: u64,
     /// Multipart uploads neither completed nor aborted.
     pub uploads: u64,
-    /// Bytes of all objects and parts, without padding.
+    /// Total bytes of all objects and parts, without padding.
     pub bytes: u64,
-    /// Blocks that nothing holds.
+    /// Free blocks.
     pub free_blocks: u64,
     /// Blocks of the device.
     pub blocks: u64,
-    /// The blocks that small objects share.
+    /// The use of shared blocks by small objects.
     pub packed: PackedUsage,
 }
 
 impl Gateway {
-    /// Loads the catalogue of a device, or begins one on a device that has no rows.
+    /// Loads the catalogue of a device, or creates one on a device without rows.
     ///
     /// # Errors
-    /// [`OpenError`] if the catalogue cannot be right or the device fails; nothing is changed then.
+    /// [`OpenError`] if the catalogue is invalid or the device fails; nothing is changed then.
     pub async fn open(device: impl Device, options: Options) -> Result<Self, OpenError> {
         let device = AnyDevice::new(device);
         let (block_bytes, max_batch) = (device.block_bytes(), device.max_batch());
@@ -120,7 +120,7 @@ impl Gateway {
         let packs = options.pack && options.padding == Padding::None;
         let max_fragment_bytes =
             packs.then(|| packing::max_fragment_bytes(block_bytes, device.rows_bytes())).flatten();
-        let next_fragment = AtomicU64::new(catalogue.shelf.next_id());
+        let next_fragment = AtomicU64::new(catalogue.pack_index.next_id());
         let max = (options.window.max(1) as u64 + 1).saturating_mul(max_batch as u64);
         let memory = Arc::new(Memory::new(options.memory, block_bytes, max));
         Ok(Gateway {
@@ -141,12 +141,12 @@ impl Gateway {
         })
     }
 
-    /// The device below.
+    /// Returns the device.
     pub fn device(&self) -> &AnyDevice {
         &self.inner.device
     }
 
-    /// The totals of its contents; touches no block. Walks the containers, not the objects.
+    /// Returns the totals of the contents. Touches no block. Walks the containers, not the objects.
     pub fn usage(&self) -> Usage {
         let catalogue = self.inner.catalogue.read();
         let containers = || catalogue.accounts.values().flat_map(|account| account.containers.values());
@@ -159,17 +159,17 @@ impl Gateway {
                 + catalogue.uploads.values().map(parts).sum::<u64>(),
             free_blocks: self.inner.allocator.free_blocks(),
             blocks: self.inner.device.blocks(),
-            packed: catalogue.shelf.usage(),
+            packed: catalogue.pack_index.usage(),
         }
     }
 
-    /// Bytes of blocks that a transfer to come may still hold. All of [`Options::memory`] when no transfer is under
-    /// way.
+    /// Returns the bytes of blocks that further transfers may hold: all of [`Options::memory`] when no transfer is
+    /// running.
     pub fn free_memory(&self) -> u64 {
         self.inner.memory.free()
     }
 
-    /// Waits until everything that was begun has ended: writes and commits whose callers have gone away.
+    /// Waits until everything that has begun has ended: writes and commits whose callers are gone.
     pub async fn settle(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -182,12 +182,12 @@ impl Inner {
         self.options.clock.now()
     }
 
-    /// A flow for a new transfer.
+    /// Returns a flow for a new transfer.
     pub(crate) fn flow(&self) -> Flow {
         Flow(self.flows.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Reads blocks and checks what the device promises of the answer.
+    /// Reads blocks, and checks that the device returned what it promises.
     pub(crate) async fn read_blocks(
         &self,
         flow: Flow,

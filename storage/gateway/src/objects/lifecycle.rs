@@ -1,44 +1,45 @@
-//! Rules that remove objects, old versions, delete markers and unfinished uploads when their days are over.
+//! The work of lifecycle rules, which remove objects, old versions, delete markers and unfinished uploads when their
+//! days are over.
 //!
-//! All that rules name ends at a midnight, so a walk over a container once a day is enough, and one after a change of
-//! its rules. A walk looks first and removes then, by commits of rows. Each removal looks again under its commit: it
-//! removes only items that the rules still name, and nothing that was put since. Touches no block.
+//! All rules act at a midnight, so one walk over a container a day is enough, and one after a change of its rules. A
+//! walk first looks, and then removes by commits of rows. The commit checks again: it removes only items that the rules
+//! still apply to, and nothing that was put since. Touches no block.
 
 use crate::catalogue::{
-    Catalogue, Change, Container, ContainerSettings, DAY, LifecycleRule, Object, ObjectName, UnixMillis,
-    UploadId,
+    Catalogue, Change, Container, ContainerSettings, DAY_MILLIS, LifecycleRule, Object, ObjectName,
+    UnixMillis, UploadId,
 };
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
 use crate::objects::gateway::Gateway;
-use crate::objects::versions::{Draft, Stamp};
+use crate::objects::versions::{CommitStamp, Draft};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Keys that are looked at before others get at the catalogue.
-const LOOKS: usize = 2000;
+/// Keys that are checked before the catalogue is unlocked for others.
+const KEYS_PER_STEP: usize = 2000;
 
-/// Carries out the rules of all containers, and knows for which this day's work is done.
+/// Applies the rules of all containers, and knows the containers that are done for this day.
 #[derive(Debug, Default)]
 pub struct Lifecycle {
-    /// The day, and the rules of that walk.
+    /// The day and the rules of the last walk.
     done: BTreeMap<(String, String), (u64, Arc<ContainerSettings>)>,
 }
 
 impl Lifecycle {
-    /// Removes the items that are due, in commits of at most `max` removals, and returns their number. Does nothing
-    /// where it was done this day (UTC) by the same rules.
+    /// Removes the items that are due, in commits of at most `max` removals, and returns their number. Skips a
+    /// container that was done this day (UTC) with the same rules.
     ///
     /// # Errors
-    /// The first one, [`Error::Device`]. Other containers are gone through all the same; the failed work is tried next
-    /// time.
+    /// The first error, [`Error::Device`]. Other containers are processed all the same, and the failed one is tried
+    /// again next time.
     pub async fn carry_out(&mut self, gateway: &Gateway, max: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {
-            let walk = Walk { gateway, account: &account, container: &container, max: max.max(1) };
-            match walk.go().await {
+            let walk = ContainerWalk { gateway, account: &account, container: &container, max: max.max(1) };
+            match walk.run().await {
                 Ok(removed) => {
                     count += removed;
                     self.done.insert((account, container), (day, settings));
@@ -50,21 +51,22 @@ impl Lifecycle {
     }
 
     fn pending(&mut self, gateway: &Gateway) -> Vec<((String, String), u64, Arc<ContainerSettings>)> {
-        let day = gateway.inner.now().0 / DAY;
+        let day = gateway.inner.now().0 / DAY_MILLIS;
         let catalogue = gateway.inner.catalogue.read();
         self.done.retain(|(account, name), _| catalogue.container(account, name).is_ok());
         let mut pending = Vec::new();
         for (account, entry) in &catalogue.accounts {
-            let ruled = entry.containers.iter().filter(|(_, held)| !held.settings.lifecycle.is_empty());
-            for (name, held) in ruled {
-                let at = (account.clone(), name.clone());
-                let is_done = self.done.get(&at).is_some_and(|(done, by)| {
+            let containers_with_rules =
+                entry.containers.iter().filter(|(_, stored)| !stored.settings.lifecycle.is_empty());
+            for (name, stored) in containers_with_rules {
+                let container_key = (account.clone(), name.clone());
+                let is_done = self.done.get(&container_key).is_some_and(|(done, by)| {
                     *done == day
-                        && by.created == held.settings.created
-                        && by.lifecycle == held.settings.lifecycle
+                        && by.created == stored.settings.created
+                        && by.lifecycle == stored.settings.lifecycle
                 });
                 if !is_done {
-                    pending.push((at, day, Arc::clone(&held.settings)));
+                    pending.push((container_key, day, Arc::clone(&stored.settings)));
                 }
             }
         }
@@ -76,60 +78,60 @@ impl Lifecycle {
 type KeyVersions = (String, Vec<Arc<Object>>);
 
 /// A walk over one container.
-struct Walk<'a> {
+struct ContainerWalk<'a> {
     gateway: &'a Gateway,
     account: &'a str,
     container: &'a str,
     max: usize,
 }
 
-impl Walk<'_> {
-    async fn go(&self) -> Result<usize, Error> {
-        let mut count = self.end_uploads().await?;
+impl ContainerWalk<'_> {
+    async fn run(&self) -> Result<usize, Error> {
+        let mut count = self.abort_due_uploads().await?;
         let mut from = Some(Bound::Unbounded);
         while let Some(low) = from {
-            let (seen, is_cut, next) = self.look(low.clone());
-            let removed = if seen.is_empty() { 0 } else { self.remove(seen).await? };
+            let (found, is_cut, next) = self.find_due(low.clone());
+            let removed = if found.is_empty() { 0 } else { self.remove(found).await? };
             count += removed;
-            // A key with more versions to go than one commit takes is looked at again.
+            // A key with more due versions than one commit takes is checked again.
             from = if is_cut && removed > 0 { Some(low) } else { next };
             tokio::task::yield_now().await;
         }
         Ok(count)
     }
 
-    /// The items that are due among the next keys, whether there are more there, and the place to go on.
-    fn look(&self, mut low: Bound<String>) -> (Vec<KeyVersions>, bool, Option<Bound<String>>) {
+    /// Returns the due items among the next keys, whether one of the keys has more, and where to continue.
+    fn find_due(&self, mut low: Bound<String>) -> (Vec<KeyVersions>, bool, Option<Bound<String>>) {
         let (catalogue, now) = (self.gateway.inner.catalogue.read(), self.gateway.inner.now());
-        let Ok(held) = catalogue.container(self.account, self.container) else {
+        let Ok(stored) = catalogue.container(self.account, self.container) else {
             return (vec![], false, None);
         };
-        let (mut seen, mut room): (Vec<KeyVersions>, _) = (Vec::new(), self.max);
-        for _ in 0..LOOKS {
-            let Some(key) = next_key(held, &low) else { return (seen, false, None) };
-            let mut due = due(held, key, now);
+        let (mut found, mut room): (Vec<KeyVersions>, _) = (Vec::new(), self.max);
+        for _ in 0..KEYS_PER_STEP {
+            let Some(key) = next_key(stored, &low) else { return (found, false, None) };
+            let mut due = due(stored, key, now);
             low = Bound::Excluded(key.clone());
             if due.len() > room {
                 due.truncate(room);
-                seen.push((key.clone(), due));
-                return (seen, true, Some(low));
+                found.push((key.clone(), due));
+                return (found, true, Some(low));
             }
             if !due.is_empty() {
                 room -= due.len();
-                seen.push((key.clone(), due));
+                found.push((key.clone(), due));
             }
         }
-        (seen, false, Some(low))
+        (found, false, Some(low))
     }
 
-    async fn remove(&self, seen: Vec<KeyVersions>) -> Result<usize, Error> {
+    async fn remove(&self, found: Vec<KeyVersions>) -> Result<usize, Error> {
         let stamp = self.gateway.inner.stamp()?;
         let (account, container) = (self.account.to_owned(), self.container.to_owned());
-        let plan = move |catalogue: &Catalogue| removals(catalogue, &account, &container, seen, stamp);
+        let plan = move |catalogue: &Catalogue| removals(catalogue, &account, &container, found, stamp);
         self.gateway.inner.change(plan).await
     }
 
-    async fn end_uploads(&self) -> Result<usize, Error> {
+    async fn abort_due_uploads(&self) -> Result<usize, Error> {
         let now = self.gateway.inner.now();
         let ids = due_uploads(&self.gateway.inner.catalogue.read(), self.account, self.container, now);
         for ids in ids.chunks(self.max) {
@@ -146,34 +148,34 @@ impl Walk<'_> {
     }
 }
 
-/// The changes that remove those of the versions seen which are there as they were, and still due.
+/// Returns the changes that remove those of the found versions that are unchanged and still due.
 fn removals(
     catalogue: &Catalogue,
     account: &str,
     container: &str,
-    seen: Vec<KeyVersions>,
-    stamp: Stamp,
+    found: Vec<KeyVersions>,
+    stamp: CommitStamp,
 ) -> Result<(Vec<Change>, usize), Error> {
-    let Ok(held) = catalogue.container(account, container) else { return Ok((vec![], 0)) };
+    let Ok(stored) = catalogue.container(account, container) else { return Ok((vec![], 0)) };
     let (mut changes, mut count) = (Vec::new(), 0);
-    for (key, seen) in seen {
-        let mut due = due(held, &key, stamp.now);
-        due.retain(|due| seen.iter().any(|seen| Arc::ptr_eq(seen, due)));
+    for (key, found) in found {
+        let mut due = due(stored, &key, stamp.now);
+        due.retain(|due| found.iter().any(|found| Arc::ptr_eq(found, due)));
         if due.is_empty() {
             continue;
         }
-        let current = held.objects.get(&key);
-        let at = ObjectName::new(account, container, key.as_str());
-        if held.settings.archive.is_some() {
-            // As any delete does. Without its archive an object stays.
-            if let Ok(archived) = archive::delete(catalogue, at, stamp) {
+        let current = stored.objects.get(&key);
+        let object_name = ObjectName::new(account, container, key.as_str());
+        if stored.settings.archive.is_some() {
+            // As with any delete: without its archive, an object stays.
+            if let Ok(archived) = archive::delete(catalogue, object_name, stamp) {
                 changes.extend(archived);
                 count += 1;
             }
             continue;
         }
         count += due.len();
-        let mut draft = Draft::new(catalogue, at)?;
+        let mut draft = Draft::new(catalogue, object_name)?;
         for object in due {
             match current {
                 Some(current) if Arc::ptr_eq(current, &object) => drop(draft.delete(stamp)),
@@ -185,7 +187,7 @@ fn removals(
     Ok((changes, count))
 }
 
-/// The versions of a key that rules remove by now, without those whose own time is over.
+/// Returns the versions of a key that rules remove by now, without the expired ones.
 fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
     let rules = &container.settings.lifecycle;
     let is_over = |end: &dyn Fn(&LifecycleRule) -> Option<UnixMillis>| {
@@ -194,14 +196,14 @@ fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
     let mut versions = container.versions(key);
     let Some(newest) = versions.next() else { return vec![] };
     let is_alone = container.history.get(key).is_none_or(|old| old.len() <= 1);
-    let goes = match newest.version.is_marker {
-        true => is_alone && is_over(&|rule| rule.ends_marker(key, newest)),
-        false => is_over(&|rule| rule.ends(key, newest)),
+    let newest_is_due = match newest.version.is_marker {
+        true => is_alone && is_over(&|rule| rule.marker_expiry(key, newest)),
+        false => is_over(&|rule| rule.object_expiry(key, newest)),
     };
-    let mut due: Vec<&Arc<Object>> = goes.then_some(newest).into_iter().collect();
+    let mut due: Vec<&Arc<Object>> = newest_is_due.then_some(newest).into_iter().collect();
     let (mut since, mut newer) = (newest.modified, 0);
     for version in versions {
-        if is_over(&|rule| rule.ends_old(key, version, since, newer)) {
+        if is_over(&|rule| rule.old_version_expiry(key, version, since, newer)) {
             due.push(version);
         }
         since = version.modified;
@@ -211,17 +213,18 @@ fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
 }
 
 fn due_uploads(catalogue: &Catalogue, account: &str, container: &str, now: UnixMillis) -> Vec<UploadId> {
-    let Ok(held) = catalogue.container(account, container) else { return vec![] };
+    let Ok(stored) = catalogue.container(account, container) else { return vec![] };
     let uploads = catalogue.uploads.iter();
-    let ours = uploads.filter(|(_, upload)| upload.account == account && upload.container == container);
-    let due = ours.filter(|(_, upload)| {
-        let mut ends = held.settings.lifecycle.iter();
-        ends.any(|rule| rule.ends_upload(&upload.key, upload.started).is_some_and(|end| end <= now))
+    let own_uploads =
+        uploads.filter(|(_, upload)| upload.account == account && upload.container == container);
+    let due = own_uploads.filter(|(_, upload)| {
+        let mut rules = stored.settings.lifecycle.iter();
+        rules.any(|rule| rule.upload_expiry(&upload.key, upload.started).is_some_and(|end| end <= now))
     });
     due.map(|(&id, _)| id).collect()
 }
 
-/// The first key after the bound that has a version.
+/// Returns the first key after the bound that has a version.
 fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a String> {
     let range = (crate::objects::listing::as_str(low), Bound::Unbounded);
     let current = container.objects.range::<str, _>(range).next().map(|(key, _)| key);
@@ -230,20 +233,24 @@ fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a Str
 }
 
 impl Account {
-    /// The moment at which rules remove an object, if its key stands for it, and the name of the rule that does so
-    /// first.
-    pub fn end_of(&self, container: &str, key: &str, object: &Arc<Object>) -> Option<(UnixMillis, String)> {
+    /// Returns the time at which rules remove the current object of a key, and the name of the first such rule.
+    pub fn object_expiry(
+        &self,
+        container: &str,
+        key: &str,
+        object: &Arc<Object>,
+    ) -> Option<(UnixMillis, String)> {
         let catalogue = self.gateway.inner.catalogue.read();
-        let held = catalogue.container(&self.name, container).ok()?;
-        let rules = held.settings.lifecycle.iter();
-        let ends = rules.filter_map(|rule| Some((rule.ends(key, object)?, &rule.id)));
-        let (end, id) = ends.min_by_key(|(end, _)| *end)?;
-        let is_current = held.objects.get(key).is_some_and(|current| Arc::ptr_eq(current, object));
+        let stored = catalogue.container(&self.name, container).ok()?;
+        let rules = stored.settings.lifecycle.iter();
+        let expiries = rules.filter_map(|rule| Some((rule.object_expiry(key, object)?, &rule.id)));
+        let (end, id) = expiries.min_by_key(|(end, _)| *end)?;
+        let is_current = stored.objects.get(key).is_some_and(|current| Arc::ptr_eq(current, object));
         is_current.then(|| (end, id.clone()))
     }
 
-    /// The moment at which rules end an unfinished upload, and the name of the rule that does so first.
-    pub fn end_of_upload(
+    /// Returns the time at which rules abort an unfinished upload, and the name of the first such rule.
+    pub fn upload_expiry(
         &self,
         container: &str,
         key: &str,
@@ -251,7 +258,7 @@ impl Account {
     ) -> Option<(UnixMillis, String)> {
         let view = self.container(container).ok()?;
         let rules = view.settings.lifecycle.iter();
-        let ends = rules.filter_map(|rule| Some((rule.ends_upload(key, started)?, &rule.id)));
-        ends.min_by_key(|(end, _)| *end).map(|(end, id)| (end, id.clone()))
+        let expiries = rules.filter_map(|rule| Some((rule.upload_expiry(key, started)?, &rule.id)));
+        expiries.min_by_key(|(end, _)| *end).map(|(end, id)| (end, id.clone()))
     }
 }

@@ -1,4 +1,4 @@
-//! Listing names: prefix, delimiter, paging, either way round.
+//! Lists of names: prefix, delimiter and paging, in both directions.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -6,18 +6,19 @@ use std::ops::Bound;
 /// A request for a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Only keys that begin so.
+    /// The prefix of the keys.
     pub prefix: String,
-    /// Keys that hold this after the prefix are listed as one, up to and with it. Empty means none.
+    /// Keys that contain this after the prefix form a group, named by their beginning up to and including it. Empty
+    /// means no groups.
     pub delimiter: String,
-    /// Only keys that come after this in the order of the listing, which is that of UTF-8 bytes. A group that ends here
+    /// The place to start after, in the order of the listing, which is that of UTF-8 bytes. A group that ends here
     /// counts as listed. Empty means from the beginning.
     pub after: String,
-    /// Only keys that come before this in the order of the listing. Empty means to the end.
+    /// The place to stop before, in the order of the listing. Empty means to the end.
     pub until: String,
-    /// The last key first.
+    /// True for descending order.
     pub reverse: bool,
-    /// The most keys and groups together.
+    /// The largest number of keys and groups together.
     pub limit: usize,
 }
 
@@ -28,11 +29,11 @@ pub struct Listing<T> {
     pub entries: Vec<(String, T)>,
     /// Groups, in order.
     pub prefixes: Vec<String>,
-    /// The place to go on, as the next request's `after`, if there is more.
+    /// The `after` of the next request, if there is more.
     pub next: Option<String>,
 }
 
-/// Lists the visible entries of any map by name. Each group costs one search, however many keys it holds.
+/// Lists the visible entries of any map by name. Each group costs one search, however many keys it has.
 pub(crate) fn list_map<V, T>(
     map: &BTreeMap<String, V>,
     request: &ListRequest,
@@ -48,7 +49,7 @@ pub(crate) fn list_map<V, T>(
             break;
         };
         let group = if visible(value) { group(key, request) } else { None };
-        // A whole group is passed over at once, in either direction.
+        // A group is skipped as a whole, in both directions.
         let (from, to) = match group {
             Some(group) => (successor(group).map(Bound::Included), Bound::Excluded(group.to_owned())),
             None => (Some(Bound::Excluded(key.clone())), Bound::Excluded(key.clone())),
@@ -73,7 +74,7 @@ pub(crate) fn list_map<V, T>(
     page
 }
 
-/// Between which keys the request looks.
+/// Returns the range of keys of a request.
 pub(crate) fn bounds(request: &ListRequest) -> (Bound<String>, Bound<String>) {
     let excluded = |text: &String| (!text.is_empty()).then(|| Bound::Excluded(text.clone()));
     let (low, high) = if request.reverse {
@@ -86,7 +87,7 @@ pub(crate) fn bounds(request: &ListRequest) -> (Bound<String>, Bound<String>) {
     (later(low.unwrap_or(Bound::Unbounded), first), earlier(high.unwrap_or(Bound::Unbounded), behind))
 }
 
-/// The lower bound that lets less through.
+/// Returns the larger lower bound.
 fn later(one: Bound<String>, included: Bound<String>) -> Bound<String> {
     match (&one, &included) {
         (Bound::Unbounded, _) => included,
@@ -95,7 +96,7 @@ fn later(one: Bound<String>, included: Bound<String>) -> Bound<String> {
     }
 }
 
-/// The upper bound that lets less through; both exclude if they bound.
+/// Returns the smaller upper bound; both exclude if they bound.
 fn earlier(one: Bound<String>, other: Bound<String>) -> Bound<String> {
     match (&one, &other) {
         (Bound::Unbounded, _) => other,
@@ -104,7 +105,7 @@ fn earlier(one: Bound<String>, other: Bound<String>) -> Bound<String> {
     }
 }
 
-/// Tells whether nothing can lie between the bounds; such a range must not be asked for.
+/// Returns whether a range is empty; such a range must not be passed to a map.
 pub(crate) fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
     match (low, high) {
         (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
@@ -112,7 +113,7 @@ pub(crate) fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
     }
 }
 
-/// The start of a listing that goes on after `request.after`.
+/// Returns the lower bound of a listing that continues after `request.after`.
 fn start(request: &ListRequest) -> Bound<String> {
     match group(&request.after, request) {
         Some(group) if group == request.after => match successor(group) {
@@ -123,17 +124,17 @@ fn start(request: &ListRequest) -> Bound<String> {
     }
 }
 
-/// The group that a key belongs to: up to and with the first delimiter after the prefix.
+/// Returns the group of a key: up to and including the first delimiter after the prefix.
 pub(crate) fn group<'a>(key: &'a str, request: &ListRequest) -> Option<&'a str> {
     if request.delimiter.is_empty() {
         return None;
     }
     let rest = key.strip_prefix(request.prefix.as_str())?;
-    let at = rest.find(&request.delimiter)?;
-    Some(&key[..request.prefix.len() + at + request.delimiter.len()])
+    let index = rest.find(&request.delimiter)?;
+    Some(&key[..request.prefix.len() + index + request.delimiter.len()])
 }
 
-/// The least text that is greater than every text beginning with `prefix`.
+/// Returns the smallest text that is greater than every text with this prefix.
 pub(crate) fn successor(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
     while let Some(last) = text.pop() {
@@ -163,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The listing as its definition has it: all keys, one after the other, no paging.
+    /// Lists keys by definition: all keys, one after the other, without paging.
     fn plain(keys: &BTreeSet<String>, request: &ListRequest) -> (Vec<String>, Vec<String>) {
         let mut entries = Vec::new();
         let mut prefixes = Vec::new();
@@ -193,7 +194,7 @@ mod tests {
         (entries, prefixes)
     }
 
-    /// Some keys are not to be seen.
+    /// Hides some keys.
     fn hidden(key: &str) -> bool {
         key.ends_with('b')
     }

@@ -1,9 +1,8 @@
-//! The bytes of objects that all transfers hold in memory together, and their limit.
+//! The memory of all transfers, and its limit.
 //!
 //! A transfer takes its share before it receives or reads ahead, and keeps it until its last block has left memory. A
-//! transfer that finds no share is refused: it would have to wait for others' clients, of which the slowest takes as
-//! long as it likes. Shares follow from the sizes of objects in blocks, which show anyway, and from nothing else of
-//! them.
+//! transfer without a share is refused: otherwise it would wait for other clients, and the slowest takes as long as it
+//! likes. Shares depend only on the sizes of objects in blocks, which are visible anyway.
 
 use crate::error::Error;
 use bytes::Bytes;
@@ -15,20 +14,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(crate) struct Memory {
     free: Arc<Semaphore>,
     block_bytes: u64,
-    /// All of it, in blocks.
+    /// The total, in blocks.
     blocks: u64,
-    /// The most blocks that one transfer holds.
+    /// The largest number of blocks of one transfer.
     max: u64,
 }
 
-/// A part of it; free again when the last clone is dropped.
+/// A share of the memory; free again when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl Memory {
-    /// `bytes` in all, and at least `max` blocks, which is what one transfer may hold.
+    /// Creates a memory of `bytes`, and of at least `max` blocks, which is what one transfer may hold.
     pub(crate) fn new(bytes: u64, block_bytes: usize, max: u64) -> Self {
         let block_bytes = block_bytes as u64;
         let blocks = (bytes / block_bytes).max(max).min(u64::from(u32::MAX));
@@ -36,7 +35,7 @@ impl Memory {
         Memory { free, block_bytes, blocks, max: max.min(blocks) }
     }
 
-    /// The share of a transfer of so many blocks.
+    /// Takes the share of a transfer of this many blocks.
     ///
     /// # Errors
     /// [`Error::Busy`] if too little is free.
@@ -45,7 +44,7 @@ impl Memory {
         permit.map(Share::of).map_err(|_| Error::Busy)
     }
 
-    /// The share of something of so many bytes that is held whole; all of the memory if there is not so much.
+    /// Takes the share of data of this size that is held as a whole; at most all of the memory.
     ///
     /// # Errors
     /// [`Error::Busy`] if too little is free.
@@ -55,8 +54,8 @@ impl Memory {
         permit.map(Share::of).map_err(|_| Error::Busy)
     }
 
-    /// The share of a transfer that goes on with another object, once there is one. To be called with no share held, so
-    /// that no transfer waits for another that waits.
+    /// Waits for the share of a transfer that continues with another object. The caller must hold no share, so that no
+    /// transfer waits for another waiting one.
     pub(crate) async fn wait(&self, blocks: u64) -> Result<Share, Error> {
         let permit = Arc::clone(&self.free).acquire_many_owned(self.share(blocks)).await;
         permit.map(Share::of).map_err(|_| Error::Busy)
@@ -66,13 +65,13 @@ impl Memory {
         u32::try_from(blocks.clamp(1, self.max)).unwrap_or(u32::MAX)
     }
 
-    /// Bytes that are free.
+    /// Returns the free bytes.
     pub(crate) fn free(&self) -> u64 {
         self.free.available_permits() as u64 * self.block_bytes
     }
 }
 
-/// Bytes and their share of the memory.
+/// Bytes with their share of the memory.
 struct SharedBytes<B> {
     bytes: B,
     _share: Share,
@@ -89,7 +88,7 @@ impl Share {
         Share { _permit: Arc::new(permit) }
     }
 
-    /// The same bytes, which give the share back when the last of them is dropped: a body keeps it until it is sent.
+    /// Returns the same bytes; dropping the last of them frees the share. A body keeps it until it is sent.
     pub(crate) fn holding(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         Bytes::from_owner(SharedBytes { bytes, _share: self })
     }
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_too_little_is_refused_and_takes_nothing() {
+    fn a_request_beyond_the_free_memory_is_refused_and_takes_nothing() {
         let memory = Memory::new(6 * 64, 64, 4);
         let first = memory.take(4).expect("room");
         assert!(matches!(memory.take(3), Err(Error::Busy)));

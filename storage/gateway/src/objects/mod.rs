@@ -1,4 +1,4 @@
-//! Objects over blocks, by account: the verbs that every door comes down to.
+//! Objects over blocks, by account: the operations of all protocols.
 
 pub(crate) mod account;
 pub(crate) mod allocate;
@@ -6,6 +6,7 @@ pub(crate) mod archive;
 pub mod checksums;
 pub(crate) mod commit;
 pub mod conditions;
+pub(crate) mod failed_commit;
 pub(crate) mod gateway;
 pub(crate) mod group;
 pub(crate) mod lifecycle;
@@ -15,9 +16,9 @@ pub mod multipart;
 pub(crate) mod packing;
 pub mod padding;
 pub(crate) mod quota;
+pub(crate) mod random;
 pub(crate) mod reader;
 pub(crate) mod row_bound;
-pub(crate) mod uncertain;
 mod verbs;
 pub mod versions;
 pub(crate) mod writer;

@@ -1,7 +1,6 @@
-//! Uploads in parts. Each part is a durable object of its own without a name; completing moves no block.
+//! Uploads in parts. Each part is a durable object without a name; completing the upload moves no block.
 
 use crate::catalogue::{Change, Completed, Details, Object, ObjectName, Part, UnixMillis, Upload, UploadId};
-use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
@@ -9,40 +8,41 @@ use crate::objects::checksums::{self, Algorithm, Checksum, Coverage};
 use crate::objects::conditions::WriteConditions;
 use crate::objects::listing::{self, ListRequest};
 use crate::objects::quota;
+use crate::objects::random::random_bytes;
 use crate::objects::row_bound;
 use crate::objects::writer::Written;
 use base16ct::lower::encode_string as hex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The largest number of a part.
+/// The largest part number.
 pub const MAX_PART: u16 = 10_000;
 
-/// S3's least bytes of a part, the last one apart.
+/// S3's minimum size of a part, except for the last one.
 pub const MIN_PART: u64 = 5 << 20;
 
-/// The checksum of an object whose upload asked for none, as in S3.
-const UNASKED: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
+/// S3's checksum of an object whose upload asked for none.
+const DEFAULT_CHECKSUM: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
 
-/// A part as the one who completes an upload names it.
+/// A part in a request to complete an upload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedPart {
     /// Its number, `1..=10000`.
     pub number: u16,
-    /// The ETag that its upload returned, without quotes, if it is to be checked.
+    /// The ETag that its upload returned, without quotes, if it must be checked.
     pub etag: Option<String>,
-    /// Its checksum in base64, if it is to be checked.
+    /// Its checksum in base64, if it must be checked.
     pub checksum: Option<(Algorithm, String)>,
 }
 
-/// The object that a completion is expected to give; each is checked if it is there.
+/// The properties that a completed object must have; each is checked if present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedObject {
     /// Its checksum in base64.
     pub checksum: Option<(Algorithm, String)>,
     /// Its size in bytes.
     pub bytes: Option<u64>,
-    /// The least bytes of each of its parts, the last one apart.
+    /// The minimum size of each of its parts, except for the last one.
     pub min_part: Option<u64>,
 }
 
@@ -53,12 +53,12 @@ pub struct UploadListing {
     pub entries: Vec<(UploadId, Upload)>,
     /// Groups of keys, in order.
     pub prefixes: Vec<String>,
-    /// The place to go on, if there is more: a key and an upload of it, or a group.
+    /// The place to continue, if there is more: a key and an upload of it, or a group.
     pub next: Option<(String, Option<UploadId>)>,
 }
 
 impl Account {
-    /// Begins an upload of the account itself. Touches no block.
+    /// Begins an upload by the account itself. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
@@ -69,14 +69,14 @@ impl Account {
         details: Details,
         checksum: Option<(Algorithm, Coverage)>,
     ) -> Result<UploadId, Error> {
-        self.begin_upload_of(container, key, details, checksum, None).await
+        self.begin_upload_for(container, key, details, checksum, None).await
     }
 
-    /// Begins an upload for another principal, which lists of uploads then name. Touches no block.
+    /// Begins an upload by another principal, which lists of uploads then show. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
-    pub async fn begin_upload_of(
+    pub async fn begin_upload_for(
         &self,
         container: &str,
         key: &str,
@@ -85,10 +85,7 @@ impl Account {
         initiator: Option<String>,
     ) -> Result<UploadId, Error> {
         row_bound::check(&details)?;
-        let mut id = [0; 16];
-        getrandom::fill(&mut id)
-            .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
-        let id = UploadId(id);
+        let id = UploadId(random_bytes()?);
         let upload = Box::new(Upload {
             account: self.name.to_string(),
             container: container.to_owned(),
@@ -99,19 +96,14 @@ impl Account {
             initiator,
             parts: BTreeMap::new(),
         });
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                quota::check_begun(
-                    catalogue,
-                    &ObjectName::new(&upload.account, &upload.container, &upload.key),
-                )?;
-                Ok((vec![Change::AddUpload { id, upload }], id))
-            })
-            .await
+        self.change(move |catalogue| {
+            quota::check_begun(catalogue, &ObjectName::new(&upload.account, &upload.container, &upload.key))?;
+            Ok((vec![Change::AddUpload { id, upload }], id))
+        })
+        .await
     }
 
-    /// The upload of this name as it stands. Touches no block.
+    /// Returns an upload in its present state. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`].
@@ -119,7 +111,7 @@ impl Account {
         self.gateway.inner.catalogue.read().upload(&self.name, container, key, id).cloned()
     }
 
-    /// Makes the written bytes a part of an upload, in place of the part of this number if there is one.
+    /// Makes written bytes a part of an upload. Replaces a part of the same number.
     ///
     /// # Errors
     /// [`Error::PartNumber`]; [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::OverQuota`];
@@ -135,86 +127,83 @@ impl Account {
         if !(1..=MAX_PART).contains(&number) {
             return Err(Error::PartNumber(number.into()));
         }
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
-                quota::check_part(catalogue, &at, upload, number, written.segment.bytes())?;
-                let part = Arc::new(Part {
-                    segment: written.segment,
-                    md5: written.digests.md5,
-                    checksum: written.digests.checksum,
-                    crc64nvme: Some(written.digests.crc64nvme),
-                    modified: now,
-                });
-                let change = Change::PutPart { id, number, part: Arc::clone(&part) };
-                Ok((vec![change], part))
-            })
-            .await
+        let (object_name, now) = (self.object_name(container, key), self.gateway.inner.now());
+        self.change(move |catalogue| {
+            let upload =
+                catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id)?;
+            quota::check_part(catalogue, &object_name, upload, number, written.segment.bytes())?;
+            let part = Arc::new(Part {
+                segment: written.segment,
+                md5: written.digests.md5,
+                checksum: written.digests.checksum,
+                crc64nvme: Some(written.digests.crc64nvme),
+                modified: now,
+            });
+            let change = Change::PutPart { id, number, part: Arc::clone(&part) };
+            Ok((vec![change], part))
+        })
+        .await
     }
 
-    /// Makes the key stand for the parts named, one after the other, and frees the others. Touches no block.
+    /// Makes the concatenated parts the object of the key, and frees the other parts. Touches no block.
     ///
-    /// Completing the same parts again gives the same object, as long as the key stands for it or keeps it as an old
-    /// version: clients ask again when the answer was lost.
+    /// Completing the same parts again returns the same object, as long as it is the current one of its key or an old
+    /// version: clients ask again when they lost the answer.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
     /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; those of the
-    /// conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stands then.
+    /// conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stays then.
     pub async fn complete_upload(
         &self,
         container: &str,
         key: &str,
         id: UploadId,
         named: Vec<NamedPart>,
-        expected: Expected,
+        expected: ExpectedObject,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
-        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
-                let container = catalogue.container(&at.account, &at.container)?;
-                if let Err(Error::NoSuchUpload) = upload {
-                    let came =
-                        |object: &&Arc<Object>| !object.has_expired(stamp.now) && came_of(object, id, &named);
-                    let object = container.versions(&at.key).find(came).ok_or(Error::NoSuchUpload)?;
-                    return Ok((Vec::new(), Arc::clone(object)));
-                }
-                let upload = upload?;
-                let current = container.object(&at.key, stamp.now);
-                conditions.check(current.map(|object| &**object))?;
-                let object = assemble(id, upload, &named, &expected, stamp.now)?;
-                quota::check_completed(catalogue, &at, upload, object.bytes())?;
-                let mut changes = vec![Change::DropUpload { id }];
-                let (put, object) = archive::put(catalogue, at, object, stamp)?;
-                changes.extend(put);
-                Ok((changes, object))
-            })
-            .await
+        let (object_name, stamp) = (self.object_name(container, key), self.gateway.inner.stamp()?);
+        self.change(move |catalogue| {
+            let upload = catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id);
+            let container = catalogue.container(&object_name.account, &object_name.container)?;
+            if let Err(Error::NoSuchUpload) = upload {
+                let is_created = |object: &&Arc<Object>| {
+                    !object.has_expired(stamp.now) && was_created_by(object, id, &named)
+                };
+                let object =
+                    container.versions(&object_name.key).find(is_created).ok_or(Error::NoSuchUpload)?;
+                return Ok((Vec::new(), Arc::clone(object)));
+            }
+            let upload = upload?;
+            let current = container.object(&object_name.key, stamp.now);
+            conditions.check(current.map(|object| &**object))?;
+            let object = assemble(id, upload, &named, &expected, stamp.now)?;
+            quota::check_completed(catalogue, &object_name, upload, object.bytes())?;
+            let mut changes = vec![Change::DropUpload { id }];
+            let (put, object) = archive::put(catalogue, object_name, object, stamp)?;
+            changes.extend(put);
+            Ok((changes, object))
+        })
+        .await
     }
 
-    /// Ends an upload and frees its parts. Touches no block.
+    /// Aborts an upload and frees its parts. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::Device`].
     pub async fn abort_upload(&self, container: &str, key: &str, id: UploadId) -> Result<(), Error> {
-        let at = self.at(container, key);
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                catalogue.upload(&at.account, &at.container, &at.key, id)?;
-                Ok((vec![Change::DropUpload { id }], ()))
-            })
-            .await
+        let object_name = self.object_name(container, key);
+        self.change(move |catalogue| {
+            catalogue.upload(&object_name.account, &object_name.container, &object_name.key, id)?;
+            Ok((vec![Change::DropUpload { id }], ()))
+        })
+        .await
     }
 
     /// Lists the unfinished uploads of a container by key, those of one key by their names. Touches no block.
     ///
-    /// With `after_id`, uploads of the key `request.after` that come after that one are listed too.
+    /// With `after_id`, the list includes uploads of the key `request.after` that come after that one.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`].
@@ -226,18 +215,18 @@ impl Account {
     ) -> Result<UploadListing, Error> {
         let catalogue = self.gateway.inner.catalogue.read();
         catalogue.container(&self.name, container)?;
-        let mut ours: Vec<(&str, UploadId, &Upload)> = catalogue
+        let mut matching: Vec<(&str, UploadId, &Upload)> = catalogue
             .uploads
             .iter()
             .filter(|(_, upload)| upload.account == *self.name && upload.container == container)
             .filter(|(_, upload)| upload.key.starts_with(&request.prefix))
             .map(|(id, upload)| (&*upload.key, *id, upload))
             .collect();
-        ours.sort_unstable_by_key(|&(key, id, _)| (key, id));
+        matching.sort_unstable_by_key(|&(key, id, _)| (key, id));
         let after = (&*request.after, after_id.unwrap_or(UploadId([u8::MAX; 16])));
         let mut page = UploadListing::default();
         let mut last = None;
-        for (key, id, upload) in ours {
+        for (key, id, upload) in matching {
             if !request.after.is_empty() && (key, id) <= after {
                 continue;
             }
@@ -266,8 +255,8 @@ impl Account {
     }
 }
 
-/// Tells whether completing this upload with these parts gave this object.
-fn came_of(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
+/// Returns whether the object was completed from this upload with these parts.
+fn was_created_by(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
     let same = object.completed.as_ref().is_some_and(|completed| completed.upload == id);
     let md5s: Option<Vec<[u8; 16]>> =
         named.iter().map(|part| checksums::from_hex(part.etag.as_deref()?)).collect();
@@ -282,7 +271,7 @@ fn assemble(
     id: UploadId,
     upload: &Upload,
     named: &[NamedPart],
-    expected: &Expected,
+    expected: &ExpectedObject,
     now: UnixMillis,
 ) -> Result<Object, Error> {
     let Some(last) = named.last() else { return Err(Error::NoParts) };
@@ -302,7 +291,7 @@ fn assemble(
             }
         }
     }
-    let (algorithm, coverage) = upload.checksum.unwrap_or(UNASKED);
+    let (algorithm, coverage) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
     let sums: Option<Vec<(Vec<u8>, u64)>> =
         parts.iter().map(|part| Some((part.checksum_bytes(algorithm)?, part.segment.bytes()))).collect();
     let checksum: Option<Checksum> =
@@ -320,7 +309,8 @@ fn assemble(
         return Err(Error::WrongSize { declared, got });
     }
     let md5s: Vec<[u8; 16]> = parts.iter().map(|part| part.md5).collect();
-    // Checksums that cannot be combined are of no use for the parts either: they have no algorithm to be read by.
+    // If the checksums cannot be combined, those of the parts are of no use either: without an algorithm nobody can
+    // read them.
     let sums = sums.filter(|_| checksum.is_some()).unwrap_or_default();
     Ok(Object {
         details: upload.details.clone(),
@@ -336,14 +326,14 @@ fn assemble(
     })
 }
 
-/// Checks a part against the completion that names it.
+/// Checks a part against its entry in the completion.
 fn check_named(part: &Part, name: &NamedPart) -> Result<(), Error> {
     if name.etag.as_ref().is_some_and(|etag| *etag != hex(&part.md5)) {
         return Err(Error::InvalidPart(name.number));
     }
     let Some((algorithm, value)) = &name.checksum else { return Ok(()) };
     match part.checksum_bytes(*algorithm) {
-        // No checksum of this algorithm came with the part.
+        // The part has no checksum of this algorithm.
         None => Err(Error::WrongChecksum { algorithm: *algorithm, part: Some(name.number) }),
         Some(bytes) if checksums::text(&bytes) != *value => Err(Error::InvalidPart(name.number)),
         Some(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Size classes: how many blocks stand for an object, so that its size shows less.
+//! Size classes: they round up the number of blocks of an object, so that its size shows less.
 
 /// The rounding of the number of blocks of an object. Padding blocks are allocated, written and read like others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Padding {
 /// The faults of a list of size classes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PaddingError {
-    /// There is no class at all.
+    /// The list is empty.
     #[error("the list of size classes is empty: give at least one size in bytes, or turn padding off")]
     Empty,
     /// A class is not larger than the one before it (or is 0).
@@ -55,12 +55,12 @@ impl Padding {
         Ok(())
     }
 
-    /// Blocks that stand for `bytes` bytes: the padded size of an object or of a part.
+    /// Returns the number of blocks for `bytes` bytes: the padded size of an object or of a part.
     pub fn blocks(&self, bytes: u64, block_bytes: usize) -> u64 {
         self.round(bytes.div_ceil(block_bytes as u64), block_bytes)
     }
 
-    /// The class of a number of blocks.
+    /// Returns the class of a number of blocks.
     pub(crate) fn round(&self, blocks: u64, block_bytes: usize) -> u64 {
         match self {
             Padding::None => blocks,

@@ -1,4 +1,4 @@
-//! Blocks to bytes: a bounded number of batches is read ahead of the client.
+//! Reading: blocks become bytes, and a bounded number of batches is read ahead of the client.
 
 use crate::catalogue::Object;
 use crate::device::{Device, Flow};
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 pub struct Reader {
     first: Option<Result<Bytes, Error>>,
     rest: mpsc::Receiver<Result<Bytes, Error>>,
-    /// The share for the bytes that were read and are not taken yet.
+    /// The share of memory for bytes that were read and not yet sent.
     _share: Share,
 }
 
@@ -34,7 +34,7 @@ impl Stream for Reader {
     }
 }
 
-/// The accesses that a read takes: those of the whole object are counted through, padding included.
+/// The accesses of a read, counted within the accesses of the whole object, padding included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Span {
     accesses: Range<u64>,
@@ -42,33 +42,33 @@ struct Span {
 }
 
 impl Gateway {
-    /// Reads an object: all its blocks, padding included, or those of a range of its bytes. With padding on, the
-    /// blocks of a range are rounded up to their class as well. Returns when the first bytes are there.
+    /// Reads an object: all its blocks, padding included, or those of a range of its bytes. With padding, the blocks of
+    /// a range are rounded up to their class too. Returns when the first bytes have arrived.
     ///
-    /// The last bytes come only after the last block was read, so that a client that stops reading once it has all
-    /// bytes does not show where the padding begins. A client that goes away earlier does cut the reading short.
+    /// The last bytes come only after the last block was read. So a client that stops once it has all bytes does not
+    /// show where the padding begins. A client that disconnects earlier does cut the reading short.
     ///
     /// # Errors
     /// [`Error::RangeNotSatisfiable`] if the range is empty or not within the object; [`Error::Busy`];
-    /// [`Error::Device`]. A failure later on is an item of the stream, and its last.
+    /// [`Error::Device`]. A later failure is the last item of the stream.
     pub async fn read(&self, object: &Arc<Object>, range: Option<Range<u64>>) -> Result<Reader, Error> {
-        let span = self.wanted(object, range)?;
+        let span = self.checked_span(object, range)?;
         let share = self.inner.memory.take(span.accesses.end - span.accesses.start)?;
         self.read_span(object, span, share).await
     }
 
-    /// The same for the next object of an answer that has begun: waits for memory where [`read`](Self::read) refuses.
-    /// To be called when the reader before it is dropped.
+    /// Reads the next object of a running answer: waits for memory where [`read`](Self::read) refuses. The caller must
+    /// have dropped the reader before it.
     ///
     /// # Errors
     /// As [`read`](Self::read), without [`Error::Busy`].
     pub async fn read_on(&self, object: &Arc<Object>, range: Option<Range<u64>>) -> Result<Reader, Error> {
-        let span = self.wanted(object, range)?;
+        let span = self.checked_span(object, range)?;
         let share = self.inner.memory.wait(span.accesses.end - span.accesses.start).await?;
         self.read_span(object, span, share).await
     }
 
-    fn wanted(&self, object: &Object, range: Option<Range<u64>>) -> Result<Span, Error> {
+    fn checked_span(&self, object: &Object, range: Option<Range<u64>>) -> Result<Span, Error> {
         let bytes = object.bytes();
         if let Some(range) = &range
             && (range.start >= range.end || range.end > bytes)
@@ -82,14 +82,14 @@ impl Gateway {
         let (sender, mut rest) = mpsc::channel(1);
         let inner = Arc::clone(&self.inner);
         let object = Arc::clone(object);
-        let held = share.clone();
+        let source_range = share.clone();
         self.inner.tasks.spawn(async move {
             if let Err(failure) = inner.deliver(&object, span, &sender).await {
                 tracing::error!(error = %failure, "reading blocks failed");
-                // The reader may have gone away meanwhile; then no reader is left to tell.
+                // The reader may be gone.
                 let _ = sender.send(Err(failure)).await;
             }
-            drop(held);
+            drop(source_range);
         });
         let first = match rest.recv().await {
             Some(Err(failure)) => return Err(failure),
@@ -112,7 +112,7 @@ impl Gateway {
     }
 }
 
-/// The number of the object's access that brings a byte.
+/// Returns the number of the access that reads a byte of the object.
 fn position(object: &Object, byte: u64, block_bytes: usize) -> u64 {
     let (mut byte, mut before) = (byte, 0);
     for segment in &object.segments {
@@ -125,29 +125,29 @@ fn position(object: &Object, byte: u64, block_bytes: usize) -> u64 {
     before
 }
 
-/// The holder of the bytes of an access.
+/// The source of the bytes of an access.
 #[derive(Clone)]
 enum AccessSource {
     /// A block of the object's own.
     Block(u64),
-    /// A fragment, wherever it is when its turn comes.
+    /// A fragment, wherever it is at the time of the access.
     Fragment(Arc<Fragment>),
 }
 
-/// The holders that the accesses read, and the bytes of the object that each brings: an empty range for padding.
+/// Returns the source of each access, and the bytes of the object that it reads: an empty range for padding.
 fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (AccessSource, Range<u64>)> + '_ {
     let mut before = 0;
     object.segments.iter().flat_map(move |segment| {
         let start = before;
         let end = start + segment.bytes();
         before = end;
-        let mut at = start;
+        let mut offset = start;
         let fragment = segment.fragment().map(|fragment| AccessSource::Fragment(Arc::clone(fragment)));
         let holders = segment.block_numbers().map(AccessSource::Block).chain(fragment);
-        holders.map(move |holder| {
-            let bytes = at..(at + block_bytes).min(end);
-            at = bytes.end;
-            (holder, bytes)
+        holders.map(move |source| {
+            let bytes = offset..(offset + block_bytes).min(end);
+            offset = bytes.end;
+            (source, bytes)
         })
     })
 }
@@ -164,17 +164,17 @@ impl Inner {
         let mut blocks = layout(object, block_bytes)
             .skip(span.accesses.start as usize)
             .take((span.accesses.end - span.accesses.start) as usize);
-        let mut flights = FuturesOrdered::new();
+        let mut running_reads = FuturesOrdered::new();
         let mut withheld: Option<Bytes> = None;
         loop {
-            while flights.len() < self.options.window.max(1) {
+            while running_reads.len() < self.options.window.max(1) {
                 let batch: Vec<_> = blocks.by_ref().take(self.device.max_batch()).collect();
                 if batch.is_empty() {
                     break;
                 }
-                flights.push_back(self.read_pieces(flow, batch, span.bytes.clone()));
+                running_reads.push_back(self.read_pieces(flow, batch, span.bytes.clone()));
             }
-            let Some(pieces) = flights.next().await else {
+            let Some(pieces) = running_reads.next().await else {
                 break;
             };
             for piece in pieces? {
@@ -186,42 +186,43 @@ impl Inner {
             }
         }
         if let Some(last) = withheld {
-            // An error here means that the reader has gone away.
+            // An error here means that the reader is gone.
             let _ = sender.send(Ok(last)).await;
         }
         Ok(())
     }
 
-    /// Reads a batch, and cuts the bytes in `wanted` from each block.
+    /// Reads a batch, and cuts the bytes in `checked_span` from each block.
     async fn read_pieces(
         &self,
         flow: Flow,
         batch: Vec<(AccessSource, Range<u64>)>,
-        wanted: Range<u64>,
+        checked_span: Range<u64>,
     ) -> Result<Vec<Bytes>, Error> {
-        let sources: Vec<Source> = batch.iter().map(|(holder, _)| Source::of(holder)).collect();
+        let sources: Vec<Source> = batch.iter().map(|(source, _)| Source::of(source)).collect();
         let answer = self.read_blocks(flow, sources.iter().map(Source::block).collect()).await?;
         let pieces = batch.into_iter().zip(sources).zip(answer);
         Ok(pieces
-            .filter_map(|(((_, held), source), block)| {
-                let (start, end) = (wanted.start.max(held.start), wanted.end.min(held.end));
-                let cut =
-                    (start.saturating_sub(held.start)) as usize..(end.saturating_sub(held.start)) as usize;
+            .filter_map(|(((_, source_range), source), block)| {
+                let (start, end) =
+                    (checked_span.start.max(source_range.start), checked_span.end.min(source_range.end));
+                let cut = (start.saturating_sub(source_range.start)) as usize
+                    ..(end.saturating_sub(source_range.start)) as usize;
                 (start < end).then(|| source.bytes(block).slice(cut))
             })
             .collect())
     }
 }
 
-/// The place of the bytes of an access at the moment that it is made. Keeps a pack from being given away meanwhile.
+/// The source of an access at the time of the access. It keeps a pack from being reused meanwhile.
 enum Source {
     Block(u64),
     Fragment { location: Location, bytes: u64 },
 }
 
 impl Source {
-    fn of(holder: &AccessSource) -> Self {
-        match holder {
+    fn of(source: &AccessSource) -> Self {
+        match source {
             AccessSource::Block(block) => Source::Block(*block),
             AccessSource::Fragment(fragment) => {
                 Source::Fragment { location: fragment.location(), bytes: fragment.bytes() }
@@ -229,7 +230,8 @@ impl Source {
         }
     }
 
-    /// The block to read: for bytes that wait in their row a dummy, so that they are no faster to get than others.
+    /// Returns the block to read. For bytes that wait in their row this is a dummy, so that they are not faster to read
+    /// than others.
     fn block(&self) -> u64 {
         match self {
             Source::Block(block) => *block,
@@ -238,7 +240,7 @@ impl Source {
         }
     }
 
-    /// The bytes of the holder in the block that was read.
+    /// Returns the source's bytes in the block that was read.
     fn bytes(self, block: Bytes) -> Bytes {
         match self {
             Source::Block(_) => block,

@@ -1,12 +1,12 @@
-//! The bound on what a client says of an object: all of it becomes a row, and rows are kept in trusted memory.
+//! The bound on an object's details: all of them become a row, and rows are in trusted memory.
 
 use crate::catalogue::Details;
 use crate::error::Error;
 
-/// The most bytes of the headers of an object: as many as S3 takes with a put.
+/// The largest number of bytes of an object's headers, as in S3.
 const MAX_HEADERS: usize = 8 << 10;
 
-/// Checks the details of an object that is to be.
+/// Checks the details of a new object.
 ///
 /// # Errors
 /// [`Error::MetadataTooLarge`].

@@ -1,4 +1,4 @@
-//! Objects of an account: the operations that the verbs of every face come down to.
+//! Objects of an account: the operations that the verbs of every protocol call.
 
 use crate::catalogue::{Catalogue, Change, Details, Object, ObjectName, UnixMillis};
 use crate::error::Error;
@@ -17,27 +17,29 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Catalogue {
-    /// The object that a key stands for now.
-    fn object(&self, at: &ObjectName, now: UnixMillis) -> Result<&Arc<Object>, Error> {
-        self.container(&at.account, &at.container)?.object(&at.key, now).ok_or(Error::NoSuchKey)
+    /// Returns the current object of a key.
+    fn object(&self, object_name: &ObjectName, now: UnixMillis) -> Result<&Arc<Object>, Error> {
+        self.container(&object_name.account, &object_name.container)?
+            .object(&object_name.key, now)
+            .ok_or(Error::NoSuchKey)
     }
 }
 
 impl Account {
-    pub(crate) fn at(&self, container: &str, key: &str) -> ObjectName {
+    pub(crate) fn object_name(&self, container: &str, key: &str) -> ObjectName {
         ObjectName::new(&self.name, container, key)
     }
 
-    /// The object that a key stands for now. Touches no block.
+    /// Returns the current object of a key. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`], also if the object's time is over.
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`], also if the object has expired.
     pub fn object(&self, container: &str, key: &str) -> Result<Arc<Object>, Error> {
         let inner = &self.gateway.inner;
         if let Some(counters) = &inner.options.counters {
             counters.name(&self.name, container, key, false);
         }
-        inner.catalogue.read().object(&self.at(container, key), inner.now()).cloned()
+        inner.catalogue.read().object(&self.object_name(container, key), inner.now()).cloned()
     }
 
     /// Lists keys of a container. Touches no block.
@@ -51,7 +53,7 @@ impl Account {
         Ok(listing::list_map(objects, request, |object| !object.has_expired(now), Arc::clone))
     }
 
-    /// Checks whether a put could be linked now: worth asking before the body is written.
+    /// Checks whether [`Account::link`] could succeed now, before the body is written.
     ///
     /// # Errors
     /// Those of [`Account::link`] that need no device.
@@ -62,12 +64,12 @@ impl Account {
         conditions.check(current.map(|object| &**object))
     }
 
-    /// Makes a key stand for the written object, atomically: before it, readers get the old object, after it the new
-    /// one. A reader of the old one reads it to its end.
+    /// Makes the written object the current one of a key, atomically: readers get the old object before, and the new
+    /// one after. A reader of the old one reads it to its end.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; those of the conditions; [`Error::OverQuota`];
-    /// [`Error::NoArchive`]; [`Error::Device`]. The old object is untouched then.
+    /// [`Error::NoArchive`]; [`Error::Device`]. The old object is unchanged then.
     pub async fn link(
         &self,
         container: &str,
@@ -80,28 +82,28 @@ impl Account {
         if let Some(counters) = &self.gateway.inner.options.counters {
             counters.name(&self.name, container, key, true);
         }
-        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, stamp.now);
-                conditions.check(current.map(|object| &**object))?;
-                let object = Object {
-                    details,
-                    etag: hex(&written.digests.md5),
-                    checksum: written.digests.checksum,
-                    modified: stamp.now,
-                    segments: vec![written.segment],
-                    ..Object::default()
-                };
-                quota::check(catalogue, &at, object.bytes())?;
-                archive::put(catalogue, at, object, stamp)
-            })
-            .await
+        let (object_name, stamp) = (self.object_name(container, key), self.gateway.inner.stamp()?);
+        self.change(move |catalogue| {
+            let current = catalogue
+                .container(&object_name.account, &object_name.container)?
+                .object(&object_name.key, stamp.now);
+            conditions.check(current.map(|object| &**object))?;
+            let object = Object {
+                details,
+                etag: hex(&written.digests.md5),
+                checksum: written.digests.checksum,
+                modified: stamp.now,
+                segments: vec![written.segment],
+                ..Object::default()
+            };
+            quota::check(catalogue, &object_name, object.bytes())?;
+            archive::put(catalogue, object_name, object, stamp)
+        })
+        .await
     }
 
-    /// Changes the details of an object, and nothing of its bytes: `change` gets the details as they stand. Touches no
-    /// block. `touch` dates the object anew.
+    /// Changes the details of an object, and not its bytes: `change` gets the present details. Touches no block.
+    /// `touch` sets the modification time.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; the error of `change`; [`Error::MetadataTooLarge`];
@@ -113,24 +115,22 @@ impl Account {
         touch: bool,
         change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
     ) -> Result<Arc<Object>, Error> {
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let mut object = Object::clone(catalogue.object(&at, now)?);
-                change(&mut object.details)?;
-                row_bound::check(&object.details)?;
-                if touch {
-                    object.modified = now;
-                }
-                let object = Arc::new(object);
-                Ok((vec![Change::PutObject { at, object: Arc::clone(&object) }], object))
-            })
-            .await
+        let (object_name, now) = (self.object_name(container, key), self.gateway.inner.now());
+        self.change(move |catalogue| {
+            let mut object = Object::clone(catalogue.object(&object_name, now)?);
+            change(&mut object.details)?;
+            row_bound::check(&object.details)?;
+            if touch {
+                object.modified = now;
+            }
+            let object = Arc::new(object);
+            Ok((vec![Change::PutObject { object_name, object: Arc::clone(&object) }], object))
+        })
+        .await
     }
 
-    /// Deletes keys, all in one commit, and says of each how that went: `true` if it stood for an object. Touches no
-    /// block: the blocks are merely free afterwards. Where old versions are kept, a delete marker takes its place.
+    /// Deletes keys, all in one commit, and returns for each whether it had an object. Touches no block: the blocks
+    /// only become free. Where old versions are kept, a delete marker replaces the object.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
@@ -139,16 +139,16 @@ impl Account {
         container: &str,
         keys: Vec<(String, WriteConditions)>,
     ) -> Result<Vec<Result<bool, Error>>, Error> {
-        let removal = |(key, conditions)| Removal { key, version: None, conditions, marks_absent: false };
+        let removal = |(key, conditions)| Removal { key, version: None, conditions, marks_missing: false };
         let removals = keys.into_iter().map(removal);
         let outcomes = self.remove(container, removals.collect()).await?;
-        Ok(outcomes.into_iter().map(|outcome| outcome.map(|deleted| deleted.meant.is_some())).collect())
+        Ok(outcomes.into_iter().map(|outcome| outcome.map(|deleted| deleted.target.is_some())).collect())
     }
 }
 
 impl Gateway {
-    /// Reads an object, or a range of it, and writes the same bytes into blocks of their own: the accesses of a get
-    /// and a put. The checksum is of the algorithm asked for.
+    /// Reads an object, or a range of it, and writes the same bytes into new blocks: the accesses of a get and a put.
+    /// Computes a checksum with this algorithm.
     ///
     /// # Errors
     /// [`Error::RangeNotSatisfiable`]; [`Error::Full`]; [`Error::Device`].
@@ -170,8 +170,8 @@ impl Gateway {
         writer.finish().await
     }
 
-    /// The moment at which the next object goes by itself, if one does.
+    /// Returns the time at which the next object expires, if one does.
     pub fn next_expiry(&self) -> Option<UnixMillis> {
-        self.inner.catalogue.read().expiring.first().map(|(moment, ..)| *moment)
+        self.inner.catalogue.read().expiring.first().map(|(time, ..)| *time)
     }
 }

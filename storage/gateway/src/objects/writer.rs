@@ -1,4 +1,4 @@
-//! Bytes to blocks: a stream is cut into blocks and written in batches, a bounded number of them at a time.
+//! Writing: a stream of bytes is split into blocks and written in batches, a bounded number of them at a time.
 
 use crate::catalogue::{Segment, SegmentPlace};
 use crate::device::{Device, DeviceError, Flow};
@@ -12,30 +12,30 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Writes the blocks of an object or a part to be. Until its result is put under a name, nothing is visible; dropped
-/// before that, its blocks are free again as soon as the device is done with them.
+/// Writes the blocks of a new object or part. Nothing is visible until the result gets a name. If this is dropped
+/// before, its blocks are free again as soon as the device is done with them.
 pub struct Writer {
     inner: Arc<Inner>,
     flow: Flow,
-    /// The share for the bytes that came and are not written yet.
+    /// The share of memory for bytes that were received and not yet written.
     share: Share,
     declared: Option<u64>,
-    /// Every block taken so far. A write under way holds the leases too, so that no block of it is given away.
+    /// All leases so far. A write in flight holds the leases too, so that none of its blocks is reused.
     leases: Vec<Arc<Lease>>,
-    /// Blocks of the leases that nothing was put into so far.
+    /// Blocks of the leases that are not used yet.
     unused: VecDeque<u64>,
     partial: BytesMut,
     full: Vec<Bytes>,
-    flights: VecDeque<JoinHandle<Result<(), DeviceError>>>,
+    pending_writes: VecDeque<JoinHandle<Result<(), DeviceError>>>,
     bytes: u64,
     digests: Digests,
-    /// Blocks that were not free when the writer was made, and may be made free.
+    /// Blocks that were not free when the writer was created, and may become free.
     missing: u64,
-    /// A push failed or was given up: bytes are missing, and the rest is worth nothing.
-    torn: bool,
+    /// A push failed or was dropped: bytes are missing, and the writer cannot be finished.
+    is_incomplete: bool,
 }
 
-/// Blocks that were written and stand for no name yet.
+/// Written blocks without a name.
 #[derive(Debug)]
 pub struct Written {
     pub(crate) segment: Arc<Segment>,
@@ -43,25 +43,25 @@ pub struct Written {
 }
 
 impl Written {
-    /// MD5 of the bytes.
+    /// Returns the MD5 of the bytes.
     pub fn md5(&self) -> &[u8; 16] {
         &self.digests.md5
     }
 
-    /// The checksum asked for at the beginning.
+    /// Returns the requested checksum.
     pub fn checksum(&self) -> Option<&Checksum> {
         self.digests.checksum.as_ref()
     }
 
-    /// Bytes written, without padding.
+    /// Returns the number of bytes written, without padding.
     pub fn bytes(&self) -> u64 {
         self.segment.bytes()
     }
 }
 
 impl Gateway {
-    /// Begins to write bytes. When their number is known, the blocks are set aside at once; `algorithm` is the
-    /// checksum to compute beside the MD5.
+    /// Begins to write bytes. If their number is known, the blocks are reserved at once. `algorithm` is the checksum to
+    /// compute in addition to the MD5.
     ///
     /// # Errors
     /// [`Error::Full`] if there are too few free blocks for `declared` bytes; [`Error::Busy`].
@@ -77,17 +77,17 @@ impl Gateway {
             unused: VecDeque::new(),
             partial: BytesMut::new(),
             full: Vec::new(),
-            flights: VecDeque::new(),
+            pending_writes: VecDeque::new(),
             bytes: 0,
             digests: Digests::new(algorithm),
             missing: 0,
-            torn: false,
+            is_incomplete: false,
         };
         if let Some(blocks) = blocks
             && !declared.is_some_and(|bytes| self.inner.is_fragment(bytes))
         {
             match writer.take(blocks) {
-                // The space that small objects left behind is looked through as soon as there is time to wait for it.
+                // The space that small objects left behind is reclaimed as soon as the writer may wait.
                 Err(Error::Full { .. }) if self.inner.can_reclaim(blocks) => writer.missing = blocks,
                 outcome => outcome?,
             }
@@ -97,20 +97,20 @@ impl Gateway {
 }
 
 impl Writer {
-    /// Takes the next bytes. Waits while as many batches as the window allows are under way.
+    /// Takes the next bytes. Waits while the window is full of batches in flight.
     ///
     /// # Errors
-    /// [`Error::WrongLength`] as soon as more came than was announced; [`Error::Full`]; [`Error::Device`]. After an
-    /// error, or when the future was dropped before its end, the writer cannot be finished.
+    /// [`Error::WrongLength`] as soon as the body is longer than announced; [`Error::Full`]; [`Error::Device`]. After
+    /// an error, or if the future is dropped before its end, the writer cannot be finished.
     pub async fn push(&mut self, bytes: Bytes) -> Result<(), Error> {
-        self.torn = true;
+        self.is_incomplete = true;
         self.make_room().await?;
-        self.cut(bytes).await?;
-        self.torn = false;
+        self.split_into_blocks(bytes).await?;
+        self.is_incomplete = false;
         Ok(())
     }
 
-    async fn cut(&mut self, mut bytes: Bytes) -> Result<(), Error> {
+    async fn split_into_blocks(&mut self, mut bytes: Bytes) -> Result<(), Error> {
         self.bytes += bytes.len() as u64;
         if let Some(declared) = self.declared
             && self.bytes > declared
@@ -121,9 +121,9 @@ impl Writer {
         let block_bytes = self.inner.device.block_bytes();
         while !bytes.is_empty() {
             if self.partial.is_empty() && bytes.len() >= block_bytes {
-                // A copy all the same: a slice would keep the whole of a larger buffer alive.
+                // A copy, because a slice would keep a larger buffer alive.
                 let block = Bytes::copy_from_slice(&bytes.split_to(block_bytes));
-                self.block(block).await?;
+                self.push_block(block).await?;
                 continue;
             }
             self.partial.reserve(block_bytes - self.partial.len());
@@ -131,18 +131,18 @@ impl Writer {
             self.partial.extend_from_slice(&part);
             if self.partial.len() == block_bytes {
                 let block = self.partial.split().freeze();
-                self.block(block).await?;
+                self.push_block(block).await?;
             }
         }
         Ok(())
     }
 
-    /// Writes the remaining bytes, and the padding, and waits until all of it is durable.
+    /// Writes the remaining bytes and the padding, and waits until all of it is durable.
     ///
     /// # Errors
-    /// [`Error::WrongLength`] if fewer bytes came than were announced; [`Error::Full`]; [`Error::Device`].
+    /// [`Error::WrongLength`] if the body is shorter than announced; [`Error::Full`]; [`Error::Device`].
     pub async fn finish(mut self) -> Result<Written, Error> {
-        if self.torn {
+        if self.is_incomplete {
             return Err(Error::Body("a part of it was given up".into()));
         }
         if let Some(declared) = self.declared
@@ -153,35 +153,35 @@ impl Writer {
         self.make_room().await?;
         let block_bytes = self.inner.device.block_bytes();
         if self.inner.is_fragment(self.bytes) {
-            // A copy, for the buffer has room for a block.
+            // A copy, because the buffer has room for a block.
             let bytes = Bytes::copy_from_slice(&self.partial);
             let fragment = self.inner.new_fragment(bytes).await;
-            return Ok(self.written(SegmentPlace::Fragment(fragment)));
+            return Ok(self.into_written(SegmentPlace::Fragment(fragment)));
         }
         if !self.partial.is_empty() {
             self.partial.resize(block_bytes, 0);
             let block = self.partial.split().freeze();
-            self.block(block).await?;
+            self.push_block(block).await?;
         }
         let padded = self.inner.options.padding.blocks(self.bytes, block_bytes);
         let zeros = Bytes::from(vec![0; block_bytes]);
         for _ in self.bytes.div_ceil(block_bytes as u64)..padded {
-            self.block(zeros.clone()).await?;
+            self.push_block(zeros.clone()).await?;
         }
         self.flush().await?;
-        while let Some(flight) = self.flights.pop_front() {
-            land(flight).await?;
+        while let Some(pending_write) = self.pending_writes.pop_front() {
+            await_write(pending_write).await?;
         }
         let leases = std::mem::take(&mut self.leases);
-        Ok(self.written(SegmentPlace::Blocks(leases)))
+        Ok(self.into_written(SegmentPlace::Blocks(leases)))
     }
 
-    fn written(self, place: SegmentPlace) -> Written {
+    fn into_written(self, place: SegmentPlace) -> Written {
         let digests = self.digests.finish();
         Written { segment: Arc::new(Segment { bytes: self.bytes, place }), digests }
     }
 
-    /// Takes the blocks that were missing, after all blocks that can be freed are free.
+    /// Takes the missing blocks, after all blocks that can be freed are free.
     async fn make_room(&mut self) -> Result<(), Error> {
         let missing = std::mem::take(&mut self.missing);
         if missing > 0 {
@@ -191,7 +191,7 @@ impl Writer {
         Ok(())
     }
 
-    async fn block(&mut self, block: Bytes) -> Result<(), Error> {
+    async fn push_block(&mut self, block: Bytes) -> Result<(), Error> {
         self.full.push(block);
         if self.full.len() == self.inner.device.max_batch() {
             self.flush().await?;
@@ -208,20 +208,20 @@ impl Writer {
         }
         let batch: Vec<(u64, Bytes)> =
             self.unused.drain(..self.full.len()).zip(self.full.drain(..)).collect();
-        while self.flights.len() >= self.inner.options.window.max(1)
-            && let Some(flight) = self.flights.pop_front()
+        while self.pending_writes.len() >= self.inner.options.window.max(1)
+            && let Some(pending_write) = self.pending_writes.pop_front()
         {
-            land(flight).await?;
+            await_write(pending_write).await?;
         }
         let inner = Arc::clone(&self.inner);
-        let held = (self.leases.clone(), self.share.clone());
+        let guards = (self.leases.clone(), self.share.clone());
         let flow = self.flow;
-        self.flights.push_back(self.inner.tasks.spawn(async move {
+        self.pending_writes.push_back(self.inner.tasks.spawn(async move {
             let outcome = inner.device.write(flow, batch).await;
             if let Err(failure) = &outcome {
                 tracing::error!(error = %failure, "writing blocks failed");
             }
-            drop(held);
+            drop(guards);
             outcome
         }));
         Ok(())
@@ -238,14 +238,14 @@ impl Writer {
 }
 
 impl Inner {
-    /// Tells whether so many bytes written in one go share a block with others.
+    /// Returns whether an object of this size, written in one go, shares a block with others.
     fn is_fragment(&self, bytes: u64) -> bool {
         bytes > 0 && self.max_fragment_bytes.is_some_and(|max| bytes <= max)
     }
 }
 
-async fn land(flight: JoinHandle<Result<(), DeviceError>>) -> Result<(), Error> {
-    match flight.await {
+async fn await_write(pending_write: JoinHandle<Result<(), DeviceError>>) -> Result<(), Error> {
+    match pending_write.await {
         Ok(outcome) => Ok(outcome?),
         Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),
         Err(_) => Err(DeviceError::Closed.into()),

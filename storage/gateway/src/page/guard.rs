@@ -1,4 +1,4 @@
-//! The guard of the page: it lets in a request with the token, under a name that the listener goes by.
+//! The guard of the page: it accepts requests with the token, sent to one of the listener's own names.
 
 use axum::Router;
 use axum::extract::{Query, Request, State};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// The cookie that stands for the token once the link was opened.
+/// The cookie that replaces the token once the link was opened.
 const COOKIE: &str = "ameles-page";
 
 /// Lets only the owner in. Clones are the same guard.
@@ -24,9 +24,9 @@ pub struct Guard {
 }
 
 struct Secrets {
-    /// In the link, which may end up in the terminal's history.
+    /// The secret in the link, which may end up in the terminal's history.
     token: Zeroizing<String>,
-    /// In the cookie: another one, so that neither tells the other.
+    /// The secret in the cookie: another one, so that neither reveals the other.
     session: Zeroizing<String>,
 }
 
@@ -42,16 +42,16 @@ impl std::fmt::Debug for Guard {
 }
 
 #[derive(Deserialize)]
-struct EntranceLink {
+struct LinkQuery {
     token: Option<String>,
 }
 
 impl Guard {
-    /// Draws a token for the page at this address.
+    /// Generates the secrets for the page at this address.
     ///
     /// # Errors
     /// [`GuardError`].
-    pub fn draw(address: SocketAddr) -> Result<Self, GuardError> {
+    pub fn generate(address: SocketAddr) -> Result<Self, GuardError> {
         let port = address.port();
         let mut hosts = vec![address.to_string()];
         if address.ip().is_loopback() {
@@ -61,20 +61,20 @@ impl Guard {
         Ok(Guard { secrets: Arc::new(secrets), hosts: Arc::new(hosts) })
     }
 
-    /// The link that lets in. Secret.
+    /// Returns the link that opens the page. It is secret.
     pub fn link(&self, address: SocketAddr) -> Zeroizing<String> {
         Zeroizing::new(format!("http://{address}/?token={}", self.secrets.token.as_str()))
     }
 
-    /// These routes for requests with the cookie, and the way to it.
-    pub(super) fn over(self, routes: Router) -> Router {
-        let guarded = routes.layer(from_fn_with_state(self.clone(), only_with_cookie));
-        let entrance = Router::new().route("/", get(enter)).with_state(self.clone());
-        entrance.merge(guarded).layer(from_fn_with_state(self, only_under_own_name))
+    /// Puts routes behind the cookie, and adds the route that sets it.
+    pub(super) fn protect(self, routes: Router) -> Router {
+        let guarded = routes.layer(from_fn_with_state(self.clone(), require_cookie));
+        let entry = Router::new().route("/", get(enter)).with_state(self.clone());
+        entry.merge(guarded).layer(from_fn_with_state(self, require_own_host))
     }
 
-    /// Tells whether a request that changes something comes from the page itself, or from no page. To a browser, all
-    /// ports of a machine are one site: it sends the cookie along for requests of another listener's page.
+    /// Returns whether a request comes from the page itself, or from no page. To a browser, all ports of a machine are
+    /// one site: it sends the cookie also with requests of another listener's page.
     fn is_from_page(&self, headers: &HeaderMap) -> bool {
         headers.get_all(header::ORIGIN).iter().all(|origin| {
             let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
@@ -100,35 +100,36 @@ fn is_same(given: &str, secret: &str) -> bool {
     given.as_bytes().ct_eq(secret.as_bytes()).into()
 }
 
-const CLOSED: &str =
-    "This page is its owner's alone. Open the link that `ameles serve` printed when it started.\n";
+const LINK_NEEDED: &str =
+    "Only the owner may open this page. Open the link that `ameles serve` printed when it started.\n";
 
-async fn enter(State(guard): State<Guard>, Query(link): Query<EntranceLink>, headers: HeaderMap) -> Response {
+async fn enter(State(guard): State<Guard>, Query(link): Query<LinkQuery>, headers: HeaderMap) -> Response {
     if link.token.is_some_and(|token| is_same(&token, &guard.secrets.token)) {
         let session = guard.secrets.session.as_str();
         let cookie = format!("{COOKIE}={session}; HttpOnly; SameSite=Strict; Path=/");
-        // The token does not stay in the address.
+        // The token must not stay in the address bar.
         return ([(header::SET_COOKIE, cookie)], Redirect::to("/page/")).into_response();
     }
     if guard.has_session(&headers) {
         return Redirect::to("/page/").into_response();
     }
-    (StatusCode::UNAUTHORIZED, CLOSED).into_response()
+    (StatusCode::UNAUTHORIZED, LINK_NEEDED).into_response()
 }
 
-async fn only_with_cookie(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+async fn require_cookie(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if !request.method().is_safe() && !guard.is_from_page(request.headers()) {
-        let why = "The page changes nothing for a page of another origin. Open the link that `ameles serve` printed.\n";
+        let why =
+            "The page accepts no changes from another origin. Open the link that `ameles serve` printed.\n";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
     if guard.has_session(request.headers()) {
         return next.run(request).await;
     }
-    (StatusCode::UNAUTHORIZED, CLOSED).into_response()
+    (StatusCode::UNAUTHORIZED, LINK_NEEDED).into_response()
 }
 
-/// Refuses other names: a name that a stranger points at this machine must not open the page in the owner's browser.
-async fn only_under_own_name(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+/// Refuses other host names: a foreign name that points at this machine must not open the page in the owner's browser.
+async fn require_own_host(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());
     if host.is_some_and(|host| guard.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))) {

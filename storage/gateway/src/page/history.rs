@@ -1,30 +1,30 @@
-//! The last minute of the messages to the page, for a page that is opened now. It is as secret as the page.
+//! The updates of the last minute, for a page that opens now. They are as secret as the page.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// Moments that are kept: a column of the page's maps each, and the one before the first.
-const MOMENTS: usize = 121;
+/// The number of updates that are kept: one for each column of the page's maps, and the one before the first.
+const MAX_UPDATES: usize = 121;
 
-/// The messages of each moment, as JSON; bounded.
+/// The updates as JSON; bounded.
 #[derive(Debug, Default)]
 pub(super) struct History(Mutex<VecDeque<String>>);
 
 impl History {
-    /// Takes the newest moment.
-    pub(super) fn push(&self, told: String) {
-        let mut moments = self.0.lock();
-        if moments.len() == MOMENTS {
-            moments.pop_front();
+    /// Adds the newest update.
+    pub(super) fn push(&self, update_json: String) {
+        let mut updates = self.0.lock();
+        if updates.len() == MAX_UPDATES {
+            updates.pop_front();
         }
-        moments.push_back(told);
+        updates.push_back(update_json);
     }
 
-    /// All moments in a JSON array, the oldest first.
+    /// Returns all updates as a JSON array, the oldest first.
     pub(super) fn all(&self) -> String {
-        let moments = self.0.lock();
-        let moments: Vec<&str> = moments.iter().map(String::as_str).collect();
-        format!("[{}]", moments.join(","))
+        let updates = self.0.lock();
+        let updates: Vec<&str> = updates.iter().map(String::as_str).collect();
+        format!("[{}]", updates.join(","))
     }
 }
 
@@ -36,7 +36,7 @@ mod tests {
     fn the_last_minute_is_kept_and_nothing_older() {
         let history = History::default();
         assert_eq!(history.all(), "[]");
-        (0..1000).for_each(|moment| history.push(moment.to_string()));
+        (0..1000).for_each(|time| history.push(time.to_string()));
         let kept: Vec<u32> = serde_json::from_str(&history.all()).unwrap();
         assert_eq!(kept, (879..1000).collect::<Vec<_>>());
     }

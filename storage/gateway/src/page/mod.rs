@@ -1,20 +1,20 @@
-//! The live page: the requests of the applications beside the view of the provider.
+//! The live page: the requests of the applications next to the view of the provider.
 //!
-//! It shows what the vault hides, so it is the owner's alone. It is served on the administrative listener to a browser
-//! that brings the token of this run, once in a link and from then on in a cookie that scripts cannot read. Requests
-//! whose `Host` is not one that this listener goes by are refused, so that a name that a stranger points here opens
-//! nothing. Nothing is loaded from elsewhere, and the page may not be framed.
+//! It shows what the vault hides, so it is for the owner only. It is served on the administrative listener to a browser
+//! with the token of this run: first in a link, and then in a cookie that scripts cannot read. Requests with a foreign
+//! `Host` are refused, so that a foreign name that points here opens nothing. The page loads nothing from elsewhere,
+//! and may not be framed.
 
 mod guard;
 mod history;
+mod messages;
 mod request_counters;
 mod row;
-mod told;
 
 pub use guard::{Guard, GuardError};
-pub use request_counters::{RequestCells, RequestCounters, Watched};
+pub use messages::{Costs, Demonstration, Figures, PageUpdate, PriceSource, StoreView};
+pub use request_counters::{CountingDevice, RequestCells, RequestCounters};
 pub use row::Row;
-pub use told::{Costs, Demonstration, Figures, PricesOf, Seen, Told};
 
 use axum::Router;
 use axum::extract::State;
@@ -30,17 +30,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The interval at which the page is told the counters.
-const EVERY: Duration = Duration::from_millis(500);
+/// The interval between updates.
+const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The sources of the page, and the switch that it offers.
+/// The data sources of the page, and its switch.
 #[derive(Clone)]
 pub struct Page {
-    /// Gives the counters of the moment.
-    pub tell: Arc<dyn Fn() -> Told + Send + Sync>,
+    /// Reads the counters.
+    pub read: Arc<dyn Fn() -> PageUpdate + Send + Sync>,
     /// Switches the ORAM of a demonstration vault off or on; other vaults have no such switch.
     pub set_oblivious: Option<Arc<dyn Fn(bool) + Send + Sync>>,
-    /// Ends the streams of pages that are open, which nothing else does.
+    /// Ends the streams of open pages, which nothing else does.
     pub ended: CancellationToken,
 }
 
@@ -51,19 +51,20 @@ impl std::fmt::Debug for Page {
 }
 
 impl Page {
-    fn told(&self) -> String {
-        serde_json::to_string(&(self.tell)()).unwrap_or_default()
+    fn update_json(&self) -> String {
+        serde_json::to_string(&(self.read)()).unwrap_or_default()
     }
 }
 
-/// A page, and the messages from before it was opened.
+/// A page, and the updates from before it was opened.
 #[derive(Clone)]
-struct Served {
+struct PageState {
     page: Page,
     history: Arc<History>,
 }
 
-/// The routes of the page, all behind the guard. From now on until the page's end, its last minute is kept.
+/// Returns the routes of the page, all behind the guard. From now on until the page's end, the updates of the last
+/// minute are kept.
 ///
 /// # Panics
 /// Outside of a runtime.
@@ -82,12 +83,12 @@ pub fn router(page: Page, guard: Guard) -> Router {
         .route("/page/units.js", script(include_str!("assets/units.js")))
         .route("/page/stream", get(stream))
         .route("/page/oblivious", post(set_oblivious))
-        .with_state(Served { history: keep(page.clone()), page });
-    guard.over(routes).layer(map_response(hardened))
+        .with_state(PageState { history: record_history(page.clone()), page });
+    guard.protect(routes).layer(map_response(add_security_headers))
 }
 
-/// The rights of the page in a browser: it loads its own files, and nothing else.
-const HARDENED: [(HeaderName, &str); 6] = [
+/// The rights of the page in a browser: it loads only its own files.
+const SECURITY_HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
@@ -100,39 +101,39 @@ const HARDENED: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-async fn hardened(mut response: Response) -> Response {
-    for (name, value) in HARDENED {
+async fn add_security_headers(mut response: Response) -> Response {
+    for (name, value) in SECURITY_HEADERS {
         response.headers_mut().insert(name, header::HeaderValue::from_static(value));
     }
     response
 }
 
-/// Has the last minute kept.
-fn keep(page: Page) -> Arc<History> {
+/// Records the updates of the last minute.
+fn record_history(page: Page) -> Arc<History> {
     let history = Arc::new(History::default());
     let kept = Arc::clone(&history);
     tokio::spawn(async move {
-        let mut ticks = tokio::time::interval(EVERY);
+        let mut ticks = tokio::time::interval(INTERVAL);
         while page.ended.run_until_cancelled(ticks.tick()).await.is_some() {
-            kept.push(page.told());
+            kept.push(page.update_json());
         }
     });
     history
 }
 
-async fn stream(State(served): State<Served>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let Served { page, history } = served;
+async fn stream(State(served): State<PageState>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let PageState { page, history } = served;
     let ended = page.ended.clone().cancelled_owned();
     let before = stream::once(async move { Ok(Event::default().event("history").data(history.all())) });
-    let ticks = stream::unfold(tokio::time::interval(EVERY), |mut interval| async {
+    let ticks = stream::unfold(tokio::time::interval(INTERVAL), |mut interval| async {
         interval.tick().await;
         Some(((), interval))
     });
-    let events = ticks.map(move |()| Ok(Event::default().data(page.told())));
+    let events = ticks.map(move |()| Ok(Event::default().data(page.update_json())));
     Sse::new(before.chain(events).take_until(ended))
 }
 
-async fn set_oblivious(State(served): State<Served>, body: String) -> Response {
+async fn set_oblivious(State(served): State<PageState>, body: String) -> Response {
     match (served.page.set_oblivious, body.parse::<bool>()) {
         (None, _) => {
             let why = "Only a demonstration vault can do without its ORAM: `ameles serve --demonstration`.\n";

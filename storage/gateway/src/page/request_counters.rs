@@ -1,4 +1,4 @@
-//! The requests of the applications: counters of blocks and of names, and how long blocks take.
+//! The requests of the applications: counters of blocks and of names, and the times of batches.
 
 use super::row::Row;
 use crate::device::{Device, DeviceError, Flow};
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 /// Cells of a row.
 const CELLS: usize = 64;
-/// Batches whose times are kept for the figures of latency.
-const TIMES: usize = 1024;
+/// Batches whose times are kept for the latency figures.
+const MAX_TIMES: usize = 1024;
 
-/// The requests, in counters that only grow. They are as secret as the pattern: for the owner's page alone.
+/// Counters of requests that only grow. They are as secret as the access pattern: for the owner's page only.
 #[derive(Clone, Debug)]
 pub struct RequestCounters {
     counters: Arc<Counters>,
@@ -45,17 +45,17 @@ impl Cell {
     }
 }
 
-/// The counters of blocks and of names at one moment.
+/// The counters of blocks and of names at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct RequestCells {
     /// Blocks, from the first to the last.
     pub blocks: Row,
-    /// Names of objects, spread over the cells by their hash: a repeated request lights up the same cell.
+    /// Names of objects, spread over the cells by their hash: a repeated request uses the same cell.
     pub names: Row,
 }
 
 impl RequestCounters {
-    /// Counters of a device of so many blocks.
+    /// Creates the counters of a device of this many blocks.
     pub fn new(blocks: u64) -> Self {
         let cells = || std::array::from_fn(|_| Cell::default());
         RequestCounters {
@@ -77,7 +77,7 @@ impl RequestCounters {
         self.counters.sums.add(write);
     }
 
-    /// Notes that an object was asked for or written.
+    /// Counts a read or a write of an object's name.
     pub(crate) fn name(&self, account: &str, container: &str, key: &str, write: bool) {
         let mut hash = Sha256::new();
         for part in [account, "\0", container, "\0", key] {
@@ -89,13 +89,13 @@ impl RequestCounters {
 
     fn time(&self, taken: Duration) {
         let mut times = self.counters.times.lock();
-        if times.len() == TIMES {
+        if times.len() == MAX_TIMES {
             times.pop_front();
         }
         times.push_back(taken);
     }
 
-    /// The counters now.
+    /// Returns the counters now.
     pub fn cells(&self) -> RequestCells {
         let row = |cells: &[Cell; CELLS], buckets| Row {
             buckets,
@@ -108,18 +108,19 @@ impl RequestCounters {
         }
     }
 
-    /// Blocks read and blocks written so far.
+    /// Returns the numbers of blocks read and written so far.
     pub fn blocks(&self) -> (u64, u64) {
         let sums = &self.counters.sums;
         (sums.reads.load(Ordering::Relaxed), sums.writes.load(Ordering::Relaxed))
     }
 
-    /// Forgets how long batches took, as when the device below has changed.
+    /// Forgets the times of batches, for example when the device has changed.
     pub fn forget_times(&self) {
         self.counters.times.lock().clear();
     }
 
-    /// Within how many milliseconds this share of the last batches was served; `None` if there were none.
+    /// Returns the time in milliseconds within which this share of the last batches was served; `None` if there were
+    /// none.
     pub fn latency(&self, share: f64) -> Option<f64> {
         let mut times: Vec<Duration> = self.counters.times.lock().iter().copied().collect();
         times.sort_unstable();
@@ -130,41 +131,41 @@ impl RequestCounters {
 
 /// A device whose blocks are counted.
 #[derive(Clone, Debug)]
-pub struct Watched<D> {
+pub struct CountingDevice<D> {
     inner: D,
     counters: RequestCounters,
 }
 
-impl<D: Device> Watched<D> {
+impl<D: Device> CountingDevice<D> {
     /// Counts the requests to `inner`.
     pub fn new(inner: D) -> Self {
         let counters = RequestCounters::new(inner.blocks());
-        Watched { inner, counters }
+        CountingDevice { inner, counters }
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn counters(&self) -> RequestCounters {
         self.counters.clone()
     }
 }
 
-impl<D: Device> Device for Watched<D> {
+impl<D: Device> Device for CountingDevice<D> {
     crate::forward_device!(self => self.inner, shape);
     crate::forward_device!(self => self.inner, rows);
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         blocks.iter().for_each(|&block| self.counters.block(block, false));
-        let begun = Instant::now();
+        let started = Instant::now();
         let answer = self.inner.read(flow, blocks).await;
-        self.counters.time(begun.elapsed());
+        self.counters.time(started.elapsed());
         answer
     }
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
         writes.iter().for_each(|(block, _)| self.counters.block(*block, true));
-        let begun = Instant::now();
+        let started = Instant::now();
         let answer = self.inner.write(flow, writes).await;
-        self.counters.time(begun.elapsed());
+        self.counters.time(started.elapsed());
         answer
     }
 }
@@ -176,7 +177,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_block_counts_in_its_cell_as_what_was_done_with_it() {
-        let device = Watched::new(MemoryDevice::new(16, 640, 8));
+        let device = CountingDevice::new(MemoryDevice::new(16, 640, 8));
         device.read(Flow(0), vec![0, 9, 639]).await.expect("read");
         device.write(Flow(0), vec![(10, Bytes::from(vec![0; 16]))]).await.expect("written");
         let cells = device.counters().cells().blocks;
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_cell_for_ever() {
+    fn a_name_always_has_the_same_cell() {
         let counters = RequestCounters::new(1);
         (0..5).for_each(|_| counters.name("account", "container", "key", false));
         let names = counters.cells().names;
@@ -196,7 +197,7 @@ mod tests {
     fn latency_is_that_of_the_last_batches() {
         let counters = RequestCounters::new(1);
         assert_eq!(counters.latency(0.5), None);
-        (1..=2000).for_each(|at| counters.time(Duration::from_millis(at)));
+        (1..=2000).for_each(|milliseconds| counters.time(Duration::from_millis(milliseconds)));
         assert_eq!(counters.latency(0.0), Some(977.0));
         assert_eq!(counters.latency(1.0), Some(2000.0));
         counters.forget_times();

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-/// A row of cells, from the first thing that they stand for to the last.
+/// A row of cells, which divide a range of buckets evenly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// The number of things that the cells stand for.
+    /// The number of buckets.
     pub buckets: u64,
-    /// Reads, by cell.
+    /// Reads of each cell.
     pub reads: Vec<u64>,
-    /// Writes, by cell.
+    /// Writes of each cell.
     pub writes: Vec<u64>,
 }

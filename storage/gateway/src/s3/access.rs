@@ -1,11 +1,11 @@
-//! Access to buckets: the principal, the account of the bucket, the right to it, and the refusal of requests that would
-//! not be kept.
+//! Access to buckets: the principal, the account of the bucket, the right to it, and the refusal of unsupported
+//! requests.
 
 use super::principal::principal;
 use super::{unsupported, version_2, versions};
 use crate::auth::identity::Users;
 use crate::auth::rights::Action;
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use crate::objects::account::Account;
 use crate::objects::gateway::Gateway;
 use http::header::AUTHORIZATION;
@@ -16,8 +16,8 @@ use s3s::path::S3Path;
 use s3s::{S3Error, S3Result, s3_error};
 use std::sync::Arc;
 
-/// Knows no keys. s3s asks [`Access`] only beside something that knows keys, and signatures were checked and taken away
-/// before a request comes to it.
+/// Knows no keys. s3s asks [`Access`] only if it has something that knows keys. Signatures are checked and removed
+/// before a request reaches s3s.
 pub(super) struct NoKeys;
 
 #[async_trait::async_trait]
@@ -31,29 +31,29 @@ impl S3Auth for NoKeys {
 #[derive(Clone)]
 struct KnownUsers(Arc<Users>);
 
-/// The users of the gateway.
+/// Returns the users of the gateway.
 ///
 /// # Errors
-/// `AccessDenied` if the request was not let in.
+/// `AccessDenied` if the request was not admitted.
 pub(super) fn users(extensions: &Extensions) -> S3Result<&Users> {
     let KnownUsers(users) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
     Ok(users)
 }
 
-/// The name of the account that a request was let into.
+/// The name of the account that a request was admitted to.
 #[derive(Clone)]
-struct Admitted(Arc<str>);
+struct AdmittedAccount(Arc<str>);
 
-/// The account that a request was let into.
+/// Returns the account that a request was admitted to.
 ///
 /// # Errors
-/// `AccessDenied` if the request was not let in.
+/// `AccessDenied` if the request was not admitted.
 pub(super) fn target(gateway: &Gateway, extensions: &Extensions) -> S3Result<Account> {
-    let Admitted(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
+    let AdmittedAccount(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
     Ok(gateway.account(name))
 }
 
-/// The action that a verb needs. A verb that is not listed, or that s3s learns later, is the owner's.
+/// Returns the action that a verb needs. A verb that is not listed, or that s3s learns later, is for the owner only.
 fn action(verb: &str) -> Action {
     match verb {
         "HeadBucket"
@@ -79,7 +79,7 @@ fn action(verb: &str) -> Action {
     }
 }
 
-/// Lets requests in, and refuses those that ask for something that would not be kept.
+/// Admits requests, and refuses those with unsupported features.
 pub(super) struct Access {
     pub(super) gateway: Gateway,
     pub(super) users: Arc<Users>,
@@ -95,23 +95,23 @@ impl S3Access for Access {
         let principal = principal(context.extensions_mut())?.clone();
         let account = match context.s3_path() {
             S3Path::Root => principal.own(&self.gateway)?,
-            // Made in the principal's own account, even if others have a bucket of this name.
+            // Created in the principal's own account, even if others have a bucket of this name.
             S3Path::Bucket { .. } if verb == "CreateBucket" => principal.own(&self.gateway)?,
             S3Path::Bucket { bucket } => principal.admit(&self.gateway, action(&verb), bucket, None)?,
             S3Path::Object { bucket, key } => {
-                let version = versions::in_address(context.uri())?;
+                let version = versions::id_in_query(context.uri())?;
                 principal.admit(&self.gateway, action(&verb), bucket, Some((key, version)))?
             }
         };
         unsupported::check_query(&verb, context.uri())?;
         unsupported::check_headers(&verb, context.headers(), account.name())?;
         context.extensions_mut().insert(KnownUsers(Arc::clone(&self.users)));
-        context.extensions_mut().insert(Admitted(account.name().into()));
+        context.extensions_mut().insert(AdmittedAccount(account.name().into()));
         Ok(())
     }
 }
 
-/// Refuses headers with signatures of version 2, which s3s would take: no client of today makes them.
+/// Refuses headers with signatures of version 2, which s3s would accept: no client of today sends them.
 pub(super) fn refuse_version_2(headers: &HeaderMap) -> Option<S3Error> {
     let authorization = headers.get(AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
     let is_version_2 = authorization.starts_with(b"AWS ");

@@ -1,8 +1,7 @@
-//! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and the form in which they
-//! are shown.
+//! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and their form in answers.
 //!
-//! The objects of a bucket are its owner's, even if others put them. The owner has full control under any list, and
-//! every list that is shown says so.
+//! Objects belong to the bucket's owner, even if others put them. The owner has full control under any list, and every
+//! list in an answer says so.
 
 use super::access;
 use super::principal::principal;
@@ -20,7 +19,7 @@ use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 const EVERYBODY: &str = "http://acs.amazonaws.com/groups/global/AllUsers";
 const AUTHENTICATED: &str = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers";
 
-/// The headers that grant, and the permission of each.
+/// The headers that grant, with their permissions.
 const HEADERS: [(&str, Permission); 5] = [
     ("x-amz-grant-full-control", Permission::FullControl),
     ("x-amz-grant-read", Permission::Read),
@@ -37,14 +36,14 @@ const PERMISSIONS: [(&str, Permission); 5] = [
     (dto::Permission::WRITE_ACP, Permission::WriteGrants),
 ];
 
-/// The most grants of one list, as in S3. They are kept in rows, whose room is limited.
+/// The largest number of grants of one list, as in S3. They are in rows, whose space is limited.
 const MAX_GRANTS: usize = 100;
 
-/// The grantees that a request's headers let in beside the owner; `None` if they say nothing of it.
+/// Parses the grants in a request's headers, without those to the owner; `None` if there are none.
 ///
 /// # Errors
-/// A grant that cannot be kept is refused: unknown names, groups of other houses, addresses of letters.
-pub(super) fn in_headers(headers: &HeaderMap, owner: &str, users: &Users) -> S3Result<Option<Vec<Grant>>> {
+/// The list has an unknown name, an unknown group or an e-mail address.
+pub(super) fn parse_headers(headers: &HeaderMap, owner: &str, users: &Users) -> S3Result<Option<Vec<Grant>>> {
     let canned = headers.get("x-amz-acl").map(|value| value.to_str().unwrap_or_default());
     if canned.is_some() && HEADERS.iter().any(|(name, _)| headers.contains_key(*name)) {
         return Err(s3_error!(
@@ -53,20 +52,20 @@ pub(super) fn in_headers(headers: &HeaderMap, owner: &str, users: &Users) -> S3R
         ));
     }
     if let Some(canned) = canned {
-        return read_canned(canned).map(Some);
+        return parse_canned(canned).map(Some);
     }
     let mut listed = Vec::new();
     for (name, permission) in HEADERS {
         for value in headers.get_all(name) {
             for grantee in value.to_str().unwrap_or_default().split(',') {
-                listed.push((read_grantee(grantee, users)?, permission));
+                listed.push((parse_grantee(grantee, users)?, permission));
             }
         }
     }
-    if listed.is_empty() { Ok(None) } else { kept(listed, owner).map(Some) }
+    if listed.is_empty() { Ok(None) } else { without_owner(listed, owner).map(Some) }
 }
 
-fn read_canned(name: &str) -> S3Result<Vec<Grant>> {
+fn parse_canned(name: &str) -> S3Result<Vec<Grant>> {
     let grant = |grantee, permission| Grant { grantee, permission };
     Ok(match name {
         "private" | "bucket-owner-read" | "bucket-owner-full-control" => vec![],
@@ -77,7 +76,10 @@ fn read_canned(name: &str) -> S3Result<Vec<Grant>> {
         }
         "authenticated-read" => vec![grant(Grantee::Authenticated, Permission::Read)],
         "aws-exec-read" | "log-delivery-write" => {
-            return Err(s3_error!(NotImplemented, "This canned ACL lets in services that are not here."));
+            return Err(s3_error!(
+                NotImplemented,
+                "This canned ACL grants rights to services of AWS, which do not exist here."
+            ));
         }
         _ => {
             return Err(s3_error!(
@@ -89,8 +91,8 @@ fn read_canned(name: &str) -> S3Result<Vec<Grant>> {
     })
 }
 
-/// `id="…"` or `uri="…"`.
-fn read_grantee(text: &str, users: &Users) -> S3Result<Grantee> {
+/// Parses `id="…"` or `uri="…"`.
+fn parse_grantee(text: &str, users: &Users) -> S3Result<Grantee> {
     let (kind, value) = text.trim().split_once('=').unwrap_or(("", ""));
     let value = value.trim().trim_matches('"');
     match kind.trim() {
@@ -130,8 +132,8 @@ fn group(uri: &str) -> S3Result<Grantee> {
     }
 }
 
-/// Each grant once, without those that the owner has anyway.
-fn kept(listed: Vec<(Grantee, Permission)>, owner: &str) -> S3Result<Vec<Grant>> {
+/// Returns each grant once, without those to the owner.
+fn without_owner(listed: Vec<(Grantee, Permission)>, owner: &str) -> S3Result<Vec<Grant>> {
     let grants = listed.into_iter().map(|(grantee, permission)| Grant { grantee, permission });
     let mut grants: Vec<Grant> =
         grants.filter(|grant| !matches!(&grant.grantee, Grantee::Account(name) if name == owner)).collect();
@@ -150,13 +152,13 @@ fn malformed() -> S3Error {
     )
 }
 
-/// The grantees that an XML list lets in beside the owner.
-fn in_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Result<Vec<Grant>> {
+/// Parses the grants of an XML list, without those to the owner.
+fn parse_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Result<Vec<Grant>> {
     let named = policy.owner.and_then(|owner| owner.id).filter(|id| !id.is_empty()).ok_or_else(malformed)?;
     if named != owner {
         return Err(s3_error!(InvalidArgument, "Invalid id"));
     }
-    let mut shapes = Vec::new();
+    let mut grants = Vec::new();
     for grant in policy.grants.unwrap_or_default() {
         let grantee = grant.grantee.ok_or_else(malformed)?;
         let name = grant.permission.ok_or_else(malformed)?;
@@ -169,11 +171,11 @@ fn in_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Result<V
             _ => None,
         };
         let named = named.filter(|name| !name.is_empty()).ok_or_else(malformed)?;
-        shapes.push((grantee.type_, named, permission));
+        grants.push((grantee.type_, named, permission));
     }
     // A malformed list is refused before any grantee is looked up.
-    let mut listed = Vec::with_capacity(shapes.len());
-    for (kind, named, permission) in shapes {
+    let mut listed = Vec::with_capacity(grants.len());
+    for (kind, named, permission) in grants {
         let grantee = match kind.as_str() {
             dto::Type::CANONICAL_USER => account(&named, users)?,
             dto::Type::GROUP => group(&named)?,
@@ -181,16 +183,17 @@ fn in_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Result<V
         };
         listed.push((grantee, permission));
     }
-    kept(listed, owner)
+    without_owner(listed, owner)
 }
 
-/// A list as S3 shows it: the owner's own right first.
-fn shown(owner: &str, grants: &[Grant]) -> Vec<dto::Grant> {
-    let whole = Grant { grantee: Grantee::Account(owner.to_owned()), permission: Permission::FullControl };
-    std::iter::once(&whole).chain(grants).map(show).collect()
+/// Returns a list in S3's form: the owner's own right first.
+fn to_s3(owner: &str, grants: &[Grant]) -> Vec<dto::Grant> {
+    let full_control =
+        Grant { grantee: Grantee::Account(owner.to_owned()), permission: Permission::FullControl };
+    std::iter::once(&full_control).chain(grants).map(grant_to_s3).collect()
 }
 
-fn show(grant: &Grant) -> dto::Grant {
+fn grant_to_s3(grant: &Grant) -> dto::Grant {
     let (kind, id, uri) = match &grant.grantee {
         Grantee::Account(name) => (dto::Type::CANONICAL_USER, Some(name.clone()), None),
         Grantee::Authenticated => (dto::Type::GROUP, None, Some(AUTHENTICATED)),
@@ -209,7 +212,7 @@ fn show(grant: &Grant) -> dto::Grant {
     }
 }
 
-/// Refuses grants where the bucket lets none count.
+/// Refuses grants where the bucket does not count them.
 ///
 /// # Errors
 /// `AccessControlListNotSupported`.
@@ -220,8 +223,8 @@ fn check_ownership(settings: &ContainerSettings, grants: &[Grant]) -> S3Result<(
     Err(S3Error::with_message(S3ErrorCode::AccessControlListNotSupported, "The bucket does not allow ACLs."))
 }
 
-/// The grants that a put, a copy or an upload in parts sets for its object. A principal that may only write must leave
-/// the object to its owner.
+/// Returns the grants that a put, a copy or an upload in parts sets for its object. A principal that may only write
+/// cannot set any.
 ///
 /// # Errors
 /// Those of the headers; `AccessControlListNotSupported`; `AccessDenied`.
@@ -231,44 +234,44 @@ pub(super) fn for_new_object(
     headers: &HeaderMap,
     extensions: &Extensions,
 ) -> S3Result<Vec<Grant>> {
-    let Some(grants) = in_headers(headers, account.name(), access::users(extensions)?)? else {
+    let Some(grants) = parse_headers(headers, account.name(), access::users(extensions)?)? else {
         return Ok(vec![]);
     };
     check_ownership(&account.container(bucket)?.settings, &grants)?;
     if !grants.is_empty() && !principal(extensions)?.owns(account.name()) {
-        return Err(s3_error!(AccessDenied, "Only the bucket's owner may let others in."));
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner may grant rights to others."));
     }
     Ok(grants)
 }
 
 pub(super) async fn get_bucket_acl(
     account: &Account,
-    request: S3Request<GetBucketAclInput>,
-) -> S3Result<S3Response<GetBucketAclOutput>> {
-    let view = account.container(&request.input.bucket)?;
-    let grants = Some(shown(account.name(), &view.settings.grants));
-    Ok(S3Response::new(GetBucketAclOutput { grants, owner: Some(owner(account.name())) }))
+    input: GetBucketAclInput,
+) -> S3Result<GetBucketAclOutput> {
+    let view = account.container(&input.bucket)?;
+    let grants = Some(to_s3(account.name(), &view.settings.grants));
+    Ok(GetBucketAclOutput { grants, owner: Some(owner(account.name())) })
 }
 
-/// The grants that a request to set a list asks for: in the headers or in the body, not in both.
-fn asked(
+/// Returns the grants of a request to set a list: in the headers or in the body, not in both.
+fn requested_grants(
     owner: &str,
     headers: &HeaderMap,
     users: &Users,
     policy: Option<AccessControlPolicy>,
 ) -> S3Result<Vec<Grant>> {
-    let in_head =
+    let has_header =
         headers.contains_key("x-amz-acl") || HEADERS.iter().any(|(name, _)| headers.contains_key(*name));
     match policy {
-        Some(_) if in_head => Err(s3_error!(UnexpectedContent, "This request does not support content.")),
-        Some(policy) => in_xml(policy, owner, users),
-        None => in_headers(headers, owner, users)?
+        Some(_) if has_header => Err(s3_error!(UnexpectedContent, "This request does not support content.")),
+        Some(policy) => parse_xml(policy, owner, users),
+        None => parse_headers(headers, owner, users)?
             .ok_or_else(|| s3_error!(MissingSecurityHeader, "Your request was missing a required header.")),
     }
 }
 
-/// Tells whether a request names grants at all: where they do not count, it is refused before they are looked at.
-fn names_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bool {
+/// Returns whether a request has grants at all: where they do not count, it is refused before they are parsed.
+fn sets_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bool {
     let quiet = ["private", "bucket-owner-read", "bucket-owner-full-control"];
     let canned = headers.get("x-amz-acl");
     canned.is_some_and(|name| !quiet.iter().any(|quiet| name == *quiet))
@@ -276,7 +279,7 @@ fn names_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bo
         || policy.is_some()
 }
 
-/// Refuses a request to set a list where none counts. The list that stands may be put back: it changes nothing.
+/// Refuses a request to set a list where none counts. The present list may be set again: that changes nothing.
 ///
 /// # Errors
 /// `AccessControlListNotSupported`.
@@ -287,10 +290,10 @@ fn check_counts(
     is_standing: impl FnOnce(AccessControlPolicy) -> bool,
 ) -> S3Result<()> {
     let counts = settings.ownership == Some(Ownership::Preferred);
-    if counts || !names_grants(headers, policy) {
+    if counts || !sets_grants(headers, policy) {
         return Ok(());
     }
-    match policy.filter(|_| !names_grants(headers, None)) {
+    match policy.filter(|_| !sets_grants(headers, None)) {
         Some(policy) if is_standing(policy.clone()) => Ok(()),
         _ => Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs.")),
     }
@@ -304,25 +307,24 @@ pub(super) async fn put_bucket_acl(
     let settings = account.container(&input.bucket)?.settings;
     let users = access::users(&extensions)?;
     let is_standing =
-        |policy| in_xml(policy, account.name(), users).is_ok_and(|grants| grants == settings.grants);
+        |policy| parse_xml(policy, account.name(), users).is_ok_and(|grants| grants == settings.grants);
     check_counts(&settings, &headers, input.access_control_policy.as_ref(), is_standing)?;
-    let grants = asked(account.name(), &headers, users, input.access_control_policy)?;
+    let grants = requested_grants(account.name(), &headers, users, input.access_control_policy)?;
     set(account, &input.bucket, |settings| settings.grants = grants).await?;
     Ok(S3Response::new(PutBucketAclOutput::default()))
 }
 
 pub(super) async fn get_object_acl(
     account: &Account,
-    request: S3Request<GetObjectAclInput>,
-) -> S3Result<S3Response<GetObjectAclOutput>> {
-    let input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
+    input: GetObjectAclInput,
+) -> S3Result<GetObjectAclOutput> {
+    let version = versions::parse_id(input.version_id.as_deref())?;
     let object = account.version(&input.bucket, &input.key, version)?;
-    Ok(S3Response::new(GetObjectAclOutput {
-        grants: Some(shown(account.name(), &object.details.grants)),
+    Ok(GetObjectAclOutput {
+        grants: Some(to_s3(account.name(), &object.details.grants)),
         owner: Some(owner(account.name())),
         request_charged: None,
-    }))
+    })
 }
 
 pub(super) async fn put_object_acl(
@@ -330,14 +332,14 @@ pub(super) async fn put_object_acl(
     request: S3Request<PutObjectAclInput>,
 ) -> S3Result<S3Response<PutObjectAclOutput>> {
     let S3Request { input, headers, extensions, .. } = request;
-    let version = versions::asked(input.version_id.as_deref())?;
+    let version = versions::parse_id(input.version_id.as_deref())?;
     let settings = account.container(&input.bucket)?.settings;
     let object = account.version(&input.bucket, &input.key, version)?;
     let users = access::users(&extensions)?;
     let is_standing =
-        |policy| in_xml(policy, account.name(), users).is_ok_and(|grants| grants == object.details.grants);
+        |policy| parse_xml(policy, account.name(), users).is_ok_and(|grants| grants == object.details.grants);
     check_counts(&settings, &headers, input.access_control_policy.as_ref(), is_standing)?;
-    let grants = asked(account.name(), &headers, users, input.access_control_policy)?;
+    let grants = requested_grants(account.name(), &headers, users, input.access_control_policy)?;
     account
         .update_version(&input.bucket, &input.key, version, move |details| {
             details.grants = grants;

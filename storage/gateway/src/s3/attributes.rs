@@ -1,4 +1,4 @@
-//! The facts about an object and its parts, as a document.
+//! The verb that returns the facts about an object and its parts as a document.
 
 use super::checksums::{self, coverage_name};
 use super::values::{etag, listed_class, page_limit, size, timestamp};
@@ -22,9 +22,9 @@ pub(super) async fn get_object_attributes(
     request: S3Request<GetObjectAttributesInput>,
 ) -> S3Result<S3Response<GetObjectAttributesOutput>> {
     let input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
+    let version = versions::parse_id(input.version_id.as_deref())?;
     account.container(&input.bucket)?;
-    // The header is a list with commas, of which s3s makes one text.
+    // The header is a list with commas, and s3s returns it as one text.
     let texts = input.object_attributes.iter().map(ObjectAttributes::as_str);
     let names: Vec<&str> =
         texts.flat_map(|text| text.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -37,46 +37,46 @@ pub(super) async fn get_object_attributes(
     if names.iter().any(|name| !ATTRIBUTES.contains(name)) {
         return Err(s3_error!(InvalidArgument, "Invalid attribute name specified."));
     }
-    let asked = |name: &str| names.contains(&name);
+    let is_requested = |name: &str| names.contains(&name);
     let object = account.version(&input.bucket, &input.key, version).map_err(S3Error::from);
-    let object = object.map_err(versions::no_object)?;
+    let object = object.map_err(versions::as_missing_key)?;
     let mut output = GetObjectAttributesOutput {
-        version_id: versions::shown(account, &input.bucket, &object),
+        version_id: versions::shown_id(account, &input.bucket, &object),
         last_modified: Some(timestamp(object.modified)),
         ..GetObjectAttributesOutput::default()
     };
-    if asked(ObjectAttributes::ETAG) {
+    if is_requested(ObjectAttributes::ETAG) {
         output.e_tag = Some(etag(&object));
     }
-    if asked(ObjectAttributes::OBJECT_SIZE) {
+    if is_requested(ObjectAttributes::OBJECT_SIZE) {
         output.object_size = Some(size(object.bytes()));
     }
-    if asked(ObjectAttributes::STORAGE_CLASS) {
+    if is_requested(ObjectAttributes::STORAGE_CLASS) {
         output.storage_class = listed_class(&object.details);
     }
-    if asked(ObjectAttributes::CHECKSUM)
+    if is_requested(ObjectAttributes::CHECKSUM)
         && let Some(checksum) = &object.checksum
     {
         let mut answer =
             Checksum { checksum_type: Some(coverage_name(checksum.coverage)), ..Checksum::default() };
-        // As in S3: here, and nowhere else, without the number of parts.
+        // As in S3: in this answer only, the number of parts is omitted.
         checksums::set!(answer, Some(checksum.without_count()));
         output.checksum = Some(answer);
     }
-    if asked(ObjectAttributes::OBJECT_PARTS) && object.parts().is_some() {
+    if is_requested(ObjectAttributes::OBJECT_PARTS) && object.parts().is_some() {
         output.object_parts = Some(parts(&object, input.max_parts, input.part_number_marker)?);
     }
     let mut response = S3Response::new(output);
-    response.extensions.insert(BareTag);
+    response.extensions.insert(UnquotedEtag);
     Ok(response)
 }
 
-/// Stands in the extensions of an answer whose ETag has no quotes, which s3s writes around every ETag.
+/// An extension of an answer whose ETag must have no quotes; s3s writes quotes around every ETag.
 #[derive(Clone, Copy)]
-pub(super) struct BareTag;
+pub(super) struct UnquotedEtag;
 
-impl BareTag {
-    /// The XML with the ETag as S3 writes it.
+impl UnquotedEtag {
+    /// Returns the XML with the ETag as S3 writes it.
     pub(super) fn apply(response: Response<Body>) -> Response<Body> {
         let text = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.into()).ok());
         match text {
@@ -92,7 +92,7 @@ impl BareTag {
 fn bare(text: &str) -> Option<String> {
     let (before, rest) = text.split_once("<ETag>")?;
     let (etag, after) = rest.split_once("</ETag>")?;
-    // A quote may be written as it is, or as an entity.
+    // A quote may be literal, or an entity.
     let etag = etag.replace("&quot;", "").replace('"', "");
     Some(format!("{before}<ETag>{etag}</ETag>{after}"))
 }

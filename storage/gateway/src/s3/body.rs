@@ -1,4 +1,4 @@
-//! Receiving a body: into blocks, with every digest that came with it checked.
+//! Receives a body into blocks, and checks every digest that came with it.
 
 use super::checksums::{self, HEADERS, bad_digest, check_headers};
 use super::refusal::bad_request;
@@ -14,11 +14,11 @@ use http::{Extensions, HeaderMap};
 use s3s::dto::StreamingBlob;
 use s3s::{S3Error, S3Result, s3_error};
 
-/// A body and what was said about it.
+/// A body with what its request says about it.
 pub(super) struct Incoming<'a> {
     pub(super) body: Option<StreamingBlob>,
     pub(super) length: Option<i64>,
-    /// True if it may have a length that is not known before its end.
+    /// True if its length may be unknown before its end.
     pub(super) length_unknown: bool,
     /// `Content-MD5`, in base64.
     pub(super) md5: Option<String>,
@@ -31,9 +31,10 @@ pub(super) struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Bytes of the object or part, where they are known before it has come.
+    /// Returns the bytes of the object or part, if they are known in advance.
     pub(super) fn bytes(&self) -> Option<u64> {
-        // Over TLS, clients send a body in chunks without Content-Length, and say how long it is without them.
+        // Over TLS, clients send a body in chunks without Content-Length, and state its length without the chunk
+        // headers.
         let decoded = || self.headers.get("x-amz-decoded-content-length")?.to_str().ok()?.parse().ok();
         self.length.and_then(|length| u64::try_from(length).ok()).or_else(decoded)
     }
@@ -76,12 +77,12 @@ pub(super) async fn receive(account: &Account, incoming: Incoming<'_>) -> S3Resu
     Ok(written)
 }
 
-/// The trailers of a request, which are there when its body has come to its end.
+/// Returns the trailers of a request, which exist when its body has ended.
 pub(super) fn trailers(extensions: &Extensions) -> Option<Trailers> {
     extensions.get().cloned()
 }
 
-/// The refusal of a body without the trailer that it announced.
+/// Returns the error for a body without the announced trailer.
 pub(super) fn no_trailer() -> S3Error {
     bad_request(
         "MalformedTrailerError",
@@ -96,7 +97,7 @@ pub(super) fn parse_md5(text: &str) -> S3Result<[u8; 16]> {
         .ok_or_else(|| s3_error!(InvalidDigest, "The Content-MD5 you specified is not valid."))
 }
 
-/// The algorithm of the checksum that the trailer will hold.
+/// Returns the algorithm of the checksum that the trailer will hold.
 pub(super) fn announced(headers: &HeaderMap) -> Option<Algorithm> {
     let names = headers.get("x-amz-trailer")?.to_str().ok()?;
     HEADERS

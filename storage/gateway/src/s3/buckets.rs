@@ -16,20 +16,23 @@ pub(super) async fn create_bucket(
     request: S3Request<CreateBucketInput>,
 ) -> S3Result<S3Response<CreateBucketOutput>> {
     let input = request.input;
-    let asked = input.create_bucket_configuration.and_then(|configuration| configuration.location_constraint);
-    let asked = asked.map(|place| place.as_str().to_owned()).filter(|place| !place.is_empty());
-    let ours = account.gateway.inner.options.region.as_deref();
-    if asked.as_deref().is_some_and(|place| !is_region(place) || ours.is_some_and(|ours| ours != place)) {
+    let requested =
+        input.create_bucket_configuration.and_then(|configuration| configuration.location_constraint);
+    let requested = requested.map(|place| place.as_str().to_owned()).filter(|place| !place.is_empty());
+    let gateway_region = account.gateway.inner.options.region.as_deref();
+    if requested.as_deref().is_some_and(|place| {
+        !is_region(place) || gateway_region.is_some_and(|gateway_region| gateway_region != place)
+    }) {
         return Err(s3_error!(InvalidLocationConstraint, "The specified location-constraint is not valid"));
     }
-    // Without a word it is the region that the client takes the gateway to be in.
-    let region = asked.or_else(|| region::signed(&request.extensions).map(str::to_owned));
+    // Without a constraint, it is the region that the client signs for.
+    let region = requested.or_else(|| region::signed(&request.extensions).map(str::to_owned));
     let ownership = match &input.object_ownership {
         None => Ownership::Enforced,
-        Some(name) => ownership::asked(name.as_str())?,
+        Some(name) => ownership::parse(name.as_str())?,
     };
     let users = access::users(&request.extensions)?;
-    let grants = acl::in_headers(&request.headers, account.name(), users)?.unwrap_or_default();
+    let grants = acl::parse_headers(&request.headers, account.name(), users)?.unwrap_or_default();
     if !grants.is_empty() && ownership == Ownership::Enforced {
         return Err(s3_error!(
             InvalidBucketAclWithObjectOwnership,
@@ -54,9 +57,9 @@ pub(super) async fn head_bucket(
 
 pub(super) async fn delete_bucket(
     account: &Account,
-    request: S3Request<DeleteBucketInput>,
-) -> S3Result<S3Response<DeleteBucketOutput>> {
-    let bucket = &request.input.bucket;
+    input: DeleteBucketInput,
+) -> S3Result<DeleteBucketOutput> {
+    let bucket = &input.bucket;
     let is_versioned = account.container(bucket)?.settings.versioning.is_some();
     account.delete_container(bucket).await.map_err(|error| match error {
         Error::ContainerNotEmpty { .. } if is_versioned => s3_error!(
@@ -65,7 +68,7 @@ pub(super) async fn delete_bucket(
         ),
         other => other.into(),
     })?;
-    Ok(S3Response::new(DeleteBucketOutput::default()))
+    Ok(DeleteBucketOutput::default())
 }
 
 pub(super) async fn list_buckets(
@@ -81,19 +84,19 @@ pub(super) async fn list_buckets(
             })?
         }
     };
-    let wanted = ListRequest {
+    let requested = ListRequest {
         prefix: input.prefix.clone().unwrap_or_default(),
         after: input.continuation_token.unwrap_or_default(),
         limit,
         ..ListRequest::default()
     };
-    let page = account.containers(&wanted);
+    let page = account.containers(&requested);
     let signed = region::signed(&request.extensions);
     let of_region = |settings: &ContainerSettings| {
         input
             .bucket_region
             .as_deref()
-            .is_none_or(|wanted| region::of_bucket(&account.gateway, settings, signed) == wanted)
+            .is_none_or(|requested| region::of_bucket(&account.gateway, settings, signed) == requested)
     };
     let entries = page.entries.into_iter().filter(|(_, container)| of_region(&container.settings));
     let buckets = entries.map(|(name, container)| Bucket {

@@ -1,4 +1,4 @@
-//! Checksums in the headers, trailers and fields where S3 puts them.
+//! Checksums in S3's headers, trailers and fields.
 
 use crate::objects::checksums::{Algorithm, Coverage};
 use base64::Engine as _;
@@ -7,7 +7,7 @@ use http::HeaderMap;
 use s3s::dto::{ChecksumAlgorithm, ChecksumType, CompletedPart};
 use s3s::{S3Error, S3Result, s3_error};
 
-/// The checksum that an object gets if its put asks for none.
+/// The checksum of an object whose put asks for none.
 pub(super) const DEFAULT: Algorithm = Algorithm::Crc64Nvme;
 
 pub(super) const HEADERS: [(&str, Algorithm); 5] = [
@@ -18,7 +18,7 @@ pub(super) const HEADERS: [(&str, Algorithm); 5] = [
     ("x-amz-checksum-sha256", Algorithm::Sha256),
 ];
 
-/// The checksum that a request or a part of one gives, if it gives one.
+/// Returns the checksum that a request or a part of one contains, if there is one.
 macro_rules! given {
     ($input:expr) => {{
         use $crate::objects::checksums::Algorithm;
@@ -52,11 +52,11 @@ macro_rules! set {
 }
 pub(super) use set;
 
-/// Checks what the headers say of checksums, before the body is looked at.
+/// Checks the checksum headers before the body is read.
 ///
 /// # Errors
-/// `InvalidRequest`: more than one checksum, a malformed one, one of an algorithm that is not here, or an algorithm
-/// with nothing of it.
+/// `InvalidRequest`: more than one checksum, a malformed one, one of an unknown algorithm, or an algorithm without a
+/// checksum.
 pub(super) fn check_headers(headers: &HeaderMap) -> S3Result<()> {
     let trailers = headers.get("x-amz-trailer").map(|names| names.to_str().unwrap_or_default());
     let trailers: Vec<String> = trailers
@@ -82,10 +82,10 @@ pub(super) fn check_headers(headers: &HeaderMap) -> S3Result<()> {
     check_named(headers, &values, &trailers)
 }
 
-/// Checks the checksum that a completion gives for its object. A checksum of parts may have their number behind it.
+/// Checks the checksum of the object in a completion. A checksum of parts may have their number after it.
 ///
 /// # Errors
-/// `InvalidRequest`: more than one checksum, or one that is malformed.
+/// `InvalidRequest`: more than one checksum, or a malformed one.
 pub(super) fn check_final(headers: &HeaderMap) -> S3Result<()> {
     let mut values =
         HEADERS.iter().filter_map(|(name, algorithm)| Some((*algorithm, headers.get(*name)?.as_bytes())));
@@ -94,7 +94,7 @@ pub(super) fn check_final(headers: &HeaderMap) -> S3Result<()> {
         return Err(several());
     }
     let digest = match value.iter().position(|&byte| byte == b'-') {
-        Some(at) if is_number(&value[at + 1..]) => &value[..at],
+        Some(index) if is_number(&value[index + 1..]) => &value[..index],
         _ => value,
     };
     check_value("header", algorithm, digest)
@@ -104,10 +104,10 @@ fn is_number(digits: &[u8]) -> bool {
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// Checks the checksums that a completion gives for a part.
+/// Checks the checksums of a part in a completion.
 ///
 /// # Errors
-/// `InvalidArgument`: more than one, or one that is malformed.
+/// `InvalidArgument`: more than one, or a malformed one.
 pub(super) fn check_of_part(part: &CompletedPart) -> S3Result<()> {
     let given = [
         (Algorithm::Crc32, &part.checksum_crc32),
@@ -135,14 +135,15 @@ fn several() -> S3Error {
     )
 }
 
-/// Checks that the algorithm that a request names is that of the checksum in it.
+/// Checks that the requested algorithm is that of the checksum in the request.
 fn check_named(
     headers: &HeaderMap,
     values: &[(&str, Algorithm, &http::HeaderValue)],
     trailers: &[String],
 ) -> S3Result<()> {
-    let Some(asked) = headers.get("x-amz-sdk-checksum-algorithm") else { return Ok(()) };
-    let asked = algorithm(asked.to_str().ok().map(|name| ChecksumAlgorithm::from(name.to_owned())).as_ref())?;
+    let Some(requested) = headers.get("x-amz-sdk-checksum-algorithm") else { return Ok(()) };
+    let requested =
+        algorithm(requested.to_str().ok().map(|name| ChecksumAlgorithm::from(name.to_owned())).as_ref())?;
     let given = values.iter().map(|(_, algorithm, _)| *algorithm);
     let given =
         given.chain(trailers.iter().filter_map(|name| {
@@ -154,7 +155,7 @@ fn check_named(
             "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers \
              were found."
         )),
-        Some(given) if Some(given) != asked => {
+        Some(given) if Some(given) != requested => {
             Err(s3_error!(InvalidRequest, "Value for x-amz-sdk-checksum-algorithm header is invalid."))
         }
         Some(_) => Ok(()),
@@ -174,7 +175,7 @@ fn is_checksum(algorithm: Algorithm, text: &[u8]) -> bool {
     BASE64.decode(text).is_ok_and(|bytes| bytes.len() == algorithm.bytes())
 }
 
-/// The refusal of a part whose checksum is not of the algorithm that its upload was begun with.
+/// Returns the error for a part whose checksum has another algorithm than its upload.
 pub(super) fn other_algorithm(expected: Algorithm, actual: Algorithm) -> S3Error {
     let [expected, actual] = [expected, actual].map(|algorithm| algorithm.to_string().to_ascii_lowercase());
     s3_error!(
@@ -183,7 +184,7 @@ pub(super) fn other_algorithm(expected: Algorithm, actual: Algorithm) -> S3Error
     )
 }
 
-/// The refusal of a checksum that does not match the body or the object, or the part of this number.
+/// Returns the error for a checksum that does not match the body, the object, or the part of this number.
 pub(super) fn bad_digest(algorithm: Algorithm, part: Option<u16>) -> S3Error {
     match part {
         None => s3_error!(BadDigest, "The {algorithm} you specified did not match the calculated checksum."),
@@ -244,10 +245,10 @@ pub(super) fn coverage(algorithm: Algorithm, name: Option<&ChecksumType>) -> S3R
     }
 }
 
-/// The coverage that a name of a checksum's type stands for.
+/// Parses the name of a checksum type.
 ///
 /// # Errors
-/// `InvalidRequest`: the name stands for no coverage.
+/// `InvalidRequest`: the name is unknown.
 pub(super) fn parse_coverage(name: Option<&ChecksumType>) -> S3Result<Option<Coverage>> {
     match name.map(|name| name.as_str().to_ascii_uppercase()).as_deref() {
         None => Ok(None),

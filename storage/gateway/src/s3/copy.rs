@@ -1,10 +1,10 @@
-//! Copying: of an object to another name, and of a range of one into a part.
+//! Copies of an object to another name, and of a range of one into a part.
 
 use super::checksums::coverage_name;
 use super::keep_alive::LongWork;
 use super::multipart::part_number;
 use super::principal::principal;
-use super::values::{details, etag, kept_class, moment, owner_id, tag_match, timestamp, upload_id};
+use super::values::{details, etag, owner_id, stored_class, tag_match, timestamp, unix_millis, upload_id};
 use super::{acl, checksums, encryption, lifecycle, tagging, versions};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Object, VersionId};
@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 use std::ops;
 use std::sync::Arc;
 
-/// The object to copy from, once its conditions hold.
+/// Returns the object to copy from, if its conditions hold.
 macro_rules! source {
     ($account:expr, $input:expr, $extensions:expr) => {{
-        let (bucket, key, version) = place(&$input.copy_source)?;
+        let (bucket, key, version) = bucket_and_key(&$input.copy_source)?;
         let from =
             principal($extensions)?.admit($account.gateway(), Action::Read, bucket, Some((key, version)))?;
         if $input.expected_source_bucket_owner.as_ref().is_some_and(|owner| owner != owner_id(from.name())) {
@@ -39,25 +39,28 @@ macro_rules! source {
         let conditions = ReadConditions {
             if_match: tag_match($input.copy_source_if_match.take()),
             if_none_match: tag_match($input.copy_source_if_none_match.take()),
-            if_modified_since: $input.copy_source_if_modified_since.as_ref().map(moment),
-            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref().map(moment),
+            if_modified_since: $input.copy_source_if_modified_since.as_ref().map(unix_millis),
+            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref().map(unix_millis),
         };
         check(&conditions, &object)?;
-        let version = versions::shown(&from, bucket, &object);
+        let version = versions::shown_id(&from, bucket, &object);
         (object, version)
     }};
 }
 
-fn place(source: &CopySource) -> S3Result<(&str, &str, Option<VersionId>)> {
+fn bucket_and_key(source: &CopySource) -> S3Result<(&str, &str, Option<VersionId>)> {
     match source {
         CopySource::Bucket { bucket, key, version_id } => {
-            Ok((bucket, key, versions::asked(version_id.as_deref())?))
+            Ok((bucket, key, versions::parse_id(version_id.as_deref())?))
         }
-        _ => Err(s3_error!(NotImplemented, "Copy from a bucket and a key; there are no access points.")),
+        _ => Err(s3_error!(
+            NotImplemented,
+            "The source must be a bucket and a key: this gateway has no access points."
+        )),
     }
 }
 
-/// For a copy, "not modified" is a condition that does not hold.
+/// Checks conditions; for a copy, "not modified" is a condition that does not hold.
 fn check(conditions: &ReadConditions, object: &Object) -> Result<(), Error> {
     conditions.check(object).map_err(|error| match error {
         Error::NotModified => Error::PreconditionFailed(
@@ -73,12 +76,12 @@ pub(super) async fn copy_object(
 ) -> S3Result<S3Response<CopyObjectOutput>> {
     let mut input = request.input;
     let directive = input.metadata_directive.as_ref().map(MetadataDirective::as_str);
-    let replace = replaces(directive, "Unknown metadata directive.")?;
+    let replace = is_replace(directive, "Unknown metadata directive.")?;
     let directive = input.tagging_directive.as_ref().map(TaggingDirective::as_str);
-    let replace_tags = replaces(directive, "Unknown tagging directive.")?;
+    let replace_tags = is_replace(directive, "Unknown tagging directive.")?;
     let changes =
         replace || replace_tags || input.storage_class.is_some() || input.server_side_encryption.is_some();
-    if let (Ok((bucket, key, None)), false) = (place(&input.copy_source), changes)
+    if let (Ok((bucket, key, None)), false) = (bucket_and_key(&input.copy_source), changes)
         && bucket == input.bucket
         && key == input.key
         && input.checksum_algorithm.is_none()
@@ -91,10 +94,10 @@ pub(super) async fn copy_object(
     }
     let (source, copy_source_version_id): (Arc<Object>, _) = source!(account, input, &request.extensions);
     if source.details.manifest.is_some() && !principal(&request.extensions)?.owns(account.name()) {
-        // Under the new name it would stand for objects of the account, and the principal may not read those.
+        // Under the new name it would stand for objects of the account, which the principal may not read.
         return Err(s3_error!(
             AccessDenied,
-            "Only who owns the bucket copies one of Swift's large objects into it."
+            "Only the bucket's owner may copy one of Swift's large objects into it."
         ));
     }
     let none = WriteConditions::default();
@@ -102,23 +105,26 @@ pub(super) async fn copy_object(
     let mut details: Details = if replace {
         details!(input)?
     } else {
-        // A time to go is nothing that S3 shows: its clients would lose the copy without a warning. The class is the
-        // request's, as in S3.
-        let storage_class = kept_class(input.storage_class.take());
+        // S3 does not show an expiry time: its clients would lose the copy without a warning. As in S3, the class is
+        // the request's.
+        let storage_class = stored_class(input.storage_class.take());
         Details { tags: BTreeMap::new(), delete_at: None, storage_class, ..source.details.clone() }
     };
     let tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.tags = if replace_tags { tags } else { source.details.tags.clone() };
-    // A list is never copied: the copy's own counts.
+    // Grants are never copied: the copy has its own.
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
     details.encryption =
         encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
     account.check_room(&input.bucket, &input.key, Some(source.bytes()))?;
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
-    let of_source = source.checksum.as_ref().map(|checksum| checksum.algorithm);
-    let algorithm = algorithm.or(of_source).or(Some(checksums::DEFAULT));
-    let encryption = encryption::shown(details.encryption);
-    LongWork::begins(&request.extensions, known(copy_source_version_id.as_deref(), encryption.as_ref()));
+    let source_algorithm = source.checksum.as_ref().map(|checksum| checksum.algorithm);
+    let algorithm = algorithm.or(source_algorithm).or(Some(checksums::DEFAULT));
+    let encryption = encryption::to_s3(details.encryption);
+    LongWork::begin(
+        &request.extensions,
+        early_headers(copy_source_version_id.as_deref(), encryption.as_ref()),
+    );
     let written = account.gateway().copy_blocks(&source, None, algorithm).await?;
     let object = account.link(&input.bucket, &input.key, written, details, none).await?;
     let mut result = CopyObjectResult {
@@ -131,14 +137,14 @@ pub(super) async fn copy_object(
     Ok(S3Response::new(CopyObjectOutput {
         copy_object_result: Some(result),
         copy_source_version_id,
-        version_id: versions::made(&object),
+        version_id: versions::new_id_text(&object),
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
         server_side_encryption: encryption,
         ..CopyObjectOutput::default()
     }))
 }
 
-fn replaces(directive: Option<&str>, unknown: &'static str) -> S3Result<bool> {
+fn is_replace(directive: Option<&str>, unknown: &'static str) -> S3Result<bool> {
     match directive {
         None | Some("COPY") => Ok(false),
         Some("REPLACE") => Ok(true),
@@ -161,8 +167,11 @@ pub(super) async fn upload_part_copy(
     let algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
     let bytes = range.as_ref().map_or(source.bytes(), |range| range.end - range.start);
     account.check_part_room(&input.bucket, &input.key, id, number, bytes)?;
-    let encryption = encryption::shown(upload.details.encryption);
-    LongWork::begins(&request.extensions, known(copy_source_version_id.as_deref(), encryption.as_ref()));
+    let encryption = encryption::to_s3(upload.details.encryption);
+    LongWork::begin(
+        &request.extensions,
+        early_headers(copy_source_version_id.as_deref(), encryption.as_ref()),
+    );
     let written = account.gateway().copy_blocks(&source, range, algorithm).await?;
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut result = CopyPartResult {
@@ -179,8 +188,8 @@ pub(super) async fn upload_part_copy(
     }))
 }
 
-/// The headers of a copy's answer that are known before its bytes are copied.
-fn known<'a>(
+/// Returns the headers of a copy's answer that are known before its bytes are copied.
+fn early_headers<'a>(
     source: Option<&'a str>,
     encryption: Option<&'a ServerSideEncryption>,
 ) -> [(HeaderName, Option<&'a str>); 2] {
@@ -188,7 +197,7 @@ fn known<'a>(
     [(X_AMZ_COPY_SOURCE_VERSION_ID, source), (X_AMZ_SERVER_SIDE_ENCRYPTION, encryption)]
 }
 
-/// `bytes=first-last`, both given and within the source.
+/// Parses `bytes=first-last`, both present and within the source.
 fn copy_range(text: &str, bytes: u64) -> S3Result<ops::Range<u64>> {
     let range = match Range::parse(text) {
         Ok(Range::Int { first, last: Some(last) }) => first..last.saturating_add(1),

@@ -1,8 +1,8 @@
-//! Pages of other sites (CORS): the rules of a bucket, the question of a browser before it lets a page ask, and the
-//! headers of the answers.
+//! Pages of other sites (CORS): the rules of a bucket, the preflight request of a browser, and the headers of answers.
 //!
-//! A browser asks without a signature. It is answered by the rules of the bucket of the account whose key stands in the
-//! URL or the head, else of the first account: a bucket that is not there says the same as one without rules.
+//! A browser sends a preflight request without a signature. The rules are those of the bucket in the account whose key
+//! is in the URL or the head, and otherwise in the first account. A missing bucket gets the same answer as one without
+//! rules.
 
 use super::refusal::{bad_request, refusal};
 use super::settings::set;
@@ -18,60 +18,60 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use s3s::dto::*;
-use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
 
-/// S3's most rules of a bucket.
+/// S3's largest number of rules of a bucket.
 const MAX_RULES: usize = 100;
 /// S3's longest name of a rule, in characters.
-const LONGEST_ID: usize = 255;
-/// The most bytes of all rules of a bucket together, as in S3. They are kept in a row, whose room is limited.
+const MAX_ID_CHARS: usize = 255;
+/// The largest number of bytes of all rules of a bucket together, as in S3. They are in a row, whose space is limited.
 const MAX_BYTES: usize = 64 << 10;
 const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 const VARIES: HeaderValue =
     HeaderValue::from_static("Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
 
-fn wrong(text: String) -> S3Error {
+fn invalid(text: String) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidRequest, text)
 }
 
-/// Tells whether a text is the name of a header, or a pattern of such names.
+/// Returns whether a text is the name of a header, or a pattern of such names.
 fn is_header(text: &str) -> bool {
     HeaderName::try_from(text.replace('*', "x")).is_ok()
 }
 
-fn has_many_stars(text: &str) -> bool {
+fn has_several_wildcards(text: &str) -> bool {
     text.matches('*').count() > 1
 }
 
-fn kept(rule: CORSRule) -> S3Result<CorsRule> {
+fn from_s3(rule: CORSRule) -> S3Result<CorsRule> {
     let methods: Vec<String> = rule.allowed_methods;
     let (origins, headers) = (rule.allowed_origins, rule.allowed_headers.unwrap_or_default());
     let exposed = rule.expose_headers.unwrap_or_default();
     if origins.is_empty() || methods.is_empty() {
         return Err(s3_error!(MalformedXML));
     }
-    if let Some(origin) = origins.iter().find(|origin| has_many_stars(origin)) {
-        return Err(wrong(format!("AllowedOrigin \"{origin}\" can not have more than one wildcard.")));
+    if let Some(origin) = origins.iter().find(|origin| has_several_wildcards(origin)) {
+        return Err(invalid(format!("AllowedOrigin \"{origin}\" can not have more than one wildcard.")));
     }
     if let Some(method) = methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
-        return Err(wrong(format!(
+        return Err(invalid(format!(
             "Found unsupported HTTP method in CORS config. Unsupported method is {method}"
         )));
     }
-    if let Some(header) = headers.iter().find(|header| has_many_stars(header)) {
-        return Err(wrong(format!("AllowedHeader \"{header}\" can not have more than one wildcard.")));
+    if let Some(header) = headers.iter().find(|header| has_several_wildcards(header)) {
+        return Err(invalid(format!("AllowedHeader \"{header}\" can not have more than one wildcard.")));
     }
     if let Some(header) = exposed.iter().find(|header| header.contains('*')) {
-        return Err(wrong(format!(
+        return Err(invalid(format!(
             "ExposeHeader \"{header}\" contains wildcard. We currently do not support wildcard for ExposeHeader."
         )));
     }
     if let Some(header) = headers.iter().chain(&exposed).find(|header| !is_header(header)) {
-        return Err(wrong(format!("AllowedHeader \"{header}\" contains invalid character.")));
+        return Err(invalid(format!("AllowedHeader \"{header}\" contains invalid character.")));
     }
-    if rule.id.as_ref().is_some_and(|id| id.chars().count() > LONGEST_ID) {
-        return Err(wrong(format!("The ID of a rule has at most {LONGEST_ID} characters.")));
+    if rule.id.as_ref().is_some_and(|id| id.chars().count() > MAX_ID_CHARS) {
+        return Err(invalid(format!("The ID of a rule has at most {MAX_ID_CHARS} characters.")));
     }
     let (id, max_age_seconds) = (rule.id, rule.max_age_seconds);
     Ok(CorsRule { id, origins, methods, headers, exposed, max_age_seconds })
@@ -83,7 +83,7 @@ fn bytes(rule: &CorsRule) -> usize {
     texts.map(String::len).sum()
 }
 
-fn shown(rule: &CorsRule) -> CORSRule {
+fn to_s3(rule: &CorsRule) -> CORSRule {
     let some = |list: &Vec<String>| (!list.is_empty()).then(|| list.clone());
     CORSRule {
         allowed_headers: some(&rule.headers),
@@ -97,46 +97,38 @@ fn shown(rule: &CorsRule) -> CORSRule {
 
 pub(super) async fn put_bucket_cors(
     account: &Account,
-    request: S3Request<PutBucketCorsInput>,
-) -> S3Result<S3Response<PutBucketCorsOutput>> {
-    let input = request.input;
+    input: PutBucketCorsInput,
+) -> S3Result<PutBucketCorsOutput> {
     account.container(&input.bucket)?;
     let rules = input.cors_configuration.cors_rules;
     if rules.is_empty() || rules.len() > MAX_RULES {
         return Err(s3_error!(MalformedXML));
     }
-    let rules = rules.into_iter().map(kept).collect::<S3Result<Vec<_>>>()?;
+    let rules = rules.into_iter().map(from_s3).collect::<S3Result<Vec<_>>>()?;
     if rules.iter().map(bytes).sum::<usize>() > MAX_BYTES {
-        return Err(wrong("The rules of a bucket have at most 64 KB.".into()));
+        return Err(invalid("The rules of a bucket have at most 64 KB.".into()));
     }
     set(account, &input.bucket, |settings| settings.cors = rules).await?;
-    Ok(S3Response::new(PutBucketCorsOutput::default()))
+    Ok(PutBucketCorsOutput::default())
 }
 
 pub(super) async fn get_bucket_cors(
     account: &Account,
-    request: S3Request<GetBucketCorsInput>,
-) -> S3Result<S3Response<GetBucketCorsOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketCorsInput,
+) -> S3Result<GetBucketCorsOutput> {
+    let view = account.container(&input.bucket)?;
     if view.settings.cors.is_empty() {
         return Err(s3_error!(NoSuchCORSConfiguration, "The CORS configuration does not exist"));
     }
-    let cors_rules = Some(view.settings.cors.iter().map(shown).collect());
-    Ok(S3Response::new(GetBucketCorsOutput { cors_rules }))
+    let cors_rules = Some(view.settings.cors.iter().map(to_s3).collect());
+    Ok(GetBucketCorsOutput { cors_rules })
 }
 
-pub(super) async fn delete_bucket_cors(
-    account: &Account,
-    request: S3Request<DeleteBucketCorsInput>,
-) -> S3Result<S3Response<DeleteBucketCorsOutput>> {
-    set(account, &request.input.bucket, |settings| settings.cors.clear()).await?;
-    Ok(S3Response::new(DeleteBucketCorsOutput::default()))
-}
+/// Finds the settings of a bucket by an access key and the bucket's name.
+pub(super) type BucketLookup =
+    Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;
 
-/// Finds the settings of a bucket, by the access key of the principal and the bucket's name.
-pub(super) type Look = Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;
-
-pub(super) fn look(gateway: Gateway, users: Arc<Users>) -> Look {
+pub(super) fn bucket_lookup(gateway: Gateway, users: Arc<Users>) -> BucketLookup {
     Box::new(move |key, bucket| {
         let own = key.and_then(|key| users.by_access_key(key)).map(|(identity, _)| identity);
         let own = own.map(|identity| gateway.account(identity.account.as_str()));
@@ -146,7 +138,7 @@ pub(super) fn look(gateway: Gateway, users: Arc<Users>) -> Look {
     })
 }
 
-/// A request as far as rules look at it.
+/// The parts of a request that rules look at.
 pub(super) struct CorsRequest {
     origin: Option<String>,
     method: String,
@@ -154,13 +146,14 @@ pub(super) struct CorsRequest {
 }
 
 impl CorsRequest {
-    pub(super) fn of<B>(request: &Request<B>, look: &Look) -> Self {
+    pub(super) fn of<B>(request: &Request<B>, bucket_lookup: &BucketLookup) -> Self {
         let headers = request.headers();
         let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
         let origin = origin.filter(|origin| !origin.is_empty()).map(str::to_owned);
         let bucket = request.uri().path().trim_start_matches('/').split('/').next().unwrap_or_default();
         let bucket = percent_decode_str(bucket).decode_utf8().ok();
-        let bucket = bucket.and_then(|bucket| look(access_key(request.uri(), headers).as_deref(), &bucket));
+        let bucket =
+            bucket.and_then(|bucket| bucket_lookup(access_key(request.uri(), headers).as_deref(), &bucket));
         CorsRequest { origin, method: request.method().to_string(), bucket }
     }
 
@@ -168,13 +161,13 @@ impl CorsRequest {
         self.bucket.as_ref().map_or(&[], |bucket| &bucket.cors)
     }
 
-    /// The rule that lets a request through, and its pattern for the site.
+    /// Returns the rule that allows a request, and its pattern for the site.
     fn rule(&self, origin: &str, method: &str, headers: &[String]) -> Option<(&CorsRule, &str)> {
-        self.rules().iter().find_map(|rule| Some((rule, rule.lets_in(origin, method, headers)?)))
+        self.rules().iter().find_map(|rule| Some((rule, rule.matched_origin(origin, method, headers)?)))
     }
 
-    /// Tells the browser whether a page may see this answer.
-    pub(super) fn tell(&self, answer: &mut Response<Body>) {
+    /// Adds the headers that tell a browser whether a page may see this answer.
+    pub(super) fn add_headers(&self, answer: &mut Response<Body>) {
         if self.rules().is_empty() {
             return;
         }
@@ -186,19 +179,20 @@ impl CorsRequest {
         }
     }
 
-    /// Answers the question of a browser before it lets a page ask.
+    /// Answers a preflight request.
     ///
     /// # Errors
-    /// `BadRequest` if it is no such question; `AccessForbidden` if no rule lets the page through.
-    pub(super) fn preflight(&self, asked: &HeaderMap) -> S3Result<Response<Body>> {
+    /// `BadRequest` if it is malformed; `AccessForbidden` if no rule allows the request.
+    pub(super) fn preflight(&self, request_headers: &HeaderMap) -> S3Result<Response<Body>> {
         let Some(origin) = &self.origin else {
             return Err(bad("Insufficient information. Origin request header needed.".into()));
         };
-        let method = asked.get(ACCESS_CONTROL_REQUEST_METHOD).and_then(|method| method.to_str().ok());
+        let method =
+            request_headers.get(ACCESS_CONTROL_REQUEST_METHOD).and_then(|method| method.to_str().ok());
         let method = method.filter(|method| METHODS.contains(method)).ok_or_else(|| {
             bad(format!("Invalid Access-Control-Request-Method: {}", method.unwrap_or("null")))
         })?;
-        let headers = requested(asked)?;
+        let headers = requested_headers(request_headers)?;
         if self.rules().is_empty() {
             return Err(forbidden("CORSResponse: CORS is not enabled for this bucket."));
         }
@@ -210,19 +204,19 @@ impl CorsRequest {
             )
         })?;
         let mut answer = Response::new(Body::empty());
-        let said = answer.headers_mut();
-        allow(said, rule, pattern, origin);
+        let headers_out = answer.headers_mut();
+        allow(headers_out, rule, pattern, origin);
         if !headers.is_empty() {
-            put(said, ACCESS_CONTROL_ALLOW_HEADERS, &headers.join(", "));
+            put(headers_out, ACCESS_CONTROL_ALLOW_HEADERS, &headers.join(", "));
         }
-        said.append(VARY, VARIES);
+        headers_out.append(VARY, VARIES);
         Ok(answer)
     }
 }
 
-/// The names that a browser says a page wants to send.
-fn requested(asked: &HeaderMap) -> S3Result<Vec<String>> {
-    let lists = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
+/// Returns the names of the headers that the page wants to send.
+fn requested_headers(request_headers: &HeaderMap) -> S3Result<Vec<String>> {
+    let lists = request_headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
     let mut names = Vec::new();
     for list in lists {
         let list = String::from_utf8_lossy(list.as_bytes());
@@ -237,9 +231,9 @@ fn requested(asked: &HeaderMap) -> S3Result<Vec<String>> {
 }
 
 fn allow(headers: &mut HeaderMap, rule: &CorsRule, pattern: &str, origin: &str) {
-    let to_all = pattern == "*";
-    put(headers, ACCESS_CONTROL_ALLOW_ORIGIN, if to_all { "*" } else { origin });
-    if !to_all {
+    let is_public = pattern == "*";
+    put(headers, ACCESS_CONTROL_ALLOW_ORIGIN, if is_public { "*" } else { origin });
+    if !is_public {
         put(headers, ACCESS_CONTROL_ALLOW_CREDENTIALS, "true");
     }
     put(headers, ACCESS_CONTROL_ALLOW_METHODS, &rule.methods.join(", "));
@@ -265,19 +259,19 @@ fn forbidden(text: &'static str) -> S3Error {
     refusal(S3ErrorCode::Custom("AccessForbidden".into()), StatusCode::FORBIDDEN, text)
 }
 
-/// The access key that a request names, whether or not it is signed with it.
+/// Returns the access key in a request, whether or not the request is signed with it.
 fn access_key(uri: &Uri, headers: &HeaderMap) -> Option<String> {
-    let of_scope = |text: &str| text.split('/').next().map(str::to_owned);
+    let key_of_scope = |text: &str| text.split('/').next().map(str::to_owned);
     if let Some(text) = headers.get(AUTHORIZATION).and_then(|text| text.to_str().ok())
         && let Some((_, credential)) = text.split_once("Credential=")
     {
-        return of_scope(credential);
+        return key_of_scope(credential);
     }
     let decode = |text: &str| Some(percent_decode_str(text).decode_utf8().ok()?.into_owned());
     let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
     let mut pairs = pairs.filter_map(|(name, value)| Some((decode(name)?, decode(value)?)));
     pairs.find_map(|(name, value)| match &*name.to_ascii_lowercase() {
-        "x-amz-credential" => of_scope(&value),
+        "x-amz-credential" => key_of_scope(&value),
         "awsaccesskeyid" => Some(value),
         _ => None,
     })

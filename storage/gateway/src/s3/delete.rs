@@ -1,4 +1,4 @@
-//! Deleting objects and versions of them, one or many.
+//! Deletes of objects and versions, one or many.
 
 use super::principal::principal;
 use super::values::tag_match;
@@ -11,17 +11,17 @@ use http::Extensions;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
-/// Refuses deletes of versions by others than the owner: they put a delete marker at most.
+/// Refuses deletes of versions by others than the owner: they may only put a delete marker.
 fn check_right(extensions: &Extensions, owner: &str, version: Option<VersionId>) -> S3Result<()> {
     if version.is_some() && !principal(extensions)?.owns(owner) {
-        return Err(s3_error!(AccessDenied, "Only the bucket's owner deletes versions."));
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner may delete versions."));
     }
     Ok(())
 }
 
-/// Tells whether a delete marker was put or removed, if one was.
+/// Returns true if a delete marker was put or removed.
 fn delete_marker(deleted: &Deleted, by_version: bool) -> Option<bool> {
-    let removed = || deleted.meant.as_ref().is_some_and(|meant| by_version && meant.version.is_marker());
+    let removed = || deleted.target.as_ref().is_some_and(|target| by_version && target.version.is_marker());
     (deleted.marker.is_some() || removed()).then_some(true)
 }
 
@@ -30,19 +30,19 @@ pub(super) async fn delete_object(
     request: S3Request<DeleteObjectInput>,
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
+    let version = versions::parse_id(input.version_id.as_deref())?;
     check_right(&request.extensions, account.name(), version)?;
     if input.if_match_size.is_some() || input.if_match_last_modified_time.is_some() {
-        return Err(s3_error!(NotImplemented, "Of the conditions on deletes only If-Match is known."));
+        return Err(s3_error!(NotImplemented, "The only supported condition of a delete is If-Match."));
     }
     let conditions = WriteConditions { if_match: tag_match(input.if_match), if_none_match: None };
-    let removal = Removal { key: input.key, version, conditions, marks_absent: true };
+    let removal = Removal { key: input.key, version, conditions, marks_missing: true };
     let mut output = DeleteObjectOutput::default();
     for outcome in account.remove(&input.bucket, vec![removal]).await? {
         let deleted = outcome?;
         output.delete_marker = delete_marker(&deleted, version.is_some());
         let marker = deleted.marker.map(|marker| marker.version.id());
-        output.version_id = version.or(marker).map(versions::text);
+        output.version_id = version.or(marker).map(versions::id_text);
     }
     Ok(S3Response::new(output))
 }
@@ -52,18 +52,18 @@ pub(super) async fn delete_objects(
     request: S3Request<DeleteObjectsInput>,
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let input = request.input;
-    let wanted = input.delete.objects;
-    if wanted.is_empty() || wanted.len() > 1000 {
+    let objects = input.delete.objects;
+    if objects.is_empty() || objects.len() > 1000 {
         return Err(s3_error!(MalformedXML, "Name at least one and at most 1000 objects."));
     }
-    let mut refusals = Vec::with_capacity(wanted.len());
-    let mut removals = Vec::with_capacity(wanted.len());
-    for object in &wanted {
-        let version = versions::asked(object.version_id.as_deref());
+    let mut refusals = Vec::with_capacity(objects.len());
+    let mut removals = Vec::with_capacity(objects.len());
+    for object in &objects {
+        let version = versions::parse_id(object.version_id.as_deref());
         let version = version
             .and_then(|version| check_right(&request.extensions, account.name(), version).map(|()| version));
         if object.size.is_some() || object.last_modified_time.is_some() {
-            return Err(s3_error!(NotImplemented, "Of the conditions on deletes only the ETag is known."));
+            return Err(s3_error!(NotImplemented, "The only supported condition of a delete is the ETag."));
         }
         let if_match = object.e_tag.as_ref().map(|tag| match tag.value() {
             "*" => TagMatch::Any,
@@ -72,7 +72,7 @@ pub(super) async fn delete_objects(
         let conditions = WriteConditions { if_match, if_none_match: None };
         match version {
             Ok(version) => {
-                removals.push(Removal { key: object.key.clone(), version, conditions, marks_absent: true });
+                removals.push(Removal { key: object.key.clone(), version, conditions, marks_missing: true });
                 refusals.push(None);
             }
             Err(refusal) => refusals.push(Some(refusal)),
@@ -81,7 +81,7 @@ pub(super) async fn delete_objects(
     let mut outcomes = account.remove(&input.bucket, removals).await?.into_iter();
     let quiet = input.delete.quiet.unwrap_or(false);
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
-    for (object, refusal) in wanted.into_iter().zip(refusals) {
+    for (object, refusal) in objects.into_iter().zip(refusals) {
         let outcome = match refusal {
             Some(refusal) => Err(refusal),
             None => outcomes.next().unwrap_or_else(|| Ok(Deleted::default())).map_err(S3Error::from),
@@ -107,7 +107,7 @@ pub(super) async fn delete_objects(
 fn entry(object: ObjectIdentifier, deleted: &Deleted) -> DeletedObject {
     let version_id = object.version_id.filter(|version| !version.is_empty());
     let delete_marker = delete_marker(deleted, version_id.is_some());
-    let put = deleted.marker.as_ref().map(|marker| versions::text(marker.version.id()));
+    let put = deleted.marker.as_ref().map(|marker| versions::id_text(marker.version.id()));
     let removed = version_id.clone().filter(|_| delete_marker.is_some());
     DeletedObject {
         delete_marker,

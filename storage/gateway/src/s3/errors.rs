@@ -1,10 +1,10 @@
-//! Errors of the gateway in the words of S3.
+//! The gateway's errors as S3 errors.
 
 use super::form::FileError;
 use super::refusal::{refusal, xml_headers};
-use super::unread::{slow_down, unread};
+use super::retryable::{body_not_read, slow_down};
 use super::version_4::PayloadError;
-use super::{checksums, sentences, versions};
+use super::{checksums, error_messages, versions};
 use crate::catalogue::{UnixMillis, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 impl From<Error> for S3Error {
     fn from(error: Error) -> Self {
-        let text = sentence(&error).map_or_else(|| error.told(), str::to_owned);
+        let text = default_message(&error).map_or_else(|| error.client_message(), str::to_owned);
         let code = match error {
             Error::NoSuchContainer => S3ErrorCode::NoSuchBucket,
             Error::ContainerExists => S3ErrorCode::BucketAlreadyOwnedByYou,
@@ -51,7 +51,7 @@ impl From<Error> for S3Error {
                 let code = S3ErrorCode::Custom("InsufficientStorage".into());
                 return refusal(code, StatusCode::INSUFFICIENT_STORAGE, text);
             }
-            Error::Busy => return slow_down("Too many transfers are under way. Ask again in a moment."),
+            Error::Busy => return slow_down("Too many transfers are running. Try again in a moment."),
             Error::Device(
                 DeviceError::Unavailable(_)
                 | DeviceError::DiskFull
@@ -64,8 +64,8 @@ impl From<Error> for S3Error {
     }
 }
 
-/// S3's own sentence, where it has one: clients show it, and some look for it.
-fn sentence(error: &Error) -> Option<&'static str> {
+/// Returns S3's own message, if it has one: clients show it, and some look for it.
+fn default_message(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::NoSuchContainer => "The specified bucket does not exist.",
         Error::ContainerExists => {
@@ -79,13 +79,13 @@ fn sentence(error: &Error) -> Option<&'static str> {
              aborted or completed."
         }
         Error::PartNumber(_) => "Part number must be an integer between 1 and 10000, inclusive.",
-        Error::NoParts => sentences::MALFORMED_XML,
+        Error::NoParts => error_messages::MALFORMED_XML,
         Error::InvalidPartOrder => {
             "The list of parts was not in ascending order. Parts must be ordered by part number."
         }
         Error::PreconditionFailed(_) => "At least one of the pre-conditions you specified did not hold.",
         Error::RangeNotSatisfiable { .. } => "The requested range is not satisfiable",
-        Error::WrongLength { .. } => sentences::WRONG_LENGTH,
+        Error::WrongLength { .. } => error_messages::WRONG_LENGTH,
         Error::BadDigest("Content-MD5") => "The Content-MD5 you specified did not match what we received.",
         Error::InvalidPart(_) => {
             "One or more of the specified parts could not be found.  The part may not have been uploaded, or the \
@@ -97,11 +97,11 @@ fn sentence(error: &Error) -> Option<&'static str> {
     })
 }
 
-/// The answer where a delete marker is: as the newest version, or as the version that was named.
+/// Returns the answer for a delete marker: as the newest version, or as the named version.
 fn delete_marker(version: VersionId, modified: UnixMillis, is_named: bool) -> S3Error {
     let mut headers = xml_headers();
     headers.insert("x-amz-delete-marker", HeaderValue::from_static("true"));
-    if let Ok(version) = HeaderValue::try_from(versions::text(version)) {
+    if let Ok(version) = HeaderValue::try_from(versions::id_text(version)) {
         headers.insert("x-amz-version-id", version);
     }
     let mut answer = match is_named {
@@ -128,7 +128,7 @@ fn range(bytes: u64, text: String) -> S3Error {
     answer
 }
 
-/// The refusal of a body that could not be read to its end, or that is not the one that was meant.
+/// Returns the error for a body that could not be read to its end, or has the wrong content.
 fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
     let (code, message): (_, Cow<'static, str>) = match (find_cause(source), find_cause(source)) {
         (Some(PayloadError::Sha256), _) => (
@@ -139,7 +139,9 @@ fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
             S3ErrorCode::SignatureDoesNotMatch,
             "The signature of a chunk or of the trailer does not match.".into(),
         ),
-        (Some(PayloadError::WrongLength), _) => (S3ErrorCode::IncompleteBody, sentences::WRONG_LENGTH.into()),
+        (Some(PayloadError::WrongLength), _) => {
+            (S3ErrorCode::IncompleteBody, error_messages::WRONG_LENGTH.into())
+        }
         (Some(PayloadError::Malformed(why)), _) => {
             (S3ErrorCode::InvalidRequest, format!("The body in chunks is malformed: {why}.").into())
         }
@@ -152,7 +154,7 @@ fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
         ),
         _ => {
             let ended = || s3_error!(IncompleteBody, "The request body terminated unexpectedly");
-            return unread(source).unwrap_or_else(ended);
+            return body_not_read(source).unwrap_or_else(ended);
         }
     };
     let mut answer = S3Error::with_message(code, message);

@@ -1,11 +1,11 @@
-//! Getting an object, or the facts about it.
+//! The verbs that return an object, or the facts about it.
 
 use super::checksums::{self, coverage_name};
-use super::door::Status;
 use super::multipart::part_number;
 use super::principal::principal;
 use super::refusal::refusal;
-use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
+use super::server::Status;
+use super::values::{answer_class, content_type, etag, size, tag_match, timestamp, unix_millis};
 use super::{encryption, lifecycle, versions};
 use crate::catalogue::Object;
 use crate::error::Error;
@@ -18,28 +18,28 @@ use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::ops;
 
-/// The conditions in the headers of a verb that reads.
+/// Takes the conditions from the headers of a reading verb.
 macro_rules! conditions {
     ($input:expr) => {
         ReadConditions {
             if_match: tag_match($input.if_match.take()),
             if_none_match: tag_match($input.if_none_match.take()),
-            if_modified_since: $input.if_modified_since.as_ref().map(moment),
-            if_unmodified_since: $input.if_unmodified_since.as_ref().map(moment),
+            if_modified_since: $input.if_modified_since.as_ref().map(unix_millis),
+            if_unmodified_since: $input.if_unmodified_since.as_ref().map(unix_millis),
         }
     };
 }
 
-/// Only who signs may have an object given out under other headers.
+/// Refuses override headers in anonymous requests.
 macro_rules! check_overrides {
     ($input:expr, $extensions:expr) => {
-        let asked = $input.response_cache_control.is_some()
+        let requested = $input.response_cache_control.is_some()
             || $input.response_content_disposition.is_some()
             || $input.response_content_encoding.is_some()
             || $input.response_content_language.is_some()
             || $input.response_content_type.is_some()
             || $input.response_expires.is_some();
-        if asked && principal($extensions)?.is_anonymous() {
+        if requested && principal($extensions)?.is_anonymous() {
             return Err(s3_error!(
                 InvalidRequest,
                 "Request specific response headers cannot be used for anonymous GET requests."
@@ -48,7 +48,7 @@ macro_rules! check_overrides {
     };
 }
 
-/// The fields that get and head answer alike.
+/// Fills in the fields that are the same for get and head.
 macro_rules! describe {
     ($output:ident, $object:expr, $range:expr, $checksum:expr) => {{
         let object: &Object = $object;
@@ -70,8 +70,8 @@ macro_rules! describe {
             e_tag: Some(etag(object)),
             expires: details.expires.map(timestamp),
             last_modified: Some(timestamp(object.modified)),
-            storage_class: told_class(&details),
-            server_side_encryption: encryption::shown(details.encryption),
+            storage_class: answer_class(&details),
+            server_side_encryption: encryption::to_s3(details.encryption),
             metadata: Some(details.metadata.into_iter().collect()),
             ..$output::default()
         };
@@ -82,15 +82,15 @@ macro_rules! describe {
     }};
 }
 
-/// The object that get and head answer from, the range that is wanted of it, and the checksum that is shown.
+/// Returns the object for a get or a head, the requested range, and the checksum for the answer.
 macro_rules! find {
     ($account:expr, $input:expr, $extensions:expr) => {{
-        let version = versions::asked($input.version_id.as_deref())?;
+        let version = versions::parse_id($input.version_id.as_deref())?;
         check_part_number($input.part_number)?;
         check_overrides!($input, $extensions);
         let object = $account.version(&$input.bucket, &$input.key, version)?;
-        check(&conditions!($input), &object)?;
-        let range = wanted(&object, $input.range.as_ref(), $input.part_number)?;
+        check_conditions(&conditions!($input), &object)?;
+        let range = requested_range(&object, $input.range.as_ref(), $input.part_number)?;
         let checksum = match $input.checksum_mode {
             Some(_) => checksum_of(&object, range.as_ref(), $input.part_number),
             None => (None, None),
@@ -107,7 +107,7 @@ pub(super) async fn get_object(
     let (object, range, checksum) = find!(account, input, &request.extensions);
     let mut output = describe!(GetObjectOutput, &object, range.clone(), checksum);
     output.parts_count = parts_count(&object, input.part_number);
-    output.version_id = versions::shown(account, &input.bucket, &object);
+    output.version_id = versions::shown_id(account, &input.bucket, &object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     output.tag_count = tag_count(&object);
     let reader = account.gateway().read(&object, range).await?;
@@ -122,19 +122,19 @@ pub(super) async fn head_object(
     let mut input = request.input;
     let (object, range, checksum) = find!(account, input, &request.extensions);
     let mut output = describe!(HeadObjectOutput, &object, range.clone(), checksum);
-    // s3s does this for gets.
-    replace(&mut output.cache_control, input.response_cache_control);
-    replace(&mut output.content_disposition, input.response_content_disposition);
-    replace(&mut output.content_encoding, input.response_content_encoding);
-    replace(&mut output.content_language, input.response_content_language);
-    replace(&mut output.content_type, input.response_content_type);
-    replace(&mut output.expires, input.response_expires);
+    // For gets, s3s does this.
+    override_value(&mut output.cache_control, input.response_cache_control);
+    override_value(&mut output.content_disposition, input.response_content_disposition);
+    override_value(&mut output.content_encoding, input.response_content_encoding);
+    override_value(&mut output.content_language, input.response_content_language);
+    override_value(&mut output.content_type, input.response_content_type);
+    override_value(&mut output.expires, input.response_expires);
     output.parts_count = parts_count(&object, input.part_number);
-    output.version_id = versions::shown(account, &input.bucket, &object);
+    output.version_id = versions::shown_id(account, &input.bucket, &object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     let mut response = S3Response::new(output);
     if let Some(count) = tag_count(&object) {
-        // s3s has no place for it in the answer to a head.
+        // s3s has no field for it in the answer to a head.
         response.headers.insert("x-amz-tagging-count", count.into());
     }
     if range.is_some() {
@@ -143,14 +143,14 @@ pub(super) async fn head_object(
     Ok(response)
 }
 
-fn replace<T>(said: &mut Option<T>, asked: Option<T>) {
-    if asked.is_some() {
-        *said = asked;
+fn override_value<T>(value: &mut Option<T>, requested: Option<T>) {
+    if requested.is_some() {
+        *value = requested;
     }
 }
 
-/// The checksum that is asked for, and its coverage: of the object, or of a part if its own is kept. As in S3, an
-/// object whose checksum is of all its bytes tells none of its parts.
+/// Returns the requested checksum and its coverage: of the object, or of a part if that is stored. As in S3, an object
+/// with a checksum over all its bytes shows no checksums of parts.
 fn checksum_of(
     object: &Object,
     range: Option<&ops::Range<u64>>,
@@ -162,7 +162,7 @@ fn checksum_of(
         (Some(index), _) if whole.coverage == Coverage::Composite => object.part_checksum(index),
         (Some(_), _) if object.segments.len() <= 1 => Some(whole.clone()),
         (None, None) => Some(whole.clone()),
-        // Of a range there is nothing to say.
+        // A range has no checksum.
         (None, Some(_)) => return (None, None),
         (Some(_), _) => None,
     };
@@ -173,8 +173,8 @@ fn check_part_number(number: Option<i32>) -> S3Result<()> {
     number.map_or(Ok(()), |number| part_number(number).map(drop))
 }
 
-/// A 304 carries what the client needs to go on trusting its copy.
-fn check(conditions: &ReadConditions, object: &Object) -> S3Result<()> {
+/// Checks conditions. A 304 has the headers that the client needs to keep its copy.
+fn check_conditions(conditions: &ReadConditions, object: &Object) -> S3Result<()> {
     let Err(error) = conditions.check(object) else {
         return Ok(());
     };
@@ -197,14 +197,18 @@ fn check(conditions: &ReadConditions, object: &Object) -> S3Result<()> {
     Err(answer)
 }
 
-/// The bytes that a `Range` or a part number asks for.
-fn wanted(object: &Object, range: Option<&Range>, part: Option<i32>) -> S3Result<Option<ops::Range<u64>>> {
+/// Returns the range that a `Range` header or a part number asks for.
+fn requested_range(
+    object: &Object,
+    range: Option<&Range>,
+    part: Option<i32>,
+) -> S3Result<Option<ops::Range<u64>>> {
     let bytes = object.bytes();
     match (range, part) {
         (None, None) => Ok(None),
         (Some(range), None) => {
             match range {
-                // All of nothing is nothing, and there is no last byte to name (RFC 9110, section 14.1.2).
+                // A suffix of an empty object is empty, and has no last byte to name (RFC 9110, section 14.1.2).
                 Range::Suffix { length } if bytes == 0 && *length > 0 => return Ok(None),
                 _ => {}
             }
@@ -244,7 +248,7 @@ fn tag_count(object: &Object) -> Option<i32> {
     i32::try_from(object.details.tags.len()).ok().filter(|&count| count > 0)
 }
 
-fn parts_count(object: &Object, asked: Option<i32>) -> Option<i32> {
-    asked?;
+fn parts_count(object: &Object, requested: Option<i32>) -> Option<i32> {
+    requested?;
     object.parts().and_then(|parts| i32::try_from(parts).ok())
 }

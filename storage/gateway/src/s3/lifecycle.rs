@@ -1,43 +1,43 @@
-//! Rules of a bucket about the ends of its objects and unfinished uploads, and the headers of answers about them.
+//! Lifecycle rules of a bucket, and the headers of answers about them.
 
 use super::refusal::not_found;
 use super::settings::set;
 use super::tagging;
-use super::values::{in_path, moment, size, timestamp};
+use super::values::{in_path, size, timestamp, unix_millis};
 use crate::catalogue::{
-    DAY, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object, OldVersions, UnixMillis,
+    DAY_MILLIS, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object, OldVersions, UnixMillis,
 };
-use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
+use crate::objects::random::random_bytes;
 use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
-use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// S3's most rules of a bucket.
+/// S3's largest number of rules of a bucket.
 const MAX_RULES: usize = 1000;
 /// S3's longest name of a rule, in characters.
-const LONGEST_ID: usize = 255;
-/// S3's most old versions that a rule keeps.
-const MAX_KEPT: i32 = 100;
-/// The most bytes of all rules of a bucket together. They are kept in a row, whose room is limited.
+const MAX_ID_CHARS: usize = 255;
+/// S3's largest number of old versions that a rule keeps.
+const MAX_OLD_VERSIONS: i32 = 100;
+/// The largest number of bytes of all rules of a bucket together. They are in a row, whose space is limited.
 const MAX_BYTES: usize = 256 << 10;
-/// The first moment that dates of HTTP cannot write.
+/// The first time that an HTTP date cannot show.
 const YEAR_10000: UnixMillis = UnixMillis(253_402_300_800_000);
 
-fn wrong(text: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
+fn invalid(text: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidArgument, text)
 }
 
 fn positive(days: i32, name: &str, action: &str) -> S3Result<u32> {
     let days = u32::try_from(days).ok().filter(|&days| days > 0);
-    days.ok_or_else(|| wrong(format!("'{name}' for {action} action must be a positive integer")))
+    days.ok_or_else(|| invalid(format!("'{name}' for {action} action must be a positive integer")))
 }
 
-fn kept(rule: LifecycleRule) -> S3Result<Rule> {
+fn from_s3(rule: LifecycleRule) -> S3Result<Rule> {
     if rule.transitions.is_some() || rule.noncurrent_version_transitions.is_some() {
         return Err(s3_error!(
             NotImplemented,
@@ -51,12 +51,12 @@ fn kept(rule: LifecycleRule) -> S3Result<Rule> {
         _ => return Err(s3_error!(MalformedXML)),
     };
     let id = rule.id.filter(|id| !id.is_empty()).map_or_else(new_id, Ok)?;
-    if id.chars().count() > LONGEST_ID {
-        return Err(wrong(format!("ID length should not exceed allowed limit of {LONGEST_ID}")));
+    if id.chars().count() > MAX_ID_CHARS {
+        return Err(invalid(format!("ID length should not exceed allowed limit of {MAX_ID_CHARS}")));
     }
-    let filter = kept_filter(rule.filter, rule.prefix)?;
-    let expiry = rule.expiration.map(kept_expiry).transpose()?;
-    let old = rule.noncurrent_version_expiration.map(kept_old).transpose()?;
+    let filter = filter_from_s3(rule.filter, rule.prefix)?;
+    let expiry = rule.expiration.map(expiry_from_s3).transpose()?;
+    let old = rule.noncurrent_version_expiration.map(old_versions_from_s3).transpose()?;
     let abort = rule.abort_incomplete_multipart_upload;
     let abort = abort.map(|abort| abort.days_after_initiation.ok_or_else(|| s3_error!(MalformedXML)));
     let abort_after_days = abort
@@ -70,7 +70,7 @@ fn kept(rule: LifecycleRule) -> S3Result<Rule> {
     Ok(Rule { id, is_enabled, filter, expiry, old, abort_after_days })
 }
 
-/// Delete markers and unfinished uploads have neither tags nor a size.
+/// Refuses conditions on tags or sizes for delete markers and unfinished uploads, which have neither.
 fn check_about_objects(
     filter: &LifecycleFilter,
     expiry: Option<Expiry>,
@@ -91,16 +91,13 @@ fn check_about_objects(
     }
 }
 
-/// A name for a rule that came without one.
+/// Returns a name for a rule without one.
 fn new_id() -> S3Result<String> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| {
-        Error::from(DeviceError::Unavailable(format!("the system gave no randomness: {error}")))
-    })?;
+    let id: [u8; 16] = random_bytes().map_err(Error::from)?;
     Ok(hex(&id))
 }
 
-fn kept_filter(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S3Result<LifecycleFilter> {
+fn filter_from_s3(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S3Result<LifecycleFilter> {
     let filter = match (filter, prefix) {
         (None, Some(prefix)) => {
             let (form, prefix) = (FilterForm::Prefix, Some(prefix));
@@ -128,13 +125,13 @@ fn kept_filter(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S
             (FilterForm::Filter, filter.prefix, tags, more, less)
         }
     };
-    // An `And` of nothing would be a rule for everything.
+    // An empty `And` would be a rule for everything.
     let restricts = prefix.is_some() || !tags.is_empty() || more.is_some() || less.is_some();
     if form == FilterForm::And && !restricts {
         return Err(s3_error!(MalformedXML));
     }
     let bytes = |bytes: i64, name: &str| {
-        u64::try_from(bytes).map_err(|_| wrong(format!("'{name}' must not be negative")))
+        u64::try_from(bytes).map_err(|_| invalid(format!("'{name}' must not be negative")))
     };
     let more_than = more.map(|more| bytes(more, "ObjectSizeGreaterThan")).transpose()?;
     let less_than = less.map(|less| bytes(less, "ObjectSizeLessThan")).transpose()?;
@@ -144,16 +141,16 @@ fn kept_filter(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S
             "'ObjectSizeLessThan' must be larger than 'ObjectSizeGreaterThan'"
         ));
     }
-    Ok(LifecycleFilter { form, prefix, tags: tagging::of_rule(tags)?, more_than, less_than })
+    Ok(LifecycleFilter { form, prefix, tags: tagging::rule_tags(tags)?, more_than, less_than })
 }
 
-fn kept_expiry(expiration: LifecycleExpiration) -> S3Result<Expiry> {
+fn expiry_from_s3(expiration: LifecycleExpiration) -> S3Result<Expiry> {
     match (expiration.days, expiration.date, expiration.expired_object_delete_marker) {
         (Some(days), None, None) => Ok(Expiry::Days(positive(days, "Days", "Expiration")?)),
         (None, Some(date), None) => {
-            let date = moment(&date);
-            if !date.0.is_multiple_of(DAY) {
-                return Err(wrong("'Date' must be at midnight GMT"));
+            let date = unix_millis(&date);
+            if !date.0.is_multiple_of(DAY_MILLIS) {
+                return Err(invalid("'Date' must be at midnight GMT"));
             }
             Ok(Expiry::Date(date))
         }
@@ -162,17 +159,17 @@ fn kept_expiry(expiration: LifecycleExpiration) -> S3Result<Expiry> {
     }
 }
 
-fn kept_old(expiration: NoncurrentVersionExpiration) -> S3Result<OldVersions> {
+fn old_versions_from_s3(expiration: NoncurrentVersionExpiration) -> S3Result<OldVersions> {
     let days = expiration.noncurrent_days.ok_or_else(|| s3_error!(MalformedXML))?;
     let days = positive(days, "NoncurrentDays", "NoncurrentVersionExpiration")?;
     let kept = expiration.newer_noncurrent_versions;
-    if kept.is_some_and(|kept| !(1..=MAX_KEPT).contains(&kept)) {
-        return Err(wrong(format!("'NewerNoncurrentVersions' must be between 1 and {MAX_KEPT}")));
+    if kept.is_some_and(|kept| !(1..=MAX_OLD_VERSIONS).contains(&kept)) {
+        return Err(invalid(format!("'NewerNoncurrentVersions' must be between 1 and {MAX_OLD_VERSIONS}")));
     }
     Ok(OldVersions { days, kept: kept.and_then(|kept| u32::try_from(kept).ok()) })
 }
 
-fn shown(rule: &Rule) -> LifecycleRule {
+fn to_s3(rule: &Rule) -> LifecycleRule {
     let days = |days: u32| i32::try_from(days).unwrap_or(i32::MAX);
     let status = if rule.is_enabled { ExpirationStatus::ENABLED } else { ExpirationStatus::DISABLED };
     let mut expiration = LifecycleExpiration::default();
@@ -188,7 +185,7 @@ fn shown(rule: &Rule) -> LifecycleRule {
             .abort_after_days
             .map(|after| AbortIncompleteMultipartUpload { days_after_initiation: Some(days(after)) }),
         expiration: rule.expiry.map(|_| expiration),
-        filter: (!is_legacy).then(|| shown_filter(&rule.filter)),
+        filter: (!is_legacy).then(|| filter_to_s3(&rule.filter)),
         id: Some(rule.id.clone()),
         noncurrent_version_expiration: rule.old.map(|old| NoncurrentVersionExpiration {
             newer_noncurrent_versions: old.kept.map(days),
@@ -201,7 +198,7 @@ fn shown(rule: &Rule) -> LifecycleRule {
     }
 }
 
-fn shown_filter(filter: &LifecycleFilter) -> LifecycleRuleFilter {
+fn filter_to_s3(filter: &LifecycleFilter) -> LifecycleRuleFilter {
     let tags = filter.tags.iter();
     let mut tags = tags.map(|(key, value)| Tag { key: Some(key.clone()), value: Some(value.clone()) });
     let (more, less) = (filter.more_than.map(size), filter.less_than.map(size));
@@ -230,8 +227,8 @@ fn bytes(rule: &Rule) -> usize {
     rule.id.len() + rule.filter.prefix.as_ref().map_or(0, String::len) + tags(&rule.filter.tags)
 }
 
-/// S3's default for the objects that move between classes of storage, which clients name without meaning it.
-fn transitions_from() -> TransitionDefaultMinimumObjectSize {
+/// Returns S3's default for moves between storage classes, which clients send without meaning it.
+fn default_transition_size() -> TransitionDefaultMinimumObjectSize {
     TransitionDefaultMinimumObjectSize::from_static(
         TransitionDefaultMinimumObjectSize::ALL_STORAGE_CLASSES_128K,
     )
@@ -239,71 +236,65 @@ fn transitions_from() -> TransitionDefaultMinimumObjectSize {
 
 pub(super) async fn put_bucket_lifecycle_configuration(
     account: &Account,
-    request: S3Request<PutBucketLifecycleConfigurationInput>,
-) -> S3Result<S3Response<PutBucketLifecycleConfigurationOutput>> {
-    let input = request.input;
+    input: PutBucketLifecycleConfigurationInput,
+) -> S3Result<PutBucketLifecycleConfigurationOutput> {
     account.container(&input.bucket)?;
-    if input.transition_default_minimum_object_size.is_some_and(|asked| asked != transitions_from()) {
+    if input
+        .transition_default_minimum_object_size
+        .is_some_and(|requested| requested != default_transition_size())
+    {
         return Err(s3_error!(
             NotImplemented,
-            "There are no transitions. Leave x-amz-transition-default-minimum-object-size out."
+            "This gateway has no transitions. Leave x-amz-transition-default-minimum-object-size out."
         ));
     }
     let rules = input.lifecycle_configuration.ok_or_else(|| s3_error!(MalformedXML))?.rules;
     if rules.is_empty() || rules.len() > MAX_RULES {
         return Err(s3_error!(MalformedXML));
     }
-    let rules = rules.into_iter().map(kept).collect::<S3Result<Vec<_>>>()?;
+    let rules = rules.into_iter().map(from_s3).collect::<S3Result<Vec<_>>>()?;
     let ids: BTreeSet<&str> = rules.iter().map(|rule| &*rule.id).collect();
     if ids.len() < rules.len() {
-        return Err(wrong("Rule ID must be unique. Found same ID for more than one rule"));
+        return Err(invalid("Rule ID must be unique. Found same ID for more than one rule"));
     }
     if rules.iter().map(bytes).sum::<usize>() > MAX_BYTES {
         return Err(s3_error!(InvalidRequest, "The rules of a bucket have at most 256 KB."));
     }
     set(account, &input.bucket, |settings| settings.lifecycle = rules).await?;
-    Ok(S3Response::new(PutBucketLifecycleConfigurationOutput {
-        transition_default_minimum_object_size: Some(transitions_from()),
-    }))
+    Ok(PutBucketLifecycleConfigurationOutput {
+        transition_default_minimum_object_size: Some(default_transition_size()),
+    })
 }
 
 pub(super) async fn get_bucket_lifecycle_configuration(
     account: &Account,
-    request: S3Request<GetBucketLifecycleConfigurationInput>,
-) -> S3Result<S3Response<GetBucketLifecycleConfigurationOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketLifecycleConfigurationInput,
+) -> S3Result<GetBucketLifecycleConfigurationOutput> {
+    let view = account.container(&input.bucket)?;
     if view.settings.lifecycle.is_empty() {
         let code = S3ErrorCode::NoSuchLifecycleConfiguration;
         return Err(not_found(code, "The lifecycle configuration does not exist"));
     }
-    Ok(S3Response::new(GetBucketLifecycleConfigurationOutput {
-        rules: Some(view.settings.lifecycle.iter().map(shown).collect()),
-        transition_default_minimum_object_size: Some(transitions_from()),
-    }))
+    Ok(GetBucketLifecycleConfigurationOutput {
+        rules: Some(view.settings.lifecycle.iter().map(to_s3).collect()),
+        transition_default_minimum_object_size: Some(default_transition_size()),
+    })
 }
 
-pub(super) async fn delete_bucket_lifecycle(
-    account: &Account,
-    request: S3Request<DeleteBucketLifecycleInput>,
-) -> S3Result<S3Response<DeleteBucketLifecycleOutput>> {
-    set(account, &request.input.bucket, |settings| settings.lifecycle.clear()).await?;
-    Ok(S3Response::new(DeleteBucketLifecycleOutput::default()))
-}
-
-/// `x-amz-expiration` of an object, if its key stands for it and a rule removes it.
+/// Returns `x-amz-expiration` of an object, if it is the current one of its key and a rule removes it.
 pub(super) fn expiration(account: &Account, bucket: &str, key: &str, object: &Arc<Object>) -> Option<String> {
-    let (end, id) = account.end_of(bucket, key, object).filter(|(end, _)| *end < YEAR_10000)?;
+    let (end, id) = account.object_expiry(bucket, key, object).filter(|(end, _)| *end < YEAR_10000)?;
     let date = httpdate::fmt_http_date(SystemTime::from(end));
     Some(format!("expiry-date=\"{date}\", rule-id=\"{}\"", in_path(&id)))
 }
 
-/// The moment at which an unfinished upload ends, and the rule that ends it, if one does.
-pub(super) fn abortion(
+/// Returns the time at which a rule aborts an unfinished upload, and the rule.
+pub(super) fn upload_abort(
     account: &Account,
     bucket: &str,
     key: &str,
     started: UnixMillis,
 ) -> (Option<Timestamp>, Option<String>) {
-    let end = account.end_of_upload(bucket, key, started).filter(|(end, _)| *end < YEAR_10000);
+    let end = account.upload_expiry(bucket, key, started).filter(|(end, _)| *end < YEAR_10000);
     end.map(|(end, id)| (timestamp(end), id)).unzip()
 }

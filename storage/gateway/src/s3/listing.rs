@@ -1,4 +1,4 @@
-//! Listing the objects of a bucket, versions 1 and 2 of the verb.
+//! Lists of the objects of a bucket, versions 1 and 2 of the verb.
 
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
@@ -7,22 +7,19 @@ use crate::objects::account::Account;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use s3s::dto::*;
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Result, s3_error};
 use std::sync::Arc;
 
-pub(super) async fn list_objects(
-    account: &Account,
-    request: S3Request<ListObjectsInput>,
-) -> S3Result<S3Response<ListObjectsOutput>> {
-    let input = request.input;
+pub(super) async fn list_objects(account: &Account, input: ListObjectsInput) -> S3Result<ListObjectsOutput> {
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
-    let wanted = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.marker.clone(), limit);
-    let page = account.list(&input.bucket, &wanted)?;
-    Ok(S3Response::new(ListObjectsOutput {
+    let listing_request =
+        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.marker.clone(), limit);
+    let page = account.list(&input.bucket, &listing_request)?;
+    Ok(ListObjectsOutput {
         name: Some(input.bucket),
-        prefix: Some(encoding.name(wanted.prefix)),
-        marker: Some(encoding.name(wanted.after)),
+        prefix: Some(encoding.name(listing_request.prefix)),
+        marker: Some(encoding.name(listing_request.after)),
         max_keys: i32::try_from(limit).ok(),
         is_truncated: Some(page.next.is_some()),
         contents: Some(contents(page.entries, encoding, Some(account.name()))),
@@ -31,27 +28,26 @@ pub(super) async fn list_objects(
         next_marker: page.next.map(|text| encoding.name(text)),
         encoding_type: input.encoding_type,
         request_charged: None,
-    }))
+    })
 }
 
 pub(super) async fn list_objects_v2(
     account: &Account,
-    request: S3Request<ListObjectsV2Input>,
-) -> S3Result<S3Response<ListObjectsV2Output>> {
-    let input = request.input;
+    input: ListObjectsV2Input,
+) -> S3Result<ListObjectsV2Output> {
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
     let after = match &input.continuation_token {
         Some(token) => Some(read_token(token)?),
         None => input.start_after.clone(),
     };
-    let wanted = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), after, limit);
-    let page = account.list(&input.bucket, &wanted)?;
+    let listing_request = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), after, limit);
+    let page = account.list(&input.bucket, &listing_request)?;
     let count = page.entries.len() + page.prefixes.len();
     let with_owner = input.fetch_owner.unwrap_or(false);
-    Ok(S3Response::new(ListObjectsV2Output {
+    Ok(ListObjectsV2Output {
         name: Some(input.bucket),
-        prefix: Some(encoding.name(wanted.prefix)),
+        prefix: Some(encoding.name(listing_request.prefix)),
         max_keys: i32::try_from(limit).ok(),
         key_count: i32::try_from(count).ok(),
         continuation_token: input.continuation_token,
@@ -63,7 +59,7 @@ pub(super) async fn list_objects_v2(
         encoding_type: input.encoding_type,
         start_after: input.start_after.map(|text| encoding.name(text)),
         request_charged: None,
-    }))
+    })
 }
 
 fn read_token(token: &str) -> S3Result<String> {

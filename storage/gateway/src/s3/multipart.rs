@@ -5,14 +5,14 @@ use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
 use super::principal::principal;
 use super::values::{
-    Encoding, details, etag, in_path, initiator, list_request, listed_class, moment, owner, page_limit, size,
-    tag_match, timestamp, upload_id, upload_text,
+    Encoding, details, etag, in_path, initiator, list_request, listed_class, owner, page_limit, size,
+    tag_match, timestamp, unix_millis, upload_id, upload_text,
 };
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::WriteConditions;
-use crate::objects::multipart::{Expected, MAX_PART, MIN_PART, NamedPart};
+use crate::objects::multipart::{ExpectedObject, MAX_PART, MIN_PART, NamedPart};
 use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
 use s3s::header::X_AMZ_SERVER_SIDE_ENCRYPTION;
@@ -47,11 +47,12 @@ pub(super) async fn create_multipart_upload(
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
     details.encryption =
         encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
-    let server_side_encryption = encryption::shown(details.encryption);
+    let server_side_encryption = encryption::to_s3(details.encryption);
     let initiator = principal(&request.extensions)?.initiator(account.name());
-    let id = account.begin_upload_of(&input.bucket, &input.key, details, checksum, initiator).await?;
-    let begun = account.upload(&input.bucket, &input.key, id).ok();
-    let end = begun.map(|upload| lifecycle::abortion(account, &input.bucket, &input.key, upload.started));
+    let id = account.begin_upload_for(&input.bucket, &input.key, details, checksum, initiator).await?;
+    let started = account.upload(&input.bucket, &input.key, id).ok();
+    let end =
+        started.map(|upload| lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started));
     let (abort_date, abort_rule_id) = end.unwrap_or_default();
     Ok(S3Response::new(CreateMultipartUploadOutput {
         abort_date,
@@ -75,12 +76,12 @@ pub(super) async fn upload_part(
     let id = upload_id(&input.upload_id)?;
     let number = part_number(input.part_number)?;
     let upload = account.upload(&input.bucket, &input.key, id)?;
-    let wanted = upload.checksum.map(|(algorithm, _)| algorithm);
+    let expected_algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
     let given = checksums::given!(input);
-    if let (Some(wanted), Some((given, _))) = (wanted, &given)
-        && wanted != *given
+    if let (Some(expected_algorithm), Some((given, _))) = (expected_algorithm, &given)
+        && expected_algorithm != *given
     {
-        return Err(checksums::other_algorithm(wanted, *given));
+        return Err(checksums::other_algorithm(expected_algorithm, *given));
     }
     let incoming = Incoming {
         body: input.body.take(),
@@ -88,7 +89,7 @@ pub(super) async fn upload_part(
         length_unknown: false,
         md5: input.content_md5.take(),
         given,
-        algorithm: wanted.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
+        algorithm: expected_algorithm.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
         headers: &request.headers,
         trailers: trailers(&request.extensions),
     };
@@ -97,9 +98,9 @@ pub(super) async fn upload_part(
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut output =
         UploadPartOutput { e_tag: Some(ETag::Strong(hex(&part.md5))), ..UploadPartOutput::default() };
-    output.server_side_encryption = encryption::shown(upload.details.encryption);
+    output.server_side_encryption = encryption::to_s3(upload.details.encryption);
     match (&part.checksum, part.crc64nvme_checksum()) {
-        (None, Some(ours)) if wanted.is_none() => checksums::set!(output, &Some(ours)),
+        (None, Some(computed)) if expected_algorithm.is_none() => checksums::set!(output, &Some(computed)),
         (checksum, _) => checksums::set!(output, checksum),
     }
     Ok(S3Response::new(output))
@@ -127,21 +128,21 @@ pub(super) async fn complete_multipart_upload(
         });
     }
     checksums::check_final(&request.headers)?;
-    // An upload that is not there may have been completed, and the answer lost.
+    // An upload that does not exist may have been completed, and the answer lost.
     let upload = account.upload(&input.bucket, &input.key, id).ok();
-    let begun = upload.as_ref().and_then(|upload| upload.checksum);
-    let asked = checksums::parse_coverage(input.checksum_type.as_ref())?;
-    if let (Some(asked), Some((_, begun))) = (asked, begun)
-        && asked != begun
+    let started = upload.as_ref().and_then(|upload| upload.checksum);
+    let requested = checksums::parse_coverage(input.checksum_type.as_ref())?;
+    if let (Some(requested), Some((_, started))) = (requested, started)
+        && requested != started
     {
-        let begun = coverage_name(begun);
+        let started = coverage_name(started);
         return Err(s3_error!(
             InvalidRequest,
             "The upload was created using the {} checksum mode. The complete request must use the same checksum mode.",
-            begun.as_str()
+            started.as_str()
         ));
     }
-    let expected = Expected {
+    let expected = ExpectedObject {
         checksum: checksums::given!(input),
         bytes: input.mpu_object_size.map(whole_size).transpose()?,
         min_part: Some(MIN_PART),
@@ -150,9 +151,9 @@ pub(super) async fn complete_multipart_upload(
         if_match: tag_match(input.if_match),
         if_none_match: tag_match(input.if_none_match),
     };
-    let encryption = encryption::shown(upload.and_then(|upload| upload.details.encryption));
+    let encryption = encryption::to_s3(upload.and_then(|upload| upload.details.encryption));
     let known = encryption.as_ref().map(ServerSideEncryption::as_str);
-    LongWork::begins(&request.extensions, [(X_AMZ_SERVER_SIDE_ENCRYPTION, known)]);
+    LongWork::begin(&request.extensions, [(X_AMZ_SERVER_SIDE_ENCRYPTION, known)]);
     let object = account.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
     let mut output = CompleteMultipartUploadOutput {
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
@@ -160,8 +161,8 @@ pub(super) async fn complete_multipart_upload(
         bucket: Some(input.bucket),
         key: Some(input.key),
         e_tag: Some(etag(&object)),
-        version_id: versions::made(&object),
-        server_side_encryption: encryption::shown(object.details.encryption),
+        version_id: versions::new_id_text(&object),
+        server_side_encryption: encryption::to_s3(object.details.encryption),
         ..CompleteMultipartUploadOutput::default()
     };
     checksums::set!(output, &object.checksum);
@@ -177,26 +178,21 @@ fn whole_size(size: i64) -> S3Result<u64> {
 
 pub(super) async fn abort_multipart_upload(
     account: &Account,
-    request: S3Request<AbortMultipartUploadInput>,
-) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
-    let input = request.input;
+    input: AbortMultipartUploadInput,
+) -> S3Result<AbortMultipartUploadOutput> {
     account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
-    if let Some(wanted) = &input.if_match_initiated_time {
+    if let Some(initiated) = &input.if_match_initiated_time {
         let started = account.upload(&input.bucket, &input.key, id)?.started;
-        if started.seconds() != moment(wanted).seconds() {
+        if started.seconds() != unix_millis(initiated).seconds() {
             return Err(Error::PreconditionFailed("x-amz-if-match-initiated-time").into());
         }
     }
     account.abort_upload(&input.bucket, &input.key, id).await?;
-    Ok(S3Response::new(AbortMultipartUploadOutput::default()))
+    Ok(AbortMultipartUploadOutput::default())
 }
 
-pub(super) async fn list_parts(
-    account: &Account,
-    request: S3Request<ListPartsInput>,
-) -> S3Result<S3Response<ListPartsOutput>> {
-    let input = request.input;
+pub(super) async fn list_parts(account: &Account, input: ListPartsInput) -> S3Result<ListPartsOutput> {
     account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
     let limit = page_limit(input.max_parts, "max-parts")?;
@@ -223,8 +219,9 @@ pub(super) async fn list_parts(
         checksums::set!(entry, &part.checksum);
         listed.push(entry);
     }
-    let (abort_date, abort_rule_id) = lifecycle::abortion(account, &input.bucket, &input.key, upload.started);
-    Ok(S3Response::new(ListPartsOutput {
+    let (abort_date, abort_rule_id) =
+        lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started);
+    Ok(ListPartsOutput {
         abort_date,
         abort_rule_id,
         bucket: Some(input.bucket),
@@ -241,27 +238,26 @@ pub(super) async fn list_parts(
         parts: Some(listed),
         storage_class: listed_class(&upload.details),
         ..ListPartsOutput::default()
-    }))
+    })
 }
 
 pub(super) async fn list_multipart_uploads(
     account: &Account,
-    request: S3Request<ListMultipartUploadsInput>,
-) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
-    let input = request.input;
+    input: ListMultipartUploadsInput,
+) -> S3Result<ListMultipartUploadsOutput> {
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_uploads, "max-uploads")?;
-    let wanted =
+    let listing_request =
         list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
     let after_id = match input.upload_id_marker.as_deref() {
         None | Some("") => None,
-        // Without a key to go on from, S3 ignores it.
-        Some(_) if wanted.after.is_empty() => None,
+        // Without a key marker, S3 ignores it.
+        Some(_) if listing_request.after.is_empty() => None,
         Some(text) => {
             Some(upload_id(text).map_err(|_| s3_error!(InvalidArgument, "Invalid uploadId marker"))?)
         }
     };
-    let page = account.list_uploads(&input.bucket, &wanted, after_id)?;
+    let page = account.list_uploads(&input.bucket, &listing_request, after_id)?;
     let truncated = page.next.is_some();
     let (next_key, next_id) = page.next.unzip();
     let uploads = page.entries.into_iter().map(|(id, upload)| MultipartUpload {
@@ -274,7 +270,7 @@ pub(super) async fn list_multipart_uploads(
         storage_class: listed_class(&upload.details),
         upload_id: Some(upload_text(id)),
     });
-    Ok(S3Response::new(ListMultipartUploadsOutput {
+    Ok(ListMultipartUploadsOutput {
         bucket: Some(input.bucket),
         common_prefixes: encoding.prefixes(page.prefixes),
         delimiter: input.delimiter.map(|text| encoding.name(text)),
@@ -288,5 +284,5 @@ pub(super) async fn list_multipart_uploads(
         request_charged: None,
         upload_id_marker: input.upload_id_marker,
         uploads: Some(uploads.collect()),
-    }))
+    })
 }

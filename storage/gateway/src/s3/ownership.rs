@@ -1,17 +1,17 @@
-//! The control of ownership (`OwnershipControls`): whether grants of a bucket count. In a new bucket they do
-//! not, as in S3.
+//! The control of ownership (`OwnershipControls`): whether grants of a bucket count. In a new bucket they do not, as in
+//! S3.
 
 use super::settings::set;
 use crate::catalogue::Ownership;
 use crate::objects::account::Account;
 use s3s::dto::*;
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Result, s3_error};
 
-/// The ownership that a request to make a bucket asks for.
+/// Parses the ownership in a request to create a bucket.
 ///
 /// # Errors
-/// `InvalidArgument`; `NotImplemented` for an ownership that cannot be kept.
-pub(super) fn asked(name: &str) -> S3Result<Ownership> {
+/// `InvalidArgument`; `NotImplemented` for an unsupported ownership.
+pub(super) fn parse(name: &str) -> S3Result<Ownership> {
     match name {
         ObjectOwnership::BUCKET_OWNER_ENFORCED => Ok(Ownership::Enforced),
         ObjectOwnership::BUCKET_OWNER_PREFERRED => Ok(Ownership::Preferred),
@@ -25,9 +25,9 @@ pub(super) fn asked(name: &str) -> S3Result<Ownership> {
 
 pub(super) async fn get_bucket_ownership_controls(
     account: &Account,
-    request: S3Request<GetBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<GetBucketOwnershipControlsOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketOwnershipControlsInput,
+) -> S3Result<GetBucketOwnershipControlsOutput> {
+    let view = account.container(&input.bucket)?;
     let name = match view.settings.ownership {
         Some(Ownership::Enforced) => ObjectOwnership::BUCKET_OWNER_ENFORCED,
         Some(Ownership::Preferred) => ObjectOwnership::BUCKET_OWNER_PREFERRED,
@@ -40,20 +40,19 @@ pub(super) async fn get_bucket_ownership_controls(
     };
     let rule = OwnershipControlsRule { object_ownership: ObjectOwnership::from_static(name) };
     let ownership_controls = Some(OwnershipControls { rules: vec![rule] });
-    Ok(S3Response::new(GetBucketOwnershipControlsOutput { ownership_controls }))
+    Ok(GetBucketOwnershipControlsOutput { ownership_controls })
 }
 
 pub(super) async fn put_bucket_ownership_controls(
     account: &Account,
-    request: S3Request<PutBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<PutBucketOwnershipControlsOutput>> {
-    let input = request.input;
+    input: PutBucketOwnershipControlsInput,
+) -> S3Result<PutBucketOwnershipControlsOutput> {
     let settings = account.container(&input.bucket)?.settings;
     let [rule] = &input.ownership_controls.rules[..] else { return Err(malformed()) };
     let ownership = match rule.object_ownership.as_str() {
         ObjectOwnership::OBJECT_WRITER
         | ObjectOwnership::BUCKET_OWNER_ENFORCED
-        | ObjectOwnership::BUCKET_OWNER_PREFERRED => asked(rule.object_ownership.as_str())?,
+        | ObjectOwnership::BUCKET_OWNER_PREFERRED => parse(rule.object_ownership.as_str())?,
         _ => return Err(malformed()),
     };
     if ownership == Ownership::Enforced && !settings.grants.is_empty() {
@@ -63,17 +62,9 @@ pub(super) async fn put_bucket_ownership_controls(
         ));
     }
     set(account, &input.bucket, move |settings| settings.ownership = Some(ownership)).await?;
-    Ok(S3Response::new(PutBucketOwnershipControlsOutput::default()))
+    Ok(PutBucketOwnershipControlsOutput::default())
 }
 
 fn malformed() -> s3s::S3Error {
     s3_error!(MalformedXML)
-}
-
-pub(super) async fn delete_bucket_ownership_controls(
-    account: &Account,
-    request: S3Request<DeleteBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<DeleteBucketOwnershipControlsOutput>> {
-    set(account, &request.input.bucket, |settings| settings.ownership = None).await?;
-    Ok(S3Response::new(DeleteBucketOwnershipControlsOutput::default()))
 }

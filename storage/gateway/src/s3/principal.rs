@@ -1,4 +1,4 @@
-//! The principal of an S3 request, and the account of the bucket that it means.
+//! The principal of an S3 request, and the account of the bucket that it asks for.
 
 use super::values;
 use crate::auth::identity::Role;
@@ -14,18 +14,18 @@ use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 pub(super) const UNSIGNED: &str =
     "The request is not signed; sign it (version 4) with a pair of keys that this gateway knows.";
 
-/// The principal of a request, which the verbs find in its extensions.
+/// Returns the principal of a request from its extensions.
 ///
 /// # Errors
-/// `AccessDenied` if the request was not looked at: then it was not let in either.
+/// `AccessDenied` if the request was not checked.
 pub(super) fn principal(extensions: &Extensions) -> S3Result<&Principal> {
     extensions.get().ok_or_else(|| s3_error!(AccessDenied))
 }
 
-/// The principals of S3: the accounts that they mean, and the words in which they are refused.
+/// The S3 side of principals: the accounts that they ask for, and their refusals.
 impl Principal {
-    /// The principal that begins something in an account, unless it is the account itself: another account, a member by
-    /// account and user, or an anonymous one.
+    /// Returns the principal that begins an upload, unless it is the account itself: another account, a member by
+    /// account and user, or an anonymous client.
     pub(super) fn initiator(&self, account: &str) -> Option<String> {
         let Some(identity) = self.identity() else { return Some(values::ANONYMOUS.into()) };
         let name = match identity.role {
@@ -35,10 +35,10 @@ impl Principal {
         (name != account).then_some(name)
     }
 
-    /// The account whose bucket is meant: the principal's own, or the first one, where others may be let in.
+    /// Returns the account of the bucket: the principal's own, or the first one, where others may have rights.
     ///
     /// # Errors
-    /// `AccessDenied`. A bucket that lets the principal do nothing at all is to it as if it were not there.
+    /// `AccessDenied`. A bucket in which the principal has no right at all looks as if it did not exist.
     pub(super) fn admit(
         &self,
         gateway: &Gateway,
@@ -53,7 +53,7 @@ impl Principal {
             let may = match object {
                 None => rights::may(self, account.name(), &view.settings, action),
                 Some((key, version)) => {
-                    // A version has a list of its own.
+                    // A version has grants of its own.
                     let object = account.version(bucket, key, version).ok();
                     let details = object.as_ref().map(|object| &object.details);
                     rights::may_with(self, account.name(), &view.settings, details, action)
@@ -70,7 +70,7 @@ impl Principal {
         self.own(gateway)
     }
 
-    /// The principal's own account.
+    /// Returns the principal's own account.
     ///
     /// # Errors
     /// `AccessDenied` if the principal does not own it.

@@ -1,4 +1,4 @@
-//! Putting an object.
+//! The verb that puts an object.
 
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, coverage_name};
@@ -23,7 +23,7 @@ pub(super) async fn put_object(
         if_none_match: tag_match(input.if_none_match),
     };
     account.check_put(&input.bucket, &input.key, &conditions)?;
-    // Before the body: a put that is refused for its head moves no block.
+    // Before the body: a put that is refused because of its head moves no block.
     let mut details = details!(input)?;
     details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
@@ -43,9 +43,9 @@ pub(super) async fn put_object(
     let written = receive(account, incoming).await?;
     let object = account.link(&input.bucket, &input.key, written, details, conditions).await?;
     let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };
-    output.version_id = versions::made(&object);
+    output.version_id = versions::new_id_text(&object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
-    output.server_side_encryption = encryption::shown(object.details.encryption);
+    output.server_side_encryption = encryption::to_s3(object.details.encryption);
     checksums::set!(output, &object.checksum);
     output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
     Ok(S3Response::new(output))

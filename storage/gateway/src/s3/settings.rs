@@ -1,4 +1,4 @@
-//! The settings of a bucket, changed by the verbs that put or delete a part of them.
+//! Changes of a bucket's settings.
 
 use crate::catalogue::ContainerSettings;
 use crate::objects::account::Account;
@@ -7,7 +7,7 @@ use s3s::S3Result;
 /// Changes the settings of a bucket. Makes no access.
 ///
 /// # Errors
-/// Those of S3 for a bucket that is not there, and for a vault that has failed.
+/// Those of S3 for a bucket that does not exist, and for a vault that has failed.
 pub(super) async fn set(
     account: &Account,
     bucket: &str,

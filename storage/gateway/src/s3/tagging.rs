@@ -1,7 +1,7 @@
 //! Tags of buckets and objects.
 
-use super::door::Status;
 use super::principal::principal;
+use super::server::Status;
 use super::settings::set;
 use super::versions;
 use crate::catalogue::VersionId;
@@ -12,14 +12,14 @@ use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 
-/// S3's most tags of an object.
-const MAX_OF_OBJECT: usize = 10;
-/// S3's most tags of a bucket.
-const MAX_OF_BUCKET: usize = 50;
+/// S3's largest number of tags of an object.
+const MAX_OBJECT_TAGS: usize = 10;
+/// S3's largest number of tags of a bucket.
+const MAX_BUCKET_TAGS: usize = 50;
 /// S3's longest key of a tag, in characters.
-const LONGEST_KEY: usize = 128;
+const MAX_KEY_CHARS: usize = 128;
 /// S3's longest value of a tag, in characters.
-const LONGEST_VALUE: usize = 256;
+const MAX_VALUE_CHARS: usize = 256;
 
 type Tags = BTreeMap<String, String>;
 
@@ -29,10 +29,10 @@ fn is_allowed(text: &str) -> bool {
 
 fn add(tags: &mut Tags, key: String, value: String) -> S3Result<()> {
     let length = key.chars().count();
-    if length == 0 || length > LONGEST_KEY || !is_allowed(&key) || key.starts_with("aws:") {
+    if length == 0 || length > MAX_KEY_CHARS || !is_allowed(&key) || key.starts_with("aws:") {
         return Err(s3_error!(InvalidTag, "The TagKey you have provided is invalid"));
     }
-    if value.chars().count() > LONGEST_VALUE || !is_allowed(&value) {
+    if value.chars().count() > MAX_VALUE_CHARS || !is_allowed(&value) {
         return Err(s3_error!(InvalidTag, "The TagValue you have provided is invalid"));
     }
     if tags.insert(key, value).is_some() {
@@ -45,33 +45,33 @@ fn too_many(message: &'static str) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidTag, message)
 }
 
-fn of_object(tags: Tags) -> S3Result<Tags> {
-    if tags.len() > MAX_OF_OBJECT {
+fn check_object_tags(tags: Tags) -> S3Result<Tags> {
+    if tags.len() > MAX_OBJECT_TAGS {
         return Err(too_many("Object tags cannot be greater than 10"));
     }
     Ok(tags)
 }
 
-/// The tags of a bucket.
+/// Checks the tags of a bucket.
 ///
 /// # Errors
 /// `InvalidTag`.
-pub(super) fn of_bucket(set: Vec<Tag>) -> S3Result<Tags> {
-    if set.len() > MAX_OF_BUCKET {
+pub(super) fn bucket_tags(set: Vec<Tag>) -> S3Result<Tags> {
+    if set.len() > MAX_BUCKET_TAGS {
         return Err(too_many("Bucket tag count cannot be greater than 50"));
     }
-    in_xml(set)
+    parse_xml(set)
 }
 
-/// The tags that a rule asks of objects.
+/// Checks the tags in a rule's filter.
 ///
 /// # Errors
 /// `InvalidTag`.
-pub(super) fn of_rule(set: Vec<Tag>) -> S3Result<Tags> {
-    of_object(in_xml(set)?)
+pub(super) fn rule_tags(set: Vec<Tag>) -> S3Result<Tags> {
+    check_object_tags(parse_xml(set)?)
 }
 
-fn in_xml(set: Vec<Tag>) -> S3Result<Tags> {
+fn parse_xml(set: Vec<Tag>) -> S3Result<Tags> {
     let mut tags = Tags::new();
     for tag in set {
         add(&mut tags, tag.key.unwrap_or_default(), tag.value.unwrap_or_default())?;
@@ -79,11 +79,11 @@ fn in_xml(set: Vec<Tag>) -> S3Result<Tags> {
     Ok(tags)
 }
 
-/// `x-amz-tagging`: names and values as in the query of a URL.
+/// Parses `x-amz-tagging`: names and values as in the query of a URL.
 ///
 /// # Errors
 /// `InvalidArgument` if it is something else; `InvalidTag`.
-pub(super) fn in_header(text: Option<&str>) -> S3Result<Tags> {
+pub(super) fn parse_header(text: Option<&str>) -> S3Result<Tags> {
     let mut tags = Tags::new();
     for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -93,7 +93,7 @@ pub(super) fn in_header(text: Option<&str>) -> S3Result<Tags> {
         }
         add(&mut tags, key, value)?;
     }
-    of_object(tags)
+    check_object_tags(tags)
 }
 
 fn not_encoded() -> S3Error {
@@ -106,15 +106,15 @@ fn not_encoded() -> S3Error {
 
 fn decode(text: &str) -> S3Result<String> {
     let bytes = text.as_bytes();
-    let is_encoded = (0..bytes.len())
-        .filter(|&at| bytes[at] == b'%')
-        .all(|at| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)));
+    let is_encoded = (0..bytes.len()).filter(|&index| bytes[index] == b'%').all(|index| {
+        bytes.get(index + 1..index + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
     let spaced = text.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok().filter(|_| is_encoded);
     decoded.map(Into::into).ok_or_else(not_encoded)
 }
 
-/// The tags that a put, a copy or an upload in parts sets for its object.
+/// Returns the tags that a put, a copy or an upload in parts sets for its object.
 ///
 /// # Errors
 /// Those of the header; `AccessDenied` for a principal that may only write.
@@ -123,57 +123,54 @@ pub(super) fn for_new_object(
     extensions: &Extensions,
     header: Option<&str>,
 ) -> S3Result<Tags> {
-    let tags = in_header(header)?;
+    let tags = parse_header(header)?;
     if !tags.is_empty() && !principal(extensions)?.owns(account.name()) {
         return Err(s3_error!(AccessDenied, "Only the bucket's owner may tag objects."));
     }
     Ok(tags)
 }
 
-fn shown(tags: &Tags) -> TagSet {
+fn to_s3(tags: &Tags) -> TagSet {
     let tags = tags.iter();
     tags.map(|(key, value)| Tag { key: Some(key.clone()), value: Some(value.clone()) }).collect()
 }
 
 pub(super) async fn get_object_tagging(
     account: &Account,
-    request: S3Request<GetObjectTaggingInput>,
-) -> S3Result<S3Response<GetObjectTaggingOutput>> {
-    let input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
+    input: GetObjectTaggingInput,
+) -> S3Result<GetObjectTaggingOutput> {
+    let version = versions::parse_id(input.version_id.as_deref())?;
     let object = account.version(&input.bucket, &input.key, version)?;
-    let tag_set = shown(&object.details.tags);
-    let version_id = versions::shown(account, &input.bucket, &object);
-    Ok(S3Response::new(GetObjectTaggingOutput { tag_set, version_id }))
+    let tag_set = to_s3(&object.details.tags);
+    let version_id = versions::shown_id(account, &input.bucket, &object);
+    Ok(GetObjectTaggingOutput { tag_set, version_id })
 }
 
 pub(super) async fn put_object_tagging(
     account: &Account,
-    request: S3Request<PutObjectTaggingInput>,
-) -> S3Result<S3Response<PutObjectTaggingOutput>> {
-    let input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
+    input: PutObjectTaggingInput,
+) -> S3Result<PutObjectTaggingOutput> {
+    let version = versions::parse_id(input.version_id.as_deref())?;
     account.version(&input.bucket, &input.key, version)?;
-    if input.tagging.tag_set.len() > MAX_OF_OBJECT {
+    if input.tagging.tag_set.len() > MAX_OBJECT_TAGS {
         return Err(too_many("Object tags cannot be greater than 10"));
     }
-    let tags = in_xml(input.tagging.tag_set)?;
-    let version_id = set_of_object(account, &input.bucket, &input.key, version, tags).await?;
-    Ok(S3Response::new(PutObjectTaggingOutput { version_id }))
+    let tags = parse_xml(input.tagging.tag_set)?;
+    let version_id = set_object_tags(account, &input.bucket, &input.key, version, tags).await?;
+    Ok(PutObjectTaggingOutput { version_id })
 }
 
 pub(super) async fn delete_object_tagging(
     account: &Account,
-    request: S3Request<DeleteObjectTaggingInput>,
-) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
-    let input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
-    let version_id = set_of_object(account, &input.bucket, &input.key, version, Tags::new()).await?;
-    Ok(S3Response::new(DeleteObjectTaggingOutput { version_id }))
+    input: DeleteObjectTaggingInput,
+) -> S3Result<DeleteObjectTaggingOutput> {
+    let version = versions::parse_id(input.version_id.as_deref())?;
+    let version_id = set_object_tags(account, &input.bucket, &input.key, version, Tags::new()).await?;
+    Ok(DeleteObjectTaggingOutput { version_id })
 }
 
-/// Sets the tags of a version, and says how it is named.
-async fn set_of_object(
+/// Sets the tags of a version, and returns the version's name.
+async fn set_object_tags(
     account: &Account,
     bucket: &str,
     key: &str,
@@ -186,18 +183,18 @@ async fn set_of_object(
             Ok(())
         })
         .await?;
-    Ok(versions::shown(account, bucket, &object))
+    Ok(versions::shown_id(account, bucket, &object))
 }
 
 pub(super) async fn get_bucket_tagging(
     account: &Account,
-    request: S3Request<GetBucketTaggingInput>,
-) -> S3Result<S3Response<GetBucketTaggingOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketTaggingInput,
+) -> S3Result<GetBucketTaggingOutput> {
+    let view = account.container(&input.bucket)?;
     if view.settings.tags.is_empty() {
         return Err(s3_error!(NoSuchTagSet, "The TagSet does not exist."));
     }
-    Ok(S3Response::new(GetBucketTaggingOutput { tag_set: shown(&view.settings.tags) }))
+    Ok(GetBucketTaggingOutput { tag_set: to_s3(&view.settings.tags) })
 }
 
 pub(super) async fn put_bucket_tagging(
@@ -206,19 +203,11 @@ pub(super) async fn put_bucket_tagging(
 ) -> S3Result<S3Response<PutBucketTaggingOutput>> {
     let input = request.input;
     account.container(&input.bucket)?;
-    let tags = of_bucket(input.tagging.tag_set)?;
+    let tags = bucket_tags(input.tagging.tag_set)?;
     set(account, &input.bucket, |settings| settings.tags = tags).await?;
     let mut response = S3Response::new(PutBucketTaggingOutput::default());
     response.extensions.insert(Status(http::StatusCode::NO_CONTENT));
     Ok(response)
-}
-
-pub(super) async fn delete_bucket_tagging(
-    account: &Account,
-    request: S3Request<DeleteBucketTaggingInput>,
-) -> S3Result<S3Response<DeleteBucketTaggingOutput>> {
-    set(account, &request.input.bucket, |settings| settings.tags.clear()).await?;
-    Ok(S3Response::new(DeleteBucketTaggingOutput::default()))
 }
 
 #[cfg(test)]
@@ -226,7 +215,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<(String, String)>, String> {
-        let tags = in_header(Some(text)).map_err(|error| error.code().as_str().to_owned())?;
+        let tags = parse_header(Some(text)).map_err(|error| error.code().as_str().to_owned())?;
         Ok(tags.into_iter().collect())
     }
 
@@ -245,8 +234,8 @@ mod tests {
         for text in ["=", "a%", "a%zz=1", "a%FF=1", "a=1&a=1"] {
             assert_eq!(read(text), Err("InvalidArgument".into()), "{text}");
         }
-        let long = format!("{}=1", "k".repeat(LONGEST_KEY + 1));
-        let long_value = format!("k={}", "v".repeat(LONGEST_VALUE + 1));
+        let long = format!("{}=1", "k".repeat(MAX_KEY_CHARS + 1));
+        let long_value = format!("k={}", "v".repeat(MAX_VALUE_CHARS + 1));
         for text in ["a!=1", "a=1*", "aws:a=1", &long, &long_value] {
             assert_eq!(read(text), Err("InvalidTag".into()), "{text}");
         }

@@ -1,7 +1,7 @@
-//! The parts of a request's head that S3 knows and that are not done here: each is refused by its name.
+//! Parts of a request's head that S3 knows and this gateway does not: each is refused by its name.
 //!
-//! Ignored, they do harm: a `PUT` of `?renameObject` would put an empty object, a `DELETE` of `?acl` would delete the
-//! object, and a copy under a condition would replace what it was to spare.
+//! If they were ignored, they would do harm: a `PUT` of `?renameObject` would put an empty object, a `DELETE` of `?acl`
+//! would delete the object, and a conditional copy would replace an object against its condition.
 
 use super::checksums;
 use super::values::{self, owner_id};
@@ -10,7 +10,7 @@ use crate::objects::conditions;
 use http::{HeaderMap, Uri};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
-/// The verbs that no name in the query chooses.
+/// The verbs that no parameter of the query chooses.
 const PLAIN: [&str; 11] = [
     "CopyObject",
     "CreateBucket",
@@ -25,7 +25,7 @@ const PLAIN: [&str; 11] = [
     "PutObject",
 ];
 
-/// Names in a query that choose a verb, in S3 or in servers that extend it (`append`, `storageClass`).
+/// Parameters of the query that choose a verb, in S3 or in servers that extend it (`append`, `storageClass`).
 const SUBRESOURCES: [&str; 42] = [
     "abac",
     "accelerate",
@@ -71,10 +71,10 @@ const SUBRESOURCES: [&str; 42] = [
     "website",
 ];
 
-/// Refuses a query that chooses a verb that is not there, or two verbs, or a part of an upload that it does not name whole.
+/// Refuses a query that chooses an unknown verb or two verbs, or that names a part without its upload.
 ///
 /// # Errors
-/// `NotImplemented` and `InvalidArgument`, which name what is in the query.
+/// `NotImplemented` and `InvalidArgument`, which name the parameter.
 pub(super) fn check_query(verb: &str, uri: &Uri) -> S3Result<()> {
     let query = pairs(uri.query().unwrap_or_default());
     let has = |wanted: &str| query.iter().any(|(name, _)| name == wanted);
@@ -106,7 +106,7 @@ pub(super) fn check_query(verb: &str, uri: &Uri) -> S3Result<()> {
     Ok(())
 }
 
-/// Tells whether a verb keeps to a condition, or may pass over it: what only reads changes nothing.
+/// Returns whether a verb supports a condition, or may ignore it because it only reads.
 fn has_condition(verb: &str, name: &str) -> bool {
     match verb {
         "PutObject" | "CompleteMultipartUpload" => matches!(name, "if-match" | "if-none-match"),
@@ -115,15 +115,15 @@ fn has_condition(verb: &str, name: &str) -> bool {
     }
 }
 
-/// The refusal of a header that the verb does not keep to.
-fn not_done(header: &str, verb: &str) -> S3Error {
+/// Returns the error for a header that the verb does not support.
+fn not_supported(header: &str, verb: &str) -> S3Error {
     s3_error!(
         NotImplemented,
-        "This gateway does not do {verb} with the header {header}. Leave the header out."
+        "This gateway does not support {verb} with the header {header}. Leave the header out."
     )
 }
 
-/// Refuses the headers that ask for what is not done, or that are about another account.
+/// Refuses headers that ask for unsupported features, or that are about another account.
 ///
 /// # Errors
 /// `NotImplemented`, which names the header or the feature; `AccessDenied`; `InvalidStorageClass`; `InvalidRequest`.
@@ -131,21 +131,25 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
     for (name, value) in headers {
         let value = value.as_bytes();
         match name.as_str() {
-            name @ "content-range" => return Err(not_done(name, verb)),
-            name @ "x-amz-copy-source-range" if verb == "CopyObject" => return Err(not_done(name, verb)),
+            name @ "content-range" => return Err(not_supported(name, verb)),
+            name @ "x-amz-copy-source-range" if verb == "CopyObject" => {
+                return Err(not_supported(name, verb));
+            }
             name if conditions::HEADERS.contains(&name) && !has_condition(verb, name) => {
-                return Err(not_done(name, verb));
+                return Err(not_supported(name, verb));
             }
             "x-amz-expected-bucket-owner" if value != owner_id(account).as_bytes() => {
                 return Err(s3_error!(AccessDenied));
             }
             "x-amz-server-side-encryption" if value != b"AES256" => {
-                return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
+                return Err(unsupported_feature(
+                    "keys of a key service: everything is encrypted with the vault's key",
+                ));
             }
             "x-amz-bucket-object-lock-enabled" if value == b"true" => {
-                return Err(not_kept("object lock"));
+                return Err(unsupported_feature("object lock"));
             }
-            "x-amz-website-redirect-location" => return Err(not_kept("redirects")),
+            "x-amz-website-redirect-location" => return Err(unsupported_feature("redirects")),
             "x-amz-storage-class" if !values::is_storage_class(value) => {
                 return Err(s3_error!(InvalidStorageClass, "The storage class you specified is not valid"));
             }
@@ -155,15 +159,19 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
                     "The algorithm type you specified in x-amz-checksum- header is invalid."
                 ));
             }
-            name if name.starts_with("x-amz-object-lock-") => return Err(not_kept("object lock")),
+            name if name.starts_with("x-amz-object-lock-") => return Err(unsupported_feature("object lock")),
             "x-amz-server-side-encryption-bucket-key-enabled" if value == b"false" => {}
             name if name.starts_with("x-amz-server-side-encryption-")
                 && !name.starts_with("x-amz-server-side-encryption-customer-") =>
             {
-                return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
+                return Err(unsupported_feature(
+                    "keys of a key service: everything is encrypted with the vault's key",
+                ));
             }
             name if name.contains("server-side-encryption-customer-") => {
-                return Err(not_kept("customer keys: everything is sealed with the vault's key"));
+                return Err(unsupported_feature(
+                    "customer keys: everything is encrypted with the vault's key",
+                ));
             }
             _ => {}
         }
@@ -176,7 +184,7 @@ fn is_known_checksum(name: &str) -> bool {
     checksums::HEADERS.iter().any(|(known, _)| *known == name) || others.contains(&name)
 }
 
-fn not_kept(what: &str) -> S3Error {
+fn unsupported_feature(what: &str) -> S3Error {
     S3Error::with_message(
         S3ErrorCode::NotImplemented,
         format!("This gateway has no {what}. Leave the header out."),

@@ -1,4 +1,4 @@
-//! Between the values of S3's requests and answers and those of the gateway.
+//! Conversions between the values of S3's requests and answers and those of the gateway.
 
 use crate::catalogue::{Details, Object, UnixMillis, Upload, UploadId};
 use crate::error::Error;
@@ -12,11 +12,11 @@ use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::SystemTime;
 
-pub(super) fn timestamp(moment: UnixMillis) -> Timestamp {
-    Timestamp::from(SystemTime::from(moment))
+pub(super) fn timestamp(time: UnixMillis) -> Timestamp {
+    Timestamp::from(SystemTime::from(time))
 }
 
-pub(super) fn moment(timestamp: &Timestamp) -> UnixMillis {
+pub(super) fn unix_millis(timestamp: &Timestamp) -> UnixMillis {
     let time = time::OffsetDateTime::from(timestamp.clone());
     let milliseconds = time.unix_timestamp_nanos() / 1_000_000;
     UnixMillis(u64::try_from(milliseconds).unwrap_or(0))
@@ -37,7 +37,7 @@ pub(super) fn size(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// The name of an account in S3: its own name.
+/// Returns the name of an account in S3: its own name.
 pub(super) fn owner_id(account: &str) -> &str {
     account
 }
@@ -46,18 +46,17 @@ pub(super) fn owner(account: &str) -> dto::Owner {
     dto::Owner { display_name: Some(account.into()), id: Some(owner_id(account).into()) }
 }
 
-/// The name of an initiator who has not signed.
+/// The name of an anonymous initiator.
 pub(super) const ANONYMOUS: &str = "anonymous";
 
-/// The initiator of an upload: the account, or the principal that the upload names. Members show by their own names.
+/// Returns the initiator of an upload: the account, or another principal. Members are shown by their own names.
 pub(super) fn initiator(account: &str, upload: &Upload) -> dto::Initiator {
     let id = upload.initiator.as_deref().unwrap_or(owner_id(account));
     let display_name = id.split_once('/').map_or(id, |(_, user)| user);
     dto::Initiator { display_name: Some(display_name.into()), id: Some(id.into()) }
 }
 
-/// The storage classes of S3's buckets. Those of other services (`OUTPOSTS`, `SNOW`, `EXPRESS_ONEZONE`) are not among
-/// them.
+/// The storage classes of S3's buckets, without those of other services (`OUTPOSTS`, `SNOW`, `EXPRESS_ONEZONE`).
 const STORAGE_CLASSES: [&str; 8] = [
     STANDARD,
     "REDUCED_REDUNDANCY",
@@ -75,22 +74,22 @@ pub(super) fn is_storage_class(name: &[u8]) -> bool {
     STORAGE_CLASSES.iter().any(|class| class.as_bytes() == name)
 }
 
-/// The class as it is kept.
-pub(super) fn kept_class(asked: Option<dto::StorageClass>) -> Option<String> {
-    asked.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
+/// Returns the class as it is stored.
+pub(super) fn stored_class(requested: Option<dto::StorageClass>) -> Option<String> {
+    requested.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
 }
 
-/// The class as lists have it, which name every one.
+/// Returns the class as lists show it, which name every class.
 pub(super) fn listed_class<T: From<String>>(details: &Details) -> Option<T> {
     Some(T::from(details.storage_class.clone().unwrap_or_else(|| STANDARD.into())))
 }
 
-/// The class as the headers of an object have it, which do not name `STANDARD`.
-pub(super) fn told_class(details: &Details) -> Option<dto::StorageClass> {
+/// Returns the class as the headers of an object show it, which do not name `STANDARD`.
+pub(super) fn answer_class(details: &Details) -> Option<dto::StorageClass> {
     details.storage_class.clone().map(dto::StorageClass::from)
 }
 
-/// Details from the headers of any verb that has them.
+/// Takes the details from the headers of a verb.
 macro_rules! details {
     ($input:expr) => {
         $crate::s3::values::bounded($crate::catalogue::Details {
@@ -99,19 +98,19 @@ macro_rules! details {
             content_disposition: $input.content_disposition.take(),
             content_encoding: $crate::s3::values::without_chunking($input.content_encoding.take()),
             content_language: $input.content_language.take(),
-            expires: $input.expires.as_ref().map($crate::s3::values::moment),
+            expires: $input.expires.as_ref().map($crate::s3::values::unix_millis),
             metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
-            storage_class: $crate::s3::values::kept_class($input.storage_class.take()),
+            storage_class: $crate::s3::values::stored_class($input.storage_class.take()),
             ..$crate::catalogue::Details::default()
         })
     };
 }
 pub(super) use details;
 
-/// The most bytes of user metadata, names and values together: as in S3.
+/// The largest number of bytes of user metadata, names and values together, as in S3.
 const MAX_METADATA: usize = 2048;
 
-/// The details, unless they are longer than S3 takes: worth asking before a body is read.
+/// Returns the details, unless they are longer than S3 allows. Checked before a body is read.
 pub(super) fn bounded(details: Details) -> Result<Details, Error> {
     let bytes = details.metadata_bytes();
     if bytes > MAX_METADATA {
@@ -121,7 +120,7 @@ pub(super) fn bounded(details: Details) -> Result<Details, Error> {
     Ok(details)
 }
 
-/// `aws-chunked` tells how the body came, not what the object is.
+/// Removes `aws-chunked`, which describes the transfer and not the object.
 pub(super) fn without_chunking(encoding: Option<String>) -> Option<String> {
     let encoding = encoding?;
     let kept: Vec<&str> = encoding
@@ -144,17 +143,17 @@ pub(super) fn upload_text(id: UploadId) -> String {
     hex(&id.0)
 }
 
-/// The most entries of a page: S3 gives at most 1000.
-pub(super) fn page_limit(asked: Option<i32>, name: &str) -> S3Result<usize> {
-    match asked {
+/// Returns the largest number of entries of a page; S3 returns at most 1000.
+pub(super) fn page_limit(requested: Option<i32>, name: &str) -> S3Result<usize> {
+    match requested {
         None => Ok(1000),
-        Some(asked) => usize::try_from(asked).map(|limit| limit.min(1000)).map_err(|_| {
+        Some(requested) => usize::try_from(requested).map(|limit| limit.min(1000)).map_err(|_| {
             S3Error::with_message(S3ErrorCode::InvalidArgument, format!("{name} must not be negative"))
         }),
     }
 }
 
-/// The request for a listing, from the headers of any verb: a page that begins after a name.
+/// Returns the request for a list: a page that begins after a name.
 pub(super) fn list_request(
     prefix: Option<&String>,
     delimiter: Option<&String>,
@@ -173,20 +172,20 @@ pub(super) fn list_request(
 const UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// A key as it stands in a URL.
+/// Returns a key as it is in a URL.
 pub(super) fn in_path(key: &str) -> String {
     utf8_percent_encode(key, UNRESERVED).to_string()
 }
 
-/// Encodes names as the request asked for with `encoding-type`.
+/// Encodes names as the request asks for with `encoding-type`.
 #[derive(Clone, Copy)]
 pub(super) struct Encoding {
     url: bool,
 }
 
 impl Encoding {
-    pub(super) fn new(asked: Option<&dto::EncodingType>) -> S3Result<Self> {
-        match asked.map(dto::EncodingType::as_str) {
+    pub(super) fn new(requested: Option<&dto::EncodingType>) -> S3Result<Self> {
+        match requested.map(dto::EncodingType::as_str) {
             None => Ok(Encoding { url: false }),
             Some("url") => Ok(Encoding { url: true }),
             Some(_) => Err(s3_error!(InvalidArgument, "The only encoding-type is url.")),

@@ -1,13 +1,13 @@
-//! The way of a request whose signer was found out to its verb.
+//! The service for verified requests.
 
-use super::{lenient, xml};
+use super::{header_compat, xml};
 use crate::objects::memory::Memory;
 use http::{Request, Response};
 use s3s::service::S3Service;
 use s3s::{Body, S3Error, S3ErrorCode, S3Result};
 use std::sync::Arc;
 
-/// The verbs behind the signatures. Nothing may reach them but requests whose signer was found out, with the
+/// Serves the verbs. Only requests whose signature was checked may reach it, with the
 /// [`Principal`](crate::auth::principal::Principal) in their extensions.
 pub(super) struct Verified {
     pub(super) service: S3Service,
@@ -15,13 +15,13 @@ pub(super) struct Verified {
 }
 
 impl Verified {
-    /// Answers a request, having made it such that s3s reads it as it is meant.
+    /// Answers a request, after changing it so that s3s reads it correctly.
     ///
     /// # Errors
-    /// Those of a body of XML that is not read; `InternalError`.
+    /// Those of an XML body that cannot be read; `InternalError`.
     pub(super) async fn call(&self, mut request: Request<Body>) -> S3Result<Response<Body>> {
         let method = request.method().clone();
-        lenient::loosen(&method, request.headers_mut());
+        header_compat::normalize(&method, request.headers_mut());
         let _share = match xml::has_xml(&method, request.uri()) {
             true => Some(xml::read(&mut request, &self.memory).await?),
             false => None,

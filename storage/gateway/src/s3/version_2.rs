@@ -1,9 +1,9 @@
-//! Signatures of version 2 in URLs and forms: `aws s3 presign` of the command line's version 1 and boto3 make them for
+//! Signatures of version 2 in URLs and forms. `aws s3 presign` of the command line's version 1 and boto3 make them for
 //! every endpoint that is not Amazon's.
 //!
-//! They are computed here, for s3s does not compare them in constant time. HMAC with SHA-1 is sound where SHA-1 alone
-//! no longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with
-//! another name that could change its meaning is refused.
+//! They are computed here, because s3s does not compare them in constant time. HMAC with SHA-1 is sound even though
+//! SHA-1 alone is not. All headers that begin with `x-amz-` are signed, but only some parameters of the query. A
+//! request with another parameter that could change its meaning is refused.
 
 use super::refusal::bad_request;
 use super::version_4::{has_version_4, pairs};
@@ -25,10 +25,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The names in a query that only such a signature has.
-const OWN: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
+/// The parameters that only such a signature has.
+const SIGNATURE_PARAMETERS: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
 
-/// The names in a query that it covers.
+/// The parameters that it covers.
 const COVERED: [&str; 33] = [
     "accelerate",
     "acl",
@@ -65,8 +65,8 @@ const COVERED: [&str; 33] = [
     "website",
 ];
 
-/// The names that it does not cover and that may be there all the same: they choose the page of a list.
-const PAGES: [&str; 15] = [
+/// The parameters that it does not cover and that are accepted all the same: they choose the page of a list.
+const PAGING: [&str; 15] = [
     "continuation-token",
     "delimiter",
     "encoding-type",
@@ -84,24 +84,24 @@ const PAGES: [&str; 15] = [
     "version-id-marker",
 ];
 
-/// The answer to a header with such a signature: S3's own sentence, which some look for.
+/// The answer to a header with such a signature: S3's own message, which some clients look for.
 pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
      AWS4-HMAC-SHA256.";
 
-/// Tells whether a URL has such a signature, or a part of one.
-pub(super) fn is_in(uri: &Uri) -> bool {
+/// Returns whether a URL has such a signature, or a part of one.
+pub(super) fn is_signed(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
-    pairs(query).iter().any(|(name, _)| *name == OWN[0] || *name == OWN[2])
+    pairs(query).iter().any(|(name, _)| *name == SIGNATURE_PARAMETERS[0] || *name == SIGNATURE_PARAMETERS[2])
 }
 
-/// The signature of a text.
-fn sign(secret: &str, text: &[u8]) -> String {
+/// Returns the signature of a text.
+fn sign(secret: &str, string_to_sign: &[u8]) -> String {
     let mut mac = Hmac::<Sha1>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
-    mac.update(text);
+    mac.update(string_to_sign);
     BASE64.encode(mac.finalize().into_bytes())
 }
 
-/// The principal that signed one of these texts.
+/// Returns the principal that signed one of these texts.
 ///
 /// # Errors
 /// `InvalidAccessKeyId`; `SignatureDoesNotMatch`.
@@ -115,7 +115,7 @@ pub(super) fn signer(
     let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let is_right = texts
         .iter()
-        .map(|text| sign(&secret, text).as_bytes().ct_eq(signature.as_bytes()))
+        .map(|string_to_sign| sign(&secret, string_to_sign).as_bytes().ct_eq(signature.as_bytes()))
         .reduce(|a, b| a | b);
     if !is_right.is_some_and(bool::from) {
         return Err(s3_error!(SignatureDoesNotMatch));
@@ -123,11 +123,11 @@ pub(super) fn signer(
     Ok(Principal::new(Some(identity), headers))
 }
 
-/// Checks a URL's signature, and makes of the request one without a signature. Its principal is in the extensions, the
-/// signature is gone, and the parameters that S3 takes in place of headers are in the headers.
+/// Checks a URL's signature, and removes it from the request. Puts the principal into the extensions, and moves
+/// parameters that S3 accepts in place of headers into the headers.
 ///
 /// # Errors
-/// Those that S3 has for a signature that is not right, that has expired, or that does not cover what is asked.
+/// S3's errors for a signature that is wrong, has expired, or does not cover the request.
 pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: UnixMillis) -> S3Result<()> {
     let uri = parts.uri.clone();
     let query = query(&uri)?;
@@ -138,12 +138,12 @@ pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: UnixMillis) -> S
              or the Authorization header should be specified"
         ));
     }
-    lift(&query, &mut parts.headers)?;
+    move_to_headers(&query, &mut parts.headers)?;
     let headers = &parts.headers;
     if headers.contains_key("x-amz-security-token") {
         return Err(bad_request("InvalidToken", "The provided token is malformed or otherwise invalid."));
     }
-    let own = |name: &str| {
+    let parameter = |name: &str| {
         query.get(name).map(|value| &**value).ok_or_else(|| {
             s3_error!(
                 AccessDenied,
@@ -151,77 +151,89 @@ pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: UnixMillis) -> S
             )
         })
     };
-    let (access_key, expires, signature) = (own(OWN[0])?, own(OWN[1])?, own(OWN[2])?);
+    let (access_key, expires, signature) = (
+        parameter(SIGNATURE_PARAMETERS[0])?,
+        parameter(SIGNATURE_PARAMETERS[1])?,
+        parameter(SIGNATURE_PARAMETERS[2])?,
+    );
     let seconds: u64 = expires
         .parse()
         .map_err(|_| s3_error!(AccessDenied, "Invalid date (should be seconds since epoch): {expires}"))?;
     if seconds <= now.seconds() {
         return Err(s3_error!(AccessDenied, "Request has expired"));
     }
-    let text = |path: &str| text(&parts.method, path, &query, headers, expires);
+    let string_to_sign = |path: &str| string_to_sign(&parts.method, path, &query, headers, expires);
     let path = uri.path();
-    // A bucket is signed with a slash behind it or without.
+    // A bucket may be signed with a slash after it or without.
     let is_bucket = path.len() > 1 && !path[1..].contains('/');
     let other = if is_bucket { format!("{path}/") } else { path.to_owned() };
-    let principal = signer(users, headers, access_key, signature, &[&text(path), &text(&other)])?;
-    parts.uri = rest(&uri, &query)?;
+    let principal =
+        signer(users, headers, access_key, signature, &[&string_to_sign(path), &string_to_sign(&other)])?;
+    parts.uri = without_signature(&uri, &query)?;
     parts.extensions.insert(principal);
     Ok(())
 }
 
 type Parameters<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
 
-/// Names and values of a query, each name once.
+/// Parses a query; each name occurs once.
 fn query(uri: &Uri) -> S3Result<Parameters<'_>> {
     let mut query = Parameters::new();
     for (name, value) in pairs(uri.query().unwrap_or_default()) {
-        let is_known = OWN.contains(&&*name) || COVERED.contains(&&*name) || PAGES.contains(&&*name);
-        // It names the operation for logs, and nothing else.
+        let is_known =
+            SIGNATURE_PARAMETERS.contains(&&*name) || COVERED.contains(&&*name) || PAGING.contains(&&*name);
+        // It only names the operation for logs.
         if name == "x-id" {
             continue;
         }
-        if !is_known && header(&name).is_none() {
+        if !is_known && header_of(&name).is_none() {
             return Err(s3_error!(
                 AccessDenied,
                 "A signature of version 2 does not cover the query parameter {name}. Sign the URL with version 4."
             ));
         }
         if query.insert(name, value).is_some() {
-            return Err(s3_error!(InvalidArgument, "A parameter of the query is there twice."));
+            return Err(s3_error!(InvalidArgument, "A parameter of the query is given twice."));
         }
     }
     Ok(query)
 }
 
-/// The header that a parameter of the query stands for.
-fn header(name: &str) -> Option<HeaderName> {
+/// Returns the header that a parameter of the query stands for.
+fn header_of(name: &str) -> Option<HeaderName> {
     let name = name.to_ascii_lowercase();
     let is_header = name.starts_with("x-amz-") || name == "content-md5" || name == "content-type";
     is_header.then(|| HeaderName::try_from(name).ok())?
 }
 
-/// Puts the parameters of the query that stand in place of headers into the headers.
-fn lift(query: &Parameters<'_>, headers: &mut HeaderMap) -> S3Result<()> {
+/// Moves the parameters that stand for headers into the headers.
+fn move_to_headers(query: &Parameters<'_>, headers: &mut HeaderMap) -> S3Result<()> {
     for (name, value) in query {
-        let Some(header) = header(name) else { continue };
-        if !headers.contains_key(&header) {
+        let Some(header_of) = header_of(name) else { continue };
+        if !headers.contains_key(&header_of) {
             let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
                 s3_error!(InvalidArgument, "A parameter of the query cannot be the value of a header.")
             })?;
-            headers.insert(header, value);
+            headers.insert(header_of, value);
         }
     }
     Ok(())
 }
 
-/// The text that is signed.
-fn text(method: &Method, path: &str, query: &Parameters<'_>, headers: &HeaderMap, expires: &str) -> Vec<u8> {
+/// Returns the text that is signed.
+fn string_to_sign(
+    method: &Method,
+    path: &str,
+    query: &Parameters<'_>,
+    headers: &HeaderMap,
+    expires: &str,
+) -> Vec<u8> {
     let value = |name: &str| headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
     let lines = [method.as_str().as_bytes(), value("content-md5"), value("content-type"), expires.as_bytes()];
-    let mut text = Vec::new();
+    let mut string_to_sign = Vec::new();
     for line in lines {
-        text.extend_from_slice(line);
-        text.push(b'\n');
+        string_to_sign.extend_from_slice(line);
+        string_to_sign.push(b'\n');
     }
     let mut names: Vec<&str> =
         headers.keys().map(HeaderName::as_str).filter(|name| name.starts_with("x-amz-")).collect();
@@ -229,27 +241,27 @@ fn text(method: &Method, path: &str, query: &Parameters<'_>, headers: &HeaderMap
     for name in names {
         let values: Vec<&[u8]> =
             headers.get_all(name).iter().map(|value| value.as_bytes().trim_ascii()).collect();
-        text.extend_from_slice(name.as_bytes());
-        text.push(b':');
-        text.extend_from_slice(&values.join(&b","[..]));
-        text.push(b'\n');
+        string_to_sign.extend_from_slice(name.as_bytes());
+        string_to_sign.push(b':');
+        string_to_sign.extend_from_slice(&values.join(&b","[..]));
+        string_to_sign.push(b'\n');
     }
-    text.extend_from_slice(path.as_bytes());
-    for (at, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
-        text.push(if at == 0 { b'?' } else { b'&' });
-        text.extend_from_slice(name.as_bytes());
+    string_to_sign.extend_from_slice(path.as_bytes());
+    for (index, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
+        string_to_sign.push(if index == 0 { b'?' } else { b'&' });
+        string_to_sign.extend_from_slice(name.as_bytes());
         if !value.is_empty() {
-            text.push(b'=');
-            text.extend_from_slice(value.as_bytes());
+            string_to_sign.push(b'=');
+            string_to_sign.extend_from_slice(value.as_bytes());
         }
     }
-    text
+    string_to_sign
 }
 
-/// The target without the signature and without the parameters that became headers.
-fn rest(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
-    let kept = query.iter().filter(|(name, _)| COVERED.contains(&&***name) || PAGES.contains(&&***name));
-    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+/// Returns the target without the signature and without the parameters that became headers.
+fn without_signature(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
+    let kept = query.iter().filter(|(name, _)| COVERED.contains(&&***name) || PAGING.contains(&&***name));
+    let encode = |string_to_sign: &str| utf8_percent_encode(string_to_sign, NON_ALPHANUMERIC).to_string();
     let kept: Vec<String> = kept.map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
     let target = match kept.is_empty() {
         true => uri.path().to_owned(),
@@ -264,7 +276,7 @@ fn rest(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
 mod tests {
     use super::*;
 
-    /// Amazon's own example of such a URL, with the headers of its upload: the signed text, to the letter.
+    /// Amazon's own example of such a URL, with the headers of its upload: the exact signed text.
     #[test]
     fn what_is_signed_is_what_s3_documents() {
         let uri = Uri::from_static(
@@ -283,9 +295,9 @@ mod tests {
             headers.append(name, HeaderValue::from_static(value));
         }
         let query = query(&uri).expect("a query");
-        let text = text(&Method::PUT, uri.path(), &query, &headers, "1");
+        let string_to_sign = string_to_sign(&Method::PUT, uri.path(), &query, &headers, "1");
         assert_eq!(
-            String::from_utf8(text).expect("text"),
+            String::from_utf8(string_to_sign).expect("text"),
             "PUT\n4gJE4saaMU4BqNR0kLY+lw==\nimage/jpeg\n1\nx-amz-meta-a:one\nx-amz-meta-b:two,three\n\
              /bucket/photos/puppy.jpg?acl&response-content-type=text/plain&versionId=3"
         );
@@ -293,9 +305,9 @@ mod tests {
 
     #[test]
     fn a_signature_is_the_one_of_amazons_documentation() {
-        let text = b"GET\n\n\nTue, 27 Mar 2007 19:36:42 +0000\n/awsexamplebucket1/photos/puppy.jpg";
+        let string_to_sign = b"GET\n\n\nTue, 27 Mar 2007 19:36:42 +0000\n/awsexamplebucket1/photos/puppy.jpg";
         let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-        assert_eq!(sign(secret, text), "qgk2+6Sv9/oM7G3qLEjTH1a1l1g=");
+        assert_eq!(sign(secret, string_to_sign), "qgk2+6Sv9/oM7G3qLEjTH1a1l1g=");
     }
 
     #[test]
@@ -303,7 +315,9 @@ mod tests {
         let verdict = |target: &'static str| {
             let uri = Uri::from_static(target);
             let query = query(&uri).map_err(|error| error.code().as_str().to_owned())?;
-            rest(&uri, &query).map(|uri| uri.to_string()).map_err(|error| error.code().as_str().to_owned())
+            without_signature(&uri, &query)
+                .map(|uri| uri.to_string())
+                .map_err(|error| error.code().as_str().to_owned())
         };
         assert_eq!(verdict("/b/k?Expires=1&Signature=a&AWSAccessKeyId=k&x-id=GetObject"), Ok("/b/k".into()));
         assert_eq!(

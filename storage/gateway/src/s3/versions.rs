@@ -1,31 +1,31 @@
-//! Versions of objects: their names, whether they are kept, and their list.
+//! Versions of objects: their names, their settings and their lists.
 
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
 use crate::catalogue::{Object, VersionId, Versioning};
 use crate::objects::account::Account;
-use crate::objects::versions::Listed;
+use crate::objects::versions::ListedVersion;
 use http::Uri;
 use s3s::dto::*;
-use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 use ulid::Ulid;
 
-/// S3's name of the version that has no number.
+/// S3's name of the version without a number.
 const NULL: &str = "null";
 
-/// The name of a version, in the letters of a ULID.
-pub(super) fn text(id: VersionId) -> String {
+/// Returns the name of a version, as a ULID.
+pub(super) fn id_text(id: VersionId) -> String {
     match id {
         VersionId::Null => NULL.into(),
         VersionId::Number(number) => Ulid(number).to_string(),
     }
 }
 
-/// The version that a request names, if it names one.
+/// Parses the version in a request, if there is one.
 ///
 /// # Errors
 /// `InvalidArgument`.
-pub(super) fn asked(version: Option<&str>) -> S3Result<Option<VersionId>> {
+pub(super) fn parse_id(version: Option<&str>) -> S3Result<Option<VersionId>> {
     match version {
         None | Some("") => Ok(None),
         Some(NULL) => Ok(Some(VersionId::Null)),
@@ -35,109 +35,107 @@ pub(super) fn asked(version: Option<&str>) -> S3Result<Option<VersionId>> {
     }
 }
 
-/// The version that an address names, as s3s reads it.
+/// Returns the version in a query, as s3s reads it.
 ///
 /// # Errors
-/// `InvalidArgument` if there are several: rights are looked up for one.
-pub(super) fn in_address(uri: &Uri) -> S3Result<Option<VersionId>> {
+/// `InvalidArgument` if there are several: rights are checked for one.
+pub(super) fn id_in_query(uri: &Uri) -> S3Result<Option<VersionId>> {
     let parameters = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let mut named = parameters.filter(|(name, _)| name == "versionId").map(|(_, value)| value);
     let first = named.next();
     if named.next().is_some() {
         return Err(s3_error!(InvalidArgument, "Name one version."));
     }
-    asked(first.as_deref())
+    parse_id(first.as_deref())
 }
 
-/// The name of an object's version, where its bucket keeps versions or has kept some.
-pub(super) fn shown(account: &Account, bucket: &str, object: &Object) -> Option<String> {
+/// Returns the name of an object's version, if its bucket keeps or has kept versions.
+pub(super) fn shown_id(account: &Account, bucket: &str, object: &Object) -> Option<String> {
     let view = account.container(bucket).ok()?;
-    view.settings.versioning.map(|_| text(object.version.id()))
+    view.settings.versioning.map(|_| id_text(object.version.id()))
 }
 
-/// The name of a version that was put, if it has a number.
-pub(super) fn made(object: &Object) -> Option<String> {
+/// Returns the name of a version that was put, if it has a number.
+pub(super) fn new_id_text(object: &Object) -> Option<String> {
     let id = object.version.id();
-    (id != VersionId::Null).then(|| text(id))
+    (id != VersionId::Null).then(|| id_text(id))
 }
 
 pub(super) async fn get_bucket_versioning(
     account: &Account,
-    request: S3Request<GetBucketVersioningInput>,
-) -> S3Result<S3Response<GetBucketVersioningOutput>> {
-    let versioning = account.container(&request.input.bucket)?.settings.versioning;
+    input: GetBucketVersioningInput,
+) -> S3Result<GetBucketVersioningOutput> {
+    let versioning = account.container(&input.bucket)?.settings.versioning;
     let status = versioning.map(|versioning| match versioning {
         Versioning::Enabled => BucketVersioningStatus::ENABLED,
         Versioning::Suspended => BucketVersioningStatus::SUSPENDED,
     });
     let status = status.map(BucketVersioningStatus::from_static);
-    Ok(S3Response::new(GetBucketVersioningOutput { status, ..GetBucketVersioningOutput::default() }))
+    Ok(GetBucketVersioningOutput { status, ..GetBucketVersioningOutput::default() })
 }
 
 pub(super) async fn put_bucket_versioning(
     account: &Account,
-    request: S3Request<PutBucketVersioningInput>,
-) -> S3Result<S3Response<PutBucketVersioningOutput>> {
-    let input = request.input;
+    input: PutBucketVersioningInput,
+) -> S3Result<PutBucketVersioningOutput> {
     let settings = account.container(&input.bucket)?.settings;
-    let wanted = input.versioning_configuration;
-    if wanted.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
-        return Err(s3_error!(NotImplemented, "There are no devices of a second factor here (MfaDelete)."));
+    let configuration = input.versioning_configuration;
+    if configuration.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
+        return Err(s3_error!(NotImplemented, "This gateway does not support MFA delete."));
     }
-    let versioning = match wanted.status.as_ref().map(BucketVersioningStatus::as_str) {
+    let versioning = match configuration.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
-        // A bucket that never had it says so without a status, which may be put back.
+        // A bucket that never had versioning shows no status, and that document may be set again.
         None if settings.versioning.is_none() => {
-            return Ok(S3Response::new(PutBucketVersioningOutput::default()));
+            return Ok(PutBucketVersioningOutput::default());
         }
         _ => return Err(s3_error!(MalformedXML)),
     };
     account.set_versioning(&input.bucket, versioning).await?;
-    Ok(S3Response::new(PutBucketVersioningOutput::default()))
+    Ok(PutBucketVersioningOutput::default())
 }
 
 pub(super) async fn list_object_versions(
     account: &Account,
-    request: S3Request<ListObjectVersionsInput>,
-) -> S3Result<S3Response<ListObjectVersionsOutput>> {
-    let input = request.input;
+    input: ListObjectVersionsInput,
+) -> S3Result<ListObjectVersionsOutput> {
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
-    let wanted =
+    let listing_request =
         list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
-    let after = asked(input.version_id_marker.as_deref())?;
-    if after.is_some() && wanted.after.is_empty() {
+    let after = parse_id(input.version_id_marker.as_deref())?;
+    if after.is_some() && listing_request.after.is_empty() {
         return Err(s3_error!(
             InvalidArgument,
             "A version-id marker cannot be specified without a key marker."
         ));
     }
-    let page = account.list_versions(&input.bucket, &wanted, after)?;
+    let page = account.list_versions(&input.bucket, &listing_request, after)?;
     let (markers, versions): (Vec<_>, Vec<_>) =
         page.entries.into_iter().partition(|listed| listed.object.version.is_marker());
     let (next_key, next_version) = page.next.clone().unzip();
     let owner = owner(account.name());
-    Ok(S3Response::new(ListObjectVersionsOutput {
+    Ok(ListObjectVersionsOutput {
         name: Some(input.bucket),
-        prefix: Some(encoding.name(wanted.prefix)),
-        key_marker: Some(encoding.name(wanted.after)),
+        prefix: Some(encoding.name(listing_request.prefix)),
+        key_marker: Some(encoding.name(listing_request.after)),
         version_id_marker: input.version_id_marker,
         max_keys: i32::try_from(limit).ok(),
         is_truncated: Some(page.next.is_some()),
         versions: Some(versions.into_iter().map(|listed| version(listed, encoding, &owner)).collect()),
         delete_markers: Some(markers.into_iter().map(|listed| marker(listed, encoding, &owner)).collect()),
         common_prefixes: encoding.prefixes(page.prefixes),
-        delimiter: input.delimiter.map(|text| encoding.name(text)),
-        next_key_marker: next_key.map(|text| encoding.name(text)),
-        next_version_id_marker: next_version.flatten().map(text),
+        delimiter: input.delimiter.map(|id_text| encoding.name(id_text)),
+        next_key_marker: next_key.map(|id_text| encoding.name(id_text)),
+        next_version_id_marker: next_version.flatten().map(id_text),
         encoding_type: input.encoding_type,
         ..ListObjectVersionsOutput::default()
-    }))
+    })
 }
 
-fn version(listed: Listed, encoding: Encoding, owner: &Owner) -> ObjectVersion {
-    let Listed { key, object, is_latest } = listed;
+fn version(listed: ListedVersion, encoding: Encoding, owner: &Owner) -> ObjectVersion {
+    let ListedVersion { key, object, is_latest } = listed;
     ObjectVersion {
         e_tag: Some(etag(&object)),
         is_latest: Some(is_latest),
@@ -146,25 +144,25 @@ fn version(listed: Listed, encoding: Encoding, owner: &Owner) -> ObjectVersion {
         owner: Some(owner.clone()),
         size: Some(size(object.bytes())),
         storage_class: listed_class(&object.details),
-        version_id: Some(text(object.version.id())),
+        version_id: Some(id_text(object.version.id())),
         checksum_algorithm: object.checksum.as_ref().map(|checksum| vec![algorithm_name(checksum.algorithm)]),
         checksum_type: object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage)),
         ..ObjectVersion::default()
     }
 }
 
-fn marker(listed: Listed, encoding: Encoding, owner: &Owner) -> DeleteMarkerEntry {
+fn marker(listed: ListedVersion, encoding: Encoding, owner: &Owner) -> DeleteMarkerEntry {
     DeleteMarkerEntry {
         is_latest: Some(listed.is_latest),
         key: Some(encoding.name(listed.key)),
         last_modified: Some(timestamp(listed.object.modified)),
         owner: Some(owner.clone()),
-        version_id: Some(text(listed.object.version.id())),
+        version_id: Some(id_text(listed.object.version.id())),
     }
 }
 
-/// Answers for a delete marker that was named as if the key had been asked for.
-pub(super) fn no_object(refusal: S3Error) -> S3Error {
+/// Returns the answer for a named delete marker as if the request had asked for the key.
+pub(super) fn as_missing_key(refusal: S3Error) -> S3Error {
     match refusal.code() {
         s3s::S3ErrorCode::MethodNotAllowed => {
             let mut answer = s3_error!(NoSuchKey, "The specified key does not exist.");
@@ -184,19 +182,19 @@ mod tests {
     #[test]
     fn names_of_versions_come_back_as_they_were() {
         for id in [VersionId::Null, VersionId::Number(0), VersionId::Number(u128::MAX)] {
-            assert_eq!(asked(Some(&text(id))).expect("a name"), Some(id));
+            assert_eq!(parse_id(Some(&id_text(id))).expect("a name"), Some(id));
         }
-        assert_eq!(asked(Some("")).expect("none"), None);
+        assert_eq!(parse_id(Some("")).expect("none"), None);
         for name in ["invalid_versionId", "01BX5ZZKBKACTAV9WEVGEMMVR", "01BX5ZZKBKACTAV9WEVGEMMVR\u{e9}"] {
-            assert_eq!(asked(Some(name)).expect_err("no name").code().as_str(), "InvalidArgument");
+            assert_eq!(parse_id(Some(name)).expect_err("no name").code().as_str(), "InvalidArgument");
         }
     }
 
     #[test]
     fn an_address_names_one_version_however_it_is_written() {
         let version = Some(VersionId::Number(1));
-        let name = text(VersionId::Number(1));
-        let read = |query: String| in_address(&Uri::try_from(format!("/b/k?{query}")).expect("valid"));
+        let name = id_text(VersionId::Number(1));
+        let read = |query: String| id_in_query(&Uri::try_from(format!("/b/k?{query}")).expect("valid"));
         assert_eq!(read(format!("x-id=GetObject&versionId={name}")).expect("one"), version);
         assert_eq!(read(format!("version%49d=%30{}", &name[1..])).expect("one"), version);
         assert_eq!(read("versionid=1".into()).expect("none"), None);

@@ -1,19 +1,19 @@
-//! Text in answers that XML 1.0 has no way to write, or that its readers would change.
+//! Text in answers that XML 1.0 cannot represent, or that its readers would change.
 //!
-//! A key may hold any character. A carriage return is written as a reference, since a reader takes a bare one for a
-//! line feed. Most control characters cannot be written at all: a list that holds one is refused unless it is asked for
-//! with `encoding-type`, and elsewhere the element is left out, as its client knows the name that it has asked about.
+//! A key may have any character. A carriage return is written as a reference, because a reader takes a bare one for a
+//! line feed. Most control characters cannot be written at all. A list with one of them is refused unless the request
+//! has `encoding-type`. Elsewhere the element is omitted: its client knows the name that it asked about.
 
 use http::header::CONTENT_LENGTH;
 use http::{Response, StatusCode};
 use s3s::{Body, S3Error, S3ErrorCode};
 
-/// The verbs whose answers have names that can be asked for in another form.
+/// The verbs whose answers can have encoded names.
 const LISTS: [&str; 4] = ["ListObjects", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"];
 
-/// The same answer in XML with its intended text.
-pub(super) fn repaired(mut response: Response<Body>, verb: &str) -> Response<Body> {
-    // The bytes of an object are its owner's, and may look like XML.
+/// Returns the answer in XML that its readers parse correctly.
+pub(super) fn repair(mut response: Response<Body>, verb: &str) -> Response<Body> {
+    // The bytes of an object must not change, even if they look like XML.
     if verb == "GetObject" {
         return response;
     }
@@ -39,22 +39,22 @@ pub(super) fn repaired(mut response: Response<Body>, verb: &str) -> Response<Bod
     response.map(|_| Body::from(without_forbidden(&text).replace('\r', "&#13;")))
 }
 
-/// Tells whether XML 1.0 leaves a character out (section 2.2), as a reference too.
+/// Returns whether XML 1.0 excludes a character (section 2.2), also as a reference.
 fn is_forbidden(letter: char) -> bool {
     matches!(letter, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// The same without the elements whose text cannot be written.
+/// Returns the text without the elements that cannot be written.
 fn without_forbidden(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+    let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(is_forbidden) {
-        let (Some(start), Some(end)) = (rest[..at].rfind('<'), rest[at..].find('>')) else { break };
-        kept.push_str(&rest[..start]);
-        rest = &rest[at + end + 1..];
+    while let Some(index) = rest.find(is_forbidden) {
+        let (Some(start), Some(end)) = (rest[..index].rfind('<'), rest[index..].find('>')) else { break };
+        cleaned.push_str(&rest[..start]);
+        rest = &rest[index + end + 1..];
     }
-    kept.push_str(rest);
-    kept
+    cleaned.push_str(rest);
+    cleaned
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn answer(verb: &str, text: &str) -> (u16, String) {
-        let answer = repaired(Response::new(Body::from(text.to_owned())), verb);
+        let answer = repair(Response::new(Body::from(text.to_owned())), verb);
         let status = answer.status().as_u16();
         (status, String::from_utf8(answer.into_body().bytes().expect("whole").into()).expect("UTF-8"))
     }

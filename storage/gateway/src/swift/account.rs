@@ -2,40 +2,34 @@
 
 use super::answer::empty;
 use super::dates::{iso, timestamp};
-use super::listing::{self, Entry, Fact, ListingForm, ListingHead};
+use super::listing::{self, Entry, Field, ListingForm, ListingRoot};
 use super::metadata::{self, ResourceKind, put};
 use super::refusal::{Outcome, Refusal};
-use super::request_head::RequestHead;
 use super::rights;
 use super::target::PREFIX;
-use super::{At, Swift, info};
+use super::{Swift, VerbContext, info};
 use crate::auth::rights::Action;
 use crate::catalogue::{AccountView, ContainerView};
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 impl Swift {
-    pub(super) async fn on_account(
-        &self,
-        head: &RequestHead,
-        at: &At<'_>,
-        verb: &Verb,
-    ) -> Outcome<Response<Body>> {
-        let check = || self.check(at.claim, &at.target.account, None, Action::Own);
-        match head.method {
+    pub(super) async fn on_account(&self, context: &VerbContext<'_>, verb: &Verb) -> Outcome<Response<Body>> {
+        let check = || self.check(context.claim, &context.target.account, None, Action::Own);
+        match context.head.method {
             Method::GET => {
                 verb.name("ListAccount");
                 check()?;
-                list(head, at)
+                list(context)
             }
             Method::HEAD => {
                 verb.name("HeadAccount");
                 check()?;
                 let mut answer = empty(StatusCode::NO_CONTENT);
-                describe(answer.headers_mut(), at, &at.account.view());
+                describe(answer.headers_mut(), context, &context.account.view());
                 answer
                     .headers_mut()
                     .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -44,30 +38,32 @@ impl Swift {
             Method::POST => {
                 verb.name("ChangeAccount");
                 check()?;
-                change(head, at).await
+                change(context).await
             }
-            // Accounts come with their users.
+            // Accounts are created with their users.
             Method::PUT | Method::DELETE => {
                 check()?;
-                Err(Refusal::forbidden("Accounts come and go with their users, not by this verb."))
+                Err(Refusal::forbidden(
+                    "An account exists as long as it has users: this verb cannot create or delete one.",
+                ))
             }
             _ => Err(Refusal::no_such_method()),
         }
     }
 }
 
-async fn change(head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-    let mut changes = metadata::changes(&head.headers, ResourceKind::Account)?;
+async fn change(context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    let mut changes = metadata::changes(&context.head.headers, ResourceKind::Account)?;
     // Newer clients set quotas by headers of their own.
     for quota in rights::ACCOUNT_QUOTAS {
-        if head.headers.contains_key(format!("x-remove-account-{quota}")) {
+        if context.head.headers.contains_key(format!("x-remove-account-{quota}")) {
             changes.entry(quota.to_owned()).or_insert(None);
         }
-        if let Some(value) = metadata::header(&head.headers, &format!("x-account-{quota}"))? {
+        if let Some(value) = metadata::header(&context.head.headers, &format!("x-account-{quota}"))? {
             changes.insert(quota.to_owned(), (!value.is_empty()).then_some(value));
         }
     }
-    rights::check_quotas(at.claim, &changes)?;
+    rights::check_quotas(context.claim, &changes)?;
     for quota in rights::ACCOUNT_QUOTAS {
         if let Some(Some(value)) = changes.get(quota)
             && value.parse::<u64>().is_err()
@@ -75,33 +71,33 @@ async fn change(head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
             return Err(Refusal::bad_request("A quota is a number."));
         }
     }
-    at.account.update(move |settings| metadata::apply(&mut settings.metadata, changes)).await?;
+    context.account.update(move |settings| metadata::apply(&mut settings.metadata, changes)).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-fn list(head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-    let form = ListingForm::of(&head.query, &head.headers)?;
-    let wanted = listing::wanted(&head.query)?;
-    let page = at.account.containers(&wanted.request);
+fn list(context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    let form = ListingForm::of(&context.head.query, &context.head.headers)?;
+    let listing_query = listing::parse_query(&context.head.query)?;
+    let page = context.account.containers(&listing_query.request);
     let items = page.entries.into_iter().map(|(name, view)| entry(name, &view)).collect();
-    let entries = listing::merge(items, page.prefixes, wanted.request.reverse);
-    let name = format!("{PREFIX}{}", at.target.account);
-    let holder = ListingHead { element: "account", item: "container", name: &name };
-    let mut answer = listed(at.account.gateway(), form, listing::write(form, holder, &entries))?;
-    describe(answer.headers_mut(), at, &at.account.view());
+    let entries = listing::merge(items, page.prefixes, listing_query.request.reverse);
+    let name = format!("{PREFIX}{}", context.target.account);
+    let root = ListingRoot { element: "account", item: "container", name: &name };
+    let mut answer = listed(context.account.gateway(), form, listing::write(form, root, &entries))?;
+    describe(answer.headers_mut(), context, &context.account.view());
     Ok(answer)
 }
 
 fn entry(name: String, view: &ContainerView) -> Entry {
     Entry::Item(vec![
-        ("name", Fact::Text(name)),
-        ("count", Fact::Number(view.totals.objects)),
-        ("bytes", Fact::Number(view.totals.bytes)),
-        ("last_modified", Fact::Text(iso(view.settings.created))),
+        ("name", Field::Text(name)),
+        ("count", Field::Number(view.totals.objects)),
+        ("bytes", Field::Number(view.totals.bytes)),
+        ("last_modified", Field::Text(iso(view.settings.created))),
     ])
 }
 
-/// An answer with a listing; a plain one without entries has no body at all.
+/// Returns an answer with a listing; a plain one without entries has no body.
 ///
 /// # Errors
 /// 503 if too little memory is free for it.
@@ -116,7 +112,7 @@ pub(super) fn listed(gateway: &Gateway, form: ListingForm, text: String) -> Outc
     Ok(answer)
 }
 
-fn describe(headers: &mut HeaderMap, at: &At<'_>, view: &AccountView) {
+fn describe(headers: &mut HeaderMap, context: &VerbContext<'_>, view: &AccountView) {
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let policy = info::POLICY.to_ascii_lowercase();
     for (name, number) in [
@@ -129,7 +125,7 @@ fn describe(headers: &mut HeaderMap, at: &At<'_>, view: &AccountView) {
     }
     put(headers, "x-timestamp", &timestamp(view.settings.created));
     let settings = &view.settings.metadata;
-    let owner = at.is_owner();
+    let owner = context.is_owner();
     metadata::show(headers, ResourceKind::Account, settings, |name| {
         name == "quota-count" || !owner && rights::is_private(name)
     });

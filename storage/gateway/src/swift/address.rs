@@ -1,9 +1,9 @@
-//! The address that clients are told.
+//! The address of the server for clients.
 
-/// The address of a server, as its catalogues name it.
+/// The address of a server in its service catalogues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// This one: `https://swift.example.org`.
+    /// A fixed address: `https://swift.example.org`.
     Named(String),
     /// The `Host` of each request.
     OfHost {

@@ -1,11 +1,11 @@
-//! Answers that several verbs give.
+//! Answers of several verbs.
 
 use axum::body::Body;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-/// An answer without a body.
+/// Returns an answer without a body.
 pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut answer = Response::new(Body::empty());
     *answer.status_mut() = status;

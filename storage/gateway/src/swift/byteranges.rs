@@ -1,4 +1,4 @@
-//! Several ranges in one answer: `multipart/byteranges` (RFC 9110, section 14.6), its length known beforehand.
+//! Several ranges in one answer: `multipart/byteranges` (RFC 9110, section 14.6), with a length known in advance.
 
 use bytes::Bytes;
 use std::ops::Range;
@@ -12,17 +12,17 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// A frame for ranges of an object of this many bytes. The boundary must not occur in it.
+    /// Creates a frame for ranges of an object of this many bytes. The boundary must not occur in the object.
     pub(super) fn new(boundary: String, content_type: String, bytes: u64) -> Self {
         Frame { boundary, content_type, bytes }
     }
 
-    /// The `Content-Type` of the answer.
+    /// Returns the `Content-Type` of the answer.
     pub(super) fn content_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// The bytes before a range.
+    /// Returns the bytes before a range.
     pub(super) fn before(&self, range: &Range<u64>) -> Bytes {
         let Frame { boundary, content_type, bytes } = self;
         let (first, last) = (range.start, range.end - 1);
@@ -32,17 +32,17 @@ impl Frame {
         .into()
     }
 
-    /// The bytes after each range.
+    /// Returns the bytes after each range.
     pub(super) fn after(&self) -> Bytes {
         Bytes::from_static(b"\r\n")
     }
 
-    /// The bytes at the end.
+    /// Returns the bytes at the end.
     pub(super) fn end(&self) -> Bytes {
         format!("--{}--\r\n", self.boundary).into()
     }
 
-    /// Bytes of the whole answer.
+    /// Returns the length of the whole answer.
     pub(super) fn length(&self, ranges: &[Range<u64>]) -> u64 {
         let part = |range: &Range<u64>| {
             (self.before(range).len() + self.after().len()) as u64 + (range.end - range.start)

@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 
 /// The outcome of a reader's conditions.
 pub(super) enum Verdict {
-    /// Go on.
+    /// The conditions hold.
     Go,
     /// 304
     NotModified,
@@ -21,7 +21,7 @@ pub(super) fn check(headers: &HeaderMap, etag: &str, modified: UnixMillis) -> Ve
     let date = |name: &str| headers.get(name).and_then(|value| read_http_date(value.to_str().ok()?));
     let seconds = modified.seconds();
     match tags(headers, "if-match") {
-        Some(wanted) if !fits(&wanted, etag) => return Verdict::Failed("If-Match"),
+        Some(expected) if !tag_matches(&expected, etag) => return Verdict::Failed("If-Match"),
         Some(_) => {}
         None => {
             if date("if-unmodified-since").is_some_and(|since| seconds > since.seconds()) {
@@ -30,7 +30,7 @@ pub(super) fn check(headers: &HeaderMap, etag: &str, modified: UnixMillis) -> Ve
         }
     }
     match tags(headers, "if-none-match") {
-        Some(unwanted) if fits(&unwanted, etag) => Verdict::NotModified,
+        Some(excluded) if tag_matches(&excluded, etag) => Verdict::NotModified,
         Some(_) => Verdict::Go,
         None => match date("if-modified-since") {
             Some(since) if seconds <= since.seconds() => Verdict::NotModified,
@@ -39,10 +39,10 @@ pub(super) fn check(headers: &HeaderMap, etag: &str, modified: UnixMillis) -> Ve
     }
 }
 
-/// The conditions of a put. `If-None-Match` can only ask for nothing to be there.
+/// Returns the conditions of a put. `If-None-Match` can only be `*`.
 ///
 /// # Errors
-/// 400 for an `If-None-Match` that names ETags, and for what a put does not keep to.
+/// 400 for an `If-None-Match` with ETags, and for a condition that a put does not support.
 pub(super) fn of_put(headers: &HeaderMap) -> Outcome<WriteConditions> {
     refuse(headers, &["if-modified-since", "if-unmodified-since", "if-range", "content-range"])?;
     let mut conditions = WriteConditions::default();
@@ -64,7 +64,7 @@ pub(super) fn of_put(headers: &HeaderMap) -> Outcome<WriteConditions> {
     Ok(conditions)
 }
 
-/// Refuses all conditions: a change that passed over one would change what the client wants to spare.
+/// Refuses all conditions: a change that ignored one would change what the client wants to keep.
 ///
 /// # Errors
 /// 400, which names the header.
@@ -75,18 +75,18 @@ pub(super) fn refuse_all(headers: &HeaderMap) -> Outcome<()> {
 fn refuse(headers: &HeaderMap, names: &[&str]) -> Outcome<()> {
     match names.iter().find(|name| headers.contains_key(**name)) {
         Some(name) => Err(Refusal::bad_request(format!(
-            "This gateway does not do this with the header {name}: leave it out."
+            "This gateway does not support this request with the header {name}: leave it out."
         ))),
         None => Ok(()),
     }
 }
 
-/// The refusal of a condition that does not hold.
+/// Returns the refusal for a condition that does not hold.
 pub(super) fn failed(condition: &str) -> Refusal {
     Refusal::new(StatusCode::PRECONDITION_FAILED, format!("The condition {condition} does not hold."))
 }
 
-/// The ETags of a header, without quotes.
+/// Returns the ETags of a header, without quotes.
 fn tags(headers: &HeaderMap, name: &str) -> Option<Vec<String>> {
     let values: Vec<&str> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
     if values.is_empty() {
@@ -96,14 +96,14 @@ fn tags(headers: &HeaderMap, name: &str) -> Option<Vec<String>> {
     Some(tags.map(str::to_owned).collect())
 }
 
-/// An ETag without quotes and without the mark of a weak one.
+/// Returns an ETag without quotes and without the mark of a weak one.
 pub(super) fn bare(tag: &str) -> &str {
     let tag = tag.trim();
     let tag = tag.strip_prefix("W/").unwrap_or(tag);
     tag.trim_matches('"')
 }
 
-fn fits(tags: &[String], etag: &str) -> bool {
+fn tag_matches(tags: &[String], etag: &str) -> bool {
     tags.iter().any(|tag| tag == "*" || tag.eq_ignore_ascii_case(etag))
 }
 

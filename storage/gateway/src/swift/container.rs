@@ -3,18 +3,17 @@
 use super::account::listed;
 use super::answer::empty;
 use super::dates::{http_date, iso, timestamp};
-use super::listing::{self, Entry, Fact, ListingForm, ListingHead};
+use super::listing::{self, Entry, Field, ListingForm, ListingRoot};
 use super::metadata::{self, ResourceKind, put};
 use super::refusal::{Outcome, Refusal};
-use super::request_head::RequestHead;
 use super::rights;
 use super::target::{Target, decode};
-use super::{At, Swift, form_post, info};
+use super::{Swift, VerbContext, form_post, info};
 use crate::auth::rights::Action;
-use crate::auth::rights::{Acl, For};
+use crate::auth::rights::{Acl, AclUse};
 use crate::catalogue::{Archive, ContainerSettings, ContainerView, Manifest, Object, OnDelete};
 use crate::error::Error;
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -23,24 +22,24 @@ use std::sync::Arc;
 impl Swift {
     pub(super) async fn on_container(
         &self,
-        head: &RequestHead,
-        at: &At<'_>,
+        context: &VerbContext<'_>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
-        let check = |right| self.check(at.claim, &at.target.account, Some(at.container()), right);
-        match head.method {
+        let check =
+            |right| self.check(context.claim, &context.target.account, Some(context.container()), right);
+        match context.head.method {
             Method::GET => {
                 verb.name("ListContainer");
                 check(Action::List)?;
-                self.list(head, at)
+                self.list(context)
             }
             Method::HEAD => {
                 verb.name("HeadContainer");
                 check(Action::List)?;
-                let view = at.account.container(at.container())?;
+                let view = context.account.container(context.container())?;
                 let mut answer = empty(StatusCode::NO_CONTENT);
-                describe(answer.headers_mut(), at, &view);
+                describe(answer.headers_mut(), context, &view);
                 answer
                     .headers_mut()
                     .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -49,99 +48,105 @@ impl Swift {
             Method::PUT => {
                 verb.name("PutContainer");
                 check(Action::Own)?;
-                make(head, at).await
+                make(context).await
             }
-            Method::POST if form_post::is_one(&head.headers) => {
+            Method::POST if form_post::is_form(&context.head.headers) => {
                 verb.name("FormPost");
-                self.form_post(head, at, body).await
+                self.form_post(context, body).await
             }
             Method::POST => {
                 verb.name("ChangeContainer");
                 check(Action::Own)?;
-                let changes = SettingsChanges::read(&head.headers, at.target)?;
-                at.account.update_container(at.container(), move |settings| changes.apply(settings)).await?;
+                let changes = SettingsChanges::read(&context.head.headers, context.target)?;
+                context
+                    .account
+                    .update_container(context.container(), move |settings| changes.apply(settings))
+                    .await?;
                 Ok(empty(StatusCode::NO_CONTENT))
             }
             Method::DELETE => {
                 verb.name("DeleteContainer");
                 check(Action::Own)?;
-                at.account.delete_container(at.container()).await?;
+                context.account.delete_container(context.container()).await?;
                 Ok(empty(StatusCode::NO_CONTENT))
             }
             _ => Err(Refusal::no_such_method()),
         }
     }
 
-    fn list(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-        let view = at.account.container(at.container())?;
-        let form = ListingForm::of(&head.query, &head.headers)?;
-        let wanted = listing::wanted(&head.query)?;
-        let page = at.account.list(at.container(), &wanted.request)?;
+    fn list(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        let view = context.account.container(context.container())?;
+        let form = ListingForm::of(&context.head.query, &context.head.headers)?;
+        let listing_query = listing::parse_query(&context.head.query)?;
+        let page = context.account.list(context.container(), &listing_query.request)?;
         let items = page.entries.into_iter();
-        let items = items.filter(|(name, _)| wanted.path.as_ref() != Some(name));
+        let items = items.filter(|(name, _)| listing_query.path.as_ref() != Some(name));
         let items = items.map(|(name, object)| entry(name, &object)).collect();
-        let groups = match &wanted.path {
-            // A name that ends with the slash stands for the folder itself; deeper names are left out.
-            Some(_) => return self.list_path(at, form, &wanted, &view, items, page.prefixes),
+        let groups = match &listing_query.path {
+            // A name that ends with the slash is the folder itself; deeper names are omitted.
+            Some(_) => return self.list_path(context, form, &listing_query, &view, items, page.prefixes),
             None => page.prefixes,
         };
-        let entries = listing::merge(items, groups, wanted.request.reverse);
-        answer(at, form, &view, &entries)
+        let entries = listing::merge(items, groups, listing_query.request.reverse);
+        answer(context, form, &view, &entries)
     }
 
     fn list_path(
         &self,
-        at: &At<'_>,
+        context: &VerbContext<'_>,
         form: ListingForm,
-        wanted: &listing::WantedListing,
+        listing_query: &listing::ListingQuery,
         view: &ContainerView,
         mut items: Vec<Entry>,
         groups: Vec<String>,
     ) -> Outcome<Response<Body>> {
         for group in groups {
-            match at.account.object(at.container(), &group) {
+            match context.account.object(context.container(), &group) {
                 Ok(object) => items.push(entry(group, &object)),
                 Err(Error::NoSuchKey) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        answer(at, form, view, &listing::merge(items, Vec::new(), wanted.request.reverse))
+        answer(context, form, view, &listing::merge(items, Vec::new(), listing_query.request.reverse))
     }
 }
 
 fn answer(
-    at: &At<'_>,
+    context: &VerbContext<'_>,
     form: ListingForm,
     view: &ContainerView,
     entries: &[Entry],
 ) -> Outcome<Response<Body>> {
-    let holder = ListingHead { element: "container", item: "object", name: at.container() };
-    let mut answer = listed(at.account.gateway(), form, listing::write(form, holder, entries))?;
-    describe(answer.headers_mut(), at, view);
+    let root = ListingRoot { element: "container", item: "object", name: context.container() };
+    let mut answer = listed(context.account.gateway(), form, listing::write(form, root, entries))?;
+    describe(answer.headers_mut(), context, view);
     Ok(answer)
 }
 
-async fn make(head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-    at.target.check_lengths()?;
-    if let Some(policy) = head.header("x-storage-policy")
+async fn make(context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+    context.target.check_lengths()?;
+    if let Some(policy) = context.head.header("x-storage-policy")
         && !policy.eq_ignore_ascii_case(info::POLICY)
     {
         return Err(Refusal::bad_request("There is one storage policy: see /info."));
     }
-    let changes = SettingsChanges::read(&head.headers, at.target)?;
+    let changes = SettingsChanges::read(&context.head.headers, context.target)?;
     let mut settings = ContainerSettings::default();
     changes.clone().apply(&mut settings)?;
-    match at.account.create_container(at.container(), settings).await {
+    match context.account.create_container(context.container(), settings).await {
         Ok(()) => Ok(empty(StatusCode::CREATED)),
         Err(Error::ContainerExists) => {
-            at.account.update_container(at.container(), move |settings| changes.apply(settings)).await?;
+            context
+                .account
+                .update_container(context.container(), move |settings| changes.apply(settings))
+                .await?;
             Ok(empty(StatusCode::ACCEPTED))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// The changes of a container in the headers of a request.
+/// The changes of a container's settings in the headers of a request.
 #[derive(Clone)]
 struct SettingsChanges {
     metadata: metadata::MetadataChanges,
@@ -162,8 +167,8 @@ impl SettingsChanges {
         }
         Ok(SettingsChanges {
             metadata,
-            read_acl: acl(headers, "x-container-read", "x-remove-container-read", For::Reading)?,
-            write_acl: acl(headers, "x-container-write", "x-remove-container-write", For::Writing)?,
+            read_acl: acl(headers, "x-container-read", "x-remove-container-read", AclUse::Reading)?,
+            write_acl: acl(headers, "x-container-write", "x-remove-container-write", AclUse::Writing)?,
             archive: archive(headers, target)?,
         })
     }
@@ -186,7 +191,7 @@ impl SettingsChanges {
     }
 }
 
-fn acl(headers: &HeaderMap, set: &str, remove: &str, purpose: For) -> Outcome<Option<String>> {
+fn acl(headers: &HeaderMap, set: &str, remove: &str, purpose: AclUse) -> Outcome<Option<String>> {
     match metadata::header(headers, set)? {
         Some(text) => match Acl::parse(&text, purpose) {
             Ok(acl) => Ok(Some(acl.to_string())),
@@ -197,14 +202,14 @@ fn acl(headers: &HeaderMap, set: &str, remove: &str, purpose: For) -> Outcome<Op
 }
 
 fn archive(headers: &HeaderMap, target: &Target) -> Outcome<Option<Option<Archive>>> {
-    let named = |name: &str| -> Outcome<Option<String>> {
+    let value_of = |name: &str| -> Outcome<Option<String>> {
         match metadata::header(headers, name)? {
             Some(text) => Ok(Some(decode(text.trim())?)),
             None => Ok(None),
         }
     };
     let removed = ["x-remove-versions-location", "x-remove-history-location"];
-    let (container, on_delete) = match (named("x-versions-location")?, named("x-history-location")?) {
+    let (container, on_delete) = match (value_of("x-versions-location")?, value_of("x-history-location")?) {
         (Some(_), Some(_)) => {
             return Err(Refusal::bad_request(
                 "Only one of X-Versions-Location and X-History-Location can be set.",
@@ -230,20 +235,20 @@ fn entry(name: String, object: &Arc<Object>) -> Entry {
         Some(Manifest::Static { bytes, .. }) => *bytes,
         _ => object.bytes(),
     };
-    let mut facts = vec![
-        ("name", Fact::Text(name)),
-        ("hash", Fact::Text(object.etag.clone())),
-        ("bytes", Fact::Number(bytes)),
-        ("content_type", Fact::Text(super::describe::content_type(object).to_owned())),
-        ("last_modified", Fact::Text(iso(object.modified))),
+    let mut fields = vec![
+        ("name", Field::Text(name)),
+        ("hash", Field::Text(object.etag.clone())),
+        ("bytes", Field::Number(bytes)),
+        ("content_type", Field::Text(super::describe::content_type(object).to_owned())),
+        ("last_modified", Field::Text(iso(object.modified))),
     ];
     if let Some(Manifest::Static { etag, .. }) = &object.details.manifest {
-        facts.push(("slo_etag", Fact::Text(format!("\"{etag}\""))));
+        fields.push(("slo_etag", Field::Text(format!("\"{etag}\""))));
     }
-    Entry::Item(facts)
+    Entry::Item(fields)
 }
 
-fn describe(headers: &mut HeaderMap, at: &At<'_>, view: &ContainerView) {
+fn describe(headers: &mut HeaderMap, context: &VerbContext<'_>, view: &ContainerView) {
     let ContainerView { settings, totals } = view;
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     put(headers, "x-container-object-count", &totals.objects.to_string());
@@ -258,7 +263,7 @@ fn describe(headers: &mut HeaderMap, at: &At<'_>, view: &ContainerView) {
         };
         put(headers, name, &archive.container);
     }
-    let owner = at.is_owner();
+    let owner = context.is_owner();
     if owner {
         for (name, acl) in
             [("x-container-read", &settings.read_acl), ("x-container-write", &settings.write_acl)]

@@ -1,4 +1,4 @@
-//! The bytes behind an object: its own, or those of the objects that it is made of, one after the other.
+//! The content of an object: its own bytes, or those of its segments, concatenated.
 
 use crate::catalogue::Object;
 use crate::error::Error;
@@ -8,16 +8,16 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A piece of an object: the bytes of it that are read in one go.
+/// A piece of an object: bytes that are read in one go.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) object: Arc<Object>,
-    /// Within the object; never beyond it.
+    /// The bytes within the object.
     pub(super) range: Range<u64>,
 }
 
 impl Piece {
-    /// All of an object.
+    /// Returns a piece with all of an object.
     pub(super) fn whole(object: &Arc<Object>) -> Piece {
         Piece { object: Arc::clone(object), range: 0..object.bytes() }
     }
@@ -31,16 +31,16 @@ impl Piece {
     }
 }
 
-/// The content that an object stands for.
+/// The content of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) pieces: Vec<Piece>,
-    /// The ETag of the whole as it stands in headers: in quotes if it is not that of the bytes.
+    /// The ETag of the content in headers: in quotes if it is not that of the bytes.
     pub(super) etag: String,
 }
 
 impl Content {
-    /// An object's own bytes.
+    /// Returns an object's own bytes.
     pub(super) fn plain(object: &Arc<Object>) -> Content {
         Content { pieces: vec![Piece::whole(object)], etag: object.etag.clone() }
     }
@@ -49,19 +49,19 @@ impl Content {
         self.pieces.iter().map(Piece::bytes).sum()
     }
 
-    /// The pieces that hold these bytes of it.
-    pub(super) fn cut(&self, wanted: &Range<u64>) -> Vec<Piece> {
-        cut(&self.pieces, wanted)
+    /// Returns the pieces with these bytes of it.
+    pub(super) fn cut(&self, range: &Range<u64>) -> Vec<Piece> {
+        cut(&self.pieces, range)
     }
 }
 
-pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
-    let mut at = 0;
+pub(super) fn cut(pieces: &[Piece], range: &Range<u64>) -> Vec<Piece> {
+    let mut offset = 0;
     let mut found = Vec::new();
     for piece in pieces {
-        let (start, end) = (at, at + piece.bytes());
-        at = end;
-        let (from, to) = (wanted.start.max(start), wanted.end.min(end));
+        let (start, end) = (offset, offset + piece.bytes());
+        offset = end;
+        let (from, to) = (range.start.max(start), range.end.min(end));
         if from < to {
             let range = piece.range.start + (from - start)..piece.range.start + (to - start);
             found.push(Piece { object: Arc::clone(&piece.object), range });
@@ -70,32 +70,33 @@ pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
     found
 }
 
-/// The pieces that wait for memory if there is none. Those that do not are refused with [`Error::Busy`].
+/// The pieces for which a reader waits for memory. Without waiting, it gets [`Error::Busy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
-    /// No piece: for a reader that holds memory already, and would wait for another that waits.
+pub(super) enum MemoryWait {
+    /// No piece: the reader holds memory already, and would wait for another waiting one.
     Never,
-    /// All but the first: an answer that has begun goes on to its end.
+    /// All but the first: an answer that has begun continues to its end.
     AfterTheFirst,
-    /// Every one: for the rest of an answer.
+    /// Every piece: for the rest of an answer.
     Always,
 }
 
-/// Reads pieces one after the other. The next one is begun when the last byte of the one before is there, so that as
-/// many accesses are under way as for one object.
+/// Reads pieces one after the other. The next one starts when the last byte of the one before has arrived, so that as
+/// many accesses are in flight as for one object.
 pub(super) fn read(
     gateway: &Gateway,
     pieces: Vec<Piece>,
-    waiting: Waiting,
+    waiting: MemoryWait,
 ) -> BoxStream<'static, Result<Bytes, Error>> {
     let gateway = gateway.clone();
     stream::iter(pieces.into_iter().enumerate())
         .then(move |(number, piece)| {
             let gateway = gateway.clone();
             async move {
-                // A whole object is read with its padding, an empty one too.
+                // A whole object is read with its padding, also an empty one.
                 let range = (!piece.is_whole()).then_some(piece.range);
-                let waits = waiting == Waiting::Always || waiting == Waiting::AfterTheFirst && number > 0;
+                let waits =
+                    waiting == MemoryWait::Always || waiting == MemoryWait::AfterTheFirst && number > 0;
                 match waits {
                     true => gateway.read_on(&piece.object, range).await,
                     false => gateway.read(&piece.object, range).await,
@@ -126,8 +127,8 @@ mod tests {
             Piece::whole(&object(0)),
             Piece::whole(&object(4)),
         ];
-        let ranges = |wanted: Range<u64>| -> Vec<(u64, u64)> {
-            cut(&pieces, &wanted).into_iter().map(|piece| (piece.range.start, piece.range.end)).collect()
+        let ranges = |range: Range<u64>| -> Vec<(u64, u64)> {
+            cut(&pieces, &range).into_iter().map(|piece| (piece.range.start, piece.range.end)).collect()
         };
         assert_eq!(ranges(0..17), [(0, 10), (2, 5), (0, 4)]);
         assert_eq!(ranges(9..14), [(9, 10), (2, 5), (0, 1)]);

@@ -1,7 +1,7 @@
-//! Copying an object, by `COPY` with a destination or by `PUT` with a source.
+//! Copies of an object, by `COPY` with a destination or by `PUT` with a source.
 
 use super::conditions;
-use super::content::{self, Content, Waiting};
+use super::content::{self, Content, MemoryWait};
 use super::dates::http_date;
 use super::describe::{details, encoded};
 use super::manifest;
@@ -10,7 +10,7 @@ use super::put::created;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
 use super::target::{PREFIX, Target, decode};
-use super::{At, Swift};
+use super::{Swift, VerbContext};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest, Object};
 use crate::objects::writer::Written;
@@ -19,43 +19,43 @@ use futures::StreamExt;
 use http::{Response, StatusCode};
 
 impl Swift {
-    /// `COPY`: the object named by the URL goes to `Destination`.
-    pub(super) async fn copy(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-        let account = other_account(head, "destination-account", at)?;
-        let to = destination(head, &account)?;
-        self.copy_between(head, at, at.target, &to).await
+    /// Serves `COPY`: copies the object of the URL to `Destination`.
+    pub(super) async fn copy(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        let account = other_account(context.head, "destination-account", context)?;
+        let to = destination(context.head, &account)?;
+        self.copy_between(context, context.target, &to).await
     }
 
-    /// `PUT` with `X-Copy-From`: the object named there comes to the URL.
-    pub(super) async fn copy_from(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-        if head.length().is_some_and(|length| length > 0) {
+    /// Serves `PUT` with `X-Copy-From`: copies that object to the URL.
+    pub(super) async fn copy_from(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        if context.head.length().is_some_and(|length| length > 0) {
             return Err(Refusal::bad_request("Copy requests require a zero byte body"));
         }
-        let account = other_account(head, "x-copy-from-account", at)?;
-        let path = metadata::header(&head.headers, "x-copy-from")?.unwrap_or_default();
+        let account = other_account(context.head, "x-copy-from-account", context)?;
+        let path = metadata::header(&context.head.headers, "x-copy-from")?.unwrap_or_default();
         let path = path.split('?').next().unwrap_or_default();
         let from = complete(Target::read_within(&account, path)?, "X-Copy-From")?;
-        self.copy_between(head, at, &from, at.target).await
+        self.copy_between(context, &from, context.target).await
     }
 
     async fn copy_between(
         &self,
-        head: &RequestHead,
-        at: &At<'_>,
+        context: &VerbContext<'_>,
         from: &Target,
         to: &Target,
     ) -> Outcome<Response<Body>> {
-        self.check(at.claim, &from.account, from.container.as_deref(), Action::Read)?;
-        self.check(at.claim, &to.account, to.container.as_deref(), Action::Write)?;
+        self.check(context.claim, &from.account, from.container.as_deref(), Action::Read)?;
+        self.check(context.claim, &to.account, to.container.as_deref(), Action::Write)?;
         to.check_lengths()?;
         let source_account = self.account_of(from).ok_or_else(Refusal::not_found)?;
         let account = self.account_of(to).ok_or_else(Refusal::not_found)?;
-        let source = At { account: &source_account, target: from, claim: at.claim };
-        let target = At { account: &account, target: to, claim: at.claim };
+        let head = context.head;
+        let source = VerbContext { head, account: &source_account, target: from, claim: context.claim };
+        let target = VerbContext { head, account: &account, target: to, claim: context.claim };
         let object = source_account.object(source.container(), source.object())?;
-        let conditions = conditions::of_put(&head.headers)?;
-        let details = copied_details(head, &object)?;
-        self.check_manifest(at.claim, account.name(), &details)?;
+        let conditions = conditions::of_put(&context.head.headers)?;
+        let details = copied_details(context.head, &object)?;
+        self.check_manifest(context.claim, account.name(), &details)?;
         account.check_put(target.container(), target.object(), &conditions)?;
         let as_manifest = details.manifest.is_some();
         let content = match as_manifest {
@@ -78,10 +78,10 @@ impl Swift {
         Ok(answer)
     }
 
-    /// Reads everything and writes it again, as a get and a put do.
+    /// Reads everything and writes it again, like a get and a put.
     async fn copy_content(&self, content: Content) -> Outcome<Written> {
         let mut writer = self.gateway.writer(Some(content.bytes()), None)?;
-        let mut pieces = content::read(&self.gateway, content.pieces, Waiting::Never);
+        let mut pieces = content::read(&self.gateway, content.pieces, MemoryWait::Never);
         while let Some(piece) = pieces.next().await {
             writer.push(piece?).await?;
         }
@@ -89,18 +89,18 @@ impl Swift {
     }
 }
 
-/// The details of the copy: those of the source, overridden by those of the request.
+/// Returns the details of the copy: those of the source, overridden by those of the request.
 fn copied_details(head: &RequestHead, source: &Object) -> Outcome<Details> {
     let given = details(head)?;
     let keeps_manifest = head.query.get("multipart-manifest") == Some("get") && manifest::is_large(source);
-    if head.says("x-fresh-metadata") {
+    if head.is_true_header("x-fresh-metadata") {
         let manifest = given.manifest.or_else(|| kept_manifest(source, keeps_manifest));
         let content_type = given.content_type.or_else(|| source.details.content_type.clone());
         return Ok(Details { manifest, content_type, ..given });
     }
     let mut copied = Details {
         manifest: given.manifest.or_else(|| kept_manifest(source, keeps_manifest)),
-        // The grants of the source were made for the source alone.
+        // The grants of the source are for the source only.
         grants: Vec::new(),
         ..source.details.clone()
     };
@@ -125,10 +125,10 @@ fn kept_manifest(source: &Object, keeps: bool) -> Option<Manifest> {
     if keeps { source.details.manifest.clone() } else { None }
 }
 
-/// The account that a header names, or else the URL's.
-fn other_account(head: &RequestHead, header: &str, at: &At<'_>) -> Outcome<String> {
+/// Returns the account in a header, or the URL's.
+fn other_account(head: &RequestHead, header: &str, context: &VerbContext<'_>) -> Outcome<String> {
     match head.header(header) {
-        None => Ok(at.target.account.clone()),
+        None => Ok(context.target.account.clone()),
         Some(name) => {
             let name = decode(name)?;
             let name = name.strip_prefix(PREFIX).ok_or_else(|| {

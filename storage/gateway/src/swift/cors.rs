@@ -1,4 +1,4 @@
-//! Pages of other sites: which of them a container lets browsers show its answers to.
+//! Pages of other sites: whether browsers show a container's answers to such a page.
 
 use super::Swift;
 use super::answer::empty;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The methods of objects.
 const METHODS: &str = "HEAD, GET, PUT, POST, COPY, DELETE, OPTIONS";
-/// Headers that pages may see unless the container names others too.
+/// Headers that pages may see, besides those that the container adds.
 const EXPOSED: [&str; 8] = [
     "cache-control",
     "content-language",
@@ -25,7 +25,7 @@ const EXPOSED: [&str; 8] = [
     "x-timestamp",
 ];
 
-/// The site that a page is of.
+/// The site of a page.
 pub(super) struct Origin(String);
 
 impl Origin {
@@ -33,7 +33,7 @@ impl Origin {
         headers.get(ORIGIN)?.to_str().ok().map(|origin| Origin(origin.to_owned()))
     }
 
-    /// Tells whether the container's list has it.
+    /// Returns whether the container's list has the site.
     fn is_allowed(&self, metadata: &BTreeMap<String, String>) -> Option<bool> {
         let list = metadata.get("access-control-allow-origin")?;
         let mut all = false;
@@ -54,13 +54,13 @@ impl Swift {
         Some(view.settings.metadata.clone())
     }
 
-    /// `OPTIONS`: the question of a browser before it lets a page ask. It tells only the settings that the container's
-    /// owner made for everybody to see.
+    /// Serves `OPTIONS`: the preflight request of a browser. It shows only settings that the container's owner made
+    /// public.
     pub(super) fn preflight(&self, head: &RequestHead, target: &Target) -> Outcome<Response<Body>> {
         let mut answer = empty(StatusCode::OK);
         put(answer.headers_mut(), ALLOW.as_str(), METHODS);
         let Some(origin) = Origin::of(&head.headers) else { return Ok(answer) };
-        let denied = || Refusal::unauthorized("The container lets no pages of this site in.");
+        let denied = || Refusal::unauthorized("The container does not allow pages of this site.");
         let metadata = self.container_metadata(target).ok_or_else(denied)?;
         let any = origin.is_allowed(&metadata).ok_or_else(denied)?;
         let method = head.header("access-control-request-method").ok_or_else(denied)?;
@@ -73,9 +73,9 @@ impl Swift {
         if let Some(seconds) = metadata.get("access-control-max-age") {
             put(headers, "access-control-max-age", seconds);
         }
-        let asked_for = head.header("access-control-request-headers").unwrap_or_default();
+        let requested = head.header("access-control-request-headers").unwrap_or_default();
         let named = metadata.get("access-control-allow-headers").map(String::as_str).unwrap_or_default();
-        let names: Vec<&str> = [asked_for, named]
+        let names: Vec<&str> = [requested, named]
             .into_iter()
             .flat_map(|list| list.split([',', ' ']))
             .map(str::trim)
@@ -88,7 +88,7 @@ impl Swift {
         Ok(answer)
     }
 
-    /// Tells the browser that a page may see this answer, if it may.
+    /// Adds the headers that let a page see this answer, if it may.
     pub(super) fn allow_origin(&self, origin: &Origin, path: &str, answer: &mut Response<Body>) {
         if answer.headers().contains_key("access-control-allow-methods") {
             return;
@@ -96,7 +96,7 @@ impl Swift {
         let Some(target) = decode(path).ok().and_then(|path| Target::read(&path)) else { return };
         let Some(metadata) = self.container_metadata(&target) else { return };
         let Some(any) = origin.is_allowed(&metadata) else { return };
-        let shown: Vec<&str> = answer
+        let exposed: Vec<&str> = answer
             .headers()
             .keys()
             .map(HeaderName::as_str)
@@ -104,12 +104,12 @@ impl Swift {
             .chain(EXPOSED)
             .chain(["x-trans-id", "x-openstack-request-id"])
             .collect();
-        let mut shown = shown.join(", ");
+        let mut exposed = exposed.join(", ");
         if let Some(more) = metadata.get("access-control-expose-headers") {
-            shown = format!("{shown}, {}", more.split_whitespace().collect::<Vec<_>>().join(", "));
+            exposed = format!("{exposed}, {}", more.split_whitespace().collect::<Vec<_>>().join(", "));
         }
         let headers = answer.headers_mut();
-        put(headers, "access-control-expose-headers", &shown);
+        put(headers, "access-control-expose-headers", &exposed);
         put(headers, "access-control-allow-origin", if any { "*" } else { &origin.0 });
         if !any {
             headers.append(VARY, HeaderValue::from_static("Origin"));

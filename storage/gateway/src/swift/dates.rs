@@ -1,4 +1,4 @@
-//! Times as Swift writes them.
+//! Times in Swift's forms.
 
 use crate::catalogue::UnixMillis;
 use std::time::SystemTime;
@@ -9,33 +9,33 @@ use time::macros::format_description;
 const ISO: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]000");
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, rounded up as Swift does, so that nothing is newer than it says.
-pub(super) fn http_date(moment: UnixMillis) -> String {
-    httpdate::fmt_http_date(UnixMillis(moment.0.next_multiple_of(1000)).into())
+/// Formats `Sun, 06 Nov 1994 08:49:37 GMT`, rounded up as in Swift, so that nothing is newer than it says.
+pub(super) fn http_date(time: UnixMillis) -> String {
+    httpdate::fmt_http_date(UnixMillis(time.0.next_multiple_of(1000)).into())
 }
 
-/// Reads a date of HTTP in any of its three forms.
+/// Parses an HTTP date in any of its three forms.
 pub(super) fn read_http_date(text: &str) -> Option<UnixMillis> {
     let since = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     Some(UnixMillis(u64::try_from(since.as_millis()).ok()?))
 }
 
-/// `1389727543.65372`: seconds.
-pub(super) fn timestamp(moment: UnixMillis) -> String {
-    format!("{}.{:03}00", moment.0 / 1000, moment.0 % 1000)
+/// Formats `1389727543.65372`: seconds.
+pub(super) fn timestamp(time: UnixMillis) -> String {
+    format!("{}.{:03}00", time.0 / 1000, time.0 % 1000)
 }
 
-/// `2014-01-14T19:25:43.653000`, as listings have it.
-pub(super) fn iso(moment: UnixMillis) -> String {
-    OffsetDateTime::from(SystemTime::from(moment)).format(ISO).unwrap_or_default()
+/// Formats `2014-01-14T19:25:43.653000`, as in listings.
+pub(super) fn iso(time: UnixMillis) -> String {
+    OffsetDateTime::from(SystemTime::from(time)).format(ISO).unwrap_or_default()
 }
 
-/// `2014-01-14T19:25:43.653000Z`, as Keystone has it.
-pub(super) fn iso_utc(moment: UnixMillis) -> String {
-    format!("{}Z", iso(moment))
+/// Formats `2014-01-14T19:25:43.653000Z`, as in Keystone.
+pub(super) fn iso_utc(time: UnixMillis) -> String {
+    format!("{}Z", iso(time))
 }
 
-/// Reads seconds since 1970, or `2014-01-14T19:25:43Z`.
+/// Parses seconds since 1970, or `2014-01-14T19:25:43Z`.
 pub(super) fn read_seconds_or_iso(text: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().ok();
@@ -51,10 +51,10 @@ mod tests {
 
     #[test]
     fn times_are_written_as_swift_writes_them() {
-        let moment = UnixMillis(1_389_727_543_653);
-        assert_eq!(timestamp(moment), "1389727543.65300");
-        assert_eq!(iso(moment), "2014-01-14T19:25:43.653000");
-        assert_eq!(http_date(moment), "Tue, 14 Jan 2014 19:25:44 GMT");
+        let time = UnixMillis(1_389_727_543_653);
+        assert_eq!(timestamp(time), "1389727543.65300");
+        assert_eq!(iso(time), "2014-01-14T19:25:43.653000");
+        assert_eq!(http_date(time), "Tue, 14 Jan 2014 19:25:44 GMT");
         assert_eq!(http_date(UnixMillis(1_389_727_543_000)), "Tue, 14 Jan 2014 19:25:43 GMT");
     }
 

@@ -1,4 +1,4 @@
-//! The description of an object: from the headers of a request, and into those of an answer.
+//! The details of an object: read from the headers of a request, and written to those of an answer.
 
 use super::dates::{http_date, read_http_date, timestamp};
 use super::metadata::{self, ResourceKind, put};
@@ -15,23 +15,23 @@ use http::header::{
     ETAG, EXPIRES, LAST_MODIFIED,
 };
 
-/// The type of an object that no client gave a type.
+/// The type of an object without a type from its client.
 const UNKNOWN: &str = "application/octet-stream";
 
-/// The type of an object.
+/// Returns the type of an object.
 pub(super) fn content_type(object: &Object) -> &str {
     object.details.content_type.as_deref().unwrap_or(UNKNOWN)
 }
 
-/// The type that a name suggests.
+/// Guesses a type from a name.
 pub(super) fn guess_type(name: &str) -> String {
     mime_guess::from_path(name).first_raw().unwrap_or(UNKNOWN).to_owned()
 }
 
-/// The details of an object in the headers of a put or a post.
+/// Returns the details of an object from the headers of a put or a post.
 ///
 /// # Errors
-/// A header makes no sense, or there is too much metadata.
+/// A header is invalid, or there is too much metadata.
 pub(super) fn details(head: &RequestHead) -> Outcome<Details> {
     let headers = &head.headers;
     let text = |name: &str| -> Outcome<Option<String>> {
@@ -55,7 +55,7 @@ pub(super) fn details(head: &RequestHead) -> Outcome<Details> {
     Ok(details)
 }
 
-/// The moment at which an object is to go by itself.
+/// Returns the time at which an object expires.
 pub(super) fn delete_at(head: &RequestHead) -> Outcome<Option<UnixMillis>> {
     let number = |name: &str| -> Outcome<Option<u64>> {
         let Some(text) = head.header(name).map(str::trim).filter(|text| !text.is_empty()) else {
@@ -68,15 +68,16 @@ pub(super) fn delete_at(head: &RequestHead) -> Outcome<Option<UnixMillis>> {
         Ok(Some(number))
     };
     let now = head.now.seconds();
-    let at = match (number("x-delete-after")?, number("x-delete-at")?) {
+    let seconds = match (number("x-delete-after")?, number("x-delete-at")?) {
         (Some(after), _) => now.checked_add(after),
-        (None, Some(at)) => Some(at),
+        (None, Some(seconds)) => Some(seconds),
         (None, None) => return Ok(None),
     };
-    let moment = at.filter(|at| *at > now).and_then(|at| at.checked_mul(1000)).map(UnixMillis);
-    moment
-        .map(Some)
-        .ok_or_else(|| Refusal::bad_request("X-Delete-At in past, or further away than time goes"))
+    let time = seconds
+        .filter(|seconds| *seconds > now)
+        .and_then(|seconds| seconds.checked_mul(1000))
+        .map(UnixMillis);
+    time.map(Some).ok_or_else(|| Refusal::bad_request("X-Delete-At in past, or further away than time goes"))
 }
 
 fn dynamic_manifest(headers: &HeaderMap) -> Outcome<Option<Manifest>> {
@@ -94,8 +95,8 @@ fn dynamic_manifest(headers: &HeaderMap) -> Outcome<Option<Manifest>> {
     }
 }
 
-/// Writes the headers with which `GET` and `HEAD` describe an object, but for its length. `etag` is that of the bytes
-/// that are read.
+/// Writes the headers with which `GET` and `HEAD` describe an object, except for its length. `etag` is that of the
+/// bytes that are read.
 pub(super) fn describe(
     headers: &mut HeaderMap,
     object: &Object,
@@ -122,8 +123,8 @@ pub(super) fn describe(
     put(headers, LAST_MODIFIED.as_str(), &http_date(object.modified));
     put(headers, "x-timestamp", &timestamp(object.modified));
     put(headers, ETAG.as_str(), etag);
-    if let Some(moment) = details.delete_at {
-        put(headers, "x-delete-at", &moment.seconds().to_string());
+    if let Some(time) = details.delete_at {
+        put(headers, "x-delete-at", &time.seconds().to_string());
     }
     match &details.manifest {
         Some(Manifest::Dynamic { container, prefix }) => {
@@ -133,7 +134,7 @@ pub(super) fn describe(
         None => {}
     }
     match claim.temp_url() {
-        // A link shows only the metadata that the owner has marked as public.
+        // A link shows only metadata that the owner marked as public.
         Some(link) => {
             metadata::show(headers, ResourceKind::Object, &details.metadata, |name| {
                 !name.starts_with("public-")
@@ -149,7 +150,7 @@ pub(super) fn describe(
     }
 }
 
-/// A path as headers have it: encoded, but for slashes.
+/// Encodes a path for headers, except for its slashes.
 pub(super) fn encoded(path: &str) -> String {
     const KEPT: &percent_encoding::AsciiSet =
         &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');

@@ -3,14 +3,13 @@
 use super::answer::empty;
 use super::describe::guess_type;
 use super::refusal::{Outcome, Refusal};
-use super::request_head::RequestHead;
 use super::signature::Signature;
 use super::target::{Target, path_of};
 use super::temp_url::KEYS;
-use super::{At, Swift};
+use super::{Swift, VerbContext};
 use crate::catalogue::{Details, UnixMillis};
 use crate::error::Error;
-use crate::http::allowance::Allowance;
+use crate::http::parse_budget::ParseBudget;
 use crate::objects::conditions::WriteConditions;
 use axum::body::Body;
 use http::header::{CONTENT_TYPE, LOCATION};
@@ -20,24 +19,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The most bytes of a field that is no file.
+/// The largest number of bytes of a field that is not a file.
 const MAX_FIELD_BYTES: u64 = 8 << 10;
-/// The longest that the fields before the first file may take: their sender is not known yet.
-const WITHIN: Duration = Duration::from_secs(60);
-/// The most fields beside files.
+/// The longest time for the fields before the first file: their sender is not known yet.
+const FIELDS_TIMEOUT: Duration = Duration::from_secs(60);
+/// The largest number of fields that are not files.
 const MAX_FIELDS: usize = 50;
 
 fn too_slow() -> Refusal {
     Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the fields took too long to come")
 }
 
-/// Tells whether a request is a form.
-pub(super) fn is_one(headers: &HeaderMap) -> bool {
+/// Returns whether a request is a form.
+pub(super) fn is_form(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
 }
 
-/// The form that the fields before the first file make.
+/// The parameters of a form, from the fields before the first file.
 struct Form {
     redirect: String,
     max_bytes: u64,
@@ -46,26 +45,21 @@ struct Form {
 }
 
 impl Swift {
-    pub(super) async fn form_post(
-        &self,
-        head: &RequestHead,
-        at: &At<'_>,
-        body: Body,
-    ) -> Outcome<Response<Body>> {
-        let kind = head.header("content-type").unwrap_or_default();
+    pub(super) async fn form_post(&self, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
+        let kind = context.head.header("content-type").unwrap_or_default();
         let boundary = multer::parse_boundary(kind)
             .map_err(|_| Refusal::bad_request("FormPost: invalid starting boundary"))?;
-        let allowance = Allowance::new();
-        let mut parts = Multipart::new(allowance.over(body.into_data_stream()), boundary);
-        let unknown_until = Instant::now() + WITHIN;
+        let budget = ParseBudget::new();
+        let mut parts = Multipart::new(budget.limit_stream(body.into_data_stream()), boundary);
+        let deadline = Instant::now() + FIELDS_TIMEOUT;
         let mut fields = BTreeMap::new();
         let mut form = None;
         let mut files = 0;
         loop {
-            allowance.renew(0);
+            budget.renew(0);
             let part = match form {
                 Some(_) => parts.next_field().await,
-                None => timeout_at(unknown_until, parts.next_field()).await.map_err(|_| too_slow())?,
+                None => timeout_at(deadline, parts.next_field()).await.map_err(|_| too_slow())?,
             };
             let Some(mut part) = part.map_err(unreadable)? else { break };
             if part.file_name().is_none() {
@@ -75,13 +69,13 @@ impl Swift {
                 }
                 let value = match form {
                     Some(_) => text(&mut part).await?,
-                    None => timeout_at(unknown_until, text(&mut part)).await.map_err(|_| too_slow())??,
+                    None => timeout_at(deadline, text(&mut part)).await.map_err(|_| too_slow())??,
                 };
                 fields.insert(name, value);
                 continue;
             }
             if form.is_none() {
-                form = Some(self.check_form(head, at, &fields)?);
+                form = Some(self.check_form(context, &fields)?);
             }
             let Some(form) = &form else { continue };
             // A file field that was left empty.
@@ -93,13 +87,13 @@ impl Swift {
             if files > form.max_files {
                 return Err(Refusal::bad_request("max_file_count exceeded"));
             }
-            allowance.lift();
-            self.keep_file(head, at, form, &name, part).await?;
+            budget.remove_limit();
+            self.keep_file(context, form, &name, part).await?;
         }
-        // A form without files is checked all the same: it must not tell a stranger anything else.
+        // A form without files is checked all the same, so that a foreign client learns nothing else.
         let form = match form {
             Some(form) => form,
-            None => self.check_form(head, at, &fields)?,
+            None => self.check_form(context, &fields)?,
         };
         if files == 0 {
             return Ok(answer(&form.redirect, StatusCode::BAD_REQUEST, "no files to process"));
@@ -107,12 +101,7 @@ impl Swift {
         Ok(answer(&form.redirect, StatusCode::CREATED, ""))
     }
 
-    fn check_form(
-        &self,
-        head: &RequestHead,
-        at: &At<'_>,
-        fields: &BTreeMap<String, String>,
-    ) -> Outcome<Form> {
+    fn check_form(&self, context: &VerbContext<'_>, fields: &BTreeMap<String, String>) -> Outcome<Form> {
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
         let number = |name: &str| {
             let text = field(name);
@@ -120,41 +109,41 @@ impl Swift {
         };
         let (expires, max_bytes, max_files) =
             (number("expires")?, number("max_file_size")?, number("max_file_count")?);
-        if expires <= head.now.seconds() {
+        if expires <= context.head.now.seconds() {
             return Err(Refusal::unauthorized("FormPost: Form Expired"));
         }
         let invalid = || Refusal::unauthorized("FormPost: Invalid Signature");
-        let path = path_of(at.account.name(), at.container(), at.object());
-        let path = if at.target.object.is_none() { path.trim_end_matches('/').to_owned() } else { path };
-        // The path was signed as the form's address has it.
-        let asked_path = head.path.as_str();
+        let path = path_of(context.account.name(), context.container(), context.object());
+        let path = if context.target.object.is_none() { path.trim_end_matches('/').to_owned() } else { path };
+        // The signed path is that of the form's address.
+        let asked_path = context.head.path.as_str();
         let signed = |path: &str| {
             let [redirect, size, count, until] =
                 ["redirect", "max_file_size", "max_file_count", "expires"].map(field);
             format!("{path}\n{redirect}\n{size}\n{count}\n{until}")
         };
         let signature = Signature::parse(field("signature")).ok_or_else(invalid)?;
-        let of_account = at.account.view();
-        let of_container = at.account.container(at.container()).ok();
+        let of_account = context.account.view();
+        let of_container = context.account.container(context.container()).ok();
         let metadata =
             [Some(&of_account.settings.metadata), of_container.as_ref().map(|view| &view.settings.metadata)];
-        let mut fits = false;
+        let mut verifies = false;
         for key in
             metadata.into_iter().flatten().flat_map(|known| KEYS.iter().filter_map(|name| known.get(*name)))
         {
             for path in [path.as_str(), asked_path] {
-                fits |= !key.is_empty() && signature.fits(key, &signed(path));
+                verifies |= !key.is_empty() && signature.verifies(key, &signed(path));
             }
         }
-        if !fits {
+        if !verifies {
             return Err(invalid());
         }
         let delete_at = match (field("x_delete_after"), field("x_delete_at")) {
             ("", "") => None,
             ("", _) => Some(number("x_delete_at")?),
-            _ => Some(head.now.seconds().saturating_add(number("x_delete_after")?)),
+            _ => Some(context.head.now.seconds().saturating_add(number("x_delete_after")?)),
         };
-        if delete_at.is_some_and(|at| at <= head.now.seconds()) {
+        if delete_at.is_some_and(|time| time <= context.head.now.seconds()) {
             return Err(Refusal::bad_request("FormPost: x_delete_at is in the past"));
         }
         Ok(Form {
@@ -167,23 +156,22 @@ impl Swift {
 
     async fn keep_file(
         &self,
-        _: &RequestHead,
-        at: &At<'_>,
+        context: &VerbContext<'_>,
         form: &Form,
         name: &str,
         mut part: Field<'_>,
     ) -> Outcome<()> {
         // The names begin with the form's path.
-        let key = format!("{}{name}", at.object());
+        let key = format!("{}{name}", context.object());
         let target = Target {
-            account: at.account.name().to_owned(),
-            container: at.target.container.clone(),
+            account: context.account.name().to_owned(),
+            container: context.target.container.clone(),
             object: Some(key.clone()),
         };
         target.check_lengths()?;
         let content_type = part.content_type().map(ToString::to_string).unwrap_or_else(|| guess_type(&key));
-        at.account.check_put(at.container(), &key, &WriteConditions::default())?;
-        at.account.check_room(at.container(), &key, None)?;
+        context.account.check_put(context.container(), &key, &WriteConditions::default())?;
+        context.account.check_room(context.container(), &key, None)?;
         let mut writer = self.gateway.writer(None, None)?;
         let mut bytes = 0;
         while let Some(piece) = part.chunk().await.map_err(unreadable)? {
@@ -196,7 +184,7 @@ impl Swift {
         let written = writer.finish().await?;
         let details =
             Details { content_type: Some(content_type), delete_at: form.delete_at, ..Details::default() };
-        at.account.link(at.container(), &key, written, details, WriteConditions::default()).await?;
+        context.account.link(context.container(), &key, written, details, WriteConditions::default()).await?;
         Ok(())
     }
 }
@@ -214,22 +202,22 @@ async fn text(part: &mut Field<'_>) -> Outcome<String> {
 
 fn unreadable(error: multer::Error) -> Refusal {
     match error {
-        // The connection, or a client that has gone silent.
+        // The connection failed, or the client stopped sending.
         multer::Error::StreamReadFailed(error) => Error::Body(error).into(),
         _ => Refusal::bad_request("FormPost: the form cannot be read"),
     }
 }
 
-/// The redirect of the browser, or the message that it shows.
+/// Returns the redirect of the browser, or a message.
 fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
     if redirect.is_empty() {
         let mut answer = empty(status);
         *answer.body_mut() = Body::from(message.to_owned());
         return answer;
     }
-    let mark = if redirect.contains('?') { '&' } else { '?' };
+    let separator = if redirect.contains('?') { '&' } else { '?' };
     let message = percent_encoding::utf8_percent_encode(message, percent_encoding::NON_ALPHANUMERIC);
-    let place = format!("{redirect}{mark}status={}&message={message}", status.as_u16());
+    let place = format!("{redirect}{separator}status={}&message={message}", status.as_u16());
     match HeaderValue::try_from(place) {
         Ok(place) => {
             let mut answer = empty(StatusCode::SEE_OTHER);

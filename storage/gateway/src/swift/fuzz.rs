@@ -1,9 +1,8 @@
-//! Fuzz targets for the requests of Swift clients that this crate takes apart: nothing of it may panic, and the result
-//! is within its bounds.
+//! Fuzz targets for the parsers of Swift requests: no input may cause a panic, and results are within their bounds.
 
 use super::target::Target;
 use super::{conditions, dates, listing, metadata, query::Query, range};
-use crate::auth::rights::{Acl, For};
+use crate::auth::rights::{Acl, AclUse};
 use crate::catalogue::UnixMillis;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -18,7 +17,7 @@ fn fuzz_swift_paths_and_queries() {
         }
         let _ = Target::read_within("a", &text);
         if let Ok(query) = Query::parse(Some(&text)) {
-            let _ = listing::wanted(&query);
+            let _ = listing::parse_query(&query);
             let _ = listing::ListingForm::of(&query, &HeaderMap::new());
         }
     });
@@ -40,7 +39,7 @@ fn fuzz_swift_headers() {
         let Ok(value) = HeaderValue::from_bytes(bytes) else { return };
         let headers: HeaderMap =
             NAMES.iter().map(|name| (HeaderName::from_static(name), value.clone())).collect();
-        if let range::WantedRanges::Ranges(ranges) = range::wanted(&headers, *size) {
+        if let range::RequestedRanges::Ranges(ranges) = range::requested(&headers, *size) {
             assert!(!ranges.is_empty());
             assert!(ranges.iter().all(|range| range.start < range.end && range.end <= *size), "{ranges:?}");
         }
@@ -54,7 +53,7 @@ fn fuzz_swift_headers() {
 fn fuzz_swift_lists_and_dates() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
-        for purpose in [For::Reading, For::Writing] {
+        for purpose in [AclUse::Reading, AclUse::Writing] {
             if let Ok(acl) = Acl::parse(&text, purpose) {
                 let _ = acl.admits_referrer(Some(&text));
             }

@@ -1,4 +1,4 @@
-//! `/info`: the features that are on, and their limits.
+//! `/info`: the enabled features and their limits.
 
 use super::signature::DIGESTS;
 use super::{Swift, bulk, large, listing, metadata, target};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The one storage policy: all containers are in one vault.
 pub(super) const POLICY: &str = "Policy-0";
 
-/// The policy for plug-ins of browsers: they let no other site in.
+/// The policy for browser plug-ins: no other site may access the server.
 pub(super) const CROSS_DOMAIN: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE cross-domain-policy SYSTEM \
     \"http://www.adobe.com/xml/dtds/cross-domain-policy.dtd\" >\n<cross-domain-policy>\n\
     <site-control permitted-cross-domain-policies=\"none\"/>\n</cross-domain-policy>";

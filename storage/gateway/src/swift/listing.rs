@@ -8,10 +8,10 @@ use http::{HeaderMap, StatusCode};
 use quick_xml::escape::escape;
 use serde_json::{Map, Value};
 
-/// The most entries of a page.
+/// The largest number of entries of a page.
 pub(super) const MAX_ENTRIES: usize = 10_000;
 
-/// The form in which a listing is written.
+/// The form of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListingForm {
     Plain,
@@ -20,10 +20,10 @@ pub(super) enum ListingForm {
 }
 
 impl ListingForm {
-    /// The form that a request names by parameter, or else by the `Accept` header.
+    /// Returns the form in a parameter, or else in the `Accept` header.
     ///
     /// # Errors
-    /// 406 if none of the three is wanted.
+    /// 406 if none of the three is accepted.
     pub(super) fn of(query: &Query, headers: &HeaderMap) -> Outcome<ListingForm> {
         match query.get("format") {
             Some("json") => return Ok(ListingForm::Json),
@@ -32,7 +32,7 @@ impl ListingForm {
             None => {}
         }
         let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        // The first type that is known is taken, the others being of no interest to clients that know Swift.
+        // The first known type is used; clients of Swift do not need the others.
         let kinds: Vec<&str> =
             accept.split(',').filter_map(|item| item.split(';').next()).map(str::trim).collect();
         for kind in &kinds {
@@ -58,19 +58,19 @@ impl ListingForm {
     }
 }
 
-/// The wanted names of a listing.
+/// The parameters of a listing.
 #[derive(Clone, Debug)]
-pub(super) struct WantedListing {
+pub(super) struct ListingQuery {
     pub(super) request: ListRequest,
-    /// With `path`, groups are left out, and so is the path itself.
+    /// With `path`, groups are omitted, and the path itself too.
     pub(super) path: Option<String>,
 }
 
-/// Reads the parameters of a listing.
+/// Parses the parameters of a listing.
 ///
 /// # Errors
 /// 412 for a limit that is malformed or too large.
-pub(super) fn wanted(query: &Query) -> Outcome<WantedListing> {
+pub(super) fn parse_query(query: &Query) -> Outcome<ListingQuery> {
     let limit = match query.get("limit").filter(|limit| !limit.is_empty()) {
         None => MAX_ENTRIES,
         Some(limit) => limit.parse().ok().filter(|limit| *limit <= MAX_ENTRIES).ok_or_else(|| {
@@ -97,21 +97,21 @@ pub(super) fn wanted(query: &Query) -> Outcome<WantedListing> {
         request.prefix.clone_from(path);
         request.delimiter = "/".into();
     }
-    Ok(WantedListing { request, path })
+    Ok(ListingQuery { request, path })
 }
 
 /// A line of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// An object or a container, with its facts by name, `name` among them.
-    Item(Vec<(&'static str, Fact)>),
+    /// An object or a container, with its fields by name, `name` among them.
+    Item(Vec<(&'static str, Field)>),
     /// A group of names.
     Group(String),
 }
 
-/// A fact of an entry.
+/// A field of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fact {
+pub(super) enum Field {
     Text(String),
     Number(u64),
 }
@@ -120,10 +120,10 @@ impl Entry {
     pub(super) fn name(&self) -> &str {
         match self {
             Entry::Group(name) => name,
-            Entry::Item(facts) => facts
+            Entry::Item(fields) => fields
                 .iter()
                 .find_map(|(name, fact)| match fact {
-                    Fact::Text(text) if *name == "name" => Some(text.as_str()),
+                    Field::Text(text) if *name == "name" => Some(text.as_str()),
                     _ => None,
                 })
                 .unwrap_or_default(),
@@ -131,9 +131,9 @@ impl Entry {
     }
 }
 
-/// The holder of the listed entries, for XML.
+/// The root element of an XML listing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ListingHead<'a> {
+pub(super) struct ListingRoot<'a> {
     /// `account` or `container`.
     pub(super) element: &'static str,
     /// The element of an entry.
@@ -141,29 +141,29 @@ pub(super) struct ListingHead<'a> {
     pub(super) name: &'a str,
 }
 
-/// Writes a listing. Entries are in their order already.
-pub(super) fn write(form: ListingForm, holder: ListingHead<'_>, entries: &[Entry]) -> String {
+/// Writes a listing of ordered entries.
+pub(super) fn write(form: ListingForm, root: ListingRoot<'_>, entries: &[Entry]) -> String {
     match form {
         ListingForm::Plain => entries.iter().map(|entry| format!("{}\n", entry.name())).collect(),
         ListingForm::Json => Value::Array(entries.iter().map(json).collect()).to_string(),
-        ListingForm::Xml => xml(holder, entries),
+        ListingForm::Xml => xml(root, entries),
     }
 }
 
 fn json(entry: &Entry) -> Value {
-    let value = |fact: &Fact| match fact {
-        Fact::Text(text) => Value::from(text.as_str()),
-        Fact::Number(number) => Value::from(*number),
+    let value = |fact: &Field| match fact {
+        Field::Text(text) => Value::from(text.as_str()),
+        Field::Number(number) => Value::from(*number),
     };
-    let facts: Map<String, Value> = match entry {
+    let fields: Map<String, Value> = match entry {
         Entry::Group(name) => [("subdir".to_owned(), Value::from(name.as_str()))].into_iter().collect(),
-        Entry::Item(facts) => facts.iter().map(|(name, fact)| ((*name).to_owned(), value(fact))).collect(),
+        Entry::Item(fields) => fields.iter().map(|(name, fact)| ((*name).to_owned(), value(fact))).collect(),
     };
-    Value::Object(facts)
+    Value::Object(fields)
 }
 
-fn xml(holder: ListingHead<'_>, entries: &[Entry]) -> String {
-    let ListingHead { element, item, name } = holder;
+fn xml(root: ListingRoot<'_>, entries: &[Entry]) -> String {
+    let ListingRoot { element, item, name } = root;
     let mut text =
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{element} name=\"{}\">", escape(name));
     for entry in entries {
@@ -172,12 +172,12 @@ fn xml(holder: ListingHead<'_>, entries: &[Entry]) -> String {
                 let name = escape(name.as_str());
                 text += &format!("<subdir name=\"{name}\"><name>{name}</name></subdir>");
             }
-            Entry::Item(facts) => {
+            Entry::Item(fields) => {
                 text += &format!("<{item}>");
-                for (name, fact) in facts {
+                for (name, fact) in fields {
                     let value = match fact {
-                        Fact::Text(text) => escape(text.as_str()).into_owned(),
-                        Fact::Number(number) => number.to_string(),
+                        Field::Text(text) => escape(text.as_str()).into_owned(),
+                        Field::Number(number) => number.to_string(),
                     };
                     text += &format!("<{name}>{value}</{name}>");
                 }
@@ -188,7 +188,7 @@ fn xml(holder: ListingHead<'_>, entries: &[Entry]) -> String {
     text + &format!("</{element}>")
 }
 
-/// Entries and groups of a page, in one order.
+/// Merges entries and groups of a page into one order.
 pub(super) fn merge(mut items: Vec<Entry>, groups: Vec<String>, reverse: bool) -> Vec<Entry> {
     items.extend(groups.into_iter().map(Entry::Group));
     items.sort_by(|one, other| one.name().cmp(other.name()));
@@ -204,7 +204,7 @@ mod tests {
     use http::HeaderValue;
 
     fn item(name: &str, bytes: u64) -> Entry {
-        Entry::Item(vec![("name", Fact::Text(name.into())), ("bytes", Fact::Number(bytes))])
+        Entry::Item(vec![("name", Field::Text(name.into())), ("bytes", Field::Number(bytes))])
     }
 
     fn query(text: &str) -> Query {
@@ -214,18 +214,18 @@ mod tests {
     #[test]
     fn the_three_forms_say_the_same() {
         let entries = [item("a&b", 5), Entry::Group("c/<\"".into())];
-        let holder = ListingHead { element: "container", item: "object", name: "x'y" };
-        assert_eq!(write(ListingForm::Plain, holder, &entries), "a&b\nc/<\"\n");
+        let root = ListingRoot { element: "container", item: "object", name: "x'y" };
+        assert_eq!(write(ListingForm::Plain, root, &entries), "a&b\nc/<\"\n");
         assert_eq!(
-            write(ListingForm::Json, holder, &entries),
+            write(ListingForm::Json, root, &entries),
             r#"[{"bytes":5,"name":"a&b"},{"subdir":"c/<\""}]"#
         );
         assert_eq!(
-            write(ListingForm::Xml, holder, &entries),
+            write(ListingForm::Xml, root, &entries),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<container name=\"x&apos;y\"><object><name>a&amp;b</name>\
              <bytes>5</bytes></object><subdir name=\"c/&lt;&quot;\"><name>c/&lt;&quot;</name></subdir></container>"
         );
-        assert_eq!(write(ListingForm::Json, holder, &[]), "[]");
+        assert_eq!(write(ListingForm::Json, root, &[]), "[]");
     }
 
     #[test]
@@ -245,19 +245,26 @@ mod tests {
 
     #[test]
     fn a_limit_is_at_most_ten_thousand() {
-        assert_eq!(wanted(&query("limit=10000")).unwrap().request.limit, 10_000);
-        assert_eq!(wanted(&query("")).unwrap().request.limit, 10_000);
+        assert_eq!(parse_query(&query("limit=10000")).unwrap().request.limit, 10_000);
+        assert_eq!(parse_query(&query("")).unwrap().request.limit, 10_000);
         for bad in ["limit=10001", "limit=x", "limit=-1"] {
-            assert_eq!(wanted(&query(bad)).unwrap_err().status(), StatusCode::PRECONDITION_FAILED, "{bad}");
+            assert_eq!(
+                parse_query(&query(bad)).unwrap_err().status(),
+                StatusCode::PRECONDITION_FAILED,
+                "{bad}"
+            );
         }
     }
 
     #[test]
     fn a_path_is_a_prefix_up_to_the_next_slash() {
-        let asked = wanted(&query("path=a/b/&prefix=x&delimiter=y")).unwrap();
-        assert_eq!((asked.request.prefix.as_str(), asked.request.delimiter.as_str()), ("a/b/", "/"));
-        assert_eq!(asked.path.as_deref(), Some("a/b/"));
-        assert_eq!(wanted(&query("path=")).unwrap().path.as_deref(), Some(""));
+        let listing_query = parse_query(&query("path=a/b/&prefix=x&delimiter=y")).unwrap();
+        assert_eq!(
+            (listing_query.request.prefix.as_str(), listing_query.request.delimiter.as_str()),
+            ("a/b/", "/")
+        );
+        assert_eq!(listing_query.path.as_deref(), Some("a/b/"));
+        assert_eq!(parse_query(&query("path=")).unwrap().path.as_deref(), Some(""));
     }
 
     #[test]

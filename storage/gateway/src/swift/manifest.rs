@@ -1,18 +1,18 @@
-//! The entry of a large object in the catalogue, its list unread.
+//! The facts about a large object in the catalogue, without its list.
 
 use crate::catalogue::{Manifest, Object};
 
-/// Tells whether it is a static large object.
+/// Returns whether an object is a static large object.
 pub(super) fn is_static(object: &Object) -> bool {
     matches!(object.details.manifest, Some(Manifest::Static { .. }))
 }
 
-/// Tells whether it stands for others.
+/// Returns whether an object is a large object.
 pub(super) fn is_large(object: &Object) -> bool {
     object.details.manifest.is_some()
 }
 
-/// Size and ETag of a static large object, which the catalogue knows.
+/// Returns size and ETag of a static large object, which the catalogue knows.
 pub(super) fn known_size(object: &Object) -> Option<(u64, String)> {
     match &object.details.manifest {
         Some(Manifest::Static { bytes, etag }) => Some((*bytes, format!("\"{etag}\""))),
@@ -20,7 +20,7 @@ pub(super) fn known_size(object: &Object) -> Option<(u64, String)> {
     }
 }
 
-/// Bytes and ETag as a list of segments has them.
+/// Returns bytes and ETag as in a list of segments.
 pub(super) fn size_and_etag(segment: &Object) -> (u64, String) {
     match &segment.details.manifest {
         Some(Manifest::Static { bytes, etag }) => (*bytes, etag.clone()),

@@ -1,22 +1,22 @@
-//! Metadata in headers: setting, removing, and the limits.
+//! Metadata in headers: changes and limits.
 
 use crate::error::Error;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 
-/// The most bytes of a name.
+/// The largest number of bytes of a name.
 pub(super) const MAX_NAME_BYTES: usize = 128;
-/// The most bytes of a value.
+/// The largest number of bytes of a value.
 pub(super) const MAX_VALUE_BYTES: usize = 256;
-/// The most names.
+/// The largest number of names.
 pub(super) const MAX_ITEMS: usize = 90;
-/// The most bytes of all names and values together.
+/// The largest number of bytes of all names and values together.
 pub(super) const MAX_BYTES: usize = 4096;
 
 /// The changes of metadata of a request: a name and its value, or `None` to remove it.
 pub(super) type MetadataChanges = BTreeMap<String, Option<String>>;
 
-/// The kind of owner of metadata.
+/// The kind of resource that has metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResourceKind {
     Account,
@@ -34,20 +34,20 @@ impl ResourceKind {
     }
 }
 
-/// The value of a header as text.
+/// Returns the value of a header as text.
 pub(super) fn text(value: &HeaderValue) -> Result<String, Error> {
     let text = std::str::from_utf8(value.as_bytes());
     text.map(str::to_owned).map_err(|_| Error::Metadata("A header's value is not UTF-8.".into()))
 }
 
-/// The value of the header of this name as text.
+/// Returns the value of the header of this name as text.
 pub(super) fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Error> {
     headers.get(name).map(text).transpose()
 }
 
-/// The changes of metadata of this kind in the headers of a request.
+/// Returns the changes of metadata of this kind in the headers of a request.
 ///
-/// An empty value removes, but for objects, where it is kept. `_` in a name becomes `-`, as proxies make it.
+/// An empty value removes the name; for objects it is stored. `_` in a name becomes `-`, as proxies do.
 ///
 /// # Errors
 /// A name or a value is too long, or there are too many.
@@ -68,7 +68,7 @@ pub(super) fn changes(headers: &HeaderMap, kind: ResourceKind) -> Result<Metadat
     Ok(changes)
 }
 
-/// Makes the changes.
+/// Applies the changes.
 ///
 /// # Errors
 /// There would be too much metadata.
@@ -111,7 +111,7 @@ pub(super) fn check<'a>(metadata: impl Iterator<Item = (&'a String, &'a String)>
     Ok(())
 }
 
-/// Puts metadata into the headers of an answer, but for names that `hidden` holds for.
+/// Writes metadata to the headers of an answer, except for names for which `hidden` is true.
 pub(super) fn show(
     answer: &mut HeaderMap,
     kind: ResourceKind,
@@ -124,7 +124,7 @@ pub(super) fn show(
     }
 }
 
-/// Puts a header into an answer. A value that no header can hold is left out: it came by another door.
+/// Adds a header to an answer. A value that cannot be in a header is omitted: it came by another protocol.
 pub(super) fn put(answer: &mut HeaderMap, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value.as_bytes())) {
         answer.insert(name, value);

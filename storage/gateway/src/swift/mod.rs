@@ -1,24 +1,24 @@
-//! OpenStack Swift for the gateway: accounts, containers and objects, and the logins that lead to them.
+//! OpenStack Swift for the gateway: accounts, containers and objects, and the logins for them.
 //!
-//! Everything that clients, keystoneauth and Tempest ask for is answered here, identity included. The cost of each verb
-//! in accesses is in `docs/reference/swift.md`, and counted by a test.
+//! It serves everything that clients, keystoneauth and Tempest need, identity included. `docs/reference/swift.md` lists
+//! the accesses of each verb, and a test counts them.
 
 mod account;
 mod address;
 mod answer;
-mod at;
 mod auth;
 mod bulk;
 mod byteranges;
 mod conditions;
 mod container;
 mod content;
+mod context;
 mod copy;
 mod cors;
 mod dates;
 mod describe;
-mod door;
 mod form_post;
+mod full_body;
 #[cfg(test)]
 mod fuzz;
 mod info;
@@ -35,14 +35,14 @@ mod refusal;
 mod request_head;
 mod rights;
 mod route;
+mod server;
 mod service;
 mod signature;
 mod target;
 mod temp_url;
-mod whole;
 
 pub use address::Address;
-pub use door::SwiftServer;
+pub use server::SwiftServer;
 
-use at::At;
+use context::VerbContext;
 use service::Swift;

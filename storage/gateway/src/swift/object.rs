@@ -1,14 +1,14 @@
-//! The verbs of objects: which there are, and those that touch no block.
+//! The verbs of objects, and those of them that touch no block.
 
 use super::answer::empty;
 use super::describe::details;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
-use super::{At, Swift, conditions, form_post, manifest};
+use super::{Swift, VerbContext, conditions, form_post, manifest};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest};
 use crate::error::Error;
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use crate::objects::conditions::WriteConditions;
 use axum::body::Body;
 use http::{Response, StatusCode};
@@ -16,57 +16,56 @@ use http::{Response, StatusCode};
 impl Swift {
     pub(super) async fn on_object(
         &self,
-        head: &RequestHead,
-        at: &At<'_>,
+        context: &VerbContext<'_>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
-        if at.claim.temp_url().is_some() {
-            refuse_detours(head)?;
+        if context.claim.temp_url().is_some() {
+            refuse_other_objects(context.head)?;
         }
-        match head.method.as_str() {
+        match context.head.method.as_str() {
             "GET" => {
                 verb.name("GetObject");
-                self.read(head, at).await
+                self.read(context).await
             }
             "HEAD" => {
                 verb.name("HeadObject");
-                self.read(head, at).await
+                self.read(context).await
             }
             "PUT" => {
                 verb.name("PutObject");
-                self.put(head, at, body).await
+                self.put(context, body).await
             }
             "COPY" => {
                 verb.name("CopyObject");
-                self.copy(head, at).await
+                self.copy(context).await
             }
-            "POST" if form_post::is_one(&head.headers) => {
+            "POST" if form_post::is_form(&context.head.headers) => {
                 verb.name("FormPost");
-                self.form_post(head, at, body).await
+                self.form_post(context, body).await
             }
             "POST" => {
                 verb.name("ChangeObject");
-                self.change(head, at).await
+                self.change(context).await
             }
             "DELETE" => {
                 verb.name("DeleteObject");
-                self.delete(head, at).await
+                self.delete(context).await
             }
             _ => Err(Refusal::no_such_method()),
         }
     }
 
-    fn check_write(&self, at: &At<'_>) -> Outcome<()> {
-        self.check(at.claim, &at.target.account, Some(at.container()), Action::Write)
+    fn check_write(&self, context: &VerbContext<'_>) -> Outcome<()> {
+        self.check(context.claim, &context.target.account, Some(context.container()), Action::Write)
     }
 
-    /// `POST`: replaces the details of an object, but for its type if none is given.
-    async fn change(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-        self.check_write(at)?;
-        conditions::refuse_all(&head.headers)?;
-        let new = details(head)?;
-        self.check_manifest(at.claim, at.account.name(), &new)?;
+    /// Serves `POST`: replaces the details of an object, except for its type if none is given.
+    async fn change(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        self.check_write(context)?;
+        conditions::refuse_all(&context.head.headers)?;
+        let new = details(context.head)?;
+        self.check_manifest(context.claim, context.account.name(), &new)?;
         let change = move |old: &mut Details| {
             let is_static = matches!(old.manifest, Some(Manifest::Static { .. }));
             *old = Details {
@@ -78,21 +77,21 @@ impl Swift {
             };
             Ok::<(), Error>(())
         };
-        at.account.update_object(at.container(), at.object(), true, change).await?;
+        context.account.update_object(context.container(), context.object(), true, change).await?;
         Ok(empty(StatusCode::ACCEPTED))
     }
 
-    async fn delete(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-        self.check_write(at)?;
-        conditions::refuse_all(&head.headers)?;
-        if head.query.get("multipart-manifest") == Some("delete") {
-            let object = at.account.object(at.container(), at.object())?;
+    async fn delete(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        self.check_write(context)?;
+        conditions::refuse_all(&context.head.headers)?;
+        if context.head.query.get("multipart-manifest") == Some("delete") {
+            let object = context.account.object(context.container(), context.object())?;
             if manifest::is_static(&object) {
-                return self.delete_large(head, at, &object).await;
+                return self.delete_large(context, &object).await;
             }
         }
-        let key = (at.object().to_owned(), WriteConditions::default());
-        let outcomes = at.account.delete(at.container(), vec![key]).await?;
+        let key = (context.object().to_owned(), WriteConditions::default());
+        let outcomes = context.account.delete(context.container(), vec![key]).await?;
         match outcomes.into_iter().next() {
             Some(Ok(true)) => Ok(empty(StatusCode::NO_CONTENT)),
             Some(Err(error)) => Err(error.into()),
@@ -101,12 +100,12 @@ impl Swift {
     }
 }
 
-/// A temporary URL is for the object that it names: it must not become a way to other objects of the account, which
-/// a manifest, a copy or the delete of a large object would reach.
-fn refuse_detours(head: &RequestHead) -> Outcome<()> {
-    let reaches_out =
+/// Refuses requests by temporary URL that reach other objects. A manifest, a copy or the delete of a large object would
+/// reach other objects of the account.
+fn refuse_other_objects(head: &RequestHead) -> Outcome<()> {
+    let names_others =
         ["x-object-manifest", "x-copy-from"].iter().any(|name| head.headers.contains_key(*name));
-    if reaches_out || head.query.has("multipart-manifest") {
+    if names_others || head.query.has("multipart-manifest") {
         return Err(Refusal::bad_request(
             "A temporary URL is good for one object: it can neither copy nor name others.",
         ));

@@ -1,4 +1,4 @@
-//! Putting an object.
+//! The verb that puts an object.
 
 use super::answer::empty;
 use super::conditions;
@@ -7,8 +7,7 @@ use super::describe::{details, guess_type};
 use super::manifest;
 use super::metadata::put as put_header;
 use super::refusal::{Outcome, Refusal};
-use super::request_head::RequestHead;
-use super::{At, Swift};
+use super::{Swift, VerbContext};
 use crate::auth::rights::Action;
 use crate::catalogue::Object;
 use crate::error::Error;
@@ -21,36 +20,37 @@ use http::header::{ETAG, LAST_MODIFIED};
 use http::{Response, StatusCode};
 
 impl Swift {
-    pub(super) async fn put(&self, head: &RequestHead, at: &At<'_>, body: Body) -> Outcome<Response<Body>> {
-        self.check(at.claim, &at.target.account, Some(at.container()), Action::Write)?;
-        at.target.check_lengths()?;
-        if head.headers.contains_key("x-copy-from") {
-            return self.copy_from(head, at).await;
+    pub(super) async fn put(&self, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
+        self.check(context.claim, &context.target.account, Some(context.container()), Action::Write)?;
+        context.target.check_lengths()?;
+        if context.head.headers.contains_key("x-copy-from") {
+            return self.copy_from(context).await;
         }
-        if head.query.get("multipart-manifest") == Some("put") {
-            return self.put_large(head, at, body).await;
+        if context.head.query.get("multipart-manifest") == Some("put") {
+            return self.put_large(context, body).await;
         }
-        let length = head.length();
-        if length.is_none() && !head.is_chunked() {
+        let length = context.head.length();
+        if length.is_none() && !context.head.is_chunked() {
             return Err(Refusal::new(
                 StatusCode::LENGTH_REQUIRED,
                 "The length of the body must be announced.",
             ));
         }
-        // A put that is refused for its head moves no block.
-        let conditions = conditions::of_put(&head.headers)?;
-        let mut details = details(head)?;
-        details.content_type.get_or_insert_with(|| guess_type(at.object()));
-        self.check_manifest(at.claim, at.account.name(), &details)?;
-        at.account.check_put(at.container(), at.object(), &conditions)?;
-        at.account.check_room(at.container(), at.object(), length)?;
-        let written = receive(at.account, body, length).await?;
-        if let Some(etag) = head.header("etag")
+        // A put that is refused because of its head moves no block.
+        let conditions = conditions::of_put(&context.head.headers)?;
+        let mut details = details(context.head)?;
+        details.content_type.get_or_insert_with(|| guess_type(context.object()));
+        self.check_manifest(context.claim, context.account.name(), &details)?;
+        context.account.check_put(context.container(), context.object(), &conditions)?;
+        context.account.check_room(context.container(), context.object(), length)?;
+        let written = receive(context.account, body, length).await?;
+        if let Some(etag) = context.head.header("etag")
             && !conditions::bare(etag).eq_ignore_ascii_case(&hex(written.md5()))
         {
             return Err(Error::BadDigest("ETag").into());
         }
-        let object = at.account.link(at.container(), at.object(), written, details, conditions).await?;
+        let object =
+            context.account.link(context.container(), context.object(), written, details, conditions).await?;
         Ok(created(&object))
     }
 }
@@ -65,7 +65,7 @@ pub(super) async fn receive(account: &Account, body: Body, length: Option<u64>) 
     Ok(writer.finish().await?)
 }
 
-/// The answer to a put of an object.
+/// Returns the answer to a put of an object.
 pub(super) fn created(object: &Object) -> Response<Body> {
     let mut answer = empty(StatusCode::CREATED);
     let etag = match manifest::known_size(object) {

@@ -3,15 +3,15 @@
 use super::refusal::{Outcome, Refusal};
 use http::StatusCode;
 
-/// Parameters in the order in which they came. A parameter without `=` has an empty value.
+/// Parameters in their order. A parameter without `=` has an empty value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the text after the question mark.
+    /// Parses the text after the question mark.
     ///
     /// # Errors
-    /// A value is not UTF-8 or holds a zero.
+    /// A value is not UTF-8 or has a zero byte.
     pub(super) fn parse(query: Option<&str>) -> Outcome<Query> {
         let query = query.unwrap_or_default();
         let text = |part: &str| {
@@ -29,23 +29,23 @@ impl Query {
             .ok_or_else(|| Refusal::new(StatusCode::PRECONDITION_FAILED, "Invalid UTF8 or contains NULL"))
     }
 
-    /// The value of a parameter, the last one if there are several.
+    /// Returns the value of a parameter, the last one if there are several.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Tells whether there is such a parameter at all.
+    /// Returns whether there is such a parameter.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Tells whether there is one that says yes.
+    /// Returns whether a parameter is true.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_true)
     }
 }
 
-/// The words that mean yes.
+/// Returns whether a text means true.
 pub(super) fn is_true(text: &str) -> bool {
     ["true", "1", "yes", "on", "t", "y"].iter().any(|yes| text.eq_ignore_ascii_case(yes))
 }

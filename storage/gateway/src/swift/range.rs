@@ -1,32 +1,32 @@
-//! `Range` headers: which bytes of an object are wanted.
+//! `Range` headers: the requested bytes of an object.
 
 use http::{HeaderMap, header::RANGE};
 use std::ops::Range;
 
-/// The most ranges of a request. Each is read by itself, and all of them together may be more than the object.
+/// The largest number of ranges of a request. Each is read by itself, and all together may be more than the object.
 pub(super) const MAX_RANGES: usize = 50;
 
-/// The bytes wanted of an object.
+/// The requested bytes of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum WantedRanges {
-    /// All of them: there is no range, or no range that makes sense.
+pub(super) enum RequestedRanges {
+    /// All bytes: there is no range, or no valid one.
     All,
-    /// Ranges within the object, none of them empty. At least one.
+    /// Ranges within the object, none of them empty; at least one.
     Ranges(Vec<Range<u64>>),
     /// No range lies within the object.
     Nothing,
 }
 
-/// Reads the header for an object of this many bytes (RFC 9110, section 14.2).
-pub(super) fn wanted(headers: &HeaderMap, bytes: u64) -> WantedRanges {
+/// Parses the header for an object of this many bytes (RFC 9110, section 14.2).
+pub(super) fn requested(headers: &HeaderMap, bytes: u64) -> RequestedRanges {
     let mut values = headers.get_all(RANGE).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return WantedRanges::All };
-    let Some(specs) = value.to_str().ok().and_then(parse) else { return WantedRanges::All };
-    if specs.len() > MAX_RANGES || overlaps(&specs, bytes) {
-        return WantedRanges::Nothing;
+    let (Some(value), None) = (values.next(), values.next()) else { return RequestedRanges::All };
+    let Some(specs) = value.to_str().ok().and_then(parse) else { return RequestedRanges::All };
+    if specs.len() > MAX_RANGES || exceeds_twice_the_object(&specs, bytes) {
+        return RequestedRanges::Nothing;
     }
     let ranges: Vec<Range<u64>> = specs.into_iter().filter_map(|spec| spec.within(bytes)).collect();
-    if ranges.is_empty() { WantedRanges::Nothing } else { WantedRanges::Ranges(ranges) }
+    if ranges.is_empty() { RequestedRanges::Nothing } else { RequestedRanges::Ranges(ranges) }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,14 +45,14 @@ impl Spec {
     }
 }
 
-/// Tells whether more is asked for than twice the object: a way to have much read for a short request.
-fn overlaps(specs: &[Spec], bytes: u64) -> bool {
+/// Returns whether the ranges are more than twice the object: a short request must not cause so many reads.
+fn exceeds_twice_the_object(specs: &[Spec], bytes: u64) -> bool {
     let ranges = specs.iter().filter_map(|spec| spec.within(bytes));
     let sum = ranges.fold(0u64, |sum, range| sum.saturating_add(range.end - range.start));
     specs.len() > 1 && sum > bytes.saturating_mul(2)
 }
 
-/// `None` if it is no list of ranges of bytes.
+/// Parses a list of ranges of bytes; `None` if it is not one.
 fn parse(header: &str) -> Option<Vec<Spec>> {
     let (unit, list) = header.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
@@ -75,7 +75,7 @@ fn spec(item: &str) -> Option<Spec> {
     }
 }
 
-/// A decimal number, or the largest there is.
+/// Parses a decimal number; returns at most the largest there is.
 fn number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
@@ -86,20 +86,20 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn of(range: &str, bytes: u64) -> WantedRanges {
+    fn of(range: &str, bytes: u64) -> RequestedRanges {
         let mut headers = HeaderMap::new();
         headers.insert(RANGE, HeaderValue::try_from(range).unwrap());
-        wanted(&headers, bytes)
+        requested(&headers, bytes)
     }
 
-    /// From, and up to but without.
-    fn ranges(list: &[(u64, u64)]) -> WantedRanges {
-        WantedRanges::Ranges(list.iter().map(|&(from, to)| from..to).collect())
+    /// Returns ranges from their starts and ends.
+    fn ranges(list: &[(u64, u64)]) -> RequestedRanges {
+        RequestedRanges::Ranges(list.iter().map(|&(from, to)| from..to).collect())
     }
 
     #[test]
     fn ranges_are_exact_to_the_byte() {
-        assert_eq!(wanted(&HeaderMap::new(), 10), WantedRanges::All);
+        assert_eq!(requested(&HeaderMap::new(), 10), RequestedRanges::All);
         assert_eq!(of("bytes=0-0", 10), ranges(&[(0, 1)]));
         assert_eq!(of("bytes=3-5", 10), ranges(&[(3, 6)]));
         assert_eq!(of("Bytes = 3-", 10), ranges(&[(3, 10)]));
@@ -115,7 +115,7 @@ mod tests {
     fn a_range_outside_of_the_object_is_nothing() {
         for (range, bytes) in [("bytes=10-", 10), ("bytes=-0", 10), ("bytes=0-0", 0), ("bytes=10-11,12-", 10)]
         {
-            assert_eq!(of(range, bytes), WantedRanges::Nothing, "{range}");
+            assert_eq!(of(range, bytes), RequestedRanges::Nothing, "{range}");
         }
     }
 
@@ -124,14 +124,14 @@ mod tests {
         for range in
             ["bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-2", "bytes=+1-2", "lines=0-5", "bytes=0-1-2"]
         {
-            assert_eq!(of(range, 10), WantedRanges::All, "{range}");
+            assert_eq!(of(range, 10), RequestedRanges::All, "{range}");
         }
     }
 
     #[test]
     fn a_short_request_does_not_have_an_object_read_many_times() {
-        assert_eq!(of("bytes=0-,0-,0-", 10), WantedRanges::Nothing);
+        assert_eq!(of("bytes=0-,0-,0-", 10), RequestedRanges::Nothing);
         let many = format!("bytes={}", (0..51).map(|at| format!("{at}-{at}")).collect::<Vec<_>>().join(","));
-        assert_eq!(of(&many, 1000), WantedRanges::Nothing);
+        assert_eq!(of(&many, 1000), RequestedRanges::Nothing);
     }
 }

@@ -1,16 +1,15 @@
-//! Getting an object, or the facts about it.
+//! The verbs that return an object, or the facts about it.
 
 use super::answer::empty;
 use super::byteranges::Frame;
 use super::conditions::{self, Verdict};
-use super::content::{self, Content, Waiting};
+use super::content::{self, Content, MemoryWait};
 use super::describe::{content_type, describe};
 use super::manifest;
 use super::metadata::put;
-use super::range::{self, WantedRanges};
+use super::range::{self, RequestedRanges};
 use super::refusal::{Outcome, unsatisfiable};
-use super::request_head::RequestHead;
-use super::{At, Swift};
+use super::{Swift, VerbContext};
 use crate::error::Error;
 use axum::body::Body;
 use base16ct::lower::encode_string as hex;
@@ -21,43 +20,42 @@ use http::{HeaderValue, Response, StatusCode};
 use std::ops::Range;
 
 impl Swift {
-    /// `GET` and `HEAD` of an object.
-    pub(super) async fn read(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
-        self.check_read(at.claim, &at.target.account, at.container(), at.object())?;
-        let object = at.account.object(at.container(), at.object())?;
-        if head.query.get("multipart-manifest") == Some("get") {
+    /// Serves `GET` and `HEAD` of an object.
+    pub(super) async fn read(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        self.check_read(context.claim, &context.target.account, context.container(), context.object())?;
+        let object = context.account.object(context.container(), context.object())?;
+        if context.head.query.get("multipart-manifest") == Some("get") {
             if manifest::is_static(&object) {
-                return self.show_manifest(head, at, &object).await;
+                return self.show_manifest(context, &object).await;
             }
             let content = Content::plain(&object);
-            return self.answer(head, at, &object, content).await;
+            return self.answer(context, &object, content).await;
         }
-        // The facts about a static large object stand in the catalogue: looking at it reads nothing.
-        if head.is_head()
+        // The catalogue has the facts about a static large object: a head reads nothing.
+        if context.head.is_head()
             && let Some((bytes, etag)) = manifest::known_size(&object)
         {
-            return Ok(answer_head(head, at, &object, bytes, &etag));
+            return Ok(answer_head(context, &object, bytes, &etag));
         }
-        let content = self.content(at, &object).await?;
-        self.answer(head, at, &object, content).await
+        let content = self.content(context, &object).await?;
+        self.answer(context, &object, content).await
     }
 
     async fn answer(
         &self,
-        head: &RequestHead,
-        at: &At<'_>,
+        context: &VerbContext<'_>,
         object: &crate::catalogue::Object,
         content: Content,
     ) -> Outcome<Response<Body>> {
         let bytes = content.bytes();
-        let mut answer = answer_head(head, at, object, bytes, &content.etag);
-        if head.is_head() || answer.status() != StatusCode::OK {
+        let mut answer = answer_head(context, object, bytes, &content.etag);
+        if context.head.is_head() || answer.status() != StatusCode::OK {
             return Ok(answer);
         }
-        let body = match range::wanted(&head.headers, bytes) {
-            WantedRanges::Nothing => return Err(unsatisfiable(bytes)),
-            WantedRanges::All => content::read(&self.gateway, content.pieces, Waiting::AfterTheFirst),
-            WantedRanges::Ranges(ranges) => {
+        let body = match range::requested(&context.head.headers, bytes) {
+            RequestedRanges::Nothing => return Err(unsatisfiable(bytes)),
+            RequestedRanges::All => content::read(&self.gateway, content.pieces, MemoryWait::AfterTheFirst),
+            RequestedRanges::Ranges(ranges) => {
                 *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
                 match ranges.as_slice() {
                     [range] => {
@@ -70,7 +68,7 @@ impl Swift {
                         answer
                             .headers_mut()
                             .insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
-                        content::read(&self.gateway, content.cut(range), Waiting::AfterTheFirst)
+                        content::read(&self.gateway, content.cut(range), MemoryWait::AfterTheFirst)
                     }
                     ranges => {
                         let frame = Frame::new(boundary()?, content_type(object).to_owned(), bytes);
@@ -81,11 +79,11 @@ impl Swift {
                 }
             }
         };
-        *answer.body_mut() = begun(body).await?;
+        *answer.body_mut() = with_first_bytes(body).await?;
         Ok(answer)
     }
 
-    /// Several ranges, each between its frame's lines.
+    /// Returns several ranges, each between its frame's lines.
     fn framed(
         &self,
         frame: &Frame,
@@ -96,7 +94,7 @@ impl Swift {
         let line = |bytes: Bytes| stream::once(async move { Ok(bytes) }).boxed();
         for range in ranges {
             parts.push(line(frame.before(range)));
-            parts.push(content::read(&self.gateway, content.cut(range), Waiting::Always));
+            parts.push(content::read(&self.gateway, content.cut(range), MemoryWait::Always));
             parts.push(line(frame.after()));
         }
         parts.push(line(frame.end()));
@@ -104,20 +102,19 @@ impl Swift {
     }
 }
 
-/// The head of an answer, with the whole length, or with 304 or 412 if a condition says so.
+/// Returns the head of an answer, with the whole length, or with 304 or 412 if a condition requires it.
 fn answer_head(
-    head: &RequestHead,
-    at: &At<'_>,
+    context: &VerbContext<'_>,
     object: &crate::catalogue::Object,
     bytes: u64,
     etag: &str,
 ) -> Response<Body> {
-    let verdict = conditions::check(&head.headers, conditions::bare(etag), object.modified);
+    let verdict = conditions::check(&context.head.headers, conditions::bare(etag), object.modified);
     if let Verdict::Failed(condition) = verdict {
-        return conditions::failed(condition).into_response(&head.method);
+        return conditions::failed(condition).into_response(&context.head.method);
     }
     let mut answer = empty(StatusCode::OK);
-    describe(answer.headers_mut(), object, etag, head, at.claim);
+    describe(answer.headers_mut(), object, etag, context.head, context.claim);
     if let Verdict::NotModified = verdict {
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
         return answer;
@@ -126,8 +123,9 @@ fn answer_head(
     answer
 }
 
-/// A body whose first bytes are there. A failure before them is a status, a later failure ends the connection.
-pub(super) async fn begun(
+/// Returns a body whose first bytes have arrived. A failure before them becomes a status, a later one ends the
+/// connection.
+pub(super) async fn with_first_bytes(
     mut body: impl Stream<Item = Result<Bytes, Error>> + Send + Unpin + 'static,
 ) -> Outcome<Body> {
     let first = match body.next().await {
@@ -137,7 +135,7 @@ pub(super) async fn begun(
     Ok(Body::from_stream(stream::once(async move { Ok(first) }).chain(body)))
 }
 
-/// A line that occurs in no object but by chance: 128 random bits.
+/// Returns a line that occurs in an object only by chance: 128 random bits.
 fn boundary() -> Outcome<String> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|_| {

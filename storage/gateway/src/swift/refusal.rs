@@ -1,16 +1,16 @@
-//! The refusal of a request: a status and a sentence.
+//! The refusal of a request: a status and a message.
 
 use super::range::MAX_RANGES;
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::http::body_timeout::{BodyError, find_cause};
-use crate::http::door::{BUSY, RETRY_AFTER as RETRY_SECONDS};
+use crate::http::protocol::{BUSY, RETRY_AFTER as RETRY_SECONDS};
 use axum::body::Body;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use std::borrow::Cow;
 
-/// A refusal. Its sentence holds no name.
+/// A refusal. Its message has no names.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
@@ -34,13 +34,13 @@ impl Refusal {
         Refusal::new(StatusCode::NOT_FOUND, "The resource could not be found.")
     }
 
-    /// The refusal of a request without a known user.
+    /// Returns the refusal for an unknown user.
     pub(super) fn unauthorized(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::UNAUTHORIZED, text)
             .with(WWW_AUTHENTICATE, HeaderValue::from_static("Swift realm=\"ameles\""))
     }
 
-    /// The request of a principal that may not.
+    /// Returns the refusal for a principal without the right.
     pub(super) fn forbidden(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::FORBIDDEN, text)
     }
@@ -49,8 +49,8 @@ impl Refusal {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }
 
-    /// The refusal of a request that may come again in a moment.
-    pub(super) fn for_now(text: impl Into<Cow<'static, str>>) -> Self {
+    /// Returns the refusal for a request that the client may retry soon.
+    pub(super) fn unavailable(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
             .with(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS))
     }
@@ -72,7 +72,7 @@ impl Refusal {
         &self.text
     }
 
-    /// The refusal as an answer. A `HEAD` gets the same without the sentence.
+    /// Converts the refusal to an answer. A `HEAD` gets no message.
     pub(super) fn into_response(self, method: &Method) -> Response<Body> {
         let silent = self.status == StatusCode::NOT_MODIFIED || *method == Method::HEAD;
         let length = if silent { 0 } else { self.text.len() };
@@ -93,7 +93,7 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let text = error.told();
+        let text = error.client_message();
         let status = match error {
             Error::NoSuchContainer | Error::NoSuchKey | Error::NoSuchVersion | Error::DeleteMarker { .. } => {
                 return Refusal::not_found();
@@ -103,7 +103,7 @@ impl From<Error> for Refusal {
                     StatusCode::CONFLICT,
                     format!(
                         "There was a conflict when trying to complete your request. The container still holds {objects} \
-                         objects, or versions that the S3 door keeps."
+                         objects, or old versions that only S3 lists."
                     ),
                 );
             }
@@ -114,7 +114,7 @@ impl From<Error> for Refusal {
             Error::RangeNotSatisfiable { bytes } => return unsatisfiable(bytes),
             Error::BadDigest(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Body(source) => match find_cause(&*source) {
-                Some(BodyError::NoPlace(_)) => return Refusal::for_now(BUSY),
+                Some(BodyError::Overloaded(_)) => return Refusal::unavailable(BUSY),
                 Some(BodyError::TooLate) => StatusCode::REQUEST_TIMEOUT,
                 _ => StatusCode::BAD_REQUEST,
             },
@@ -126,7 +126,7 @@ impl From<Error> for Refusal {
                 | DeviceError::DiskFull
                 | DeviceError::StoreFull
                 | DeviceError::Closed,
-            ) => return Refusal::for_now(text),
+            ) => return Refusal::unavailable(text),
             Error::Device(DeviceError::Tampered(_)) => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
@@ -134,7 +134,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The refusal of a range of which no byte is there.
+/// Returns the refusal for ranges outside of the object.
 pub(super) fn unsatisfiable(bytes: u64) -> Refusal {
     let refusal = Refusal::new(
         StatusCode::RANGE_NOT_SATISFIABLE,

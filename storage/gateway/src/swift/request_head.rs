@@ -1,4 +1,4 @@
-//! A request as the verbs see it.
+//! The head of a request, as the verbs see it.
 
 use super::address::Address;
 use super::auth::catalogue::Base;
@@ -13,22 +13,22 @@ use std::net::IpAddr;
 /// The head of a request.
 pub(super) struct RequestHead {
     pub(super) method: Method,
-    /// Decoded.
+    /// The decoded path.
     pub(super) path: String,
     pub(super) query: Query,
     pub(super) headers: HeaderMap,
-    /// The address that the client believes that it has come to.
+    /// The address that the client used.
     pub(super) base: Base,
     pub(super) now: UnixMillis,
-    /// The other end of the connection, if it is known.
+    /// The other end of the connection, if known.
     pub(super) peer: Option<IpAddr>,
 }
 
 impl RequestHead {
-    /// Reads the head of a request that came to this address.
+    /// Parses the head of a request to this address.
     ///
     /// # Errors
-    /// 412 for a path or a parameter that is no text.
+    /// 412 for a path or a parameter that is not text.
     pub(super) fn read(
         parts: Parts,
         address: &Address,
@@ -55,27 +55,27 @@ impl RequestHead {
         })
     }
 
-    /// The value of a header, if it is one of plain ASCII.
+    /// Returns the value of a header, if it is plain ASCII.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Tells whether a header says yes.
-    pub(super) fn says(&self, name: &str) -> bool {
+    /// Returns whether a header is true.
+    pub(super) fn is_true_header(&self, name: &str) -> bool {
         self.header(name).is_some_and(super::query::is_true)
     }
 
-    /// The token that the request comes with.
+    /// Returns the token that authenticates the request.
     pub(super) fn token(&self) -> Option<&str> {
         token(&self.headers)
     }
 
-    /// The token that the request is about.
+    /// Returns the token that the request is about.
     pub(super) fn subject_token(&self) -> Option<&str> {
         self.header("x-subject-token")
     }
 
-    /// Bytes that the body is said to have.
+    /// Returns the announced length of the body.
     pub(super) fn length(&self) -> Option<u64> {
         self.header("content-length")?.parse().ok()
     }
@@ -89,7 +89,7 @@ impl RequestHead {
     }
 }
 
-/// The token that a request with these headers comes with.
+/// Returns the token in these headers.
 pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
     let token = headers.get("x-auth-token").or_else(|| headers.get("x-storage-token"))?;
     token.to_str().ok().filter(|token| !token.is_empty())

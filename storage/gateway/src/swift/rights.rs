@@ -10,14 +10,14 @@ use crate::auth::principal::Principal;
 use crate::auth::rights::{self, Action};
 use std::collections::BTreeMap;
 
-/// The claim of a request to be let in: its principal, and the temporary URL that it came by.
+/// The claim of a request: its principal, and its temporary URL.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     principal: Principal,
     temp_url: Option<TempUrl>,
 }
 
-/// A temporary URL that was found good.
+/// A valid temporary URL.
 #[derive(Clone, Debug)]
 pub(super) struct TempUrl {
     pub(super) grant: TempUrlGrant,
@@ -26,7 +26,7 @@ pub(super) struct TempUrl {
 }
 
 impl Claim {
-    /// Tells whether all of this account is the principal's.
+    /// Returns whether the principal owns this account.
     pub(super) fn owns(&self, account: &str) -> bool {
         account.parse::<AccountName>().is_ok() && self.principal.owns(account)
     }
@@ -39,8 +39,8 @@ impl Claim {
         self.temp_url.as_ref()
     }
 
-    /// The refusal of a request without the right. It is the same whether the resource exists or not.
-    pub(super) fn turned_away(&self) -> Refusal {
+    /// Returns the refusal for a request without the right. It is the same whether the resource exists or not.
+    pub(super) fn refusal(&self) -> Refusal {
         if !self.principal.is_anonymous() {
             return Refusal::forbidden("Access was denied to this resource.");
         }
@@ -52,28 +52,28 @@ impl Claim {
 }
 
 impl Swift {
-    /// The claim of a request.
+    /// Returns the claim of a request.
     ///
     /// # Errors
-    /// 401 if the request comes with a token or a temporary URL that is not good.
+    /// 401 if the request has an invalid token or temporary URL.
     pub(super) fn claim(&self, head: &RequestHead, target: &Target) -> Outcome<Claim> {
         let claim =
             |identity, temp_url| Claim { principal: Principal::new(identity, &head.headers), temp_url };
-        if temp_url::is_one(&head.query) {
+        if temp_url::is_temp_url(&head.query) {
             let temp_url =
                 self.temp_url(head, target).ok_or_else(|| Refusal::unauthorized("Temp URL invalid"))?;
             return Ok(claim(None, Some(temp_url)));
         }
         let Some(token) = head.token() else { return Ok(claim(None, None)) };
         let known = self.tokens.look_up(&self.users, token, head.now);
-        let known = known.ok_or_else(|| Refusal::unauthorized("The token is not good, or not any more."))?;
+        let known = known.ok_or_else(|| Refusal::unauthorized("The token is invalid or has expired."))?;
         Ok(claim(Some(known.identity), None))
     }
 
     fn temp_url(&self, head: &RequestHead, target: &Target) -> Option<TempUrl> {
         let account = self.account_of(target)?;
-        let holder = target.container.as_deref()?;
-        let container = account.container(holder).ok();
+        let container_name = target.container.as_deref()?;
+        let container = account.container(container_name).ok();
         let use_of_url = temp_url::TempUrlRequest {
             method: &head.method,
             query: &head.query,
@@ -83,11 +83,13 @@ impl Swift {
         };
         let of_container = container.as_ref().map(|view| &view.settings.metadata);
         let grant = temp_url::check(&use_of_url, &account.view().settings.metadata, of_container)?;
-        Some(TempUrl { grant, account: target.account.clone(), container: holder.to_owned() })
+        Some(TempUrl { grant, account: target.account.clone(), container: container_name.to_owned() })
     }
 
+    /// Checks a right of a request.
+    ///
     /// # Errors
-    /// 401 if no user is known, 403 if the user is known and may not.
+    /// 401 for an anonymous client, 403 for a user without the right.
     pub(super) fn check(
         &self,
         claim: &Claim,
@@ -95,7 +97,7 @@ impl Swift {
         container: Option<&str>,
         action: Action,
     ) -> Outcome<()> {
-        if self.may(claim, account, container, action) { Ok(()) } else { Err(claim.turned_away()) }
+        if self.may(claim, account, container, action) { Ok(()) } else { Err(claim.refusal()) }
     }
 
     fn may(&self, claim: &Claim, account: &str, container: Option<&str>, action: Action) -> bool {
@@ -104,7 +106,7 @@ impl Swift {
         }
         let (Some(container), false) = (container, action == Action::Own) else { return false };
         if let Some(url) = &claim.temp_url {
-            // The method was signed; reading may go on to the pieces of a large object.
+            // The method was signed; a read may continue to the segments of a large object.
             let reaches = url.account == account && (!url.grant.of_container || url.container == container);
             return reaches && matches!(action, Action::Read | Action::Write);
         }
@@ -112,17 +114,17 @@ impl Swift {
         rights::may(&claim.principal, account, &view.settings, action)
     }
 
-    /// Checks that the principal may read an object, which may let in more than its container does.
+    /// Checks that the principal may read an object, which may give more rights than its container.
     ///
     /// # Errors
-    /// 401 if no user is known, 403 if the user is known and may not.
+    /// 401 for an anonymous client, 403 for a user without the right.
     pub(super) fn check_read(&self, claim: &Claim, account: &str, container: &str, key: &str) -> Outcome<()> {
         let Err(refused) = self.check(claim, account, Some(container), Action::Read) else {
             return Ok(());
         };
-        let holder = self.gateway.account(account);
+        let container_name = self.gateway.account(account);
         let (Ok(view), Ok(object), None) =
-            (holder.container(container), holder.object(container, key), &claim.temp_url)
+            (container_name.container(container), container_name.object(container, key), &claim.temp_url)
         else {
             return Err(refused);
         };
@@ -134,16 +136,18 @@ impl Swift {
     }
 }
 
-/// Tells whether metadata of this name is for the owner's eyes only.
+/// Returns whether only the owner may see metadata of this name.
 pub(super) fn is_private(name: &str) -> bool {
     temp_url::KEYS.contains(&name)
 }
 
-/// The quotas among an account's metadata: only an admin may change them.
+/// The quotas in an account's metadata: only an admin may change them.
 pub(super) const ACCOUNT_QUOTAS: [&str; 2] = ["quota-bytes", "quota-count"];
 
+/// Checks the right to change quotas.
+///
 /// # Errors
-/// 403 if the changes touch a quota and the principal is no admin.
+/// 403 if the changes include a quota and the principal is not an admin.
 pub(super) fn check_quotas(claim: &Claim, changes: &BTreeMap<String, Option<String>>) -> Outcome<()> {
     if ACCOUNT_QUOTAS.iter().any(|quota| changes.contains_key(*quota)) && !claim.is_admin() {
         return Err(Refusal::forbidden("Only an admin may change the account's quota."));

@@ -1,53 +1,53 @@
-//! From the path and the method of a request to its verb.
+//! The routing of a request to its verb, by path and method.
 
 use super::answer::{empty, text, with_json};
 use super::auth::{discovery, v1, v2, v3};
+use super::full_body::whole;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
 use super::target::Target;
-use super::whole::whole;
 use super::{Swift, bulk, info};
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use axum::body::Body;
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
-/// The most bytes of a login.
+/// The largest number of bytes of a login.
 const MAX_LOGIN_BYTES: usize = 64 << 10;
 
 impl Swift {
-    /// Carries out the action of a request, and names it for the log.
+    /// Serves a request, and sets its verb for the log.
     pub(super) async fn route(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
         let path = head.path.trim_end_matches('/');
-        let looks = matches!(head.method, Method::GET | Method::HEAD);
+        let is_read = matches!(head.method, Method::GET | Method::HEAD);
         match path {
-            "/info" if looks => {
+            "/info" if is_read => {
                 verb.name("Info");
                 Ok(with_json(StatusCode::OK, &self.info()))
             }
-            "/healthcheck" if looks => {
+            "/healthcheck" if is_read => {
                 verb.name("HealthCheck");
                 Ok(text("text/plain", "OK"))
             }
-            "/crossdomain.xml" if looks => {
+            "/crossdomain.xml" if is_read => {
                 verb.name("CrossDomain");
                 Ok(text("application/xml", info::CROSS_DOMAIN))
             }
-            "/auth/v1.0" | "/auth/v1" | "/v1.0" | "/auth" if looks => {
+            "/auth/v1.0" | "/auth/v1" | "/v1.0" | "/auth" if is_read => {
                 verb.name("LogInV1");
                 v1::log_in(self, head).await
             }
-            "" if looks => {
+            "" if is_read => {
                 verb.name("Versions");
                 let versions =
                     json!({"versions": {"values": [discovery::v3(&head.base), discovery::v2(&head.base)]}});
                 Ok(with_json(StatusCode::MULTIPLE_CHOICES, &versions))
             }
-            "/v2.0" if looks => {
+            "/v2.0" if is_read => {
                 verb.name("Versions");
                 Ok(with_json(StatusCode::OK, &json!({"version": discovery::v2(&head.base)})))
             }
-            "/v3" if looks => {
+            "/v3" if is_read => {
                 verb.name("Versions");
                 Ok(with_json(StatusCode::OK, &json!({"version": discovery::v3(&head.base)})))
             }
@@ -94,7 +94,7 @@ impl Swift {
 
     async fn route_storage(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
         let Some(target) = Target::read(&head.path) else {
-            // A path of the storage kind says no more than that its caller must be known first.
+            // A storage path only shows that its caller must log in first.
             return Err(if head.path.starts_with("/v1/") && head.token().is_none() {
                 Refusal::unauthorized("This server could not verify that you are authorized.")
             } else {
@@ -106,24 +106,24 @@ impl Swift {
             return self.preflight(head, &target);
         }
         let claim = self.claim(head, &target)?;
-        // Malformed names are of no account.
-        let account = self.account_of(&target).ok_or_else(|| claim.turned_away())?;
-        let at = super::At { account: &account, target: &target, claim: &claim };
+        // A malformed name belongs to no account.
+        let account = self.account_of(&target).ok_or_else(|| claim.refusal())?;
+        let context = super::VerbContext { head, account: &account, target: &target, claim: &claim };
         if target.container.is_none()
             && head.query.has("bulk-delete")
             && matches!(head.method, Method::DELETE | Method::POST)
         {
             verb.name("BulkDelete");
-            return bulk::delete(self, head, &at, body).await;
+            return bulk::delete(self, &context, body).await;
         }
         if head.query.has("extract-archive") && head.method == Method::PUT {
             verb.name("ExtractArchive");
-            return bulk::extract(self, head, &at, body).await;
+            return bulk::extract(self, &context, body).await;
         }
         match (&target.container, &target.object) {
-            (None, _) => self.on_account(head, &at, verb).await,
-            (Some(_), None) => self.on_container(head, &at, body, verb).await,
-            (Some(_), Some(_)) => self.on_object(head, &at, body, verb).await,
+            (None, _) => self.on_account(&context, verb).await,
+            (Some(_), None) => self.on_container(&context, body, verb).await,
+            (Some(_), Some(_)) => self.on_object(&context, body, verb).await,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The state that all verbs work with.
+//! The state of all verbs.
 
 use super::address::Address;
 use super::request_head;
@@ -20,13 +20,13 @@ pub(super) struct Swift {
 }
 
 impl Swift {
-    /// The account of the user whose token is in these headers; `None` without a good one.
+    /// Returns the account of the user whose token is in these headers; `None` without a valid one.
     pub(super) fn account_with_token(&self, headers: &HeaderMap, now: UnixMillis) -> Option<AccountName> {
         let token = request_head::token(headers)?;
         Some(self.tokens.look_up(&self.users, token, now)?.identity.account)
     }
 
-    /// The account that a target names; `None` if that is no account's name.
+    /// Returns the account of a target; `None` if its name is invalid.
     pub(super) fn account_of(&self, target: &Target) -> Option<Account> {
         let name: AccountName = target.account.parse().ok()?;
         Some(self.gateway.account(name.as_str()))

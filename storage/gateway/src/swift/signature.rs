@@ -1,4 +1,4 @@
-//! Signatures of temporary URLs and forms: an HMAC under a key that the owner has set.
+//! Signatures of temporary URLs and forms: an HMAC with a key that the owner has set.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
-/// The digests that `/info` names.
+/// The digests that `/info` lists.
 pub(super) const DIGESTS: [&str; 3] = ["sha1", "sha256", "sha512"];
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -16,7 +16,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A signature as it was given.
+/// A parsed signature.
 pub(super) struct Signature {
     digest: Digest,
     bytes: Vec<u8>,
@@ -30,7 +30,7 @@ enum Digest {
 }
 
 impl Signature {
-    /// Reads hexadecimal digits, whose number tells the digest, or `sha256:` and base64.
+    /// Parses hexadecimal digits, whose number determines the digest, or `sha256:` and base64.
     pub(super) fn parse(text: &str) -> Option<Signature> {
         if let Some((digest, encoded)) = text.split_once(':') {
             let digest = match digest {
@@ -39,7 +39,7 @@ impl Signature {
                 "sha512" => Digest::Sha512,
                 _ => return None,
             };
-            // Both alphabets of base64 are in use.
+            // Clients use both alphabets of base64.
             let encoded = encoded.replace('-', "+").replace('_', "/");
             return Some(Signature { digest, bytes: BASE64.decode(encoded).ok()? });
         }
@@ -52,8 +52,8 @@ impl Signature {
         Some(Signature { digest, bytes: base16ct::mixed::decode_vec(text).ok()? })
     }
 
-    /// Tells whether this was signed with this key. Compares in constant time.
-    pub(super) fn fits(&self, key: &str, signed: &str) -> bool {
+    /// Returns whether this is the signature of a text with this key. Compares in constant time.
+    pub(super) fn verifies(&self, key: &str, signed: &str) -> bool {
         match self.digest {
             Digest::Sha1 => verify::<Hmac<Sha1>>(key, signed, &self.bytes),
             Digest::Sha256 => verify::<Hmac<Sha256>>(key, signed, &self.bytes),
@@ -71,7 +71,7 @@ fn verify<M: Mac + KeyInit>(key: &str, signed: &str, given: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// From RFC 2202 and RFC 4231: the key `Jefe`, and what it wants.
+    /// The key `Jefe` and its text, from RFC 2202 and RFC 4231.
     const SIGNED: &str = "what do ya want for nothing?";
     const SHA1: &str = "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79";
     const SHA256: &str = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
@@ -82,9 +82,9 @@ mod tests {
     fn the_vectors_of_the_rfcs_come_out() {
         for text in [SHA1, SHA256, SHA512] {
             let signature = Signature::parse(text).unwrap();
-            assert!(signature.fits("Jefe", SIGNED));
-            assert!(!signature.fits("Jefe", "what do ya want for something?"));
-            assert!(!signature.fits("jefe", SIGNED));
+            assert!(signature.verifies("Jefe", SIGNED));
+            assert!(!signature.verifies("Jefe", "what do ya want for something?"));
+            assert!(!signature.verifies("jefe", SIGNED));
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
             "sha1:7_zfauXrL6LSdBbV8YTfnCWafHk",
             "sha256:W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM=",
         ] {
-            assert!(Signature::parse(text).unwrap().fits("Jefe", SIGNED), "{text}");
+            assert!(Signature::parse(text).unwrap().verifies("Jefe", SIGNED), "{text}");
         }
     }
 
@@ -103,12 +103,12 @@ mod tests {
     fn a_tampered_signature_fits_nothing() {
         let mut text = SHA256.to_owned();
         text.replace_range(0..1, "6");
-        assert!(!Signature::parse(&text).unwrap().fits("Jefe", SIGNED));
+        assert!(!Signature::parse(&text).unwrap().verifies("Jefe", SIGNED));
         for bad in ["", "5b", &SHA256[1..], "md5:AAAA", "sha256:!", &"z".repeat(64)] {
             assert!(Signature::parse(bad).is_none(), "{bad}");
         }
-        // A short one is no prefix of the right one.
-        assert!(!Signature::parse("sha256:Ww==").unwrap().fits("Jefe", SIGNED));
-        assert!(!Signature::parse("sha256:").unwrap().fits("Jefe", SIGNED));
+        // A prefix of the signature does not verify.
+        assert!(!Signature::parse("sha256:Ww==").unwrap().verifies("Jefe", SIGNED));
+        assert!(!Signature::parse("sha256:").unwrap().verifies("Jefe", SIGNED));
     }
 }

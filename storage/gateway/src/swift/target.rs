@@ -1,29 +1,29 @@
-//! The target of a request, named by its path: an account, a container or an object.
+//! The target of a request, from its path: an account, a container or an object.
 
 use super::refusal::{Outcome, Refusal};
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
-/// The text before the account's name in a path.
+/// The prefix of the account's name in a path.
 pub(super) const PREFIX: &str = "AUTH_";
-/// The most bytes of a container's name.
+/// The largest number of bytes of a container's name.
 pub(super) const MAX_CONTAINER_BYTES: usize = 256;
-/// The most bytes of an object's name.
+/// The largest number of bytes of an object's name.
 pub(super) const MAX_OBJECT_BYTES: usize = 1024;
 
-/// An account, a container of it, an object in that.
+/// An account, perhaps with a container and an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// Without its prefix; it may be no account's name.
+    /// The name without its prefix, which may be invalid.
     pub(super) account: String,
     pub(super) container: Option<String>,
     pub(super) object: Option<String>,
 }
 
-/// The path of a URL as text.
+/// Decodes the path of a URL.
 ///
 /// # Errors
-/// It is not UTF-8, or holds a zero.
+/// It is not UTF-8, or has a zero byte.
 pub(super) fn decode(path: &str) -> Outcome<String> {
     let text = percent_decode_str(path).decode_utf8().ok().filter(|text| !text.contains('\0'));
     text.map(Into::into)
@@ -31,14 +31,14 @@ pub(super) fn decode(path: &str) -> Outcome<String> {
 }
 
 impl Target {
-    /// Reads a decoded path, `/v1/AUTH_account/container/object`. `None` if it is of another kind.
+    /// Parses a decoded path, `/v1/AUTH_account/container/object`. `None` for other paths.
     pub(super) fn read(path: &str) -> Option<Target> {
         let rest = path.strip_prefix("/v1/")?;
         let (account, rest) = split(rest);
         let account = account.strip_prefix(PREFIX)?.to_owned();
         let (container, object) = split(rest.unwrap_or_default());
         if container.is_empty() {
-            // `/v1/AUTH_account//object` names nothing.
+            // `/v1/AUTH_account//object` is invalid.
             return object.is_none_or(str::is_empty).then_some(Target {
                 account,
                 container: None,
@@ -49,8 +49,8 @@ impl Target {
         Some(Target { account, container: Some(container.to_owned()), object })
     }
 
-    /// Reads `container/object` as the headers of copies and the bodies of bulk requests have it, encoded, perhaps
-    /// with a slash before it.
+    /// Parses `container/object` as in the headers of copies and the bodies of bulk requests: encoded, perhaps with a
+    /// leading slash.
     pub(super) fn read_within(account: &str, path: &str) -> Outcome<Target> {
         let path = decode(path)?;
         let (container, object) = split(path.trim_start_matches('/'));
@@ -64,7 +64,7 @@ impl Target {
         Ok(Target { account: account.to_owned(), container: Some(container.to_owned()), object })
     }
 
-    /// Checks the lengths of names that are about to be used for something new.
+    /// Checks the lengths of names for new resources.
     ///
     /// # Errors
     /// A name is too long.
@@ -90,7 +90,7 @@ fn split(path: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The path of an object, as it stands in URLs, but for its encoding.
+/// Returns the path of an object as in URLs, but not encoded.
 pub(super) fn path_of(account: &str, container: &str, object: &str) -> String {
     format!("/v1/{PREFIX}{account}/{container}/{object}")
 }

@@ -1,4 +1,4 @@
-//! Temporary URLs: a link, signed with a key of the account or the container, that lets its holder do one thing.
+//! Temporary URLs: links, signed with a key of the account or the container, that allow one operation.
 
 use super::dates::read_seconds_or_iso;
 use super::query::Query;
@@ -10,24 +10,24 @@ use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The names of the keys among metadata.
+/// The names of the keys in metadata.
 pub(super) const KEYS: [&str; 2] = ["temp-url-key", "temp-url-key-2"];
 
-/// Tells whether a request means to use a temporary URL.
-pub(super) fn is_one(query: &Query) -> bool {
+/// Returns whether a request has a temporary URL.
+pub(super) fn is_temp_url(query: &Query) -> bool {
     query.has("temp_url_sig") || query.has("temp_url_expires")
 }
 
-/// The grant of a good temporary URL besides the request itself.
+/// The rights of a valid temporary URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TempUrlGrant {
-    /// The moment from which on it is worth nothing.
+    /// The time at which it expires.
     pub(super) expires: UnixMillis,
-    /// The key was the container's own: it reaches nothing outside of it.
+    /// True if the key is the container's own: the URL then reaches nothing outside of it.
     pub(super) of_container: bool,
 }
 
-/// A request that comes with a temporary URL.
+/// A request with a temporary URL.
 pub(super) struct TempUrlRequest<'a> {
     pub(super) method: &'a Method,
     pub(super) query: &'a Query,
@@ -36,9 +36,9 @@ pub(super) struct TempUrlRequest<'a> {
     pub(super) now: UnixMillis,
 }
 
-/// The grant of the URL; `None` if the URL is not good for this request, for any reason.
+/// Returns the rights of the URL; `None` if it is invalid for this request, for any reason.
 ///
-/// The metadata are those of account and container; `None` if there is no such container.
+/// The metadata are those of account and container; `None` if the container does not exist.
 pub(super) fn check(
     request: &TempUrlRequest<'_>,
     account: &BTreeMap<String, String>,
@@ -68,7 +68,7 @@ pub(super) fn check(
         None => String::new(),
     };
     let signed = |method: &str| {
-        // The seconds are signed, in whichever form they stand in the URL.
+        // The seconds are signed, in whichever form they are in the URL.
         format!("{range}{method}\n{seconds}\n{path}")
     };
     let keys = |metadata: &BTreeMap<String, String>, of_container| -> Vec<(String, bool)> {
@@ -77,7 +77,7 @@ pub(super) fn check(
     };
     let mut known = keys(account, false);
     known.extend(container.map(|metadata| keys(metadata, true)).unwrap_or_default());
-    // A URL that may read or write may also look.
+    // A URL for reading or writing also allows HEAD.
     let methods: &[&str] = match method.as_str() {
         "HEAD" => &["HEAD", "GET", "PUT", "POST"],
         "GET" => &["GET"],
@@ -89,7 +89,7 @@ pub(super) fn check(
     let mut found = None;
     for (key, of_container) in known {
         for method in methods {
-            if signature.fits(&key, &signed(method)) {
+            if signature.verifies(&key, &signed(method)) {
                 found =
                     Some(TempUrlGrant { expires: UnixMillis(seconds.saturating_mul(1000)), of_container });
             }
@@ -98,7 +98,7 @@ pub(super) fn check(
     found
 }
 
-/// The order to the browser about the answer: keep it under a name, or show it.
+/// Returns the `Content-Disposition` of the answer: save it under a name, or show it.
 pub(super) fn disposition(query: &Query, object: &str) -> String {
     let named = query.get("filename").filter(|name| !name.is_empty());
     if query.has("inline") {
@@ -111,7 +111,7 @@ pub(super) fn disposition(query: &Query, object: &str) -> String {
     format!("attachment; {}", file_name(named.unwrap_or(last)))
 }
 
-/// The name for old clients, and for those that know RFC 6266.
+/// Returns the file name in the old form and in that of RFC 6266.
 fn file_name(name: &str) -> String {
     let plain: String = name
         .chars()
@@ -172,9 +172,9 @@ mod tests {
         }
         let later = query.replace("1001", "1002");
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &later), None);
-        let over =
+        let expired =
             format!("temp_url_sig={}&temp_url_expires=1000", sign("first", "GET\n1000\n/v1/AUTH_a/c/o"));
-        assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &over), None);
+        assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &expired), None);
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", "temp_url_expires=1001"), None);
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &format!("temp_url_sig={signature}")), None);
     }

@@ -3,7 +3,7 @@
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object, Versioning};
 use ameles_gateway::objects::conditions::WriteConditions;
 use ameles_gateway::objects::listing::ListRequest;
-use ameles_gateway::objects::multipart::{Expected, NamedPart};
+use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
 use ameles_gateway::objects::versions::Removal;
 use ameles_gateway::testing::{Event, MemoryDevice};
 use ameles_gateway::{FIRST_ACCOUNT, Gateway, Options, Padding, Written};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 const BLOCK: usize = 32;
 const BATCH: usize = 4;
 
-type Tested = Gateway;
+type TestGateway = Gateway;
 
-async fn open(padding: Padding) -> (Arc<MemoryDevice>, Tested) {
+async fn open(padding: Padding) -> (Arc<MemoryDevice>, TestGateway) {
     let device = Arc::new(MemoryDevice::new(BLOCK, 1000, BATCH));
     let gateway = Gateway::open(Arc::clone(&device), Options { padding, pack: false, ..Options::default() })
         .await
@@ -31,13 +31,13 @@ async fn open(padding: Padding) -> (Arc<MemoryDevice>, Tested) {
     (device, gateway)
 }
 
-async fn write(gateway: &Tested, bytes: usize) -> Written {
+async fn write(gateway: &TestGateway, bytes: usize) -> Written {
     let mut writer = gateway.writer(Some(bytes as u64), None).expect("room");
     writer.push(Bytes::from(vec![7; bytes])).await.expect("pushed");
     writer.finish().await.expect("written")
 }
 
-async fn put(gateway: &Tested, key: &str, bytes: usize) -> Arc<Object> {
+async fn put(gateway: &TestGateway, key: &str, bytes: usize) -> Arc<Object> {
     let written = write(gateway, bytes).await;
     gateway
         .account(FIRST_ACCOUNT)
@@ -46,11 +46,11 @@ async fn put(gateway: &Tested, key: &str, bytes: usize) -> Arc<Object> {
         .expect("linked")
 }
 
-async fn get(gateway: &Tested, object: &Arc<Object>, range: Option<Range<u64>>) -> usize {
+async fn get(gateway: &TestGateway, object: &Arc<Object>, range: Option<Range<u64>>) -> usize {
     let wanted = range.as_ref().map_or(object.bytes(), |range| range.end - range.start) as usize;
     let mut reader = gateway.read(object, range).await.expect("read");
     let mut bytes = 0;
-    // Like a client that knows the length, it goes away with the last byte: every access must be over then.
+    // Like a client that knows the length, it disconnects after the last byte: every access must be over then.
     while bytes < wanted {
         bytes += reader.next().await.expect("more").expect("read").len();
     }
@@ -89,14 +89,14 @@ async fn batches_depend_on_the_class_alone() {
             })
             .collect()
     };
-    let mut seen = Vec::new();
+    let mut traces = Vec::new();
     for size in [9 * BLOCK, 9 * BLOCK + 1, 15 * BLOCK - 3, 16 * BLOCK] {
         let object = put(&gateway, "key", size).await;
         get(&gateway, &object, None).await;
-        seen.push(shapes(device.take_log()));
+        traces.push(shapes(device.take_log()));
     }
-    assert_eq!(seen[0].len(), 8);
-    assert!(seen.iter().all(|shape| *shape == seen[0]), "{seen:?}");
+    assert_eq!(traces[0].len(), 8);
+    assert!(traces.iter().all(|shape| *shape == traces[0]), "{traces:?}");
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn parts_take_their_padded_sizes_and_completing_takes_nothing() {
                 "key",
                 id,
                 named.to_vec(),
-                Expected::default(),
+                ExpectedObject::default(),
                 WriteConditions::default(),
             )
             .await
@@ -184,7 +184,7 @@ async fn parts_take_their_padded_sizes_and_completing_takes_nothing() {
     }
 }
 
-/// Lengths of the batches that a device was asked for: a watcher sees no more.
+/// The lengths of the batches that a device was asked for: an observer sees no more.
 fn lengths(device: &MemoryDevice) -> Vec<usize> {
     let log = device.take_log().into_iter();
     log.filter_map(|event| match event {
@@ -194,8 +194,8 @@ fn lengths(device: &MemoryDevice) -> Vec<usize> {
     .collect()
 }
 
-/// The batches of puts, deletes and gets of small and large objects in a container of this versioning.
-async fn shown_of_a_history(versioning: Option<Versioning>, pack: bool) -> Vec<Vec<usize>> {
+/// The batches of puts, deletes and gets of small and large objects in a container with this versioning.
+async fn trace_of_history(versioning: Option<Versioning>, pack: bool) -> Vec<Vec<usize>> {
     let device = Arc::new(MemoryDevice::new(BLOCK, 1000, BATCH));
     let options = Options { pack, ..Options::default() };
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
@@ -229,10 +229,10 @@ async fn shown_of_a_history(versioning: Option<Versioning>, pack: bool) -> Vec<V
 #[tokio::test]
 async fn a_history_shows_the_same_whether_old_versions_are_kept_or_not() {
     for pack in [false, true] {
-        let without = shown_of_a_history(None, pack).await;
+        let without = trace_of_history(None, pack).await;
         assert!(without.iter().any(|batches| !batches.is_empty()));
         for versioning in [Versioning::Enabled, Versioning::Suspended] {
-            assert_eq!(shown_of_a_history(Some(versioning), pack).await, without, "{versioning:?}");
+            assert_eq!(trace_of_history(Some(versioning), pack).await, without, "{versioning:?}");
         }
     }
 }
@@ -252,7 +252,7 @@ async fn an_old_version_takes_what_its_object_took_and_deleting_it_takes_nothing
         key: "key".into(),
         version,
         conditions: WriteConditions::default(),
-        marks_absent: true,
+        marks_missing: true,
     };
     let all = ListRequest { limit: 9, ..ListRequest::default() };
     account.remove("container", vec![removal(None)]).await.expect("marked");

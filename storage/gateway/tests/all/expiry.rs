@@ -1,4 +1,4 @@
-//! Objects that go by themselves, by a clock that the test sets.
+//! Objects that expire, by a clock that the test sets.
 
 use ameles_gateway::catalogue::{
     Archive, Clock, ContainerSettings, Details, Expiry, FilterForm, LifecycleFilter, LifecycleRule,
@@ -13,16 +13,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const BLOCKS: u64 = 20;
-const DAY: u64 = 24 * 60 * 60 * 1000;
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
-struct World {
+struct Fixture {
     device: Arc<MemoryDevice>,
     options: Options,
     now: Arc<AtomicU64>,
     gateway: Gateway,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let now = Arc::new(AtomicU64::new(1000));
         let clock = Clock::new({
@@ -32,9 +32,9 @@ impl World {
         let device = Arc::new(MemoryDevice::new(16, BLOCKS, 4));
         let options = Options { clock, ..Options::default() };
         let gateway = Gateway::open(Arc::clone(&device), options.clone()).await.expect("opened");
-        let world = World { device, options, now, gateway };
-        world.account().create_container("container", ContainerSettings::default()).await.expect("made");
-        world
+        let fixture = Fixture { device, options, now, gateway };
+        fixture.account().create_container("container", ContainerSettings::default()).await.expect("made");
+        fixture
     }
 
     fn account(&self) -> Account {
@@ -58,21 +58,21 @@ impl World {
         self.account().link("container", key, written, details, conditions).await.expect("linked");
     }
 
-    async fn set(&self, rules: impl IntoIterator<Item = LifecycleRule>) {
+    async fn set_rules(&self, rules: impl IntoIterator<Item = LifecycleRule>) {
         let rules: Vec<LifecycleRule> = rules.into_iter().collect();
-        let set = |settings: &mut ContainerSettings| {
+        let set_rules = |settings: &mut ContainerSettings| {
             settings.lifecycle = rules;
             Ok(())
         };
-        self.account().update_container("container", set).await.expect("set");
+        self.account().update_container("container", set_rules).await.expect("set");
     }
 
-    /// Carries the rules out in commits of two, and says how much there was.
+    /// Applies the rules in commits of two changes, and returns what was done.
     async fn carry_out(&self, lifecycle: &mut Lifecycle) -> usize {
         lifecycle.carry_out(&self.gateway, 2).await.expect("carried out")
     }
 
-    /// All versions: key, whether it is a delete marker, whether its key stands for it.
+    /// All versions: key, whether it is a delete marker, whether it is the current one.
     fn versions(&self) -> Vec<(String, bool, bool)> {
         let all = ListRequest { limit: 100, ..ListRequest::default() };
         let page = self.account().list_versions("container", &all, None).expect("listed");
@@ -80,8 +80,8 @@ impl World {
         entries.map(|listed| (listed.key, listed.object.version.is_marker(), listed.is_latest)).collect()
     }
 
-    fn at(&self, moment: u64) {
-        self.now.store(moment, Ordering::Relaxed);
+    fn set_time(&self, time: u64) {
+        self.now.store(time, Ordering::Relaxed);
     }
 
     fn keys(&self) -> Vec<String> {
@@ -96,136 +96,138 @@ fn rule(id: &str, prefix: &str) -> LifecycleRule {
     LifecycleRule { id: id.into(), is_enabled: true, filter, ..LifecycleRule::default() }
 }
 
-fn after(days: u32, prefix: &str) -> LifecycleRule {
+fn expire_on(time: u64, prefix: &str) -> LifecycleRule {
+    LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(time))), ..rule("date", prefix) }
+}
+
+fn expire_after(days: u32, prefix: &str) -> LifecycleRule {
     LifecycleRule { expiry: Some(Expiry::Days(days)), ..rule("after", prefix) }
 }
 
 #[tokio::test]
-async fn an_object_is_gone_at_its_moment_for_every_verb() {
-    let world = World::new().await;
-    world.put("brief", Some(2000)).await;
-    world.put("lasting", None).await;
-    world.at(1999);
-    assert_eq!(world.keys(), ["brief", "lasting"]);
-    world.at(2000);
-    assert_eq!(world.keys(), ["lasting"]);
-    assert!(matches!(world.account().object("container", "brief"), Err(Error::NoSuchKey)));
-    let update = world.account().update_object("container", "brief", false, |_| Ok(())).await;
+async fn an_expired_object_is_gone_for_every_verb() {
+    let fixture = Fixture::new().await;
+    fixture.put("brief", Some(2000)).await;
+    fixture.put("lasting", None).await;
+    fixture.set_time(1999);
+    assert_eq!(fixture.keys(), ["brief", "lasting"]);
+    fixture.set_time(2000);
+    assert_eq!(fixture.keys(), ["lasting"]);
+    assert!(matches!(fixture.account().object("container", "brief"), Err(Error::NoSuchKey)));
+    let update = fixture.account().update_object("container", "brief", false, |_| Ok(())).await;
     assert!(matches!(update, Err(Error::NoSuchKey)));
-    let gone = vec![("brief".to_owned(), WriteConditions::default())];
-    let outcomes = world.account().delete("container", gone).await.expect("deleted");
+    let deletes = vec![("brief".to_owned(), WriteConditions::default())];
+    let outcomes = fixture.account().delete("container", deletes).await.expect("deleted");
     assert!(matches!(outcomes[..], [Ok(false)]));
 }
 
 #[tokio::test]
 async fn sweeping_gives_the_blocks_back_and_makes_no_access() {
-    let world = World::new().await;
-    world.put("first", Some(2000)).await;
-    world.put("second", Some(3000)).await;
-    world.put("replaced", Some(2000)).await;
-    world.put("replaced", None).await;
-    world.put("prolonged", Some(2000)).await;
+    let fixture = Fixture::new().await;
+    fixture.put("first", Some(2000)).await;
+    fixture.put("second", Some(3000)).await;
+    fixture.put("replaced", Some(2000)).await;
+    fixture.put("replaced", None).await;
+    fixture.put("prolonged", Some(2000)).await;
     let prolong = |details: &mut Details| {
         details.delete_at = Some(UnixMillis(9000));
         Ok(())
     };
-    world.account().update_object("container", "prolonged", true, prolong).await.expect("prolonged");
-    world.device.take_log();
-    world.at(2500);
-    assert_eq!(world.gateway.next_expiry(), Some(UnixMillis(2000)));
-    assert_eq!(world.gateway.sweep_expired(10).await.expect("swept"), 1);
-    assert_eq!(world.device.take_accesses(), (0, 0));
-    assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 6);
-    assert_eq!(world.keys(), ["prolonged", "replaced", "second"]);
-    assert_eq!(world.gateway.next_expiry(), Some(UnixMillis(3000)));
+    fixture.account().update_object("container", "prolonged", true, prolong).await.expect("prolonged");
+    fixture.device.take_log();
+    fixture.set_time(2500);
+    assert_eq!(fixture.gateway.next_expiry(), Some(UnixMillis(2000)));
+    assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 1);
+    assert_eq!(fixture.device.take_accesses(), (0, 0));
+    assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 6);
+    assert_eq!(fixture.keys(), ["prolonged", "replaced", "second"]);
+    assert_eq!(fixture.gateway.next_expiry(), Some(UnixMillis(3000)));
 }
 
 #[tokio::test]
 async fn what_is_due_is_known_after_a_reopening_and_does_not_keep_a_container() {
-    let world = World::new().await;
-    world.put("brief", Some(2000)).await;
-    let reopened = Gateway::open(Arc::clone(&world.device), world.options.clone()).await.expect("opened");
+    let fixture = Fixture::new().await;
+    fixture.put("brief", Some(2000)).await;
+    let reopened = Gateway::open(Arc::clone(&fixture.device), fixture.options.clone()).await.expect("opened");
     assert_eq!(reopened.next_expiry(), Some(UnixMillis(2000)));
-    world.at(1999);
+    fixture.set_time(1999);
     let account = reopened.account(FIRST_ACCOUNT);
     let refusal = account.delete_container("container").await;
     assert!(matches!(refusal, Err(Error::ContainerNotEmpty { objects: 1 })));
-    world.at(2000);
+    fixture.set_time(2000);
     account.delete_container("container").await.expect("empty by now");
     assert_eq!(reopened.usage().free_blocks, BLOCKS);
     assert_eq!(reopened.next_expiry(), None);
 }
 
 #[tokio::test]
-async fn an_object_that_goes_by_itself_does_not_bring_an_older_version_back() {
-    let world = World::new().await;
-    world.account().set_versioning("container", Versioning::Enabled).await.expect("set");
-    world.put("key", None).await;
-    world.put("key", Some(2000)).await;
-    world.put("alone", Some(2000)).await;
-    world.put("old", Some(2000)).await;
-    world.put("old", None).await;
-    world.at(2000);
-    assert_eq!(world.gateway.sweep_expired(10).await.expect("swept"), 3);
-    assert_eq!(world.gateway.next_expiry(), None);
-    assert_eq!(world.keys(), ["old"]);
-    let left = [("key", true, true), ("key", false, false), ("old", false, true)];
-    assert_eq!(world.versions(), left.map(|(key, marker, latest)| (key.to_owned(), marker, latest)));
-    assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 4);
+async fn an_object_that_expires_does_not_bring_an_older_version_back() {
+    let fixture = Fixture::new().await;
+    fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
+    fixture.put("key", None).await;
+    fixture.put("key", Some(2000)).await;
+    fixture.put("alone", Some(2000)).await;
+    fixture.put("old", Some(2000)).await;
+    fixture.put("old", None).await;
+    fixture.set_time(2000);
+    assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 3);
+    assert_eq!(fixture.gateway.next_expiry(), None);
+    assert_eq!(fixture.keys(), ["old"]);
+    let remaining = [("key", true, true), ("key", false, false), ("old", false, true)];
+    assert_eq!(fixture.versions(), remaining.map(|(key, marker, latest)| (key.to_owned(), marker, latest)));
+    assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 4);
 }
 
 #[tokio::test]
 async fn a_rule_ends_what_it_names_at_the_midnight_after_its_days_and_makes_no_access() {
-    let world = World::new().await;
-    let off = LifecycleRule { is_enabled: false, ..after(1, "kept/") };
-    world.set([after(1, "logs/"), off]).await;
+    let fixture = Fixture::new().await;
+    let disabled = LifecycleRule { is_enabled: false, ..expire_after(1, "kept/") };
+    fixture.set_rules([expire_after(1, "logs/"), disabled]).await;
     for key in ["logs/1", "logs/2", "logs/3", "kept/1", "log"] {
-        world.put(key, None).await;
+        fixture.put(key, None).await;
     }
     let mut lifecycle = Lifecycle::default();
-    world.at(2 * DAY - 1);
-    assert_eq!(world.carry_out(&mut lifecycle).await, 0);
-    world.put("logs/new", None).await;
-    world.device.take_log();
-    world.at(2 * DAY);
-    let blocks = world.gateway.usage().free_blocks;
-    assert_eq!(world.carry_out(&mut lifecycle).await, 3);
-    assert_eq!(world.device.take_accesses(), (0, 0));
-    assert_eq!(world.keys(), ["kept/1", "log", "logs/new"]);
-    assert_eq!(world.gateway.usage().free_blocks, blocks + 6);
-    // The catalogue on the disk says the same.
-    let reopened = Gateway::open(Arc::clone(&world.device), world.options.clone()).await.expect("opened");
+    fixture.set_time(2 * DAY_MILLIS - 1);
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 0);
+    fixture.put("logs/new", None).await;
+    fixture.device.take_log();
+    fixture.set_time(2 * DAY_MILLIS);
+    let blocks = fixture.gateway.usage().free_blocks;
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 3);
+    assert_eq!(fixture.device.take_accesses(), (0, 0));
+    assert_eq!(fixture.keys(), ["kept/1", "log", "logs/new"]);
+    assert_eq!(fixture.gateway.usage().free_blocks, blocks + 6);
+    // The catalogue on the device says the same.
+    let reopened = Gateway::open(Arc::clone(&fixture.device), fixture.options.clone()).await.expect("opened");
     assert_eq!(reopened.usage().objects, 3);
-    world.at(3 * DAY);
+    fixture.set_time(3 * DAY_MILLIS);
     assert_eq!(Lifecycle::default().carry_out(&reopened, 2).await.expect("carried out"), 1);
     assert_eq!(reopened.usage().objects, 2);
 }
 
 #[tokio::test]
 async fn new_rules_are_carried_out_at_once_and_old_ones_once_a_day() {
-    let world = World::new().await;
-    world.at(9 * DAY + 5);
-    world.set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(9 * DAY))), ..rule("date", "a") }]).await;
-    world.put("a1", None).await;
-    world.put("b1", None).await;
+    let fixture = Fixture::new().await;
+    fixture.set_time(9 * DAY_MILLIS + 5);
+    fixture.set_rules([expire_on(9 * DAY_MILLIS, "a")]).await;
+    fixture.put("a1", None).await;
+    fixture.put("b1", None).await;
     let mut lifecycle = Lifecycle::default();
-    assert_eq!(world.carry_out(&mut lifecycle).await, 1);
-    world.put("a2", None).await;
-    assert_eq!(world.carry_out(&mut lifecycle).await, 0);
-    world.set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(9 * DAY))), ..rule("date", "b") }]).await;
-    assert_eq!(world.carry_out(&mut lifecycle).await, 1);
-    assert_eq!(world.keys(), ["a2"]);
-    world
-        .set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(10 * DAY))), ..rule("date", "a") }])
-        .await;
-    assert_eq!(world.carry_out(&mut lifecycle).await, 0);
-    world.at(10 * DAY);
-    assert_eq!(world.carry_out(&mut lifecycle).await, 1);
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
+    fixture.put("a2", None).await;
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 0);
+    fixture.set_rules([expire_on(9 * DAY_MILLIS, "b")]).await;
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
+    assert_eq!(fixture.keys(), ["a2"]);
+    fixture.set_rules([expire_on(10 * DAY_MILLIS, "a")]).await;
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 0);
+    fixture.set_time(10 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
 }
 
 #[tokio::test]
 async fn all_conditions_of_a_rule_must_hold() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let tags = [("kind".to_owned(), "brief".to_owned()), ("more".to_owned(), "1".to_owned())];
     let filter = LifecycleFilter {
         form: FilterForm::And,
@@ -234,7 +236,7 @@ async fn all_conditions_of_a_rule_must_hold() {
         more_than: Some(5),
         less_than: Some(20),
     };
-    world.set([LifecycleRule { filter, ..after(1, "") }]).await;
+    fixture.set_rules([LifecycleRule { filter, ..expire_after(1, "") }]).await;
     let tagged = Details { tags: tags.clone().into(), ..Details::default() };
     let one_tag = Details { tags: [tags[0].clone()].into(), ..Details::default() };
     for (key, bytes, details) in [
@@ -245,135 +247,135 @@ async fn all_conditions_of_a_rule_must_hold() {
         ("a-one-tag", 10, &one_tag),
         ("b", 10, &tagged),
     ] {
-        world.put_with(key, bytes, details.clone()).await;
+        fixture.put_with(key, bytes, details.clone()).await;
     }
-    world.at(2 * DAY);
-    assert_eq!(world.carry_out(&mut Lifecycle::default()).await, 2);
-    assert_eq!(world.keys(), ["a-large", "a-one-tag", "a-small", "b"]);
+    fixture.set_time(2 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut Lifecycle::default()).await, 2);
+    assert_eq!(fixture.keys(), ["a-large", "a-one-tag", "a-small", "b"]);
 }
 
 #[tokio::test]
 async fn an_object_that_is_put_while_rules_are_carried_out_survives() {
-    let world = World::new().await;
-    world.at(2 * DAY);
-    world.set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(DAY))), ..rule("date", "") }]).await;
-    world.put("key", None).await;
-    world.put("other", None).await;
-    let (written, mut lifecycle) = (world.write(20).await, Lifecycle::default());
-    let held = world.device.hold_commits().await;
-    let (account, none) = (world.account(), WriteConditions::default());
-    // The put waits for the device when the walk looks, and is done when the walk removes.
+    let fixture = Fixture::new().await;
+    fixture.set_time(2 * DAY_MILLIS);
+    fixture.set_rules([expire_on(DAY_MILLIS, "")]).await;
+    fixture.put("key", None).await;
+    fixture.put("other", None).await;
+    let (written, mut lifecycle) = (fixture.write(20).await, Lifecycle::default());
+    let held = fixture.device.hold_commits().await;
+    let (account, none) = (fixture.account(), WriteConditions::default());
+    // The put waits for the device while the walk searches, and ends before the walk removes.
     let (put, removed, ()) = tokio::join!(
         account.link("container", "key", written, Details::default(), none),
-        lifecycle.carry_out(&world.gateway, 2),
+        lifecycle.carry_out(&fixture.gateway, 2),
         async { drop(held) },
     );
     put.expect("acknowledged");
     assert_eq!(removed.expect("carried out"), 1);
-    assert_eq!(world.keys(), ["key"]);
-    assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 2);
+    assert_eq!(fixture.keys(), ["key"]);
+    assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 2);
 }
 
 #[tokio::test]
 async fn in_a_container_with_versions_a_rule_puts_a_delete_marker_and_ends_old_ones() {
-    let world = World::new().await;
-    world.account().set_versioning("container", Versioning::Enabled).await.expect("set");
+    let fixture = Fixture::new().await;
+    fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
     let old = OldVersions { days: 2, kept: Some(1) };
-    world.set([LifecycleRule { old: Some(old), ..after(1, "key") }]).await;
+    fixture.set_rules([LifecycleRule { old: Some(old), ..expire_after(1, "key") }]).await;
     for _ in 0..5 {
-        world.put("key", None).await;
+        fixture.put("key", None).await;
     }
     let mut lifecycle = Lifecycle::default();
     let (marker, current, old) =
         (("key".to_owned(), true, true), ("key".to_owned(), false, true), ("key".to_owned(), false, false));
-    assert_eq!(world.versions().len(), 5);
-    assert_eq!(world.versions()[0], current);
-    world.at(2 * DAY);
-    assert_eq!(world.carry_out(&mut lifecycle).await, 1);
-    assert_eq!(world.versions()[..2], [marker.clone(), old.clone()]);
-    assert_eq!(world.versions().len(), 6);
-    world.at(3 * DAY);
-    assert_eq!(world.carry_out(&mut lifecycle).await, 4);
-    assert_eq!(world.versions(), [marker.clone(), old.clone()]);
-    assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 2);
-    // The marker is old enough, and hides a version.
-    world.at(9 * DAY);
-    assert_eq!(world.carry_out(&mut lifecycle).await, 0);
+    assert_eq!(fixture.versions().len(), 5);
+    assert_eq!(fixture.versions()[0], current);
+    fixture.set_time(2 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
+    assert_eq!(fixture.versions()[..2], [marker.clone(), old.clone()]);
+    assert_eq!(fixture.versions().len(), 6);
+    fixture.set_time(3 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 4);
+    assert_eq!(fixture.versions(), [marker.clone(), old.clone()]);
+    assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 2);
+    // The marker is old enough to go, but hides a version.
+    fixture.set_time(9 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 0);
     let all = OldVersions { days: 2, kept: None };
-    world.set([LifecycleRule { old: Some(all), ..rule("old", "key") }]).await;
-    assert_eq!(world.carry_out(&mut lifecycle).await, 1);
-    assert_eq!(world.versions(), [marker]);
-    world.set([LifecycleRule { expiry: Some(Expiry::Markers(true)), ..rule("markers", "") }]).await;
-    assert_eq!(world.carry_out(&mut lifecycle).await, 1);
-    assert_eq!((world.versions().len(), world.gateway.usage().free_blocks), (0, BLOCKS));
+    fixture.set_rules([LifecycleRule { old: Some(all), ..rule("old", "key") }]).await;
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
+    assert_eq!(fixture.versions(), [marker]);
+    fixture.set_rules([LifecycleRule { expiry: Some(Expiry::Markers(true)), ..rule("markers", "") }]).await;
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
+    assert_eq!((fixture.versions().len(), fixture.gateway.usage().free_blocks), (0, BLOCKS));
 }
 
 #[tokio::test]
 async fn where_versions_are_suspended_a_rule_replaces_the_null_version_only() {
-    let world = World::new().await;
-    world.account().set_versioning("container", Versioning::Enabled).await.expect("set");
-    world.put("key", None).await;
-    world.account().set_versioning("container", Versioning::Suspended).await.expect("set");
-    world.put("key", None).await;
-    world.set([after(1, "")]).await;
-    world.at(2 * DAY);
-    assert_eq!(world.carry_out(&mut Lifecycle::default()).await, 1);
-    assert_eq!(world.versions(), [("key".to_owned(), true, true), ("key".to_owned(), false, false)]);
-    assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 2);
+    let fixture = Fixture::new().await;
+    fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
+    fixture.put("key", None).await;
+    fixture.account().set_versioning("container", Versioning::Suspended).await.expect("set");
+    fixture.put("key", None).await;
+    fixture.set_rules([expire_after(1, "")]).await;
+    fixture.set_time(2 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut Lifecycle::default()).await, 1);
+    assert_eq!(fixture.versions(), [("key".to_owned(), true, true), ("key".to_owned(), false, false)]);
+    assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 2);
 }
 
 #[tokio::test]
 async fn an_unfinished_upload_ends_by_its_own_age() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let abort = LifecycleRule { abort_after_days: Some(1), ..rule("abort", "a") };
-    world.set([abort]).await;
-    let account = world.account();
+    fixture.set_rules([abort]).await;
+    let account = fixture.account();
     let begin = async |key: &str| {
         let id = account.begin_upload("container", key, Details::default(), None).await.expect("begun");
-        account.link_part("container", key, id, 1, world.write(20).await).await.expect("linked");
+        account.link_part("container", key, id, 1, fixture.write(20).await).await.expect("linked");
         id
     };
     let (old, other) = (begin("a").await, begin("b").await);
-    world.at(DAY + 1);
-    let young = begin("a").await;
-    world.at(2 * DAY);
-    assert_eq!(world.carry_out(&mut Lifecycle::default()).await, 1);
+    fixture.set_time(DAY_MILLIS + 1);
+    let newer = begin("a").await;
+    fixture.set_time(2 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut Lifecycle::default()).await, 1);
     assert!(matches!(account.upload("container", "a", old), Err(Error::NoSuchUpload)));
-    account.upload("container", "a", young).expect("it is young");
+    account.upload("container", "a", newer).expect("it is young");
     account.upload("container", "b", other).expect("no rule is about it");
-    assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 4);
+    assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 4);
 }
 
 #[tokio::test]
 async fn what_could_not_be_removed_is_tried_again() {
-    let world = World::new().await;
-    world.set([after(1, "")]).await;
-    world.put("key", None).await;
-    world.at(2 * DAY);
+    let fixture = Fixture::new().await;
+    fixture.set_rules([expire_after(1, "")]).await;
+    fixture.put("key", None).await;
+    fixture.set_time(2 * DAY_MILLIS);
     let mut lifecycle = Lifecycle::default();
-    world.device.set_faults(Faults { commits: CommitFault::RowsFull, ..Faults::default() });
-    lifecycle.carry_out(&world.gateway, 2).await.expect_err("told to fail");
-    assert_eq!(world.keys(), ["key"]);
-    world.device.set_faults(Faults::default());
-    assert_eq!(world.carry_out(&mut lifecycle).await, 1);
-    assert!(world.keys().is_empty());
+    fixture.device.set_faults(Faults { commits: CommitFault::RowsFull, ..Faults::default() });
+    lifecycle.carry_out(&fixture.gateway, 2).await.expect_err("simulated failure");
+    assert_eq!(fixture.keys(), ["key"]);
+    fixture.device.set_faults(Faults::default());
+    assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
+    assert!(fixture.keys().is_empty());
 }
 
 #[tokio::test]
 async fn what_a_rule_ends_goes_to_the_archive_as_with_any_delete() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let archive = |settings: &mut ContainerSettings| {
         settings.archive = Some(Archive { container: "archive".into(), on_delete: OnDelete::Keep });
         Ok(())
     };
-    world.account().update_container("container", archive).await.expect("set");
-    world.set([after(1, "")]).await;
-    world.account().create_container("archive", ContainerSettings::default()).await.expect("made");
-    world.put("key", None).await;
-    world.at(2 * DAY);
-    assert_eq!(world.carry_out(&mut Lifecycle::default()).await, 1);
-    assert!(world.keys().is_empty());
+    fixture.account().update_container("container", archive).await.expect("set");
+    fixture.set_rules([expire_after(1, "")]).await;
+    fixture.account().create_container("archive", ContainerSettings::default()).await.expect("made");
+    fixture.put("key", None).await;
+    fixture.set_time(2 * DAY_MILLIS);
+    assert_eq!(fixture.carry_out(&mut Lifecycle::default()).await, 1);
+    assert!(fixture.keys().is_empty());
     let all = ListRequest { limit: 100, ..ListRequest::default() };
-    assert_eq!(world.account().list("archive", &all).expect("listed").entries.len(), 2);
-    assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 2);
+    assert_eq!(fixture.account().list("archive", &all).expect("listed").entries.len(), 2);
+    assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 2);
 }

@@ -3,7 +3,7 @@
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object, VersionId, Versioning};
 use ameles_gateway::objects::conditions::{TagMatch, WriteConditions};
 use ameles_gateway::objects::listing::ListRequest;
-use ameles_gateway::objects::multipart::{Expected, NamedPart};
+use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
 use ameles_gateway::objects::versions::Removal;
 use ameles_gateway::testing::{CommitFault, Faults, MemoryDevice};
 use ameles_gateway::{DeviceError, Error, FIRST_ACCOUNT, Gateway, OpenError, Options, Reader};
@@ -14,18 +14,18 @@ use std::sync::Arc;
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 100;
 
-/// Blocks are counted here: small objects do not share any.
+/// Without packing: these tests count blocks, and small objects must not share any.
 fn blocks_of_their_own() -> Options {
     Options { pack: false, ..Options::default() }
 }
 
-type Tested = Gateway;
+type TestGateway = Gateway;
 
-async fn open(device: &Arc<MemoryDevice>) -> Tested {
+async fn open(device: &Arc<MemoryDevice>) -> TestGateway {
     Gateway::open(Arc::clone(device), blocks_of_their_own()).await.expect("opened")
 }
 
-async fn fresh() -> (Arc<MemoryDevice>, Tested) {
+async fn fresh() -> (Arc<MemoryDevice>, TestGateway) {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
     let gateway = open(&device).await;
     gateway
@@ -36,7 +36,7 @@ async fn fresh() -> (Arc<MemoryDevice>, Tested) {
     (device, gateway)
 }
 
-async fn put(gateway: &Tested, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
+async fn put(gateway: &TestGateway, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
     let mut writer = gateway.writer(Some(body.len() as u64), None)?;
     writer.push(Bytes::copy_from_slice(body)).await?;
     let written = writer.finish().await?;
@@ -54,12 +54,12 @@ async fn drain(mut reader: Reader) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-async fn get(gateway: &Tested, key: &str) -> Result<Vec<u8>, Error> {
+async fn get(gateway: &TestGateway, key: &str) -> Result<Vec<u8>, Error> {
     let object = gateway.account(FIRST_ACCOUNT).object("container", key)?;
     drain(gateway.read(&object, None).await?).await
 }
 
-async fn free(gateway: &Tested) -> u64 {
+async fn free(gateway: &TestGateway) -> u64 {
     gateway.settle().await;
     gateway.usage().free_blocks
 }
@@ -161,8 +161,8 @@ async fn a_full_catalogue_refuses_the_name_and_frees_the_blocks() {
     assert_eq!(get(&open(&device).await, "key").await.expect("read"), b"newer");
 }
 
-/// A commit that failed may be durable all the same. After any further work, a reload must give a catalogue that agrees
-/// with the acknowledged changes and in which no block has two holders.
+/// A commit that failed may still be durable. After any further work, a reload must give a catalogue that agrees with
+/// the acknowledged changes and in which no block has two holders.
 #[tokio::test]
 async fn a_commit_of_unknown_outcome_is_settled_before_the_next() {
     for commits in [CommitFault::Before, CommitFault::After] {
@@ -183,12 +183,12 @@ async fn a_commit_of_unknown_outcome_is_settled_before_the_next() {
         let conditions = WriteConditions::default;
         gateway
             .account(FIRST_ACCOUNT)
-            .complete_upload("container", "parts", id, named, Expected::default(), conditions())
+            .complete_upload("container", "parts", id, named, ExpectedObject::default(), conditions())
             .await
-            .expect_err("told to fail");
+            .expect_err("simulated failure");
         put(&gateway, "key", b"not acknowledged").await.expect_err("still uncertain");
 
-        // After a crash here either outcome is right, and the catalogue loads.
+        // After a crash here either outcome is allowed, and the catalogue loads.
         open(&device).await;
 
         faults(&device, Faults::default());
@@ -254,7 +254,7 @@ async fn blocks_of_a_write_that_is_under_way_are_not_given_to_another() {
 }
 
 #[tokio::test]
-async fn of_two_writers_who_both_want_to_be_first_one_is() {
+async fn one_of_two_writers_of_a_new_object_succeeds() {
     let (_, gateway) = fresh().await;
     let attempt = |body: &'static [u8]| {
         let gateway = gateway.clone();
@@ -313,8 +313,8 @@ async fn a_body_shorter_or_longer_than_announced_is_refused() {
     assert_eq!(free(&gateway).await, BLOCKS);
 }
 
-/// The versions of the key: their bodies, the newest first, and `None` for a delete marker.
-async fn bodies(gateway: &Tested) -> Vec<Option<Vec<u8>>> {
+/// The bodies of the versions of a key, the newest first; `None` for a delete marker.
+async fn bodies(gateway: &TestGateway) -> Vec<Option<Vec<u8>>> {
     let account = gateway.account(FIRST_ACCOUNT);
     let all = ListRequest { limit: 100, ..ListRequest::default() };
     let page = account.list_versions("container", &all, None).expect("listed");
@@ -345,7 +345,7 @@ async fn a_commit_that_fails_leaves_all_versions_or_none_of_its_change() {
                 key: "key".into(),
                 version,
                 conditions: WriteConditions::default(),
-                marks_absent: true,
+                marks_missing: true,
             };
             let (failed, after) = match change {
                 0 => {
@@ -369,17 +369,17 @@ async fn a_commit_that_fails_leaves_all_versions_or_none_of_its_change() {
             let before = vec![body(2), body(1)];
             assert_eq!(bodies(&gateway).await, before, "{fault:?} {change}");
             faults(&device, Faults::default());
-            // After a crash here, the change is there whole or not at all.
+            // After a crash here, the change is there as a whole or not at all.
             let crashed = open(&device).await;
             let expected = if fault == CommitFault::After { &after } else { &before };
             assert_eq!(&bodies(&crashed).await, expected, "{fault:?} {change}");
             let held: u64 = expected.iter().flatten().map(|_| 2).sum();
             assert_eq!(crashed.usage().free_blocks, BLOCKS - held);
             drop(crashed);
-            // Without one, the next change takes it back first.
-            let top = put(&gateway, "key", &[9; 2 * BLOCK]).await.expect("put");
+            // Without a reload, the next change first undoes it.
+            let last = put(&gateway, "key", &[9; 2 * BLOCK]).await.expect("put");
             assert_eq!(bodies(&gateway).await, [body(9), body(2), body(1)]);
-            drop(top);
+            drop(last);
             assert_eq!(bodies(&open(&device).await).await, [body(9), body(2), body(1)]);
             assert_eq!(free(&gateway).await, BLOCKS - 6);
         }
@@ -393,7 +393,7 @@ async fn puts_at_the_same_time_are_versions_in_the_order_of_their_commits() {
     let bytes: Vec<[u8; 1]> = (0..20).map(|number| [number]).collect();
     let puts = futures::future::join_all(bytes.iter().map(|body| put(&gateway, "key", body))).await;
     let mut names: Vec<_> = puts.into_iter().map(|put| put.expect("put").version.id()).collect();
-    let listed = |gateway: &Tested| -> Vec<VersionId> {
+    let listed = |gateway: &TestGateway| -> Vec<VersionId> {
         let all = ListRequest { limit: 100, ..ListRequest::default() };
         let page = gateway.account(FIRST_ACCOUNT).list_versions("container", &all, None).expect("listed");
         page.entries.into_iter().map(|listed| listed.object.version.id()).collect()

@@ -1,43 +1,23 @@
-//! The contents of the logs: verbs and statuses, and no name, credential or signature, at any level.
+//! The contents of the logs: verbs and statuses, but no name, credential or signature, at any level.
 
 use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::server::{self, serve};
 use ameles_gateway::s3::S3Server;
-use ameles_gateway::testing::MemoryDevice;
+use ameles_gateway::testing::{CapturedLog, MemoryDevice};
 use ameles_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::net::TcpListener;
-use tracing_subscriber::fmt::MakeWriter;
-
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("not poisoned").write(bytes)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Captured {
-    type Writer = Captured;
-    fn make_writer(&'a self) -> Captured {
-        self.clone()
-    }
-}
 
 #[test]
 fn logs_hold_verbs_and_no_names() {
-    let captured = Captured::default();
+    let captured = CapturedLog::default();
+    let writer = captured.clone();
     let subscriber = tracing_subscriber::fmt()
-        .with_writer(captured.clone())
+        .with_writer(move || writer.clone())
         .with_ansi(false)
         .with_max_level(tracing::Level::TRACE)
         .finish();
@@ -63,8 +43,8 @@ fn logs_hold_verbs_and_no_names() {
             let stopped = async {
                 let _ = stopped.await;
             };
-            let door = S3Server::new(gateway, users);
-            serve(listener, door, server::Options::default(), stopped).await;
+            let protocol = S3Server::new(gateway, users);
+            serve(listener, protocol, server::Options::default(), stopped).await;
         });
         (address.recv().expect("bound"), stop)
     };
@@ -91,7 +71,7 @@ fn logs_hold_verbs_and_no_names() {
     });
     drop(stop);
     drop(runtime);
-    let log = String::from_utf8(captured.0.lock().expect("not poisoned").clone()).expect("text");
+    let log = captured.text();
     assert!(log.contains("PutObject") && log.contains("status=200"), "{log}");
     assert!(log.contains("GetObject") && log.contains("status=404"), "{log}");
     assert!(log.contains("status=507") && log.contains("status=403"), "{log}");

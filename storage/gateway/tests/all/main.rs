@@ -1,4 +1,4 @@
-//! The gateway's promises, in one program: each would link the same libraries again.
+//! The gateway's tests in one program: several programs would link the same libraries several times.
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
@@ -13,7 +13,7 @@ mod http;
 mod logs;
 mod packing;
 mod page;
-mod running;
 mod s3;
 mod swift;
+mod test_server;
 mod unversioned_rows;

@@ -1,4 +1,4 @@
-//! Small objects that share blocks: their cost, their trace, and that no byte of them is lost.
+//! Small objects that share blocks: their cost, their accesses, and that no byte of them is lost.
 
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object};
 use ameles_gateway::objects::conditions::WriteConditions;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 const BLOCK: usize = 1024;
 const SMALL: usize = BLOCK / 16;
 
-struct World {
+struct Fixture {
     device: Arc<MemoryDevice>,
     gateway: Gateway,
 }
 
-impl World {
+impl Fixture {
     async fn new(blocks: u64) -> Self {
         let device = Arc::new(MemoryDevice::new(BLOCK, blocks, 8));
-        let world = World { gateway: reopen(&device).await, device };
-        let account = world.gateway.account(FIRST_ACCOUNT);
+        let fixture = Fixture { gateway: reopen(&device).await, device };
+        let account = fixture.gateway.account(FIRST_ACCOUNT);
         account.create_container("container", ContainerSettings::default()).await.expect("made");
-        world.device.take_log();
-        world
+        fixture.device.take_log();
+        fixture
     }
 
     async fn put(&self, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
@@ -46,8 +46,8 @@ impl World {
         pieces.try_collect::<Vec<Bytes>>().await.expect("read").concat()
     }
 
-    /// The accesses since the last call, one entry a request.
-    fn seen(&self) -> Vec<usize> {
+    /// The sizes of the batches since the last call.
+    fn take_batch_sizes(&self) -> Vec<usize> {
         let log = self.device.take_log().into_iter();
         log.filter_map(|event| match event {
             Event::Read(blocks) | Event::Write(blocks) => Some(blocks.len()),
@@ -67,171 +67,172 @@ fn body(number: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn ten_thousand_small_objects_take_the_space_of_their_bytes_and_four_accesses_a_block() {
-    let world = World::new(10_000).await;
+    let fixture = Fixture::new(10_000).await;
     for number in 0..10_000 {
-        world.put(&number.to_string(), &body(number)).await.expect("put");
+        fixture.put(&number.to_string(), &body(number)).await.expect("put");
     }
     let blocks = (10_000 * SMALL / BLOCK) as u64;
-    let usage = world.gateway.usage();
+    let usage = fixture.gateway.usage();
     assert!(usage.blocks - usage.free_blocks <= blocks, "{usage:?}");
     assert!(usage.packed.waiting_bytes <= 2 * BLOCK as u64, "{usage:?}");
     assert_eq!(usage.packed.live_bytes + usage.packed.waiting_bytes, usage.bytes);
-    let accesses: usize = world.seen().iter().sum();
+    let accesses: usize = fixture.take_batch_sizes().iter().sum();
     assert_eq!(accesses as u64, 4 * blocks);
     for number in (0..10_000).step_by(7) {
-        assert_eq!(world.get(&number.to_string(), None).await, body(number));
+        assert_eq!(fixture.get(&number.to_string(), None).await, body(number));
     }
 }
 
 #[tokio::test]
 async fn reading_a_small_object_is_one_access_whether_it_waits_or_is_packed() {
-    let world = World::new(100).await;
+    let fixture = Fixture::new(100).await;
     for number in 0..40 {
-        world.put(&number.to_string(), &body(number)).await.expect("put");
+        fixture.put(&number.to_string(), &body(number)).await.expect("put");
     }
-    let usage = world.gateway.usage().packed;
+    let usage = fixture.gateway.usage().packed;
     assert!(usage.blocks > 0 && usage.waiting_bytes > 0, "{usage:?}");
-    world.seen();
+    fixture.take_batch_sizes();
     for number in 0..40 {
-        assert_eq!(world.get(&number.to_string(), None).await, body(number));
-        assert_eq!(world.seen(), [1]);
-        assert_eq!(world.get(&number.to_string(), Some(3..10)).await, body(number)[3..10]);
-        assert_eq!(world.seen(), [1]);
+        assert_eq!(fixture.get(&number.to_string(), None).await, body(number));
+        assert_eq!(fixture.take_batch_sizes(), [1]);
+        assert_eq!(fixture.get(&number.to_string(), Some(3..10)).await, body(number)[3..10]);
+        assert_eq!(fixture.take_batch_sizes(), [1]);
     }
 }
 
 #[tokio::test]
-async fn what_shows_goes_by_the_bytes_written_and_by_nothing_else() {
-    let mut seen = Vec::new();
+async fn the_visible_accesses_depend_on_the_bytes_written_only() {
+    let mut take_batch_sizes = Vec::new();
     for history in 0..3 {
-        let world = World::new(200).await;
+        let fixture = Fixture::new(200).await;
         for number in 0..600usize {
             let key = match history {
                 0 => number.to_string(),
                 1 => "always the same".to_owned(),
                 _ => (number % 90).to_string(),
             };
-            world.put(&key, &body(number)).await.expect("put");
+            fixture.put(&key, &body(number)).await.expect("put");
             if history == 2 && number.is_multiple_of(3) {
-                world.delete((0..40).map(|key| key.to_string())).await;
+                fixture.delete((0..40).map(|key| key.to_string())).await;
             }
         }
-        seen.push(world.seen());
+        take_batch_sizes.push(fixture.take_batch_sizes());
     }
-    assert_eq!(seen[0].len(), 600 * SMALL / (BLOCK / 2) * 2);
-    assert!(seen.iter().all(|history| *history == seen[0]), "{seen:?}");
+    assert_eq!(take_batch_sizes[0].len(), 600 * SMALL / (BLOCK / 2) * 2);
+    assert!(take_batch_sizes.iter().all(|history| *history == take_batch_sizes[0]), "{take_batch_sizes:?}");
 }
 
 #[tokio::test]
 async fn a_put_that_is_refused_at_its_end_shows_as_much_as_one_that_is_not() {
     let counts = async |refuse: bool| {
-        let world = World::new(200).await;
+        let fixture = Fixture::new(200).await;
         for number in 0..100usize {
-            let mut writer = world.gateway.writer(Some(SMALL as u64), None).expect("room");
+            let mut writer = fixture.gateway.writer(Some(SMALL as u64), None).expect("room");
             writer.push(Bytes::from(body(number))).await.expect("pushed");
             let written = writer.finish().await.expect("written");
             if !refuse {
-                let account = world.gateway.account(FIRST_ACCOUNT);
+                let account = fixture.gateway.account(FIRST_ACCOUNT);
                 let (details, none) = (Details::default(), WriteConditions::default());
                 account.link("container", &number.to_string(), written, details, none).await.expect("linked");
             }
         }
-        world.seen()
+        fixture.take_batch_sizes()
     };
     assert_eq!(counts(true).await, counts(false).await);
 }
 
 #[tokio::test]
 async fn space_of_deleted_small_objects_comes_back_as_others_are_written() {
-    let world = World::new(400).await;
-    let used = |world: &World| {
-        let usage = world.gateway.usage();
+    let fixture = Fixture::new(400).await;
+    let used = |fixture: &Fixture| {
+        let usage = fixture.gateway.usage();
         usage.blocks - usage.free_blocks
     };
     for number in 0..1600 {
-        world.put(&number.to_string(), &body(number)).await.expect("put");
+        fixture.put(&number.to_string(), &body(number)).await.expect("put");
     }
-    let full = used(&world);
-    // Of every pack three quarters go, and no pack goes whole.
-    world.delete((0..1600).filter(|number| number % 4 != 0).map(|number| number.to_string())).await;
-    assert!(used(&world) > full - 5);
+    let full = used(&fixture);
+    // Three quarters of every pack are deleted, but no pack as a whole.
+    fixture.delete((0..1600).filter(|number| number % 4 != 0).map(|number| number.to_string())).await;
+    assert!(used(&fixture) > full - 5);
     for number in 1600..2800 {
-        world.put(&number.to_string(), &body(number)).await.expect("put");
+        fixture.put(&number.to_string(), &body(number)).await.expect("put");
     }
-    assert!(used(&world) <= full + 2, "{} of {full}", used(&world));
+    assert!(used(&fixture) <= full + 2, "{} of {full}", used(&fixture));
     for number in (0..1600).step_by(4).chain(1600..2800) {
-        assert_eq!(world.get(&number.to_string(), None).await, body(number));
+        assert_eq!(fixture.get(&number.to_string(), None).await, body(number));
     }
-    world.delete((0..2800).map(|number| number.to_string())).await;
-    world.gateway.settle().await;
-    assert_eq!(used(&world), 0);
+    fixture.delete((0..2800).map(|number| number.to_string())).await;
+    fixture.gateway.settle().await;
+    assert_eq!(used(&fixture), 0);
 }
 
 #[tokio::test]
 async fn a_full_vault_gives_back_what_small_objects_left_behind_before_it_refuses() {
-    let world = World::new(60).await;
+    let fixture = Fixture::new(60).await;
     for number in 0..900 {
-        world.put(&number.to_string(), &body(number)).await.expect("put");
+        fixture.put(&number.to_string(), &body(number)).await.expect("put");
     }
-    world.delete((0..900).filter(|number| number % 4 != 0).map(|number| number.to_string())).await;
+    fixture.delete((0..900).filter(|number| number % 4 != 0).map(|number| number.to_string())).await;
     let large = vec![9; 40 * BLOCK];
-    assert!(world.gateway.usage().free_blocks < 40);
-    world.put("large", &large).await.expect("there is room");
-    assert_eq!(world.get("large", None).await, large);
+    assert!(fixture.gateway.usage().free_blocks < 40);
+    fixture.put("large", &large).await.expect("there is room");
+    assert_eq!(fixture.get("large", None).await, large);
     for number in (0..900).step_by(4) {
-        assert_eq!(world.get(&number.to_string(), None).await, body(number));
+        assert_eq!(fixture.get(&number.to_string(), None).await, body(number));
     }
-    let refused = world.put("larger", &vec![9; 30 * BLOCK]).await.map(drop);
+    let refused = fixture.put("larger", &vec![9; 30 * BLOCK]).await.map(drop);
     assert!(matches!(refused, Err(Error::Full { needed: 30, .. })), "{refused:?}");
 }
 
 #[tokio::test]
-async fn who_reads_a_small_object_reads_it_to_its_end_though_it_is_deleted_and_its_block_given_away() {
-    let world = World::new(30).await;
+async fn a_small_object_is_read_to_its_end_although_it_is_deleted_and_its_block_reused() {
+    let fixture = Fixture::new(30).await;
     for number in 0..64 {
-        world.put(&number.to_string(), &body(number)).await.expect("put");
+        fixture.put(&number.to_string(), &body(number)).await.expect("put");
     }
-    let account = world.gateway.account(FIRST_ACCOUNT);
+    let account = fixture.gateway.account(FIRST_ACCOUNT);
     let held = account.object("container", "5").expect("there");
-    world.delete((0..64).map(|number| number.to_string())).await;
+    fixture.delete((0..64).map(|number| number.to_string())).await;
     for number in 0..20 {
-        world.put(&format!("large {number}"), &[7; BLOCK]).await.expect("put");
+        fixture.put(&format!("large {number}"), &[7; BLOCK]).await.expect("put");
     }
-    let read = world.gateway.read(&held, None).await.expect("read");
+    let read = fixture.gateway.read(&held, None).await.expect("read");
     assert_eq!(read.try_collect::<Vec<Bytes>>().await.expect("read").concat(), body(5));
 }
 
 #[tokio::test]
 async fn small_objects_are_there_after_every_failure_and_every_reopening() {
     for fault in [CommitFault::Before, CommitFault::After, CommitFault::RowsFull, CommitFault::None] {
-        let world = World::new(100).await;
+        let fixture = Fixture::new(100).await;
         for number in 0..100 {
-            world.put(&number.to_string(), &body(number)).await.expect("put");
+            fixture.put(&number.to_string(), &body(number)).await.expect("put");
         }
-        world.delete((0..100).filter(|number| number % 3 != 0).map(|number| number.to_string())).await;
+        fixture.delete((0..100).filter(|number| number % 3 != 0).map(|number| number.to_string())).await;
         let writes_left = (fault == CommitFault::None).then_some(0);
-        world.device.set_faults(Faults { commits: fault, writes_left, ..Faults::default() });
+        fixture.device.set_faults(Faults { commits: fault, writes_left, ..Faults::default() });
         for number in 100..140 {
-            let put = world.put(&number.to_string(), &body(number)).await;
+            let put = fixture.put(&number.to_string(), &body(number)).await;
             assert_eq!(
                 put.is_ok(),
                 fault == CommitFault::None,
                 "a small put writes no block before it is acknowledged"
             );
         }
-        world.gateway.settle().await;
-        world.device.set_faults(Faults::default());
+        fixture.gateway.settle().await;
+        fixture.device.set_faults(Faults::default());
         let kept = |number: &usize| {
             if *number < 100 { number.is_multiple_of(3) } else { fault == CommitFault::None }
         };
-        let reopened = World { device: Arc::clone(&world.device), gateway: reopen(&world.device).await };
-        for world in [&world, &reopened] {
+        let reopened =
+            Fixture { device: Arc::clone(&fixture.device), gateway: reopen(&fixture.device).await };
+        for fixture in [&fixture, &reopened] {
             for number in (0..140).filter(kept) {
-                assert_eq!(world.get(&number.to_string(), None).await, body(number), "{fault:?}");
+                assert_eq!(fixture.get(&number.to_string(), None).await, body(number), "{fault:?}");
             }
         }
-        // As it goes on, everything is still where it belongs.
-        drop(world);
+        // Later puts overwrite nothing of what is there.
+        drop(fixture);
         for number in 200..300 {
             reopened.put(&number.to_string(), &body(number)).await.expect("put");
         }
@@ -251,7 +252,7 @@ async fn with_padding_every_object_has_blocks_of_its_own() {
         .create_container("container", ContainerSettings::default())
         .await
         .expect("made");
-    let world = World { device, gateway };
-    world.put("small", b"small").await.expect("put");
-    assert_eq!(world.gateway.usage().free_blocks, 9);
+    let fixture = Fixture { device, gateway };
+    fixture.put("small", b"small").await.expect("put");
+    assert_eq!(fixture.gateway.usage().free_blocks, 9);
 }

@@ -1,7 +1,7 @@
-//! The live page over loopback: the callers that get in, and the messages to the page.
+//! The live page over loopback: who may open it, and the updates that it gets.
 
 use ameles_gateway::page::{
-    Costs, Demonstration, Figures, Guard, Page, PricesOf, RequestCounters, Seen, Told, router,
+    Costs, Demonstration, Figures, Guard, Page, PageUpdate, PriceSource, RequestCounters, StoreView, router,
 };
 use axum::Router;
 use std::net::SocketAddr;
@@ -11,26 +11,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-struct Served {
+struct TestPage {
     address: SocketAddr,
     link: String,
     oblivious: Arc<AtomicBool>,
     ended: CancellationToken,
 }
 
-async fn serve(demonstration: bool) -> Served {
+async fn serve(demonstration: bool) -> TestPage {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("bound");
     let (counters, oblivious) = (RequestCounters::new(64), Arc::new(AtomicBool::new(true)));
     let (shown, switched) = (Arc::clone(&oblivious), Arc::clone(&oblivious));
-    let tell = move || Told {
-        moment: 5,
-        asked: counters.cells(),
-        seen: Seen::default(),
+    let read = move || PageUpdate {
+        time: 5,
+        requests: counters.cells(),
+        store: StoreView::default(),
         figures: Figures { accesses: 42, ..Figures::default() },
-        without: Costs::default(),
+        baseline: Costs::default(),
         stated_per_byte: 2.5,
-        prices: PricesOf::default(),
+        prices: PriceSource::default(),
         demonstration: demonstration
             .then(|| Demonstration { oblivious: shown.load(Ordering::Relaxed), turned: 7 }),
         warnings: vec!["the store is full".into()],
@@ -38,16 +38,16 @@ async fn serve(demonstration: bool) -> Served {
     let set: Arc<dyn Fn(bool) + Send + Sync> = Arc::new(move |on| switched.store(on, Ordering::Relaxed));
     let ended = CancellationToken::new();
     let page =
-        Page { tell: Arc::new(tell), set_oblivious: demonstration.then_some(set), ended: ended.clone() };
-    let guard = Guard::draw(address).expect("drawn");
+        Page { read: Arc::new(read), set_oblivious: demonstration.then_some(set), ended: ended.clone() };
+    let guard = Guard::generate(address).expect("generated");
     let link = guard.link(address).strip_prefix(&format!("http://{address}")).expect("its own").to_owned();
     let routes: Router = router(page, guard);
     tokio::spawn(async move { axum::serve(listener, routes).await });
-    Served { address, link, oblivious, ended }
+    TestPage { address, link, oblivious, ended }
 }
 
-impl Served {
-    /// Sends a request; returns its answer, head and body.
+impl TestPage {
+    /// Sends a request; returns the whole answer, head and body.
     async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let own = self.address.to_string();
@@ -69,7 +69,7 @@ impl Served {
         self.ask("GET", path, headers, "").await
     }
 
-    /// Opens the link, as the owner does, and keeps the cookie.
+    /// Opens the link as the owner does, and keeps the cookie.
     async fn enter(&self) -> String {
         let answer = self.get(&self.link, &[]).await;
         assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
@@ -83,30 +83,30 @@ const PATHS: [&str; 4] = ["/page/", "/page/page.js", "/page/stream", "/page/page
 
 #[tokio::test]
 async fn nothing_is_shown_without_the_cookie() {
-    let served = serve(false).await;
-    let session = served.enter().await;
-    let token = served.link.split_once('=').expect("a token").1;
-    let strange =
+    let page = serve(false).await;
+    let session = page.enter().await;
+    let token = page.link.split_once('=').expect("a token").1;
+    let foreign =
         [String::new(), "ameles-page=".into(), format!("ameles-page={token}"), format!("{session}x")];
-    for cookie in &strange {
+    for cookie in &foreign {
         for path in PATHS {
-            let answer = served.get(path, &[("cookie", cookie)]).await;
+            let answer = page.get(path, &[("cookie", cookie)]).await;
             assert!(answer.starts_with("HTTP/1.1 401"), "{path} with {cookie:?}: {answer}");
         }
-        let switch = served.ask("POST", "/page/oblivious", &[("cookie", cookie)], "false").await;
+        let switch = page.ask("POST", "/page/oblivious", &[("cookie", cookie)], "false").await;
         assert!(switch.starts_with("HTTP/1.1 401"), "{switch}");
     }
-    for link in ["/", "/?token=", "/?token=AAAA", &format!("{}x", served.link)] {
-        assert!(served.get(link, &[]).await.starts_with("HTTP/1.1 401"), "{link}");
+    for link in ["/", "/?token=", "/?token=AAAA", &format!("{}x", page.link)] {
+        assert!(page.get(link, &[]).await.starts_with("HTTP/1.1 401"), "{link}");
     }
 }
 
 #[tokio::test]
 async fn the_link_gives_a_cookie_that_opens_the_page() {
-    let served = serve(false).await;
-    let cookie = served.enter().await;
-    assert!(!cookie.contains(served.link.split_once('=').expect("a token").1), "the cookie is the token");
-    let page = served.get("/page/", &[("cookie", &format!("other=1; {cookie}"))]).await;
+    let page = serve(false).await;
+    let cookie = page.enter().await;
+    assert!(!cookie.contains(page.link.split_once('=').expect("a token").1), "the cookie is the token");
+    let page = page.get("/page/", &[("cookie", &format!("other=1; {cookie}"))]).await;
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("What the provider saw"), "{page}");
     for expected in
         ["content-security-policy: default-src 'none'", "x-frame-options: DENY", "cache-control: no-store"]
@@ -118,44 +118,43 @@ async fn the_link_gives_a_cookie_that_opens_the_page() {
 
 #[tokio::test]
 async fn a_name_that_is_not_the_listeners_opens_nothing() {
-    let served = serve(false).await;
-    let cookie = served.enter().await;
-    let port = served.address.port();
+    let page = serve(false).await;
+    let cookie = page.enter().await;
+    let port = page.address.port();
     for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1", "127.0.0.1:1", ""] {
-        for path in ["/page/", served.link.as_str()] {
-            let answer = served.get(path, &[("host", host), ("cookie", &cookie)]).await;
+        for path in ["/page/", page.link.as_str()] {
+            let answer = page.get(path, &[("host", host), ("cookie", &cookie)]).await;
             assert!(answer.starts_with("HTTP/1.1 421"), "{path} as {host:?}: {answer}");
         }
     }
-    let local = served.get("/page/", &[("host", &format!("localhost:{port}")), ("cookie", &cookie)]).await;
+    let local = page.get("/page/", &[("host", &format!("localhost:{port}")), ("cookie", &cookie)]).await;
     assert!(local.starts_with("HTTP/1.1 200"), "{local}");
 }
 
 #[tokio::test]
-async fn the_stream_tells_the_counters_until_the_server_ends() {
-    let served = serve(true).await;
-    let cookie = served.enter().await;
-    let mut stream = TcpStream::connect(served.address).await.expect("connected");
-    let request =
-        format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", served.address);
+async fn the_stream_sends_the_counters_until_the_server_ends() {
+    let page = serve(true).await;
+    let cookie = page.enter().await;
+    let mut stream = TcpStream::connect(page.address).await.expect("connected");
+    let request = format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
     stream.write_all(request.as_bytes()).await.expect("sent");
-    let mut told = String::new();
-    // The history, and two moments: the first of them is whole.
-    while told.matches("data: ").count() < 3 {
+    let mut returned = String::new();
+    // The history and two updates: the first of them is complete.
+    while returned.matches("data: ").count() < 3 {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("more");
-        assert!(count > 0, "the stream ended early: {told}");
-        told += &String::from_utf8_lossy(&piece[..count]);
+        assert!(count > 0, "the stream ended early: {returned}");
+        returned += &String::from_utf8_lossy(&piece[..count]);
     }
     assert!(
-        told.contains(r#""accesses":42"#)
-            && told.contains(r#""warnings":["the store is full"]"#)
-            && told.contains(r#""demonstration":{"oblivious":true,"turned":7}"#),
-        "{told}"
+        returned.contains(r#""accesses":42"#)
+            && returned.contains(r#""warnings":["the store is full"]"#)
+            && returned.contains(r#""demonstration":{"oblivious":true,"turned":7}"#),
+        "{returned}"
     );
-    served.ended.cancel();
+    page.ended.cancel();
     let mut rest = Vec::new();
-    // Returns only when the answer is at its end.
+    // Returns only once the answer has ended.
     while !rest.ends_with(b"0\r\n\r\n") {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("the end");
@@ -165,24 +164,26 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
 }
 
 #[tokio::test]
-async fn whoever_opens_the_page_is_told_first_what_was_before() {
-    let served = serve(false).await;
-    let cookie = served.enter().await;
+async fn the_page_gets_the_history_first() {
+    let page = serve(false).await;
+    let cookie = page.enter().await;
     loop {
-        let mut stream = TcpStream::connect(served.address).await.expect("connected");
+        let mut stream = TcpStream::connect(page.address).await.expect("connected");
         let request =
-            format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", served.address);
+            format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
         stream.write_all(request.as_bytes()).await.expect("sent");
-        let mut told = String::new();
-        // The history, and then the moment.
-        while told.matches("data: ").count() < 2 {
+        let mut returned = String::new();
+        // The history, and then an update.
+        while returned.matches("data: ").count() < 2 {
             let mut piece = [0; 4096];
             let count = stream.read(&mut piece).await.expect("more");
-            told += &String::from_utf8_lossy(&piece[..count]);
+            returned += &String::from_utf8_lossy(&piece[..count]);
         }
-        let (before, now) =
-            (told.find("event: history").expect("a history"), told.rfind("data: ").expect("an event"));
-        if told[before..now].matches(r#""accesses":42"#).count() >= 3 {
+        let (before, now) = (
+            returned.find("event: history").expect("a history"),
+            returned.rfind("data: ").expect("an event"),
+        );
+        if returned[before..now].matches(r#""accesses":42"#).count() >= 3 {
             return;
         }
     }
@@ -190,15 +191,15 @@ async fn whoever_opens_the_page_is_told_first_what_was_before() {
 
 #[tokio::test]
 async fn only_a_demonstration_vault_has_a_switch() {
-    let ordinary = serve(false).await;
-    let cookie = ordinary.enter().await;
-    let refused = ordinary.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
+    let plain_vault = serve(false).await;
+    let cookie = plain_vault.enter().await;
+    let refused = plain_vault.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
     assert!(refused.starts_with("HTTP/1.1 409") && refused.contains("--demonstration"), "{refused}");
 
     let demonstration = serve(true).await;
     let cookie = demonstration.enter().await;
-    let nonsense = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "perhaps").await;
-    assert!(nonsense.starts_with("HTTP/1.1 400"), "{nonsense}");
+    let malformed = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "perhaps").await;
+    assert!(malformed.starts_with("HTTP/1.1 400"), "{malformed}");
     let done = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
     assert!(done.starts_with("HTTP/1.1 204"), "{done}");
     assert!(!demonstration.oblivious.load(Ordering::Relaxed));

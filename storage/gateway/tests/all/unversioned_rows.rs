@@ -1,4 +1,4 @@
-//! Rows of a container that has never had versions, before and after it has them.
+//! The rows of a container that never had versions, before and after it has them.
 
 use ameles_gateway::catalogue::{VersionId, Versioning};
 use ameles_gateway::testing::MemoryDevice;
@@ -17,7 +17,7 @@ async fn put(gateway: &Gateway, account: &Account, byte: u8) {
     account.link("old", "key", written, Default::default(), Default::default()).await.expect("linked");
 }
 
-/// A device with a container that has never had versions, and an object in it.
+/// A device with a container that never had versions, and an object in it.
 async fn device() -> Arc<MemoryDevice> {
     let device = Arc::new(MemoryDevice::new(16, 20, 4));
     let gateway = opened(&device).await;
@@ -50,7 +50,7 @@ async fn a_vault_in_which_no_old_version_is_kept_has_no_row_of_their_kind() {
     let kinds = async || -> Vec<u8> {
         device.load_rows().await.expect("rows").iter().map(|(key, _)| key[0]).collect()
     };
-    // The format, the container, the bytes of the object and the object.
+    // The rows of the format, the container, the bytes of the object and the object.
     assert_eq!(kinds().await, b"0234");
     let gateway = opened(&device).await;
     let account = gateway.account(FIRST_ACCOUNT);

@@ -1,12 +1,11 @@
-//! The rule of one gateway at a time: each opening claims an epoch of its own in the store by creating its object.
+//! One gateway at a time: each opening claims an epoch in the store by creating its claim object.
 //!
-//! A claim belongs to one opening for good. Before it goes to the store it is noted on the trusted disk, with a token that
-//! was drawn for it. An opening that finds a claim which the disk has noted knows that an earlier opening was cut off
-//! after it, and claims the epoch after that: it never goes on under a claim that it has not made itself, for a copy of
+//! A claim belongs to one opening for good. It is noted on the trusted disk before it is sent to the store, with a
+//! random token. If an opening finds a claim that the disk has noted, an earlier opening was cut off after that claim.
+//! It then claims the next epoch. An opening never goes on under a claim that it has not made itself, because a copy of
 //! the trusted folder may be about to do the same.
 
-pub(crate) mod anew;
-pub(crate) mod ended;
+pub(crate) mod end_marker;
 pub(crate) mod notes;
 
 use crate::entropy::Entropy;
@@ -14,17 +13,17 @@ use crate::error::VaultError;
 use crate::trusted::disk::TrustedDisk;
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
-use ameles_seal::derive::Purpose;
+use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::versions::VaultId;
 use ameles_store::{BlobError, Blobs};
-use notes::Notes;
+use notes::ClaimNotes;
 
 const PREFIX: &str = "epoch/";
-/// A claim is small; a larger object is not one.
+/// The most bytes of a claim. A larger object is not a claim.
 const MAX_BYTES: usize = 4096;
 
-/// A reader of the claims in a store, with a vault's keys.
+/// The claims in a store, read with a vault's keys.
 pub(crate) struct Claims<'a, B> {
     pub(crate) blobs: &'a B,
     pub(crate) ring: KeyRing,
@@ -32,68 +31,71 @@ pub(crate) struct Claims<'a, B> {
 }
 
 impl<B: Blobs> Claims<'_, B> {
-    /// The newest epoch that was claimed with this vault's key, if it is above `known`; else `known`.
+    /// The newest epoch above `known` that was claimed with this vault's key, or `known` if there is none.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if something else bears such a claim's name: a planted claim must not pass for another
-    /// gateway, nor a spoilt claim for none. Also if the claim of `known` is gone (unless that is 0): so is perhaps the
-    /// claim of the gateway that has displaced us.
+    /// [`VaultError::Tampered`] if an object with the name of such a claim is not a claim: a planted one must not pass
+    /// for another gateway, and a damaged one must not pass for none. Also if the claim of `known` is missing (unless
+    /// `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
-        Ok(self.above(known).await?.into_iter().map(|(epoch, _)| epoch).fold(known, u32::max))
+        Ok(self.claims_above(known).await?.into_iter().map(|(epoch, _)| epoch).fold(known, u32::max))
     }
 
-    /// The claims above `known` that were made with this vault's key. Errors are those of [`newest`](Self::newest).
-    async fn above(&self, known: u32) -> Result<Vec<(u32, Vec<u8>)>, VaultError> {
+    /// The claims above `known` that were made with this vault's key.
+    ///
+    /// # Errors
+    /// As [`newest`](Self::newest).
+    async fn claims_above(&self, known: u32) -> Result<Vec<(u32, Vec<u8>)>, VaultError> {
         let claims = self.blobs.list(PREFIX).await?;
-        if known > 0 && !claims.iter().any(|claim| number(&claim.name) == Some(known)) {
+        if known > 0 && !claims.iter().any(|claim| epoch_of(&claim.name) == Some(known)) {
             return Err(VaultError::Tampered(format!(
                 "the claim of epoch {known} is missing from the store: it was removed or the store was rolled back"
             ).into()));
         }
         let mut above = Vec::new();
         for claim in claims {
-            let Some(epoch) = number(&claim.name).filter(|epoch| *epoch > known) else { continue };
-            let Found::Claim(bytes) = self.read(&claim.name).await? else {
-                return Err(no_claim(&claim.name));
+            let Some(epoch) = epoch_of(&claim.name).filter(|epoch| *epoch > known) else { continue };
+            let ClaimObject::Claim(bytes) = self.read(&claim.name).await? else {
+                return Err(not_a_claim(&claim.name));
             };
             above.push((epoch, bytes));
         }
         Ok(above)
     }
 
-    /// The newest epoch that was claimed: `known`, or one that an opening of this trusted disk has claimed and written
-    /// nothing in.
+    /// The newest epoch that this trusted disk has claimed: `known`, or an epoch that one of its openings has claimed
+    /// without writing anything in it.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if another trusted disk has claimed one, be it a copy of this one; and those of
-    /// [`newest`](Self::newest). [`VaultError::Tampered`] also if the claim of `known` was changed.
+    /// [`VaultError::Displaced`] if another trusted disk has claimed an epoch above `known`, even a copy of this disk.
+    /// Those of [`newest`](Self::newest). [`VaultError::Tampered`] also if the claim of `known` was changed.
     pub(crate) async fn ours(&self, disk: &TrustedDisk, known: u32) -> Result<u32, VaultError> {
-        let notes = Notes::load(disk, known)?;
-        // One that is missing is told of below.
-        if known > 0 && matches!(self.read(&name(known)).await?, Found::Other) {
-            return Err(spoilt(known));
+        let notes = ClaimNotes::load(disk, known)?;
+        // A missing claim is reported below.
+        if known > 0 && matches!(self.read(&name(known)).await?, ClaimObject::Other) {
+            return Err(changed_claim(known));
         }
-        let above = self.above(known).await?;
+        let above = self.claims_above(known).await?;
         let newest = above.iter().map(|(epoch, _)| *epoch).fold(known, u32::max);
-        // A number alone tells nothing: a copy has noted the same one.
-        if above.iter().all(|(epoch, claim)| notes.hold(*epoch, claim)) {
+        // The number alone proves nothing: a copy may have noted the same one.
+        if above.iter().all(|(epoch, claim)| notes.contains(*epoch, claim)) {
             return Ok(newest);
         }
         Err(VaultError::Displaced { ours: known, theirs: newest })
     }
 
-    /// Tells whether the claim of this epoch in the store is one that an opening of this trusted disk has made.
+    /// Returns whether the claim of this epoch in the store is one that an opening of this trusted disk has made.
     pub(crate) async fn is_noted(&self, disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
-        let notes = Notes::load(disk, 0)?;
+        let notes = ClaimNotes::load(disk, 0)?;
         let found = self.read(&name(epoch)).await?;
-        Ok(matches!(found, Found::Claim(claim) if notes.hold(epoch, &claim)))
+        Ok(matches!(found, ClaimObject::Claim(claim) if notes.contains(epoch, &claim)))
     }
 
-    /// Claims the epoch after `newest`, with a token drawn for it; returns its number. The trusted disk has written
+    /// Claims the epoch after `newest`, with a random token, and returns its number. The trusted disk has written
     /// nothing after `known`.
     ///
-    /// The claim is noted on the disk first. So if its request arrives when this opening is long dead, the next one knows
-    /// it, and claims the epoch after it.
+    /// The claim is first noted on the disk. So if its request arrives long after this opening has died, the next
+    /// opening recognises it, and claims the next epoch.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another gateway was first, tampering, and those of disk and store.
@@ -103,8 +105,8 @@ impl<B: Blobs> Claims<'_, B> {
         (known, newest): (u32, u32),
         entropy: &mut Entropy,
     ) -> Result<u32, VaultError> {
-        let mut notes = Notes::load(disk, known)?;
-        // What belongs to an earlier key is of epochs that have begun before.
+        let mut notes = ClaimNotes::load(disk, known)?;
+        // An earlier key belongs to epochs that have started before.
         let mut epoch = newest.max(self.ring.until());
         loop {
             epoch = epoch.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
@@ -117,90 +119,117 @@ impl<B: Blobs> Claims<'_, B> {
                 return Ok(epoch);
             }
             match self.read(&name).await? {
-                // The request was made twice, because the answer was lost.
-                Found::Claim(held) if held == ours => return Ok(epoch),
-                // The request of an opening that was cut off has arrived late.
-                Found::Claim(held) if notes.hold(epoch, &held) => {}
-                Found::Claim(_) => return Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }),
-                Found::Other | Found::Nothing => return Err(no_claim(&name)),
+                // The request was sent twice, because its answer was lost.
+                ClaimObject::Claim(held) if held == ours => return Ok(epoch),
+                // The request of an earlier opening, which was cut off, has arrived late.
+                ClaimObject::Claim(held) if notes.contains(epoch, &held) => {}
+                ClaimObject::Claim(_) => {
+                    return Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch });
+                }
+                ClaimObject::Other | ClaimObject::Nothing => return Err(not_a_claim(&name)),
             }
         }
     }
 
-    /// Looks whether the epoch after ours was claimed. Every claim is of the epoch after the newest in the store, so a
-    /// newer one cannot be there without that. One request of one size, however many claims there are.
+    /// Checks that the epoch after ours is not claimed. Every claim is of the epoch after the newest in the store, so a
+    /// newer claim implies this one. It is one request of one size, however many claims there are.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if it was; tampering, and those of the store.
-    pub(crate) async fn look(&self, ours: u32) -> Result<(), VaultError> {
-        // After the last epoch there are no others.
+    /// [`VaultError::Displaced`] if it is claimed; tampering, and those of the store.
+    pub(crate) async fn check_next_epoch(&self, ours: u32) -> Result<(), VaultError> {
+        // No epoch follows the last one.
         let Some(theirs) = ours.checked_add(1) else { return Ok(()) };
         match self.read(&name(theirs)).await? {
-            Found::Nothing => Ok(()),
-            Found::Claim(_) => Err(VaultError::Displaced { ours, theirs }),
-            Found::Other => Err(no_claim(&name(theirs))),
+            ClaimObject::Nothing => Ok(()),
+            ClaimObject::Claim(_) => Err(VaultError::Displaced { ours, theirs }),
+            ClaimObject::Other => Err(not_a_claim(&name(theirs))),
         }
     }
 
-    /// Tells whether this epoch was claimed with the vault's key. The claim itself is asked for: a list may lag behind.
+    /// Returns whether this epoch was claimed with the vault's key. Reads the claim itself, because a list may be
+    /// stale.
     pub(crate) async fn is_claimed(&self, epoch: u32) -> Result<bool, VaultError> {
-        Ok(matches!(self.read(&name(epoch)).await?, Found::Claim(_)))
+        Ok(matches!(self.read(&name(epoch)).await?, ClaimObject::Claim(_)))
     }
 
-    /// Returns the error, or that we are displaced: a gateway that took over and deleted what we need can look like
-    /// tampering.
-    pub(crate) async fn unless_displaced(&self, ours: u32, error: VaultError) -> VaultError {
+    /// Returns [`VaultError::Displaced`] instead of a tampering error if the epoch was displaced. A gateway that took
+    /// over, and deleted what we need, can look like tampering.
+    pub(crate) async fn or_displaced(&self, ours: u32, error: VaultError) -> VaultError {
         match self.check(ours).await {
             Err(displaced @ VaultError::Displaced { .. }) if error.is_tampering() => displaced,
             _ => error,
         }
     }
 
-    /// Lists the faults of the claims: those up to ours that were changed or removed, and objects that bear the name of
-    /// a claim and are none.
+    /// Lists the faults of the claims: claims up to ours that were changed or removed, and other objects with the name
+    /// of a claim.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if a true one lies above ours.
-    pub(crate) async fn complaints(&self, ours: u32) -> Result<Vec<String>, VaultError> {
-        let mut complaints = Vec::new();
+    /// [`VaultError::Displaced`] if there is a valid claim above ours.
+    pub(crate) async fn find_faults(&self, ours: u32) -> Result<Vec<String>, VaultError> {
+        let mut faults = Vec::new();
         for epoch in 1..=ours {
             match self.read(&name(epoch)).await? {
-                Found::Claim(_) => {}
-                Found::Other => complaints.push(format!("{} was changed", name(epoch))),
-                Found::Nothing => complaints.push(format!("{} was removed", name(epoch))),
+                ClaimObject::Claim(_) => {}
+                ClaimObject::Other => faults.push(format!("{} was changed", name(epoch))),
+                ClaimObject::Nothing => faults.push(format!("{} was removed", name(epoch))),
             }
         }
         for claim in self.blobs.list(PREFIX).await? {
-            match number(&claim.name) {
+            match epoch_of(&claim.name) {
                 Some(epoch) if epoch <= ours => {}
-                Some(theirs) if matches!(self.read(&claim.name).await?, Found::Claim(_)) => {
+                Some(theirs) if matches!(self.read(&claim.name).await?, ClaimObject::Claim(_)) => {
                     return Err(VaultError::Displaced { ours, theirs });
                 }
-                _ => complaints.push(format!("{} is no claim made with this vault's key", claim.name)),
+                _ => faults.push(format!("{} is no claim made with this vault's key", claim.name)),
             }
         }
-        Ok(complaints)
+        Ok(faults)
     }
 
-    async fn read(&self, name: &str) -> Result<Found, VaultError> {
+    async fn read(&self, name: &str) -> Result<ClaimObject, VaultError> {
         match self.blobs.get(name, MAX_BYTES).await {
             Ok(Some(claim)) => {
-                let is_claim = self.opens(name, number(name).unwrap_or(u32::MAX), &claim).is_some();
-                Ok(if is_claim { Found::Claim(claim) } else { Found::Other })
+                let is_claim = self.opens(name, epoch_of(name).unwrap_or(u32::MAX), &claim).is_some();
+                Ok(if is_claim { ClaimObject::Claim(claim) } else { ClaimObject::Other })
             }
-            Ok(None) => Ok(Found::Nothing),
-            Err(BlobError::TooLarge { .. }) => Ok(Found::Other),
+            Ok(None) => Ok(ClaimObject::Nothing),
+            Err(BlobError::TooLarge { .. }) => Ok(ClaimObject::Other),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Checks that no epoch above ours was claimed.
+    /// Checks that no epoch above ours is claimed.
     pub(crate) async fn check(&self, ours: u32) -> Result<(), VaultError> {
         let theirs = self.newest(ours).await?;
         if theirs > ours { Err(VaultError::Displaced { ours, theirs }) } else { Ok(()) }
     }
 
-    /// Opens an object of an epoch.
+    /// Reseals the claim of an epoch with the newest key. A missing or damaged claim stays as it is: a check reports
+    /// it.
+    pub(crate) async fn reseal(&self, epoch: u32, salt: Salt) -> Result<(), VaultError> {
+        self.reseal_object(&name(epoch), epoch, salt).await
+    }
+
+    async fn reseal_object(&self, name: &str, epoch: u32, salt: Salt) -> Result<(), VaultError> {
+        let held = match self.blobs.get(name, MAX_BYTES).await {
+            Ok(Some(held)) => held,
+            Ok(None) | Err(BlobError::TooLarge { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let context = self.context(name);
+        let is_new = blob::open(self.ring.newest(), Purpose::HEADER, &context, &held).is_ok();
+        match self.opens(name, epoch, &held) {
+            Some(text) if !is_new => {
+                let (newest, cipher) = (self.ring.newest(), Cipher::default());
+                let sealed = blob::seal(newest, Purpose::HEADER, &context, cipher, salt, &text);
+                Ok(self.blobs.put(name, &sealed).await?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens an object of an epoch; `None` if no key of the ring opens it.
     fn opens(&self, name: &str, epoch: u32, sealed: &[u8]) -> Option<Vec<u8>> {
         let context = self.context(name);
         self.ring.opening(epoch).find_map(|key| blob::open(key, Purpose::HEADER, &context, sealed).ok())
@@ -211,8 +240,8 @@ impl<B: Blobs> Claims<'_, B> {
     }
 }
 
-/// The object under the name of a claim.
-enum Found {
+/// The object with the name of a claim.
+enum ClaimObject {
     /// A claim made with this vault's key, and its bytes.
     Claim(Vec<u8>),
     Other,
@@ -225,11 +254,11 @@ pub(crate) fn name(epoch: u32) -> String {
 }
 
 /// The epoch in a claim's name.
-pub(crate) fn number(name: &str) -> Option<u32> {
+pub(crate) fn epoch_of(name: &str) -> Option<u32> {
     u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
 }
 
-fn spoilt(epoch: u32) -> VaultError {
+fn changed_claim(epoch: u32) -> VaultError {
     let wrong = format!(
         "{} in the store is not the claim that an opening of this vault made there: it was changed. Put the store's own \
          copy back, or use `restore --takeover` into an empty --data folder; delete nothing by hand",
@@ -238,10 +267,10 @@ fn spoilt(epoch: u32) -> VaultError {
     VaultError::Tampered(wrong.into())
 }
 
-fn no_claim(name: &str) -> VaultError {
+fn not_a_claim(name: &str) -> VaultError {
     let wrong = format!(
-        "{name} in the store is no claim made with this vault's key: it was planted, or is another gateway's and was \
-         spoilt; delete nothing by hand"
+        "{name} in the store is no claim made with this vault's key: it was planted, or is another gateway's and \
+         was damaged; delete nothing by hand"
     );
     VaultError::Tampered(wrong.into())
 }

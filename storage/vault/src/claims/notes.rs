@@ -1,15 +1,15 @@
-//! The claims that a trusted disk has noted: those of its own openings, whether or not they reached the store.
+//! The notes on the trusted disk of the claims that its openings have made, whether or not they reached the store.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::disk::TrustedDisk;
 
 const NAME: &str = "claims";
-/// See the module.
-pub(crate) struct Notes(Vec<(u32, Vec<u8>)>);
+/// The noted claims with their epochs.
+pub(crate) struct ClaimNotes(Vec<(u32, Vec<u8>)>);
 
-impl Notes {
-    /// Loads the notes of epochs above `known`: the others are of openings that have written, and are over.
+impl ClaimNotes {
+    /// Loads the notes of epochs above `known`. Earlier ones belong to openings that have written, and that are over.
     pub(super) fn load(disk: &TrustedDisk, known: u32) -> Result<Self, VaultError> {
         let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
         let mut noted: Vec<(u32, Vec<u8>)> = match disk.meta(NAME)? {
@@ -17,23 +17,23 @@ impl Notes {
             None => Vec::new(),
         };
         noted.retain(|(epoch, _)| *epoch > known);
-        Ok(Notes(noted))
+        Ok(ClaimNotes(noted))
     }
 
-    /// Tells whether an opening of this trusted disk has made this very claim, or has meant to.
-    pub(super) fn hold(&self, epoch: u32, claim: &[u8]) -> bool {
+    /// Returns whether an opening of this trusted disk has made this claim, or was about to.
+    pub(super) fn contains(&self, epoch: u32, claim: &[u8]) -> bool {
         self.0.iter().any(|(noted, bytes)| *noted == epoch && bytes == claim)
     }
 
-    /// The value that the disk holds when nothing is noted: all openings that are noted are over.
+    /// The note when no claim is noted: all openings in it are over.
     pub(crate) fn forgotten() -> (&'static str, Vec<u8>) {
         let none: Vec<(u32, Vec<u8>)> = Vec::new();
-        (NAME, borsh::to_vec(&none).expect("memory takes every write"))
+        (NAME, borsh::to_vec(&none).expect("a write to memory does not fail"))
     }
 
-    /// Notes a claim; it is durable when this returns.
+    /// Records a claim; it is durable when this returns.
     pub(super) fn add(&mut self, disk: &TrustedDisk, epoch: u32, claim: &[u8]) -> Result<(), VaultError> {
         self.0.push((epoch, claim.to_vec()));
-        disk.set_meta(NAME, &borsh::to_vec(&self.0).expect("memory takes every write"))
+        disk.set_meta(NAME, &borsh::to_vec(&self.0).expect("a write to memory does not fail"))
     }
 }

@@ -1,7 +1,7 @@
-//! The scheme, its futures and the sealing layer, stepped by one input at a time. Live service and recovery run the
-//! same steps; they differ only in where the inputs come from.
+//! The engine: the scheme, its futures and the sealing layer, stepped by one input at a time. A running session and
+//! recovery make the same steps. Only the source of the inputs differs.
 
-pub(crate) mod gate;
+pub(crate) mod deferred_store;
 mod local_reads;
 pub(crate) mod record;
 mod rewrite;
@@ -9,13 +9,13 @@ pub(crate) mod scheme;
 pub(crate) mod work;
 
 use crate::error::VaultError;
-use crate::trusted::keeper::PlaceKeeper;
+use crate::trusted::payload_reader::PayloadReader;
 use ameles_core::oram::Access;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Bucket;
 use ameles_seal::sealed::{Assigned, Sealed};
 use bytes::Bytes;
-use gate::{Gate, OperationId, Request};
+use deferred_store::{DeferredStore, OperationId, Request};
 use record::{Announcement, Call, Effect, Input, Record};
 use scheme::Scheme;
 use std::collections::BTreeMap;
@@ -28,27 +28,27 @@ use work::Work;
 pub(crate) type Answers = Vec<Option<Bytes>>;
 type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;
 
-/// See the module.
+/// The engine of a vault.
 pub(crate) struct Engine<U> {
     pub(crate) sealed: Rc<Sealed<U>>,
     pub(crate) scheme: Rc<dyn Scheme>,
-    gate: Rc<Gate>,
-    /// Has the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
-    keeper: Option<PlaceKeeper>,
+    deferred_store: Rc<DeferredStore>,
+    /// Reads the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
+    payload_reader: Option<PayloadReader>,
     access: Option<Running<Answers>>,
-    /// Steps of off-line work, in the order in which they began.
-    idles: Vec<Running<()>>,
-    /// Buckets that are written again as they are.
+    /// Off-line steps in flight, in the order of their starts.
+    running_steps: Vec<Running<()>>,
+    /// The rewriting of buckets, if it is running.
     rewriting: Option<Running<()>>,
     answered: Option<Answers>,
-    refused: Option<VaultError>,
-    /// Versions replaced since they were last collected.
+    refusal: Option<VaultError>,
+    /// Versions that were replaced since they were last taken.
     superseded: Vec<BucketVersion>,
-    /// Buckets that got a new version since they were last collected.
+    /// Buckets that got a new version since they were last taken.
     rewritten: Vec<Bucket>,
-    /// Operations that the store has not finished, with what is needed to do them again.
+    /// Operations that the store has not finished, with what is needed to repeat them.
     unfinished: BTreeMap<OperationId, Unfinished>,
-    /// True if the plaintext of unfinished writes is kept, so that they can be done again: only a replay needs it.
+    /// True if the plaintext of unfinished writes is kept, so that they can be repeated. Only a replay needs it.
     replaying: bool,
     accesses: u64,
     emergencies: u64,
@@ -70,20 +70,20 @@ impl<U: Untrusted> Engine<U> {
     pub(crate) fn new(
         sealed: Rc<Sealed<U>>,
         scheme: Rc<dyn Scheme>,
-        (gate, keeper): (Rc<Gate>, Option<PlaceKeeper>),
+        (deferred_store, payload_reader): (Rc<DeferredStore>, Option<PayloadReader>),
         accesses: u64,
     ) -> Self {
         let emergencies = scheme.emergencies();
         Engine {
             sealed,
             scheme,
-            gate,
-            keeper,
+            deferred_store,
+            payload_reader,
             access: None,
-            idles: Vec::new(),
+            running_steps: Vec::new(),
             rewriting: None,
             answered: None,
-            refused: None,
+            refusal: None,
             superseded: Vec::new(),
             rewritten: Vec::new(),
             unfinished: BTreeMap::new(),
@@ -93,34 +93,34 @@ impl<U: Untrusted> Engine<U> {
         }
     }
 
-    /// Tells whether a batch is in flight.
+    /// Returns whether a batch is in flight.
     pub(crate) fn is_accessing(&self) -> bool {
         self.access.is_some()
     }
 
-    /// Steps of off-line work in flight.
-    pub(crate) fn idles(&self) -> usize {
-        self.idles.len()
+    /// Off-line steps in flight.
+    pub(crate) fn running_steps(&self) -> usize {
+        self.running_steps.len()
     }
 
-    /// Tells whether a step of off-line work is in flight.
-    pub(crate) fn is_idling(&self) -> bool {
-        !self.idles.is_empty()
+    /// Returns whether an off-line step is in flight.
+    pub(crate) fn is_stepping(&self) -> bool {
+        !self.running_steps.is_empty()
     }
 
-    /// Tells whether buckets are being written again as they are.
+    /// Returns whether buckets are being rewritten.
     pub(crate) fn is_rewriting(&self) -> bool {
         self.rewriting.is_some()
     }
 
-    /// Accesses since the vault was made, dummies included.
+    /// Accesses since the vault was created, dummies included.
     pub(crate) fn accesses(&self) -> u64 {
         self.accesses
     }
 
     /// Takes the answers of the batch that has just been served.
     pub(crate) fn take_answers(&mut self) -> Option<Result<Answers, VaultError>> {
-        self.answered.take().map(Ok).or_else(|| self.refused.take().map(Err))
+        self.answered.take().map(Ok).or_else(|| self.refusal.take().map(Err))
     }
 
     /// Takes the versions that were replaced since the last call.
@@ -133,7 +133,7 @@ impl<U: Untrusted> Engine<U> {
         std::mem::take(&mut self.rewritten)
     }
 
-    /// Buckets whose writing the store has not finished.
+    /// Buckets with a write that the store has not finished.
     pub(crate) fn unfinished_buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.unfinished
             .values()
@@ -147,38 +147,38 @@ impl<U: Untrusted> Engine<U> {
     /// Applies an input. `answer` is what the store returned for a completed operation.
     ///
     /// # Errors
-    /// Only those after which the engine must be dropped; a refused batch is an answer.
+    /// Only errors after which the engine must be dropped. A refused batch is an answer, not an error.
     pub(crate) fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<Step, VaultError> {
         let mut work = Vec::new();
         let mut announced = Vec::new();
         match &input {
             Input::Batch(calls) => {
                 self.accesses += calls.len() as u64;
-                self.read_for(calls);
+                self.read_for_calls(calls);
                 self.access = Some(Box::pin(serve(self.scheme.clone(), calls.clone())));
             }
-            Input::Idle => {
+            Input::Step => {
                 let scheme = self.scheme.clone();
-                self.idles.push(Box::pin(async move { Ok(scheme.step().await?) }));
+                self.running_steps.push(Box::pin(async move { Ok(scheme.step().await?) }));
             }
             Input::Rewrite(buckets) => {
-                if self.is_accessing() || self.is_idling() || self.is_rewriting() {
+                if self.is_accessing() || self.is_stepping() || self.is_rewriting() {
                     return Err(VaultError::Damaged("its journal rewrites buckets that are in use".into()));
                 }
-                let rewriting = rewrite::rewrite(self.gate.clone(), self.sealed.layout(), buckets);
+                let rewriting = rewrite::rewrite(self.deferred_store.clone(), self.sealed.layout(), buckets);
                 self.rewriting = Some(Box::pin(rewriting));
             }
             Input::Complete(operation) => {
                 self.unfinished.remove(operation);
-                self.gate.deliver(*operation, answer);
+                self.deferred_store.deliver(*operation, answer);
             }
             Input::Epoch(_) => {
-                // The caller has begun the epoch. Unfinished writes are done again, under its key.
+                // The caller has started the epoch. Unfinished writes are repeated under its key.
                 for (operation, unfinished) in &self.unfinished {
                     if let Unfinished::Write(buckets, plaintext) = unfinished {
                         let assigned = self.sealed.assign(buckets)?;
                         self.rewritten.extend_from_slice(buckets);
-                        let versions = note(&assigned, &mut self.superseded);
+                        let versions = record_superseded(&assigned, &mut self.superseded);
                         announced.push(announce_write(*operation, &versions));
                         work.push((*operation, Work::Write(versions, plaintext.clone())));
                     }
@@ -186,8 +186,8 @@ impl<U: Untrusted> Engine<U> {
             }
         }
         self.poll()?;
-        let submitted = self.gate.take_submitted();
-        self.fill_up_reads(&input, &submitted)?;
+        let submitted = self.deferred_store.take_submitted();
+        self.pad_reads(&input, &submitted)?;
         for (operation, request) in submitted {
             let (effect, todo) = self.plan(operation, request)?;
             announced.push(Announcement { operation, effect });
@@ -196,12 +196,12 @@ impl<U: Untrusted> Engine<U> {
         Ok(Step { record: Record { input, announced }, work })
     }
 
-    /// Numbers operations from 0 again: at a checkpoint, when nothing is in flight.
+    /// Numbers operations from 0 again, at a checkpoint, when nothing is in flight.
     pub(crate) fn renumber(&self) {
-        self.gate.restart();
+        self.deferred_store.restart();
     }
 
-    /// Ends a replay: the plaintext of unfinished writes is forgotten, they are in the hands of the store now.
+    /// Ends a replay. Drops the plaintext of unfinished writes, which have been sent to the store now.
     pub(crate) fn go_live(&mut self) {
         self.replaying = false;
         for unfinished in self.unfinished.values_mut() {
@@ -222,27 +222,27 @@ impl<U: Untrusted> Engine<U> {
             Request::Write(buckets, plaintext) => {
                 let assigned = self.sealed.assign(&buckets)?;
                 self.rewritten.extend_from_slice(&buckets);
-                let versions = note(&assigned, &mut self.superseded);
-                let kept = if self.replaying { plaintext.clone() } else { Bytes::new() };
-                self.unfinished.insert(operation, Unfinished::Write(buckets, kept));
+                let versions = record_superseded(&assigned, &mut self.superseded);
+                let retained = if self.replaying { plaintext.clone() } else { Bytes::new() };
+                self.unfinished.insert(operation, Unfinished::Write(buckets, retained));
                 Ok((announce_write(operation, &versions).effect, Work::Write(versions, plaintext)))
             }
         }
     }
 
-    /// Polls what is in flight until nothing moves, in a fixed order.
+    /// Polls everything in flight, in a fixed order, until nothing makes progress.
     fn poll(&mut self) -> Result<(), VaultError> {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let mut moved = false;
-            // These come before the access, which may wait for what they bring; and an earlier step before a later step
-            // that waits for it.
+            // Off-line steps come before the access, which may wait for what they bring. An earlier step comes before a
+            // later one, which may wait for it.
             let mut at = 0;
-            while let Some(idle) = self.idles.get_mut(at) {
-                match idle.as_mut().poll(&mut context) {
+            while let Some(step) = self.running_steps.get_mut(at) {
+                match step.as_mut().poll(&mut context) {
                     Poll::Pending => at += 1,
                     Poll::Ready(done) => {
-                        drop(self.idles.remove(at));
+                        drop(self.running_steps.remove(at));
                         moved = true;
                         done?;
                     }
@@ -267,7 +267,7 @@ impl<U: Untrusted> Engine<U> {
                         | VaultError::OutOfRange { .. }
                         | VaultError::WrongLength { .. }),
                     ) => {
-                        self.refused = Some(refusal);
+                        self.refusal = Some(refusal);
                     }
                     Err(torn) => return Err(torn),
                 }
@@ -280,15 +280,15 @@ impl<U: Untrusted> Engine<U> {
             self.emergencies = self.scheme.emergencies();
             tracing::warn!(
                 total = self.emergencies,
-                "emergency eviction: the watcher learns that the stash was nearly full"
+                "emergency eviction: an observer of the store learns that the stash was nearly full"
             );
         }
         Ok(())
     }
 }
 
-/// Notes which versions were replaced, and returns the new ones.
-fn note(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
+/// Records which versions were replaced, and returns the new ones.
+fn record_superseded(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
     for step in assigned.iter().filter(|step| !step.old.is_never()) {
         superseded.push(BucketVersion { bucket: step.bucket, version: step.old });
     }

@@ -1,15 +1,15 @@
-//! The contents of the journal: the inputs of the scheme, in order, and the requests that each of them caused.
+//! The contents of the journal: the inputs of the scheme, in order, and the requests that each input caused.
 //!
-//! A scheme is deterministic in these inputs, so the journal needs to say nothing of its state: recovery runs the
-//! scheme again from the last checkpoint, and gets the very requests that were announced.
+//! A scheme is deterministic in these inputs, so the journal need not hold its state. Recovery runs the scheme again
+//! from the last checkpoint, and gets exactly the requests that were announced.
 
-use crate::engine::gate::OperationId;
+use crate::engine::deferred_store::OperationId;
 use ameles_core::types::{BlockId, Bucket, Slot, Version};
 use ameles_seal::epoch::Epoch;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 
-/// A logical access, as it was asked for.
+/// A logical access, as a caller requested it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Call {
     /// Reads a block.
@@ -23,33 +23,34 @@ pub enum Call {
 /// An input of the scheme.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Input {
-    /// A batch was started.
+    /// A batch has started.
     Batch(Vec<Call>),
-    /// A step of off-line work was started.
-    Idle,
-    /// The store finished an operation.
+    /// An off-line step has started.
+    Step,
+    /// The store has finished an operation.
     Complete(OperationId),
-    /// The vault was opened again: from here on, another key. Writes that were not finished get new versions.
+    /// The vault was opened again, with a new key from here on. Unfinished writes get new versions.
     Epoch(Epoch),
-    /// Buckets are read whole and written again as they are, under the newest key. Nothing else is in flight meanwhile.
+    /// Buckets are read whole and rewritten with the same contents, under the newest key. Nothing else is in flight
+    /// meanwhile.
     Rewrite(Vec<Bucket>),
 }
 
-/// A request that goes out because of an input.
+/// A request that an input causes.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Announcement {
     pub(crate) operation: OperationId,
     pub(crate) effect: Effect,
 }
 
-/// The part of a request that the watcher will see.
+/// The part of a request that the watcher sees.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Effect {
     Read(Vec<(Slot, Version)>),
     Write(Vec<(Bucket, Version)>),
 }
 
-/// An entry of the journal. It is durable before any of its requests goes out.
+/// A record of the journal. It is durable before any of its requests is sent.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Record {
     pub(crate) input: Input,
@@ -57,7 +58,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Decodes a record that was authenticated.
+    /// Decodes an authenticated record.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
         borsh::from_slice(bytes).ok()
     }

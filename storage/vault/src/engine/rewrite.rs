@@ -1,18 +1,18 @@
-//! Buckets that are written again as they are: the same slots in the same order, under a fresh version and the newest key.
+//! The rewriting of buckets: the same slots in the same order, under a new version and the newest key.
 //!
-//! The scheme knows nothing of it, so it may come between any two of the scheme's steps. A watcher learns only which
-//! buckets they are, and those are chosen by their numbers and the epochs of their versions.
+//! The scheme is not involved, so buckets may be rewritten between any two of its steps. A watcher learns only which
+//! buckets are rewritten. They are chosen by their numbers and the epochs of their versions.
 
-use super::gate::Gate;
+use super::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use ameles_core::store::Store;
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
 use std::rc::Rc;
 
-/// Reads these buckets whole, and writes what was read.
+/// Reads these buckets whole, and writes them again.
 pub(super) fn rewrite(
-    gate: Rc<Gate>,
+    deferred_store: Rc<DeferredStore>,
     layout: &Layout,
     buckets: &[Bucket],
 ) -> impl Future<Output = Result<(), VaultError>> + 'static {
@@ -25,8 +25,8 @@ pub(super) fn rewrite(
     let buckets = buckets.to_vec();
     async move {
         let mut plain = vec![0; bytes];
-        let Ok(()) = gate.read_buffer(&slots, &mut plain).await;
-        let Ok(()) = gate.write_buffer(&buckets, &mut plain).await;
+        let Ok(()) = deferred_store.read_buffer(&slots, &mut plain).await;
+        let Ok(()) = deferred_store.write_buffer(&buckets, &mut plain).await;
         Ok(())
     }
 }

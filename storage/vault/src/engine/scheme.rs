@@ -1,6 +1,6 @@
 //! The schemes that a vault can run, behind one trait.
 
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use ameles_core::oram::{Access, Oram, OramError};
@@ -22,11 +22,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 type Flat = FlatPositionMap<Infallible>;
-type Ring = RingOram<Rc<Gate>, Flat, ChaCha20Rng>;
-type Path = PathOram<Rc<Gate>, Flat, ChaCha20Rng>;
-type Trivial = TrivialOram<Rc<Gate>>;
+type Ring = RingOram<Rc<DeferredStore>, Flat, ChaCha20Rng>;
+type Path = PathOram<Rc<DeferredStore>, Flat, ChaCha20Rng>;
+type Trivial = TrivialOram<Rc<DeferredStore>>;
 
-/// The choice of a scheme, with its public parameters.
+/// A scheme with its public parameters.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum SchemeParameters {
     /// Ring ORAM.
@@ -40,10 +40,10 @@ pub enum SchemeParameters {
 /// A seed of a scheme's randomness; secret.
 pub(crate) type Seed = [u8; 32];
 
-/// A step of a scheme, on-line or off-line.
+/// The future of an on-line or off-line step.
 pub(crate) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
 
-/// A scheme over the gate, whichever it is. It offers what [`Oram`], [`FullSnapshot`] and [`IncrementalSnapshot`] say.
+/// A scheme over the deferred store. Its methods are those of [`Oram`], [`FullSnapshot`] and [`IncrementalSnapshot`].
 pub(crate) trait Scheme {
     fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a>;
     fn step(&self) -> StepFuture<'_>;
@@ -55,19 +55,19 @@ pub(crate) trait Scheme {
     fn stash_blocks(&self) -> usize;
     fn trusted_bytes(&self) -> usize;
     fn reseed(&self, seed: Seed);
-    fn watch(&self);
+    fn track_changes(&self);
     /// `None` while something is in flight.
     fn take_changes(&self) -> Option<Changes>;
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
     fn hold_words(&self);
     fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
     fn rest(&self) -> Vec<u8>;
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8]));
     fn stash_order(&self) -> Vec<BlockId>;
     fn locate(&self, block: BlockId) -> Option<BlockPlace>;
-    fn is_elsewhere(&self, block: BlockId) -> bool;
-    fn bring(&self, block: BlockId, payload: &[u8]);
-    fn let_go(&self);
+    fn is_payload_external(&self, block: BlockId) -> bool;
+    fn load_payload(&self, block: BlockId, payload: &[u8]);
+    fn release_payloads(&self);
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize;
 }
 
@@ -115,8 +115,8 @@ where
         FullSnapshot::reseed(self, ChaCha20Rng::from_seed(seed));
     }
 
-    fn watch(&self) {
-        IncrementalSnapshot::watch(self);
+    fn track_changes(&self) {
+        IncrementalSnapshot::track_changes(self);
     }
 
     fn take_changes(&self) -> Option<Changes> {
@@ -139,8 +139,8 @@ where
         IncrementalSnapshot::rest(self)
     }
 
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
-        IncrementalSnapshot::look_at(self, block, look);
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
+        IncrementalSnapshot::with_payload(self, block, visit);
     }
 
     fn stash_order(&self) -> Vec<BlockId> {
@@ -151,16 +151,16 @@ where
         IncrementalSnapshot::locate(self, block)
     }
 
-    fn is_elsewhere(&self, block: BlockId) -> bool {
-        IncrementalSnapshot::is_elsewhere(self, block)
+    fn is_payload_external(&self, block: BlockId) -> bool {
+        IncrementalSnapshot::is_payload_external(self, block)
     }
 
-    fn bring(&self, block: BlockId, payload: &[u8]) {
-        IncrementalSnapshot::bring(self, block, payload);
+    fn load_payload(&self, block: BlockId, payload: &[u8]) {
+        IncrementalSnapshot::load_payload(self, block, payload);
     }
 
-    fn let_go(&self) {
-        IncrementalSnapshot::let_go(self);
+    fn release_payloads(&self) {
+        IncrementalSnapshot::release_payloads(self);
     }
 
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {
@@ -168,7 +168,7 @@ where
     }
 }
 
-/// The sizes that the parameters of every scheme give.
+/// The sizes that every scheme's parameters contain.
 struct Sizes {
     capacity: u64,
     block_bytes: u32,
@@ -186,11 +186,11 @@ impl SchemeParameters {
         }
     }
 
-    /// The accesses that go on when the store has room for no bucket more: as a rule as many as the least, and never more than
-    /// the most. Then an eviction must come first.
+    /// The number of accesses that are still possible when the store has no room for another bucket. As a rule it is
+    /// the lower end, and it never exceeds the upper end. Then an eviction must come first.
     pub fn reads_on_a_full_store(&self) -> RangeInclusive<u64> {
         match self {
-            // Two evictions may be under way, a third be due, and a fourth not yet be late.
+            // Two evictions may be in flight, a third may be due, and a fourth not yet late.
             SchemeParameters::Ring(ring) => {
                 let rate = u64::from(ring.eviction_rate);
                 rate..=4 * rate
@@ -226,7 +226,7 @@ impl SchemeParameters {
         Sizes { capacity, block_bytes, max_batch, stash_bound }
     }
 
-    /// Blocks that the user can address.
+    /// The blocks that users can address.
     pub fn capacity(&self) -> u64 {
         self.sizes().capacity
     }
@@ -236,18 +236,18 @@ impl SchemeParameters {
         self.sizes().block_bytes
     }
 
-    /// The most accesses of a batch.
+    /// The maximum number of accesses in a batch.
     pub fn max_batch(&self) -> u32 {
         self.sizes().max_batch
     }
 
-    /// The most blocks that a checkpoint may hold.
+    /// The maximum number of stash blocks in a checkpoint.
     pub fn stash_bound(&self) -> u64 {
         self.sizes().stash_bound.into()
     }
 
-    /// The most payloads of the stash that came or changed in so many accesses and a batch, and in the evictions that these
-    /// made due: an eviction may leave as many blocks that it read as it takes others.
+    /// The maximum number of stash payloads that arrive or change in so many accesses and a batch, and in the evictions
+    /// that these cause. An eviction may leave as many blocks in the stash that it has read as it takes from there.
     pub(crate) fn max_resident(&self, accesses: u64) -> u64 {
         let accesses = accesses + u64::from(self.sizes().max_batch);
         match self {
@@ -272,7 +272,8 @@ impl SchemeParameters {
             + 17 * self.layout().buckets()
     }
 
-    /// Bytes moved for each byte asked for, expected, up and down together, without journal and checkpoints.
+    /// The expected number of bytes moved for each requested byte, up and down together, without journal and
+    /// checkpoints.
     pub fn bytes_per_byte(&self) -> f64 {
         match self {
             SchemeParameters::Ring(parameters) => parameters.slots_per_access(),
@@ -283,7 +284,7 @@ impl SchemeParameters {
         }
     }
 
-    /// Bytes written for each byte asked for, expected.
+    /// The expected number of bytes written for each requested byte.
     pub(crate) fn bytes_written_per_byte(&self) -> f64 {
         match self {
             SchemeParameters::Ring(parameters) => parameters.slots_written_per_access(),
@@ -311,31 +312,46 @@ impl SchemeParameters {
         }
     }
 
-    /// Takes a scheme up from its written state. `None` if the state contradicts itself.
-    pub(crate) fn resume(&self, parts: Parts<'_>, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
+    /// Resumes a scheme from its saved state. `None` if the state contradicts itself.
+    pub(crate) fn resume(
+        &self,
+        parts: Parts<'_>,
+        deferred_store: Rc<DeferredStore>,
+        seed: Seed,
+    ) -> Option<Rc<dyn Scheme>> {
         let random = ChaCha20Rng::from_seed(seed);
         match self.clone() {
-            SchemeParameters::Ring(ring) => restored(Ring::resume(ring, parts, gate, random)),
-            SchemeParameters::Path(path) => restored(Path::resume(path, parts, gate, random)),
-            SchemeParameters::Trivial(trivial) => restored(Trivial::resume(trivial, parts, gate, random)),
+            SchemeParameters::Ring(ring) => boxed_resumed(Ring::resume(ring, parts, deferred_store, random)),
+            SchemeParameters::Path(path) => boxed_resumed(Path::resume(path, parts, deferred_store, random)),
+            SchemeParameters::Trivial(trivial) => {
+                boxed_resumed(Trivial::resume(trivial, parts, deferred_store, random))
+            }
         }
     }
 
     /// An empty scheme.
-    pub(crate) fn start(&self, gate: Rc<Gate>, seed: Seed) -> Result<Rc<dyn Scheme>, VaultError> {
+    pub(crate) fn start(
+        &self,
+        deferred_store: Rc<DeferredStore>,
+        seed: Seed,
+    ) -> Result<Rc<dyn Scheme>, VaultError> {
         let random = ChaCha20Rng::from_seed(seed);
         let flat = || FlatPositionMap::new(Positions::new(self.capacity()));
         match self.clone() {
-            SchemeParameters::Ring(parameters) => started(RingOram::new(parameters, gate, flat(), random)),
-            SchemeParameters::Path(parameters) => {
-                started(PathOram::new(parameters, Bucket(0), gate, flat(), random))
+            SchemeParameters::Ring(parameters) => {
+                boxed_new(RingOram::new(parameters, deferred_store, flat(), random))
             }
-            SchemeParameters::Trivial(parameters) => started(TrivialOram::new(parameters, Bucket(0), gate)),
+            SchemeParameters::Path(parameters) => {
+                boxed_new(PathOram::new(parameters, Bucket(0), deferred_store, flat(), random))
+            }
+            SchemeParameters::Trivial(parameters) => {
+                boxed_new(TrivialOram::new(parameters, Bucket(0), deferred_store))
+            }
         }
     }
 }
 
-fn started<O, E>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError>
+fn boxed_new<O, E>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError>
 where
     O: Scheme + 'static,
     E: Error + Send + Sync + 'static,
@@ -346,6 +362,8 @@ where
     }
 }
 
-fn restored<O: Scheme + 'static, E: Error>(scheme: Result<O, SnapshotError<E>>) -> Option<Rc<dyn Scheme>> {
+fn boxed_resumed<O: Scheme + 'static, E: Error>(
+    scheme: Result<O, SnapshotError<E>>,
+) -> Option<Rc<dyn Scheme>> {
     Some(Rc::new(scheme.ok()?))
 }

@@ -1,19 +1,19 @@
-//! The work that the engine asks of the store, and how it is carried out there.
+//! The work that the engine requests from the store, and its execution.
 
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_seal::error::SealError;
 use ameles_seal::sealed::{Resolved, Sealed};
 use bytes::Bytes;
 
-/// The work of the store for an operation.
+/// The store's work for an operation.
 pub(crate) enum Work {
-    /// With a buffer for the answer, whose bytes are of no use.
+    /// The buffer is for the answer; its contents are ignored.
     Read(Vec<Resolved>, Vec<u8>),
     Write(Vec<BucketVersion>, Bytes),
 }
 
-/// Reads or writes what the engine asks for. A write answers with the buffer of its plaintext, if nobody else needs it.
-pub(crate) async fn carry_out<U: Untrusted>(sealed: &Sealed<U>, work: Work) -> Result<Vec<u8>, SealError> {
+/// Executes a read or a write. A write returns the buffer of its plaintext, if nothing else uses it.
+pub(crate) async fn execute<U: Untrusted>(sealed: &Sealed<U>, work: Work) -> Result<Vec<u8>, SealError> {
     match work {
         Work::Read(places, mut into) => {
             let layout = sealed.layout();

@@ -1,10 +1,10 @@
-//! The machine that a gateway runs on, as its lease needs to know it.
+//! The machine of a gateway, as its lease sees it.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The clock of a machine, and a mark of the machine and the trusted disk. Clones share it.
+/// The clock of a machine, and a mark that identifies the machine and the trusted disk. Clones share it.
 #[derive(Clone)]
 pub struct Host {
     clock: Arc<dyn Fn() -> Duration + Send + Sync>,
@@ -12,21 +12,21 @@ pub struct Host {
 }
 
 impl Host {
-    /// The machine that this runs on, with the trusted disk in this file, which must be there.
+    /// The current machine, with the trusted disk in this file, which must exist.
     ///
-    /// On Linux the clock counts the time for which the machine was suspended, and the mark is of this start of the
-    /// machine and of this very file. A copy of the file has another mark, and so has the file after the machine was
-    /// started again. Elsewhere there is no mark, and the clock is the standard library's.
+    /// On Linux the clock includes the time for which the machine was suspended. The mark identifies this boot of the
+    /// machine and this file. A copy of the file has another mark, and so has the file after a reboot. On other systems
+    /// there is no mark, and the clock is that of the standard library.
     pub fn system(file: &Path) -> Self {
         Host { clock: system::clock(), mark: system::mark(file) }
     }
 
-    /// A machine for simulations. `clock` tells the time since any moment.
+    /// A machine for simulations. `clock` returns the time since a fixed instant.
     pub fn of(clock: impl Fn() -> Duration + Send + Sync + 'static, mark: Option<Vec<u8>>) -> Self {
         Host { clock: Arc::new(clock), mark }
     }
 
-    /// The time since any moment that does not change.
+    /// The time since a fixed instant.
     pub(crate) fn now(&self) -> Duration {
         (self.clock)()
     }
@@ -45,7 +45,7 @@ mod system {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// The kernel draws it anew at each start of the machine.
+    /// The kernel draws a new id at each boot.
     const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
     pub(super) fn clock() -> Arc<dyn Fn() -> Duration + Send + Sync> {

@@ -1,17 +1,17 @@
-//! The lease: how long a gateway may go on answering after it has last looked for a newer claim, and which opening has
-//! to wait until an earlier gateway has stopped.
+//! The lease: how long a gateway may answer after its last check for a newer claim, and which opening must wait until
+//! an earlier gateway has stopped.
 //!
-//! A gateway looks for a newer claim at public times. What it may answer lasts [`TERM`] after the **begin** of the last
-//! look that found none. A successor that cannot know that its predecessor is gone waits [`LEASE`] after its own claim
-//! before it serves: the last look of the predecessor that found nothing began before that claim was there.
+//! A gateway checks for a newer claim at public times. It may answer for [`TERM`] from the **start** of the last check
+//! that found none. A successor that cannot know that its predecessor is gone waits for [`LEASE`] after its own claim
+//! before it serves. The predecessor's last check that found nothing started before that claim was in the store.
 //!
-//! | file | idea |
+//! | file | contents |
 //! |---|---|
 //! | `host` | the clock, and a mark by which an opening recognises its own machine and disk |
-//! | `tenancy` | whether the gateway before this one is gone |
+//! | `holder` | whether the gateway before this one is gone |
 
+pub(crate) mod holder;
 mod host;
-pub(crate) mod tenancy;
 
 pub use host::Host;
 
@@ -20,104 +20,105 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The time that a successor waits after its claim before it serves, unless the gateway before it is known to be gone.
+/// The time that a successor waits after its claim before it serves, unless it knows that its predecessor is gone.
 ///
-/// It is the same for all gateways and vaults: a flag would let two of them disagree.
+/// It is the same for all gateways and vaults. A flag would let two of them disagree.
 pub const LEASE: Duration = Duration::from_secs(60);
-/// The time that a gateway answers after the begin of a look: a twentieth less, for two clocks may differ in their rate.
+/// The time that a gateway may answer from the start of a check. It is a twentieth shorter than [`LEASE`], because two
+/// clocks may differ in their rate.
 const TERM: Duration = Duration::from_secs(57);
-/// The time from the begin of a look to the next one.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(20);
+/// The time from the start of a check to the next one.
+pub(crate) const LEASE_CHECK_EVERY: Duration = Duration::from_secs(20);
 
-/// The claim of an opening, and what follows from its moment.
-pub(crate) struct Tenure {
+/// The lease of an opening, and the times that follow from its claim.
+pub(crate) struct LeaseTerm {
     pub(crate) lease: Lease,
-    /// The moment just before the claim was made.
+    /// The time just before the claim was made.
     pub(crate) began: Instant,
-    /// The moment before which nothing is served, if the gateway before this one may still be there.
+    /// The time before which nothing is served, if the predecessor may still be running.
     pub(crate) waits_until: Option<Instant>,
 }
 
-/// The right to answer; clones share it.
+/// The right to answer. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Lease {
     host: Host,
-    right: Arc<watch::Sender<Right>>,
+    state: Arc<watch::Sender<LeaseState>>,
 }
 
 #[derive(Clone, Copy)]
-struct Right {
-    /// The moment at which it ends, by the host's clock.
+struct LeaseState {
+    /// The end of the lease, by the host's clock.
     until: Duration,
     stage: Stage,
 }
 
-/// The stage of the session that has the right.
+/// The stage of the session that holds the lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It looks again and again.
+    /// The session is running, and renews its lease.
     Serving,
-    /// It has ended, and its last checkpoint holds all that it has answered.
+    /// The session has been closed, and its last checkpoint holds everything that it has answered.
     Closed,
-    /// It has ended otherwise.
+    /// The session has ended otherwise.
     Failed,
 }
 
 impl Lease {
-    /// A lease that lasts from a look which began at `since`.
+    /// A lease from a check that started at `since`.
     pub(crate) fn since(host: &Host, since: Duration) -> Self {
-        let right = Right { until: since + TERM, stage: Stage::Serving };
-        Lease { host: host.clone(), right: Arc::new(watch::Sender::new(right)) }
+        let state = LeaseState { until: since + TERM, stage: Stage::Serving };
+        Lease { host: host.clone(), state: Arc::new(watch::Sender::new(state)) }
     }
 
-    /// The moment that it is, by the clock that counts.
+    /// The current time, by the clock that counts.
     pub(crate) fn now(&self) -> Duration {
         self.host.now()
     }
 
-    /// Renews it: a look that began at `since` has found no newer claim.
+    /// Renews the lease: a check that started at `since` has found no newer claim.
     pub(crate) fn renew(&self, since: Duration) {
-        self.right.send_if_modified(|right| {
-            // After its end it is not renewed any more, nor after it was taken back.
-            let lasts_longer = right.stage == Stage::Serving && since + TERM > right.until;
+        self.state.send_if_modified(|state| {
+            // A lease that has ended or was revoked is not renewed.
+            let lasts_longer = state.stage == Stage::Serving && since + TERM > state.until;
             if lasts_longer {
-                right.until = since + TERM;
+                state.until = since + TERM;
             }
             lasts_longer
         });
     }
 
-    /// Notes that its session has ended: it is not renewed any more. Tells whether it has ended in order: closed, and not
-    /// taken back before.
+    /// Ends the lease with its session: it is not renewed any more. Returns whether the end was orderly: the session
+    /// was closed, and the lease was not revoked before.
     pub(crate) fn end(&self, is_closed: bool) -> bool {
         let stage = if is_closed { Stage::Closed } else { Stage::Failed };
-        self.right.send_if_modified(|right| {
-            let was_serving = right.stage == Stage::Serving;
+        self.state.send_if_modified(|state| {
+            let was_serving = state.stage == Stage::Serving;
             if was_serving {
-                right.stage = stage;
+                state.stage = stage;
             }
             was_serving
         });
-        self.right.borrow().stage == Stage::Closed
+        self.state.borrow().stage == Stage::Closed
     }
 
-    /// Takes it back: nothing passes from now on.
+    /// Revokes the lease: no answer passes from now on.
     pub(crate) fn revoke(&self) {
-        self.right.send_modify(|right| *right = Right { until: Duration::ZERO, stage: Stage::Failed });
+        self.state.send_modify(|state| *state = LeaseState { until: Duration::ZERO, stage: Stage::Failed });
     }
 
-    /// Tells whether anything may be begun or answered now.
+    /// Returns whether anything may be started or answered now.
     pub(crate) fn is_valid(&self) -> bool {
-        let right = *self.right.borrow();
-        right.stage == Stage::Serving && self.host.now() < right.until
+        let state = *self.state.borrow();
+        state.stage == Stage::Serving && self.host.now() < state.until
     }
 
-    /// Waits until what the session has answered may be passed on; `false` if it never may.
-    pub(crate) async fn lets_pass(&self) -> bool {
-        let mut right = self.right.subscribe();
-        let may_pass = |right: &Right| right.stage == Stage::Closed || self.host.now() < right.until;
-        let settled = right.wait_for(|right| may_pass(right) || right.stage == Stage::Failed).await;
-        settled.is_ok_and(|right| may_pass(&right))
+    /// Waits until the session's answer may be passed on. Returns `false` if it never may.
+    pub(crate) async fn wait_to_answer(&self) -> bool {
+        let mut state = self.state.subscribe();
+        let may_pass = |state: &LeaseState| state.stage == Stage::Closed || self.host.now() < state.until;
+        let settled = state.wait_for(|state| may_pass(state) || state.stage == Stage::Failed).await;
+        settled.is_ok_and(|state| may_pass(&state))
     }
 }
 
@@ -141,14 +142,14 @@ mod tests {
         for (at, is_valid) in [(0, true), (56, true), (57, false), (3600, false)] {
             clock.store(at, Ordering::Relaxed);
             assert_eq!(lease.is_valid(), is_valid, "{at}");
-            assert_eq!(lease.lets_pass().now_or_never().is_some(), is_valid, "{at}");
+            assert_eq!(lease.wait_to_answer().now_or_never().is_some(), is_valid, "{at}");
         }
-        // The look took an hour: its begin counts.
+        // The check took an hour: its start counts.
         lease.renew(Duration::from_secs(10));
         assert!(!lease.is_valid());
         lease.renew(Duration::from_secs(3590));
         assert!(lease.is_valid());
-        // An answer that comes late takes nothing back.
+        // A late answer does not shorten the lease.
         lease.renew(Duration::from_secs(20));
         assert!(lease.is_valid());
     }
@@ -157,15 +158,15 @@ mod tests {
     fn an_answer_that_waits_passes_when_the_lease_is_renewed_and_never_after_a_failure() {
         let (lease, clock) = lease();
         clock.store(100, Ordering::Relaxed);
-        let mut waiting = Box::pin(lease.lets_pass());
+        let mut waiting = Box::pin(lease.wait_to_answer());
         assert_eq!(waiting.as_mut().now_or_never(), None);
         lease.renew(Duration::from_secs(99));
         assert_eq!(waiting.now_or_never(), Some(true));
         assert!(!lease.end(false));
         assert!(!lease.is_valid());
-        assert_eq!(lease.lets_pass().now_or_never(), Some(true), "it was answered within the lease");
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(true), "it was answered within the lease");
         clock.store(200, Ordering::Relaxed);
-        assert_eq!(lease.lets_pass().now_or_never(), Some(false));
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(false));
     }
 
     #[test]
@@ -175,7 +176,7 @@ mod tests {
         lease.renew(Duration::from_secs(1));
         assert!(!lease.end(true), "its end is not in order");
         assert!(!lease.is_valid());
-        assert_eq!(lease.lets_pass().now_or_never(), Some(false));
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(false));
     }
 
     #[test]
@@ -184,6 +185,6 @@ mod tests {
         assert!(lease.end(true));
         clock.store(100, Ordering::Relaxed);
         assert!(!lease.is_valid());
-        assert_eq!(lease.lets_pass().now_or_never(), Some(true));
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(true));
     }
 }

@@ -1,5 +1,5 @@
-//! The text of an object: a head, a place for each access of the batch, and reserved bytes for changes of rows. Its length
-//! follows from the number of accesses: a read fills its place with zeros, and so does a dummy.
+//! The text of a log object: a head, a field for each access of the batch, and a reserved space for changes of rows.
+//! Its length follows from the number of accesses. The field of a read or a dummy is all zeros.
 
 use crate::engine::record::Call;
 use crate::trusted::header::VaultParameters;
@@ -11,24 +11,23 @@ use bytes::Bytes;
 
 /// Bytes of the head.
 const HEAD_BYTES: usize = 21;
-/// Bytes of a place beside the payload: whether there is one, and of which block.
+/// Bytes of a field without the payload: whether it is a write, and of which block.
 const PLACE_BYTES: usize = 9;
 
-/// An object.
+/// A log object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Object {
     Entry(Entry),
-    /// The journal of this epoch has ended: the opening of the epoch named here has begun.
+    /// The end marker of an epoch's journal. It contains the epoch of the opening that has ended the journal.
     End(u32),
 }
 
 /// An object of a batch or of an opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The number of the object among those with which an opening begins, and how many these are; they count only
-    /// together.
+    /// The index of the object among the first objects of an opening, and their number. They count only together.
     pub(crate) opening: Option<(u32, u32)>,
-    /// The writes, with dummies in the place of reads.
+    /// The writes of the batch, with dummies in place of reads.
     pub(crate) calls: Vec<Call>,
     pub(crate) rows: RowBytes,
 }
@@ -47,37 +46,37 @@ const BATCH: u8 = 1;
 const OPENING: u8 = 2;
 const END: u8 = 3;
 
-/// Bytes for changes of rows in the object of a batch: a row of the gateway has some hundred.
+/// Bytes for changes of rows in the object of a batch. A row of the gateway has a few hundred.
 pub(crate) fn row_bytes(calls: usize) -> usize {
     2048 + 512 * calls
 }
 
 impl VaultParameters {
-    /// Bytes of the object that a batch of so many accesses makes in a vault with its journal in the store.
+    /// Bytes of the log object of a batch with so many accesses.
     pub fn journal_object_bytes(&self, calls: u64) -> u64 {
         blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
     }
 }
 
-/// Bytes of the text for so many accesses.
+/// Bytes of an object's text for so many accesses.
 pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {
     let place = PLACE_BYTES + parameters.scheme.block_bytes() as usize;
     HEAD_BYTES + calls * place + row_bytes(calls)
 }
 
 impl Object {
-    /// Its text.
+    /// The text of the object.
     pub(crate) fn encode(&self, parameters: &VaultParameters) -> Vec<u8> {
         match self {
             Object::Entry(entry) => entry.encode(parameters),
             Object::End(by) => {
                 let head = Head { kind: END, nth: *by, of: 0, calls: 0, continued: 0, rows: 0 };
-                borsh::to_vec(&head).expect("memory takes every write")
+                borsh::to_vec(&head).expect("a write to memory does not fail")
             }
         }
     }
 
-    /// Reads a text that was authenticated.
+    /// Decodes an authenticated text.
     pub(crate) fn decode(text: &[u8], parameters: &VaultParameters) -> Option<Self> {
         let (head, rest) = text.split_at_checked(HEAD_BYTES)?;
         let Head { kind, nth, of, calls, continued, rows } = borsh::from_slice(head).ok()?;
@@ -112,7 +111,7 @@ impl Object {
     }
 }
 
-/// Tells whether an object of so many bytes is an end: all others are longer.
+/// Returns whether an object of this size is an end marker: all others are larger.
 pub(crate) fn is_end(sealed_bytes: u64) -> bool {
     sealed_bytes == blob::sealed_bytes(HEAD_BYTES) as u64
 }
@@ -126,7 +125,7 @@ impl Entry {
         let head = Head { kind, nth, of, calls: calls.len() as u32, continued, rows };
         let length = text_bytes(parameters, calls.len());
         let mut text = Vec::with_capacity(length);
-        borsh::to_writer(&mut text, &head).expect("memory takes every write");
+        borsh::to_writer(&mut text, &head).expect("a write to memory does not fail");
         for call in calls {
             let end = text.len() + PLACE_BYTES + parameters.scheme.block_bytes() as usize;
             if let Call::Write(block, payload) = call {

@@ -1,18 +1,18 @@
 //! The journal in the store, for owners who must not lose an acknowledged write with the machine.
 //!
-//! Each batch makes one object, whose length follows from the batch's length alone, before its callers are answered: its
-//! writes, with padding in the place of reads, and the changes of rows since. An opening begins with objects of its own,
-//! and ends the journals of the openings before it: it creates the object that comes next in each, so that a gateway that
-//! is still there finds that name taken, and answers nothing.
+//! Each batch makes one object before its callers are answered. The length of the object follows only from the length
+//! of the batch. The object holds the batch's writes, with padding in place of reads, and the changes of rows since the
+//! last object. An opening starts with objects of its own. It ends the journals of earlier openings by creating the
+//! next object in each. A gateway that is still running then finds that name taken, and answers nothing.
 //!
-//! | file | idea |
+//! | file | contents |
 //! |---|---|
-//! | `entry` | an object's text |
-//! | `objects` | the objects in the store, created, read, and ended |
-//! | `fold` | what the objects of several openings come to together |
+//! | `entry` | the text of an object |
+//! | `objects` | the objects in the store: created, read, and ended |
+//! | `merged_log` | the merged contents of the objects of several openings |
 
 pub(crate) mod entry;
-pub(crate) mod fold;
+pub(crate) mod merged_log;
 pub(crate) mod objects;
 
 use crate::error::VaultError;
@@ -20,13 +20,16 @@ use crate::reason::Reason;
 use crate::trusted::disk::TrustedDisk;
 use borsh::BorshDeserialize;
 
-/// The name of the note, on the trusted disk, of the objects begun.
-pub(crate) const NOTE: &str = "log";
+/// The name of the note on the trusted disk of the position after the last object that was started.
+pub(crate) const NEXT_OBJECT_NOTE: &str = "log";
 /// The name of the note of the first object that the shipped checkpoint does not hold.
-pub(crate) const FROM: &str = "log-from";
+pub(crate) const FIRST_NEEDED_NOTE: &str = "log-from";
 
-/// Reads a note of the trusted disk.
-pub(crate) fn note<T: BorshDeserialize + Default>(disk: &TrustedDisk, name: &str) -> Result<T, VaultError> {
+/// Reads a note of the trusted disk. A missing note is the default.
+pub(crate) fn read_note<T: BorshDeserialize + Default>(
+    disk: &TrustedDisk,
+    name: &str,
+) -> Result<T, VaultError> {
     let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
     disk.meta(name)?.map_or(Ok(T::default()), |note| borsh::from_slice(&note).map_err(damaged))
 }

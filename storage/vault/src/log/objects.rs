@@ -1,11 +1,12 @@
-//! The objects of the journal in a store: created once, read and authenticated, and ended by a later opening.
+//! The objects of the journal in the store. They are created once, read and authenticated, and ended by a later
+//! opening.
 
 use super::entry::{Entry, Object, is_end, text_bytes};
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::header::VaultHeader;
-use crate::trusted::ledger::context;
 use crate::trusted::position::{PREFIX, Position};
+use crate::trusted::seal_context::context;
 use ameles_seal::blob;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::key_ring::KeyRing;
@@ -15,14 +16,14 @@ use ameles_store::Blobs;
 /// The purpose under which objects are sealed.
 pub(crate) const PURPOSE: Purpose = Purpose::named("store-journal");
 
-/// See the module.
-pub(crate) struct Objects<'a, B> {
+/// Access to the log objects of a vault.
+pub(crate) struct LogObjects<'a, B> {
     pub(crate) blobs: &'a B,
     pub(crate) header: &'a VaultHeader,
     pub(crate) ring: &'a KeyRing,
 }
 
-/// Seals an object for its place.
+/// Seals an object for its position.
 pub(crate) fn seal(
     (header, master): (&VaultHeader, &MasterKey),
     at: Position,
@@ -34,32 +35,33 @@ pub(crate) fn seal(
     Ok(blob::seal(master, PURPOSE, &context, cipher, salt, &object.encode(parameters)))
 }
 
-/// Opens what bears the name of a place.
+/// Opens the object at a position.
 pub(crate) fn open(
     (header, ring): (&VaultHeader, &KeyRing),
     at: Position,
     sealed: &[u8],
 ) -> Result<Object, VaultError> {
     let name = at.name();
-    // An end may come long after its epoch, and is sealed anew in its place.
+    // An end marker may be written long after its epoch, and it may be resealed.
     let context = context(header, &name);
     let open = |key| blob::open(key, PURPOSE, &context, sealed);
     let opened =
         ring.opening(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
     let text = opened.map_err(|error| {
         let why = Reason::of(error).about(format_args!("{name} in the store"));
-        VaultError::Tampered(why.followed_by("it was planted, or was spoilt"))
+        VaultError::Tampered(why.followed_by("it was planted or damaged"))
     })?;
     let none = || VaultError::Tampered(format!("{name} in the store is no object of the journal").into());
     Object::decode(&text, &header.parameters).ok_or_else(none)
 }
 
-impl<B: Blobs> Objects<'_, B> {
-    /// Creates an object. One that is there with the same bytes is this one: the answer to it was lost.
+impl<B: Blobs> LogObjects<'_, B> {
+    /// Creates an object. If an object with the same bytes is there, it is this one: the answer to the first request
+    /// was lost.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if a later opening has ended this journal, [`VaultError::Copied`] if another machine
-    /// has written it, tampering, and those of the store.
+    /// has written the object, tampering, and those of the store.
     pub(crate) async fn create(&self, at: Position, sealed: &[u8]) -> Result<(), VaultError> {
         if self.blobs.put_if_absent(&at.name(), sealed).await? {
             return Ok(());
@@ -71,12 +73,12 @@ impl<B: Blobs> Objects<'_, B> {
                 Object::Entry(_) => VaultError::Copied(at.name()),
             }),
             None => Err(VaultError::Tampered(
-                format!("{} was there, and is not in the store any more", at.name()).into(),
+                format!("{} was in the store, and is missing now", at.name()).into(),
             )),
         }
     }
 
-    /// Reads what is at this place.
+    /// Reads the object at a position.
     ///
     /// # Errors
     /// [`VaultError::Tampered`] if it was not made with this vault's key, and those of the store.
@@ -91,7 +93,7 @@ impl<B: Blobs> Objects<'_, B> {
         Ok(self.blobs.get(&at.name(), max).await?)
     }
 
-    /// The places of all objects, in their order.
+    /// The positions of all objects, in order.
     pub(crate) async fn list(&self) -> Result<Vec<Position>, VaultError> {
         let listed = self.blobs.list(PREFIX).await?;
         let mut places: Vec<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
@@ -99,7 +101,7 @@ impl<B: Blobs> Objects<'_, B> {
         Ok(places)
     }
 
-    /// The places of ends, by their length, in epochs up to this one.
+    /// The positions of end markers in epochs up to this one. End markers are recognised by their size.
     pub(crate) async fn ends(&self, until: u32) -> Result<Vec<Position>, VaultError> {
         let listed = self.blobs.list(PREFIX).await?;
         let ends = listed.iter().filter(|blob| is_end(blob.size.0));
@@ -109,8 +111,8 @@ impl<B: Blobs> Objects<'_, B> {
         Ok(places)
     }
 
-    /// Seals an end anew with the newest key, in its place. One that is gone or spoilt stays as it is: a check tells.
-    pub(crate) async fn seal_end_anew(&self, at: Position, salt: Salt) -> Result<(), VaultError> {
+    /// Reseals an end marker with the newest key. A missing or damaged one stays as it is: a check reports it.
+    pub(crate) async fn reseal_end_marker(&self, at: Position, salt: Salt) -> Result<(), VaultError> {
         let Some(held) = self.get(at).await? else { return Ok(()) };
         if open((self.header, &self.ring.newest().into()), at, &held).is_ok() {
             return Ok(());
@@ -124,12 +126,13 @@ impl<B: Blobs> Objects<'_, B> {
         }
     }
 
-    /// Ends the journals before that of the opening `by`, each as [`end`](Self::end) does: the first from this place on, and
-    /// those after it from their begin.
+    /// Ends the journals of the epochs before `by`, the epoch of this opening. Reads each journal from its start, the
+    /// first one from `from`. Hands over its entries, and creates its end marker if it has none. `listed` are the
+    /// objects that were in the store when this opening had claimed its epoch, or before.
     ///
     /// # Errors
-    /// As [`end`](Self::end).
-    pub(crate) async fn end_earlier(
+    /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
+    pub(crate) async fn end_earlier_journals(
         &self,
         from: Position,
         (by, listed): (u32, &[Position]),
@@ -137,46 +140,31 @@ impl<B: Blobs> Objects<'_, B> {
         each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
         for epoch in from.epoch.max(1)..by {
-            self.end(from.max(Position::first_of(epoch)), (by, listed), salt, each).await?;
-        }
-        Ok(())
-    }
-
-    /// Ends the journal of an epoch for the opening `by`: reads it from this place on, hands over what it holds, and
-    /// creates the end after it unless it has one. `listed` was there when the opening had claimed its epoch, or before.
-    ///
-    /// # Errors
-    /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
-    async fn end(
-        &self,
-        from: Position,
-        (by, listed): (u32, &[Position]),
-        salt: &mut dyn FnMut() -> Salt,
-        each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
-    ) -> Result<(), VaultError> {
-        let mut at = from;
-        loop {
-            match self.read(at).await? {
-                Some(Object::Entry(entry)) => {
-                    each(at, entry)?;
-                    at = at.next();
-                }
-                Some(Object::End(_)) => return Ok(()),
-                // An opening ends the journals before its own first.
-                None if listed.iter().any(|later| *later > at && later.epoch < by) => {
-                    let name = at.name();
-                    let why = format!(
-                        "{name} is missing from the store, and objects of the journal that come after it are there"
-                    );
-                    return Err(VaultError::Tampered(why.into()));
-                }
-                None => {
-                    let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
-                    if self.blobs.put_if_absent(&at.name(), &end).await? {
-                        return Ok(());
+            let mut at = from.max(Position::first_of(epoch));
+            loop {
+                match self.read(at).await? {
+                    Some(Object::Entry(entry)) => {
+                        each(at, entry)?;
+                        at = at.next();
+                    }
+                    Some(Object::End(_)) => break,
+                    // Any opening with objects has ended the journals before its own: the end marker is missing, too.
+                    None if listed.iter().any(|later| *later > at && later.epoch < by) => {
+                        let name = at.name();
+                        let why = format!(
+                            "{name} is missing from the store, and objects of the journal that come after it are there"
+                        );
+                        return Err(VaultError::Tampered(why.into()));
+                    }
+                    None => {
+                        let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
+                        if self.blobs.put_if_absent(&at.name(), &end).await? {
+                            break;
+                        }
                     }
                 }
             }
         }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
-//! The expected costs of full batches in requests and bytes: the costs of an idle vault that is paced.
+//! The expected requests and bytes of full batches, which are the costs of an idle paced vault.
 
 use crate::engine::scheme::SchemeParameters;
-use crate::lease::LOOK_EVERY;
+use crate::lease::LEASE_CHECK_EVERY;
 use crate::trusted::header::{JournalPlace, VaultParameters};
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::RingParameters;
@@ -9,13 +9,13 @@ use ameles_seal::blob;
 use ameles_store::Usage;
 use std::time::Duration;
 
-/// The requests with which a vault that is open for so long looks for a newer claim, whatever is asked.
-pub fn usage_of_looks(time: Duration) -> Usage {
-    let looks = time.as_secs_f64() / LOOK_EVERY.as_secs_f64();
+/// The requests of a vault's lease checks in this time. They do not depend on what callers ask.
+pub fn usage_of_lease_checks(time: Duration) -> Usage {
+    let looks = time.as_secs_f64() / LEASE_CHECK_EVERY.as_secs_f64();
     Usage { blob_reads: looks.round() as u64, ..Usage::default() }
 }
 
-/// The requests and slots of a full batch, expected.
+/// The expected requests and slots of a full batch.
 struct Batch {
     gets: f64,
     slots_read: f64,
@@ -25,11 +25,11 @@ struct Batch {
 
 impl VaultParameters {
     /// Returns the requests and bytes of so many full batches: accesses, evictions, checkpoints, and the deletion of
-    /// what was replaced. Every bucket was written before; stored bytes are left out.
+    /// replaced objects. It assumes that every bucket was written before. Stored bytes are not included.
     pub fn usage_of(&self, full_batches: f64) -> Usage {
         let batch = match &self.scheme {
-            SchemeParameters::Ring(ring) => of_ring(ring),
-            SchemeParameters::Path(path) => of_path(path),
+            SchemeParameters::Ring(ring) => ring_batch(ring),
+            SchemeParameters::Path(path) => path_batch(path),
             SchemeParameters::Trivial(trivial) => {
                 let blocks = trivial.capacity as f64;
                 Batch { gets: blocks, slots_read: blocks, buckets_written: blocks, slots_written: blocks }
@@ -46,7 +46,7 @@ impl VaultParameters {
         let sealed = |text: u64, objects: u64| text + objects * blob::sealed_bytes(0) as u64;
         let manifest = sealed(4 + 32 * pieces, 1);
         let shipped_bytes = shipped * (sealed(self.shipped_bytes(), pieces) + manifest) as f64;
-        let journal = self.journal_of(full_batches);
+        let journal = self.journal_share(full_batches);
         let whole = |count: f64| count.round() as u64;
         Usage {
             slot_reads: whole(full_batches * batch.gets),
@@ -54,7 +54,8 @@ impl VaultParameters {
             bucket_deletes: whole(full_batches * batch.buckets_written),
             blob_writes: whole(objects + journal.objects),
             blob_deletes: whole(objects + journal.objects),
-            // Before a manifest is sent and before something is deleted, the claims are listed; after it, what is older.
+            // The claims are listed before a manifest is sent and before a deletion. Older objects are listed after a
+            // manifest.
             lists: whole(3.0 * shipped + checkpoints + journal.lists * shipped),
             bytes_up: whole(full_batches * batch.slots_written * slot_bytes + shipped_bytes + journal.bytes),
             bytes_down: whole(full_batches * batch.slots_read * slot_bytes),
@@ -62,8 +63,9 @@ impl VaultParameters {
         }
     }
 
-    /// The share of a journal in the store: an object for each batch, and lists of those that a shipped checkpoint holds.
-    fn journal_of(&self, full_batches: f64) -> JournalShare {
+    /// The share of a journal in the store: an object for each batch, and lists of objects that a shipped checkpoint
+    /// holds.
+    fn journal_share(&self, full_batches: f64) -> JournalShare {
         if self.journal == JournalPlace::Disk {
             return JournalShare::default();
         }
@@ -83,7 +85,7 @@ struct JournalShare {
     lists: f64,
 }
 
-fn of_ring(ring: &RingParameters) -> Batch {
+fn ring_batch(ring: &RingParameters) -> Batch {
     let (accesses, traffic) = (f64::from(ring.max_batch), ring.traffic());
     Batch {
         gets: accesses * traffic.gets,
@@ -94,7 +96,7 @@ fn of_ring(ring: &RingParameters) -> Batch {
 }
 
 /// The paths of a batch share buckets near the root.
-fn of_path(path: &PathParameters) -> Batch {
+fn path_batch(path: &PathParameters) -> Batch {
     let buckets: f64 = (path.top.0..=path.leaf_level.0)
         .map(|level| {
             let width = f64::from(level).exp2();

@@ -1,24 +1,24 @@
-//! A vault and its successor: a second vault that takes over the blocks while both are in service, and then the rows.
+//! The migration of a vault to a successor: a second vault that takes over the blocks while both are served, and the
+//! rows at the end.
 //!
-//! A successor has an identity, a store and a trusted disk of its own, and blocks of the same size; it may be larger,
-//! have another key, and lie at another provider. [`Succession`] serves both as one, [`Copier`] brings the blocks over,
-//! and [`cut_over`] the rows.
+//! A successor has its own identity, store and trusted disk, and blocks of the same size. It may be larger, have
+//! another key, and lie at another provider. [`MirroredVaults`] serves both as one, [`Copier`] copies the blocks, and
+//! [`cut_over`] moves the rows.
 //!
 //! # What the watchers see
 //!
-//! Every call goes to both vaults, one for one: a write is a write of the same block in both, and of a read the
-//! successor sees a dummy. A read is answered when both are done, as a write is, so a client's next call does not come
-//! sooner after the one than after the other. The copier goes through the blocks in the order of their numbers, as many
-//! at a time as a batch holds, and takes turns with the clients; when its turn comes follows from when calls begin and
-//! end, which each watcher sees. So both watchers see how many accesses there are, and when, as that of a single vault
-//! does; that there is a migration; how far it is; and nothing of which blocks.
+//! Every call goes to both vaults, one for one. A write writes the same block in both; for a read the successor makes a
+//! dummy. A read is answered when both vaults are done, like a write. So a client's next call does not come sooner
+//! after a read than after a write. The copier goes through the blocks in the order of their numbers, as many at a time
+//! as a batch holds, and takes turns with the clients. Its turns follow from the starts and ends of calls, which each
+//! watcher sees. So both watchers see the number of accesses and their times, as with a single vault; that there is a
+//! migration; and its progress. They do not see which blocks are accessed.
 //!
 //! # What is the same in both
 //!
-//! **Every block that was written last by a write that was acknowledged**, once the copier has passed it. A crash may
-//! leave a write that was never acknowledged in one of the two and not in the other, and so may a failure. The caller
-//! must write such a block again before reading it, and must not have two writes of one block under way at a time, for
-//! the vaults may carry them out in different orders.
+//! **Every block whose last write was acknowledged**, once the copier has passed it. A crash or a failure may leave an
+//! unacknowledged write in only one of the two vaults. The caller must write such a block again before reading it. It
+//! must not have two writes of one block in flight, because the vaults may carry them out in different orders.
 
 use crate::engine::Answers;
 use crate::engine::record::Call;
@@ -40,62 +40,62 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::RwLock;
 
-/// The row of the successor that says how far the copier is. The gateway's keys begin otherwise.
+/// The row of the successor with the progress of the copier. The gateway's keys have other prefixes.
 const PROGRESS: &[u8] = b"\xffsuccession";
-/// Batches of the copier for each time that it notes how far it is: a crash has it copy so many again at most.
+/// The copier records its progress after this many batches. After a crash it copies at most so many again.
 const NOTED_EVERY: u64 = 16;
 
-/// The progress of a successor.
+/// The stage of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum MigrationStage {
     /// Blocks below this one are in both vaults.
     Copying(BlockId),
-    /// All blocks are in both; the rows are in the old one alone.
+    /// All blocks are in both vaults; the rows are only in the previous one.
     Copied,
-    /// The rows are in the successor: the old vault is not needed any more, and must not be used.
+    /// The rows are in the successor. The previous vault is not needed any more, and must not be used.
     CutOver,
 }
 
-/// The number of blocks copied, of how many.
+/// The number of copied blocks, and of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyProgress {
     /// Blocks that are in both vaults.
     pub blocks: u64,
-    /// Blocks of the old vault.
+    /// Blocks of the previous vault.
     pub of: u64,
 }
 
-impl Copied {
-    /// Tells whether nothing is left to copy.
+impl CopyProgress {
+    /// Returns whether nothing is left to copy.
     pub fn is_all(&self) -> bool {
         self.blocks == self.of
     }
 }
 
-/// A vault and its successor in service together. Clones share them. See the module for what a caller owes.
+/// A vault and its successor, served together. Clones share them. See the module for what a caller must do.
 #[derive(Clone)]
-pub struct Succession {
+pub struct MirroredVaults {
     old: Vault,
     new: Vault,
-    /// Held by every call together, and by a batch of the copier alone; first come, first served.
+    /// Held shared by every call, and exclusively by a batch of the copier, in the order of arrival.
     turns: Arc<RwLock<()>>,
     copied: Arc<AtomicU64>,
 }
 
-/// Brings the blocks of the old vault into the new one. There is one for a succession.
+/// Copies the blocks of the previous vault to the successor. There is one copier for a pair of vaults.
 pub struct Copier {
-    succession: Succession,
+    vaults: MirroredVaults,
     next: u64,
-    noted: u64,
+    last_noted: u64,
 }
 
-impl Succession {
-    /// Puts two open vaults in service together.
+impl MirroredVaults {
+    /// Serves two open vaults together.
     ///
     /// # Errors
-    /// [`VaultError::Parameters`] if the successor is smaller or has blocks of another size, was made for another vault
-    /// or has been cut over to already; those of its rows.
-    pub async fn over(old: Vault, new: Vault) -> Result<(Succession, Copier), VaultError> {
+    /// [`VaultError::Parameters`] if the successor is smaller, has blocks of another size, was created for another
+    /// vault, or has been cut over to already; those of its rows.
+    pub async fn new(old: Vault, new: Vault) -> Result<(MirroredVaults, Copier), VaultError> {
         let (one, other) = (&old.header().parameters, &new.header().parameters);
         if old.block_bytes() != new.block_bytes() {
             let (old, new) = (old.block_bytes(), new.block_bytes());
@@ -105,44 +105,44 @@ impl Succession {
         if new.capacity() < old.capacity() || other.rows_bytes < one.rows_bytes {
             return Err(VaultError::Parameters("the successor is smaller than the vault".into()));
         }
-        let next = match stage(old.header(), &new.load_rows().await?)? {
-            Stage::Copying(next) => next.0,
-            Stage::Copied => old.capacity(),
-            Stage::CutOver => {
-                let why = "the successor has the names already: the vault before it must not be served";
+        let next = match migration_stage(old.header(), &new.load_rows().await?)? {
+            MigrationStage::Copying(next) => next.0,
+            MigrationStage::Copied => old.capacity(),
+            MigrationStage::CutOver => {
+                let why = "the successor has already taken over the names: the old vault must not be served";
                 return Err(VaultError::Parameters(why.into()));
             }
         };
-        let succession =
-            Succession { old, new, turns: Arc::default(), copied: Arc::new(AtomicU64::new(next)) };
-        let copier = Copier { succession: succession.clone(), next, noted: next };
-        Ok((succession, copier))
+        let vaults =
+            MirroredVaults { old, new, turns: Arc::default(), copied: Arc::new(AtomicU64::new(next)) };
+        let copier = Copier { vaults: vaults.clone(), next, last_noted: next };
+        Ok((vaults, copier))
     }
 
-    /// The vault that answers.
+    /// The previous vault, whose answers are returned.
     pub fn old(&self) -> &Vault {
         &self.old
     }
 
-    /// The vault that is to take its place.
+    /// The successor.
     pub fn successor(&self) -> &Vault {
         &self.new
     }
 
-    /// The most calls that one batch of either vault serves.
+    /// The maximum number of calls in a batch of either vault.
     pub fn max_batch(&self) -> usize {
         self.old.max_batch().min(self.new.max_batch())
     }
 
     /// The progress of the copier.
-    pub fn copied(&self) -> Copied {
-        Copied { blocks: self.copied.load(Ordering::Relaxed), of: self.old.capacity() }
+    pub fn copied(&self) -> CopyProgress {
+        CopyProgress { blocks: self.copied.load(Ordering::Relaxed), of: self.old.capacity() }
     }
 
-    /// Carries out calls in both vaults as [`Vault::access_in`] does in one; the old one answers. A write is durable in
-    /// both when this returns. See the module for what a caller owes.
+    /// Carries out calls in both vaults as [`Vault::access_in`] does in one, and returns the answers of the previous
+    /// one. A write is durable in both when this returns. See the module for what a caller must do.
     ///
-    /// A caller that drops this future half-way tears nothing: a call that has begun is carried out in both.
+    /// If the caller drops this future, a call that has started is still carried out in both vaults.
     ///
     /// # Errors
     /// As [`Vault::access_in`], of either vault.
@@ -152,13 +152,13 @@ impl Succession {
         }
         let turn = self.turns.clone().read_owned().await;
         let (old, new) = (self.old.clone(), self.new.clone());
-        to_its_end(async move {
+        run_to_completion(async move {
             let mirrored = calls.iter().map(|call| match call {
                 Call::Write(block, payload) => Call::Write(*block, payload.clone()),
                 Call::Read(_) | Call::Dummy => Call::Dummy,
             });
             let mirrored = mirrored.collect();
-            // Both to their ends, also when one fails: nothing of a failed write happens later on.
+            // Both run to their ends even if one fails, so that no part of a failed write happens later.
             let (answers, done) = futures::join!(old.access_in(flow, calls), new.access_in(flow, mirrored));
             drop(turn);
             done?;
@@ -167,34 +167,34 @@ impl Succession {
         .await
     }
 
-    /// The reason why one of the two has stopped, if one has.
+    /// The error that has stopped one of the two vaults, if one has stopped.
     pub fn failure(&self) -> Option<VaultError> {
         self.old.failure().or_else(|| self.new.failure())
     }
 }
 
 impl Copier {
-    /// The vaults that it works for.
-    pub fn succession(&self) -> &Succession {
-        &self.succession
+    /// The vaults between which it copies.
+    pub fn vaults(&self) -> &MirroredVaults {
+        &self.vaults
     }
 
     /// The progress of the copier.
-    pub fn copied(&self) -> Copied {
-        self.succession.copied()
+    pub fn copied(&self) -> CopyProgress {
+        self.vaults.copied()
     }
 
-    /// Copies the next batch, when no call is under way. No call waits for more than one batch.
+    /// Copies the next batch, while no call is running. No call waits for more than one batch.
     ///
     /// # Errors
-    /// The reason why one of the vaults has stopped.
-    pub async fn step(&mut self) -> Result<Copied, VaultError> {
-        let Succession { old, new, turns, .. } = &self.succession;
-        let until = (self.next + self.succession.max_batch() as u64).min(old.capacity());
+    /// The error that has stopped one of the vaults.
+    pub async fn step(&mut self) -> Result<CopyProgress, VaultError> {
+        let MirroredVaults { old, new, turns, .. } = &self.vaults;
+        let until = (self.next + self.vaults.max_batch() as u64).min(old.capacity());
         let blocks = (self.next..until).map(BlockId);
         let (old, new) = (old.clone(), new.clone());
         let turn = turns.clone().write_owned().await;
-        to_its_end(async move {
+        run_to_completion(async move {
             let read = old.access(blocks.clone().map(Call::Read).collect()).await?;
             let writes = blocks.zip(read.into_iter().flatten());
             new.access(writes.map(|(block, payload)| Call::Write(block, payload)).collect()).await?;
@@ -203,47 +203,51 @@ impl Copier {
         })
         .await?;
         self.next = until;
-        let batch = self.succession.max_batch() as u64;
-        let is_all = until == self.succession.old.capacity();
-        if is_all || self.next - self.noted >= NOTED_EVERY * batch {
+        let batch = self.vaults.max_batch() as u64;
+        let is_all = until == self.vaults.old.capacity();
+        if is_all || self.next - self.last_noted >= NOTED_EVERY * batch {
             self.note().await?;
         }
-        // A caller that is told of all blocks may restart at once, and finds them noted.
-        self.succession.copied.store(until, Ordering::Relaxed);
+        // Set after the note: a caller that sees all blocks copied may restart at once.
+        self.vaults.copied.store(until, Ordering::Relaxed);
         Ok(self.copied())
     }
 
-    /// Notes how far it is, so that the next copier goes on from there.
+    /// Records the progress, so that the next copier continues from there.
     ///
     /// # Errors
     /// [`VaultError::Disk`], [`VaultError::DiskFull`].
     pub async fn note(&mut self) -> Result<(), VaultError> {
         let next = self.next;
-        let Succession { old, new, .. } = &self.succession;
-        let note = borsh::to_vec(&(old.header().vault, next)).expect("memory takes every write");
+        let MirroredVaults { old, new, .. } = &self.vaults;
+        let note = borsh::to_vec(&(old.header().vault, next)).expect("a write to memory does not fail");
         new.commit_rows(vec![RowChange::put(PROGRESS, note)]).await?;
-        self.noted = next;
+        self.last_noted = next;
         Ok(())
     }
 }
 
-/// Tells how far the successor of the vault `old` is, from the successor's rows.
+/// The stage of the migration from the vault `old`, by the rows of its successor.
 ///
 /// # Errors
-/// [`VaultError::Parameters`] if it was made for another vault; [`VaultError::Damaged`].
-pub fn stage(old: &VaultHeader, rows: &[Row]) -> Result<Stage, VaultError> {
+/// [`VaultError::Parameters`] if the successor was created for another vault; [`VaultError::Damaged`].
+pub fn migration_stage(old: &VaultHeader, rows: &[Row]) -> Result<MigrationStage, VaultError> {
     let Some(Row { value: note, .. }) = rows.iter().find(|row| row.key == PROGRESS) else {
-        // A successor that was never begun has no rows; nor has one that took over a vault without any, and copying
-        // that once more does no harm.
-        return Ok(if rows.is_empty() { Stage::Copying(BlockId(0)) } else { Stage::CutOver });
+        // A new successor has no rows. Nor has one that took over a vault without rows: copying that vault again does
+        // no harm.
+        return Ok(if rows.is_empty() {
+            MigrationStage::Copying(BlockId(0))
+        } else {
+            MigrationStage::CutOver
+        });
     };
     let (of, next): (VaultId, u64) = borsh::from_slice(note)
-        .map_err(|_| VaultError::Damaged("the successor's note of how far it is cannot be read".into()))?;
+        .map_err(|_| VaultError::Damaged("the successor's record of its progress cannot be read".into()))?;
     if of != old.vault {
         return Err(VaultError::Parameters(format!("the successor was made for the vault {of}").into()));
     }
     let is_all = next >= old.parameters.scheme.capacity();
-    Ok(if is_all { Stage::Copied } else { Stage::Copying(BlockId(next)) })
+    Ok(if is_all { MigrationStage::Copied } else { MigrationStage::Copying(BlockId(next)) })
 }
 
 /// The rows of a vault that is not open, sorted by key. Shows the store nothing.
@@ -256,28 +260,28 @@ pub fn rows_at_rest(disk: &TrustedDisk, master: &MasterKey) -> Result<Vec<Row>, 
     Rows::open(disk.clone(), master.clone(), header.vault, max)?.load()
 }
 
-/// Gives the successor `rows`, all that the vault `old` has, in one commit, and ships a checkpoint with them. Afterwards
-/// the successor is a vault like any other. Done twice it is as if done once.
+/// Gives the successor `rows`, which are all rows of the vault `old`, in one commit, and ships a checkpoint with them.
+/// Afterwards the successor is a vault like any other. Repeating it changes nothing.
 ///
-/// The old vault must be out of service, or at least all changes of its rows must have ended.
+/// The vault `old` must not be served any more, or at least all changes of its rows must have ended.
 ///
 /// # Errors
-/// [`VaultError::Parameters`] if blocks are left to copy; why the successor has stopped.
+/// [`VaultError::Parameters`] if blocks are left to copy; the error that has stopped the successor.
 pub async fn cut_over(old: &VaultHeader, rows: Vec<Row>, new: &Vault) -> Result<Receipt, VaultError> {
     let there = new.load_rows().await?;
-    if let Stage::Copying(next) = stage(old, &there)? {
+    if let MigrationStage::Copying(next) = migration_stage(old, &there)? {
         let why = format!("the successor has {} of {} blocks", next.0, old.parameters.scheme.capacity());
         return Err(VaultError::Parameters(why.into()));
     }
-    // Rows that it has and the old vault has not, the note among them, go with the same commit.
+    // The same commit removes the other rows of the successor, the note of the progress included.
     let mut changes: BTreeMap<Bytes, RowChange> =
         there.into_iter().map(|row| (row.key.clone(), RowChange::remove(row.key))).collect();
     changes.extend(rows.into_iter().map(|row| (row.key.clone(), row.into())));
     new.ship_rows(changes.into_values().collect()).await
 }
 
-/// Carries work out to its end, also when the caller that waits for it goes away.
-async fn to_its_end<T: Send + 'static>(
+/// Runs work to its end, even if the caller that waits for it goes away.
+async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, VaultError>> + Send + 'static,
 ) -> Result<T, VaultError> {
     match tokio::spawn(work).await {

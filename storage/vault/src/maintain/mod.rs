@@ -1,4 +1,4 @@
-//! The chores of a vault's owner beside serving it.
+//! The tasks of a vault's owner besides serving it.
 
 pub(crate) mod costs;
 pub(crate) mod migration;

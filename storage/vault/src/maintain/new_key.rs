@@ -1,28 +1,31 @@
-//! A new master key for a vault that is not open: the first half of a change, after which the new key alone opens it.
+//! A new master key for a vault that is not open: the first half of a change of the key. After it, only the new key
+//! opens the vault.
 //!
-//! An epoch is claimed with the old key: it is the last that belongs to it, and keeps other gateways out. Then everything
-//! on the trusted disk is sealed with the new key, in one step, and the header in the store is exchanged for one that
-//! holds the old key, sealed with the new one. The [session](crate::session) does the rest, in service.
+//! It claims an epoch with the old key. This epoch is the last one of the old key, and it keeps other gateways out.
+//! Then it seals everything on the trusted disk with the new key, in one step. It replaces the header in the store by
+//! one that holds the old key, sealed with the new one. The [session](crate::session) does the rest while the vault is
+//! served.
 
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::open::at_rest::{AtRest, seal_journal};
-use crate::open::fence::{Fenced, fence};
+use crate::open::at_rest::{StateAtRest, seal_journal};
+use crate::open::fence::{ClaimedEpoch, fence};
 use crate::open::header::{agree_on_header, read_header, read_header_with_ring};
 use crate::open::setup::Setup;
 use crate::open::state::State;
 use crate::session::status::KeyChangeFigures;
 use crate::store::VaultStore;
+use crate::trusted::checkpoint_writer::{CheckpointInfo, TrustedState};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::header_exchange;
-use crate::trusted::keeper::PlaceKeeper;
-use crate::trusted::ledger::{Facts, Moment, SealWith};
-use crate::trusted::rows::{Rows, sealed_row};
-use crate::trusted::state::SealedAnew;
+use crate::trusted::payload_reader::PayloadReader;
+use crate::trusted::rows::{Rows, seal_row};
+use crate::trusted::seal_context::SealContext;
+use crate::trusted::state::Resealed;
 use ameles_seal::epoch::Epoch;
 use ameles_seal::key_ring::{EarlierKey, KeyRing};
 use ameles_seal::master_key::MasterKey;
@@ -30,29 +33,29 @@ use ameles_seal::passphrase::PassphraseHeader;
 use futures::future::LocalBoxFuture;
 use std::rc::Rc;
 
-/// The key that a vault is to have.
+/// The new key of a vault.
 pub struct NewKey {
     /// The key.
     pub master: MasterKey,
-    /// The way from a passphrase to the key, if there is one.
+    /// The derivation of the key from a passphrase, if there is one.
     pub passphrase: Option<PassphraseHeader>,
 }
 
-/// Changes the master key of a vault that is not open anywhere; `setup` has the one so far. When this returns, the new key
-/// opens the vault and its store, and the old one is refused. **Serve it afterwards**: what the store holds is sealed anew
-/// while it is open, and the old key is needed, sealed with the new one, until that is complete.
+/// Changes the master key of a vault that is not open anywhere; `setup` has the current key. When this returns, the new
+/// key opens the vault and its store, and the old one is refused. **The vault must be served afterwards**: while it is
+/// open, the objects in the store are resealed. The old key, sealed with the new one, is needed until that is complete.
 ///
-/// It may be cut off anywhere: until the trusted disk has changed, the vault has the old key, and from then on the new one;
-/// either way it can be done again, with the same keys.
+/// It may be cut off at any time. Until the trusted disk has changed, the vault has the old key, and from then on the
+/// new one. In either case it can be repeated with the same keys.
 ///
 /// # Errors
-/// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if it is the same key,
-/// and those of an opening.
+/// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if the key is the
+/// same, and those of an opening.
 pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(), VaultError> {
-    change(setup.of_any(), new).await
+    change(setup.erase_store(), new).await
 }
 
-/// Changes it. Its future is in a box, or else each crate that polls it would compile it.
+/// Changes the key. The future is boxed, so that the crates that poll it need not compile it.
 fn change(setup: Setup<AnyStore>, new: NewKey) -> LocalBoxFuture<'static, Result<(), VaultError>> {
     Box::pin(change_unboxed(setup, new))
 }
@@ -67,19 +70,20 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
         // The last run was cut off after it had changed the disk.
         return agree_on_header(&disk, &store, &new.master).await;
     }
-    let at_rest = AtRest::read(&disk, &store, &master).await?;
+    let at_rest = StateAtRest::read(&disk, &store, &master).await?;
     if at_rest.ring.earlier().is_some() {
         return Err(VaultError::KeyChanging);
     }
-    let Fenced { epoch: Epoch { number: until, .. }, tenure, .. } =
+    let ClaimedEpoch { epoch: Epoch { number: until, .. }, lease_term, .. } =
         fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
     let (block, vault) = (at_rest.header.parameters.block(), at_rest.header.vault);
     let ring = KeyRing::from(&new.master);
-    let anew = seal_anew(at_rest, &disk, new, until, &mut entropy)?;
-    disk.seal_anew(block, &anew)?;
+    let resealed = reseal_disk(at_rest, &disk, new, until, &mut entropy)?;
+    disk.reseal(block, &resealed)?;
     header_exchange::complete(&disk, &store).await?;
-    // No request is answered in this epoch. But if the gateway before it may still answer, a takeover has to wait for that one.
-    if tenure.waits_until.is_none() {
+    // This opening answers no request. But if the gateway before it may still answer, a takeover must wait for that
+    // one.
+    if lease_term.waits_until.is_none() {
         let claims = Claims { blobs: &store, ring, vault };
         if let Err(error) = claims.mark_end(until, entropy.salt()).await {
             tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
@@ -88,8 +92,8 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
     Ok(())
 }
 
-/// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new one. Where
-/// nothing is left to complete, nothing is done.
+/// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new key.
+/// Does nothing if nothing is left to complete.
 ///
 /// # Errors
 /// [`VaultError::WrongKey`] if the vault does not have this key, and those of an opening.
@@ -98,8 +102,8 @@ pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), Vaul
     agree_on_header(&setup.disk, &setup.store, &setup.master).await
 }
 
-/// The figures of the change that this vault is in, if it is in one, as they are before the sweep begins. How far that is, a
-/// vault in service tells.
+/// The figures of a running change of the key, before its sweep has started. `None` if no change is running. Only a
+/// served vault knows the progress of the sweep.
 ///
 /// # Errors
 /// Those of [`read_header`].
@@ -112,42 +116,50 @@ pub fn change_under_way(
     Ok(ring.earlier().map(|_| KeyChangeFigures { passed: 0, of }))
 }
 
-/// Seals everything on the trusted disk with the new key. `until` is the last epoch that belongs to the old one.
-fn seal_anew(
-    at_rest: AtRest,
+/// Seals everything on the trusted disk with the new key. `until` is the last epoch of the old key.
+fn reseal_disk(
+    at_rest: StateAtRest,
     disk: &TrustedDisk,
     new: NewKey,
     until: u32,
     entropy: &mut Entropy,
-) -> Result<SealedAnew, VaultError> {
-    let AtRest { header, ring, state, records, .. } = at_rest;
+) -> Result<Resealed, VaultError> {
+    let StateAtRest { header, ring, state, records, .. } = at_rest;
     let old = ring.newest();
     let header = VaultHeader { passphrase: new.passphrase, ..header };
     let rows = Rows::open(disk.clone(), old.clone(), header.vault, header.parameters.rows_bytes)?;
-    let unlogged = rows.kept_sealed_with(&new.master, || entropy.salt())?;
+    let unlogged = rows.reseal_unlogged(&new.master, || entropy.salt())?;
     let rows = rows.load()?;
-    let rows = rows.iter().map(|row| sealed_row(&new.master, header.vault, row, entropy.salt())).collect();
+    let rows = rows.iter().map(|row| seal_row(&new.master, header.vault, row, entropy.salt())).collect();
 
-    let State { number, sequence, accesses, seed, scheme, versions, garbage, mut ledger } = state;
+    let State { number, sequence, accesses, seed, scheme, versions, garbage, mut writer } = state;
     let new_side = (disk, &header, &new.master);
-    ledger.directory.reseal((disk, &header), (old, &new.master), entropy)?;
-    ledger.write_anew_over_payloads();
-    let keeper = match ledger.directory.entries().is_empty() {
+    writer.directory.reseal((disk, &header), (old, &new.master), entropy)?;
+    writer.force_full_checkpoint_keeping_payloads();
+    let payload_reader = match writer.directory.entries().is_empty() {
         true => None,
-        false => Some(PlaceKeeper::new(new_side, ledger.directory.shared(), entropy)?),
+        false => Some(PayloadReader::new(new_side, writer.directory.slot_map(), entropy)?),
     };
-    let with = (Rc::new(Gate::default()), seed);
-    let scheme = State::resume(scheme, with, new_side, (&ledger.directory, keeper.as_ref()))?;
-    // The same state once more: the journal goes on from it as from the one before.
+    let with = (Rc::new(DeferredStore::default()), seed);
+    let scheme = State::resume(scheme, with, new_side, (&writer.directory, payload_reader.as_ref()))?;
+    // The same state, as the next checkpoint: the journal continues from it.
     let number = number + 1;
-    let facts =
-        Facts { number, sequence, accesses, since: 0, seed, rewritten: Vec::new(), garbage: &garbage };
+    let info = CheckpointInfo {
+        number,
+        sequence,
+        accesses,
+        since: 0,
+        seed,
+        rewritten: Vec::new(),
+        garbage: &garbage,
+    };
     let journal = seal_journal(&records, &header, &new.master, entropy, sequence)?;
-    let seal = SealWith { header: &header, master: &new.master, entropy: &mut *entropy };
-    let state = ledger.write_down(&Moment { scheme: &*scheme, versions: &versions }, facts, seal)?;
+    let seal = SealContext { header: &header, master: &new.master, entropy: &mut *entropy };
+    let state =
+        writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions: &versions }, info, seal)?;
 
     let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), until }));
     let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
-    let metas = Vec::from(header_exchange::values(disk, encoded)?);
-    Ok(SealedAnew { state, journal, rows, unlogged, metas })
+    let metas = Vec::from(header_exchange::begin_exchange(disk, encoded)?);
+    Ok(Resealed { state, journal, rows, unlogged, metas })
 }

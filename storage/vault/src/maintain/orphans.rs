@@ -1,28 +1,29 @@
-//! Objects below a vault's prefix in the store that are no part of its newest state: found without opening the vault.
+//! Orphans: objects in the store that are not part of the vault's newest state. They are found without opening the
+//! vault.
 //!
-//! The trusted disk names what is needed: the checkpoint's buckets, the older ones that a recovery or a restore may
-//! still read, and those that the journal has announced since. A bucket version that it does not name is dead if its
-//! name is one that this vault may have given: a bucket of its tree, and a version no newer than the newest that it
-//! knows. A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots
-//! opens. The watcher sees lists, and deletions of what it could have named itself.
+//! The trusted disk lists what is needed: the checkpoint's buckets, older ones that a recovery or a restore may read,
+//! and those that the journal has announced since. A bucket version that it does not list is dead if this vault may
+//! have written it: it is of a bucket of its tree, and not newer than the newest version that the vault knows. A newer
+//! version is planted if its epoch was never claimed, or if it is of the last epoch and none of its slots opens. The
+//! watcher sees lists, and deletions of objects that it could have listed itself.
 
-use crate::claims::ended::ENDED;
+use crate::claims::end_marker::END_MARKER;
 use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
 use crate::log::entry::is_end;
-use crate::log::{self, FROM, note};
-use crate::open::at_rest::AtRest;
-use crate::open::inventory::has_its_size;
-use crate::open::newer::{Judge, Origin};
+use crate::log::{self, FIRST_NEEDED_NOTE, read_note};
+use crate::open::at_rest::StateAtRest;
+use crate::open::inventory::has_expected_size;
+use crate::open::newer_versions::{NewerVersionCheck, Origin};
 use crate::reason::Reason;
-use crate::store::{HEADER, SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Shipped, blob_order, max_sealed_bytes};
+use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
+use crate::trusted::checkpoint::{ShippedCheckpoint, max_sealed_bytes, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::freight::piece_order;
 use crate::trusted::header::{JournalPlace, VaultHeader};
-use crate::trusted::ledger::context;
 use crate::trusted::position::Position;
+use crate::trusted::seal_context::context;
+use crate::trusted::shipped_state::parse_piece_name;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Version;
 use ameles_seal::blob;
@@ -32,10 +33,10 @@ use ameles_seal::master_key::MasterKey;
 use ameles_store::{BlobError, Blobs};
 use std::collections::BTreeSet;
 
-/// Bucket versions that are deleted between two looks at the claims.
+/// Bucket versions that are deleted between two checks of the claims.
 const AT_ONCE: usize = 1000;
 
-/// So many objects of so many bytes together, as the store tells it.
+/// The number and the size of objects, as the store reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Objects.
@@ -52,48 +53,47 @@ impl Tally {
     }
 }
 
-/// The objects that the store holds, by what they are to the vault.
+/// The objects in the store, by their state.
 #[derive(Debug)]
 pub struct Orphans {
-    /// The newest state: buckets, header, claims, the mark of the last stop, the shipped checkpoint.
+    /// The newest state: buckets, header, claims, the end marker, the shipped checkpoint.
     pub in_use: Tally,
-    /// Replaced buckets that a recovery or a restore may still read; the vault deletes them when their time has come.
+    /// Replaced buckets that a recovery or a restore may read. The vault deletes them later.
     pub kept: Tally,
-    /// Buckets of this vault's names that nothing needs any more.
+    /// Buckets of this vault that nothing needs any more.
     pub dead_buckets: Tally,
-    /// Checkpoints before the newest, pieces of those that never got to their end, and objects of the journal that the
-    /// newest one holds.
+    /// Checkpoints before the newest, pieces of abandoned uploads, and log objects that the newest checkpoint holds.
     pub dead_checkpoints: Tally,
-    /// Buckets newer than the newest state that no gateway of this vault has written: nobody's.
+    /// Buckets newer than the newest state that no gateway of this vault has written.
     pub planted: Tally,
-    /// Buckets in use or kept that have not the bytes that they were written with. Never removed.
+    /// Buckets of the wrong size among those in use or kept. Never removed.
     pub spoilt: Vec<String>,
-    /// Newer than the newest state, and perhaps another gateway's. Never removed.
+    /// Objects newer than the newest state that may be another gateway's. Never removed.
     pub newer: Vec<String>,
-    /// Names that this vault has never given. Never removed.
+    /// Objects with names that this vault has never used. Never removed.
     pub foreign: Vec<String>,
     vault: VaultHeader,
     earlier: Option<EarlierKey>,
     epoch: u32,
     buckets: Vec<BucketVersion>,
-    nobodys: Vec<BucketVersion>,
+    planted_versions: Vec<BucketVersion>,
     checkpoints: Vec<String>,
 }
 
 /// The objects that were removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Bucket versions, those that were planted among them.
+    /// Bucket versions, planted ones included.
     pub buckets: u64,
     /// Checkpoints.
     pub checkpoints: u64,
-    /// Remains of interrupted writes that had no name of their own.
+    /// Remains of interrupted writes, which have no name.
     pub unfinished: u64,
-    /// Objects that bear the name of an older checkpoint and do not open with this vault's key: left where they are.
+    /// Objects with the name of an older checkpoint that do not open with this vault's key. They stay.
     pub not_ours: u64,
 }
 
-/// Looks through the store. The vault must not be open anywhere.
+/// Searches the store for orphans. The vault must not be open anywhere.
 ///
 /// # Errors
 /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk
@@ -103,17 +103,17 @@ pub async fn find_orphans<U: VaultStore>(
     store: &U,
     master: &MasterKey,
 ) -> Result<Orphans, VaultError> {
-    let at_rest = AtRest::read(disk, store, master).await?;
-    let AtRest { header, ring, state, records, known, .. } = &at_rest;
+    let at_rest = StateAtRest::read(disk, store, master).await?;
+    let StateAtRest { header, ring, state, records, known, .. } = &at_rest;
     let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
-    let shipped = match disk.meta(SHIPPED)? {
+    let shipped = match disk.meta(SHIPPED_NOTE)? {
         Some(note) => {
-            let note: (Shipped, Vec<(u64, [u8; 32])>) =
+            let note: (ShippedCheckpoint, Vec<(u64, [u8; 32])>) =
                 borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
             note.0
         }
-        None => Shipped::default(),
+        None => ShippedCheckpoint::default(),
     };
     let mut needed: BTreeSet<BucketVersion> = state.versions.live().collect();
     needed.extend(records.iter().flat_map(written));
@@ -131,7 +131,7 @@ pub async fn find_orphans<U: VaultStore>(
         earlier: ring.earlier().cloned(),
         epoch,
         buckets: Vec::new(),
-        nobodys: Vec::new(),
+        planted_versions: Vec::new(),
         checkpoints: Vec::new(),
     };
     let mut newer = Vec::new();
@@ -139,7 +139,7 @@ pub async fn find_orphans<U: VaultStore>(
     store
         .list_bucket_versions(&mut |of, bytes| {
             let is_kept = needed.contains(&of) || kept.contains(&of);
-            if is_kept && !has_its_size(store.layout(), of, bytes.0) {
+            if is_kept && !has_expected_size(store.layout(), of, bytes.0) {
                 found.spoilt.push(name(of));
             }
             if needed.contains(&of) {
@@ -158,12 +158,12 @@ pub async fn find_orphans<U: VaultStore>(
         .await?;
     found.buckets.sort_unstable();
     if !newer.is_empty() {
-        let judge = Judge::new(store, &at_rest, epoch)?;
-        found.sort_newer(&judge, newer).await?;
+        let newer_check = NewerVersionCheck::new(store, &at_rest, epoch)?;
+        found.classify_newer(&newer_check, newer).await?;
     }
-    let kept_from: Position = note(disk, FROM)?;
+    let kept_from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
     for blob in store.list("").await? {
-        found.sort_blob(blob.name, blob.size.0, &shipped, kept_from);
+        found.classify_blob(blob.name, blob.size.0, &shipped, kept_from);
     }
     Ok(found)
 }
@@ -184,17 +184,17 @@ fn written(record: &Record) -> impl Iterator<Item = BucketVersion> + '_ {
 }
 
 impl Orphans {
-    async fn sort_newer<U: VaultStore>(
+    async fn classify_newer<U: VaultStore>(
         &mut self,
-        judge: &Judge<'_, U>,
+        newer_check: &NewerVersionCheck<'_, U>,
         mut newer: Vec<(BucketVersion, u64)>,
     ) -> Result<(), VaultError> {
         newer.sort_unstable();
         for (of, bytes) in newer {
-            match judge.judge(of).await? {
+            match newer_check.classify(of).await? {
                 Origin::Planted(_) => {
                     self.planted.add(bytes);
-                    self.nobodys.push(of);
+                    self.planted_versions.push(of);
                 }
                 Origin::Unclear => self.newer.push(name(of)),
             }
@@ -202,7 +202,7 @@ impl Orphans {
         Ok(())
     }
 
-    fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped, kept_from: Position) {
+    fn classify_blob(&mut self, name: String, bytes: u64, shipped: &ShippedCheckpoint, kept_from: Position) {
         let has_journal = self.vault.parameters.journal == JournalPlace::Store;
         if let Some(object) = Position::of(&name).filter(|_| has_journal) {
             return match object {
@@ -215,13 +215,12 @@ impl Orphans {
             };
         }
         let newest = (shipped.epoch, shipped.number);
-        let claim = claims::number(&name).filter(|epoch| claims::name(*epoch) == name);
-        // A shipment that was given up has left pieces behind: they are newer than the newest checkpoint, of an epoch of
-        // ours.
-        let piece = piece_order(&name);
+        let claim = claims::epoch_of(&name).filter(|epoch| claims::name(*epoch) == name);
+        // An abandoned upload leaves pieces that are newer than the newest checkpoint, in an epoch of this disk.
+        let piece = parse_piece_name(&name);
         let is_given_up = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
-        match (blob_order(&name).or(piece), claim) {
-            _ if name == HEADER || name == ENDED => self.in_use.add(bytes),
+        match (parse_blob_name(&name).or(piece), claim) {
+            _ if name == HEADER || name == END_MARKER => self.in_use.add(bytes),
             (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
             (Some(order), _) if order < newest || is_given_up => {
                 self.dead_checkpoints.add(bytes);
@@ -242,7 +241,7 @@ impl Orphans {
         }
     }
 
-    /// Removes dead objects. May be cut off anywhere and run again.
+    /// Removes dead objects. It may be cut off at any time and run again.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
@@ -250,14 +249,14 @@ impl Orphans {
         let ring = KeyRing::new(master.clone(), self.earlier.clone());
         let claims = Claims { blobs: store, ring: ring.clone(), vault: self.vault.vault };
         let mut removed = Removed::default();
-        let claimed: BTreeSet<u32> = self.nobodys.iter().map(|of| of.version.epoch).collect();
+        let claimed: BTreeSet<u32> = self.planted_versions.iter().map(|of| of.version.epoch).collect();
         for theirs in claimed.into_iter().filter(|epoch| *epoch > self.epoch) {
             if claims.is_claimed(theirs).await? {
                 return Err(VaultError::Displaced { ours: self.epoch, theirs });
             }
         }
-        for some in self.buckets.chunks(AT_ONCE).chain(self.nobodys.chunks(AT_ONCE)) {
-            // A gateway that has taken over may need what is dead for us.
+        for some in self.buckets.chunks(AT_ONCE).chain(self.planted_versions.chunks(AT_ONCE)) {
+            // A gateway that has taken over may need what is dead for this one.
             claims.check(self.epoch).await?;
             Untrusted::delete(store, some).await?;
             removed.buckets += some.len() as u64;
@@ -276,7 +275,7 @@ impl Orphans {
         Ok(removed)
     }
 
-    /// Tells whether the object that bears a checkpoint's name was sealed with this vault's key.
+    /// Returns whether an object with a checkpoint's name was sealed with this vault's key.
     async fn is_ours<U: VaultStore>(
         &self,
         name: &str,
@@ -288,7 +287,7 @@ impl Orphans {
             Ok(Some(sealed)) => {
                 let context = context(&self.vault, name);
                 let object = Position::of(name).map(|at| (at.epoch, at.sequence));
-                let order = blob_order(name).or(piece_order(name)).or(object);
+                let order = parse_blob_name(name).or(parse_piece_name(name)).or(object);
                 let key = ring.of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
                 let opens = |purpose| blob::open(key, purpose, &context, &sealed).is_ok();
                 Ok([Purpose::CHECKPOINT, Purpose::MANIFEST, log::objects::PURPOSE].into_iter().any(opens))
@@ -306,9 +305,9 @@ mod tests {
     #[test]
     fn only_a_name_as_the_vault_gives_it_is_a_checkpoints() {
         let name = blob_name(3, 18);
-        assert_eq!(blob_order(&name), Some((3, 18)));
+        assert_eq!(parse_blob_name(&name), Some((3, 18)));
         for other in ["checkpoint/3-12", "checkpoint/00000003-+000000000000012", "checkpoint/00000003-12"] {
-            assert_eq!(blob_order(other), None, "{other}");
+            assert_eq!(parse_blob_name(other), None, "{other}");
         }
     }
 }

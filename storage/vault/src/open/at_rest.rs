@@ -1,7 +1,8 @@
-//! The trusted side as the last opening left it: the state at its checkpoint and the journal after it, authenticated.
+//! The trusted state at rest, as the last opening left it: the state of its checkpoint, and the journal after it. All
+//! of it is authenticated.
 
 use super::header::{agree_on_header, read_header_with_ring};
-use super::restoring;
+use super::restore_notes;
 use super::state::State;
 use crate::engine::record::{Effect, Input, Record};
 use crate::entropy::Entropy;
@@ -18,8 +19,8 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::record::{RecordOpener, RecordSealer};
 use tokio::time::Instant;
 
-/// See the module.
-pub(crate) struct AtRest {
+/// The trusted state at rest, with its journal.
+pub(crate) struct StateAtRest {
     pub(crate) header: VaultHeader,
     pub(crate) ring: KeyRing,
     pub(crate) state: State,
@@ -33,7 +34,7 @@ pub(crate) struct AtRest {
     pub(crate) opening: OpeningFigures,
 }
 
-impl AtRest {
+impl StateAtRest {
     /// Reads the state of a vault that is not being restored, and whose store holds the same header.
     ///
     /// # Errors
@@ -43,14 +44,14 @@ impl AtRest {
         store: &U,
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
-        let named = read_header_with_ring(disk, master)?;
-        if restoring::is_unfinished(disk)? {
+        let keyed_header = read_header_with_ring(disk, master)?;
+        if restore_notes::is_unfinished(disk)? {
             return Err(VaultError::RestoreUnfinished);
         }
-        Self::of(named, disk, store, master).await
+        Self::of(keyed_header, disk, store, master).await
     }
 
-    /// Reads the state that a restore has just laid down.
+    /// Reads the state that a restore has just written.
     ///
     /// # Errors
     /// [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the header.
@@ -80,11 +81,11 @@ impl AtRest {
         opening.journal = began.elapsed();
         opening.records = records.len() as u64;
         let known = newest_known(&state, &records);
-        Ok(AtRest { header, ring, state, records, sequence, known, opening })
+        Ok(StateAtRest { header, ring, state, records, sequence, known, opening })
     }
 }
 
-/// The journal, opened and decoded, with the number of the next record.
+/// Reads, opens and decodes the journal. Returns the number of the next record, too.
 fn read_journal(
     disk: &TrustedDisk,
     header: &VaultHeader,
@@ -117,10 +118,10 @@ fn read_journal(
     Ok((records, next))
 }
 
-/// Seals records anew, numbered from `first`, as [`read_journal`] reads them.
+/// Seals records, numbered from `first`, so that [`read_journal`] can read them.
 ///
 /// # Errors
-/// [`VaultError::Damaged`], if they are more than a key may seal.
+/// [`VaultError::Damaged`] if there are more records than a key may seal.
 pub(crate) fn seal_journal(
     records: &[Record],
     header: &VaultHeader,
@@ -134,7 +135,7 @@ pub(crate) fn seal_journal(
     let mut sealed = Vec::with_capacity(records.len());
     for (sequence, record) in (first..).zip(records) {
         let mut bytes = salt.0.to_vec();
-        let text = borsh::to_vec(record).expect("memory takes every write");
+        let text = borsh::to_vec(record).expect("a write to memory does not fail");
         sealer.seal(sequence, &text, &mut bytes).map_err(damaged)?;
         sealed.push((sequence, bytes));
     }

@@ -1,17 +1,18 @@
-//! Making a vault, and laying an empty state down.
+//! The creation of a vault, with an empty state.
 
 use super::setup::Setup;
 use crate::entropy::Entropy;
 use crate::error::{ExistsIn, VaultError};
 use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
+use crate::trusted::checkpoint_writer::CheckpointWrite;
 use crate::trusted::header::{VaultHeader, VaultParameters};
-use crate::trusted::ledger::{SealWith, StateChange};
+use crate::trusted::seal_context::SealContext;
 use crate::trusted::summary::Summary;
 use ameles_seal::passphrase::PassphraseHeader;
 use ameles_seal::versions::{TrustedVersions, VaultId};
 use std::rc::Rc;
 
-/// Draws the identity of a new vault and puts its header together.
+/// Draws the identity of a new vault and builds its header.
 pub fn draw_header(
     entropy: &mut Entropy,
     parameters: VaultParameters,
@@ -20,10 +21,10 @@ pub fn draw_header(
     VaultHeader { vault: VaultId::draw(entropy.source()), parameters, passphrase }
 }
 
-/// Makes an empty vault: nothing but its header is written to the store, whatever its size.
+/// Creates an empty vault. Only its header is written to the store, whatever its size.
 ///
 /// # Errors
-/// [`VaultError::AlreadyExists`] if the disk or the store holds one; those of disk and store.
+/// [`VaultError::AlreadyExists`] if the disk or the store holds a vault; those of disk and store.
 pub(crate) async fn create<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
@@ -37,16 +38,16 @@ pub(crate) async fn create<U: VaultStore>(
     }
     let encoded = header.encode(&setup.master, setup.entropy.salt(), setup.entropy.salt());
     let versions = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
-    lay_down(setup, header, &encoded, 0, versions)?;
-    // From here on, opening the vault puts the header into the store if a crash comes first.
+    write_initial_state(setup, header, &encoded, 0, versions)?;
+    // If a crash comes before this, opening the vault puts the header into the store.
     if !setup.store.put_if_absent(HEADER, &encoded).await? {
         return Err(VaultError::AlreadyExists(ExistsIn::Store));
     }
     Ok(())
 }
 
-/// Lays an empty state down on the trusted disk, numbered after `number`, that knows of these versions.
-pub(crate) fn lay_down<U: VaultStore>(
+/// Writes an empty state to the trusted disk, as checkpoint `number`, with these versions.
+pub(crate) fn write_initial_state<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
     encoded: &[u8],
@@ -62,12 +63,12 @@ pub(crate) fn lay_down<U: VaultStore>(
         seed,
         rest: scheme.rest(),
         versions: versions.head(),
-        places: 0,
+        slots: 0,
         keys: Vec::new(),
         oldest: number,
         next_piece: 0,
     };
-    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
-    setup.disk.commit_state(header.parameters.block(), &StateChange::first(&summary, seal)?)?;
+    let seal = SealContext { header, master: &setup.master, entropy: &mut setup.entropy };
+    setup.disk.commit_state(header.parameters.block(), &CheckpointWrite::first(&summary, seal)?)?;
     setup.disk.set_meta(HEADER, encoded)
 }

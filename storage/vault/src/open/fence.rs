@@ -1,16 +1,16 @@
-//! The fence between this opening and every other: nothing in the store may be newer than what the trusted disk knows,
-//! and an epoch of its own is claimed.
+//! The fence between this opening and every other. It checks that nothing in the store is newer than what the trusted
+//! disk knows, and claims an epoch.
 
-use super::at_rest::AtRest;
-use super::inventory::{Inventory, REMOVE, UNCLEAR, planted, take_inventory};
+use super::at_rest::StateAtRest;
+use super::inventory::{Inventory, REMOVE, UNCLEAR, list_inventory, planted};
 use super::log::{KnownLog, check_log};
-use super::newer::{Judge, Origin};
+use super::newer_versions::{NewerVersionCheck, Origin};
 use crate::claims::Claims;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::lease::tenancy::{move_in, predecessor_is_gone};
-use crate::lease::{Host, LEASE, Lease, Tenure};
-use crate::session::Noted;
+use crate::lease::holder::{predecessor_is_gone, record_holder};
+use crate::lease::{Host, LEASE, Lease, LeaseTerm};
+use crate::session::ShippingNotes;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::JournalPlace;
@@ -18,11 +18,11 @@ use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_seal::epoch::Epoch;
 use tokio::time::Instant;
 
-/// The epoch of an opening, and what the store held before.
-pub(crate) struct Fenced {
+/// The claimed epoch of an opening, and what the store held before the claim.
+pub(crate) struct ClaimedEpoch {
     pub(crate) epoch: Epoch,
     pub(crate) inventory: Inventory,
-    pub(crate) tenure: Tenure,
+    pub(crate) lease_term: LeaseTerm,
     /// The journal in the store, if the vault has one.
     pub(super) log: Option<KnownLog>,
 }
@@ -34,17 +34,17 @@ pub(crate) struct Fenced {
 pub(crate) async fn fence<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
-    at_rest: &AtRest,
+    at_rest: &StateAtRest,
     entropy: &mut Entropy,
     host: &Host,
-) -> Result<Fenced, VaultError> {
+) -> Result<ClaimedEpoch, VaultError> {
     let (vault, known) = (at_rest.header.vault, at_rest.known);
     let claims = Claims { blobs: store, ring: at_rest.ring.clone(), vault };
-    // Before the claim: an older copy that is refused must not have displaced the gateway that it is a copy of.
+    // Checked before the claim: an older copy that is refused must not displace the gateway that it is a copy of.
     let claimed = claims.ours(disk, known.epoch).await?;
-    let inventory = take_inventory(store).await?;
+    let inventory = list_inventory(store).await?;
     if let Some(newer) = inventory.held.iter().find(|found| found.version > known) {
-        return Err(match Judge::new(store, at_rest, claimed)?.judge(*newer).await? {
+        return Err(match NewerVersionCheck::new(store, at_rest, claimed)?.classify(*newer).await? {
             Origin::Planted(why) => planted(*newer, why, REMOVE),
             Origin::Unclear => {
                 planted(*newer, "is of an epoch in which this vault has written nothing", UNCLEAR)
@@ -58,34 +58,34 @@ pub(crate) async fn fence<U: VaultStore>(
     let salt = entropy.salt();
     let is_alone = predecessor_is_gone(disk, host, &claims, claimed).await?;
     if is_alone {
-        move_in(disk, host)?;
+        record_holder(disk, host)?;
     }
     let (began, since) = (Instant::now(), host.now());
     let number = match claims.claim(disk, (known.epoch, claimed), entropy).await {
-        // Where another gateway may be at work, nothing is removed.
+        // If another gateway may be running, nothing is removed.
         Err(VaultError::StoreFull) if is_alone => {
             claims.check(claimed).await?;
-            make_room(disk, store, at_rest, &inventory).await?;
+            free_store_space(disk, store, at_rest, &inventory).await?;
             claims.claim(disk, (known.epoch, claimed), entropy).await?
         }
         claimed => claimed?,
     };
-    // From the answer on: the claim may have been made just before it.
+    // Counted from the answer on: the claim may have been made just before it.
     let waits_until = (!is_alone).then(|| Instant::now() + LEASE);
     store.sweep_unfinished().await?;
-    let tenure = Tenure { lease: Lease::since(host, since), began, waits_until };
-    Ok(Fenced { epoch: Epoch { number, salt }, inventory, tenure, log })
+    let lease_term = LeaseTerm { lease: Lease::since(host, since), began, waits_until };
+    Ok(ClaimedEpoch { epoch: Epoch { number, salt }, inventory, lease_term, log })
 }
 
-/// Deletes what an earlier opening could have deleted: versions that neither checkpoint needs, and parts of writes that were
-/// cut off. A store that is full may have no room even for a claim.
-async fn make_room<U: VaultStore>(
+/// Deletes what an earlier opening could have deleted: versions that neither checkpoint needs, and parts of interrupted
+/// writes. A full store may have no room even for a claim.
+async fn free_store_space<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
-    at_rest: &AtRest,
+    at_rest: &StateAtRest,
     inventory: &Inventory,
 ) -> Result<(), VaultError> {
-    let noted = Noted::load(disk)?;
+    let noted = ShippingNotes::load(disk)?;
     let number = if noted.is_unclear { 0 } else { at_rest.state.number };
     let unneeded = at_rest.state.garbage.iter().filter(|garbage| !garbage.is_needed(number, &noted.shipped));
     let held: Vec<BucketVersion> = unneeded

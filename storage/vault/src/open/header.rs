@@ -1,9 +1,9 @@
-//! The header on either side, and the rule that both sides hold the same.
+//! The header on the trusted disk and in the store, and the rule that both are the same.
 
-use super::restoring;
+use super::restore_notes;
 use crate::claims::Claims;
 use crate::error::VaultError;
-use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
+use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED_NOTE, VaultStore};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::header_exchange;
@@ -11,12 +11,12 @@ use ameles_seal::key_ring::{EarlierKey, KeyRing};
 use ameles_seal::master_key::MasterKey;
 use ameles_store::Blobs;
 
-/// The meaning of another header in the store.
+/// The explanation of a different header in the store.
 const ANOTHER_HEADER: &str = "the vault's header in the store is not the one that was made: it was changed, or one from before \
     a change of the key was brought back; or the key was changed with another trusted folder, and this one is an older copy; or \
     this is not the vault's store";
 
-/// The header on a trusted disk.
+/// Reads the header on a trusted disk.
 ///
 /// # Errors
 /// [`VaultError::NoVault`], and those of [`VaultHeader::decode`].
@@ -24,7 +24,10 @@ pub fn read_header(disk: &TrustedDisk, master: &MasterKey) -> Result<VaultHeader
     VaultHeader::decode(&raw_header(disk)?, master)
 }
 
-/// The header on a trusted disk, with the keys of the vault. Errors are those of [`read_header`].
+/// Reads the header on a trusted disk, with the keys of the vault.
+///
+/// # Errors
+/// As [`read_header`].
 pub(crate) fn read_header_with_ring(
     disk: &TrustedDisk,
     master: &MasterKey,
@@ -32,19 +35,19 @@ pub(crate) fn read_header_with_ring(
     VaultHeader::decode_with_ring(&raw_header(disk)?, master)
 }
 
-/// The header on a trusted disk, as stored: it tells how a passphrase becomes the key.
+/// Reads the header on a trusted disk as stored: it contains the derivation of the key from a passphrase.
 ///
 /// # Errors
 /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`].
 pub fn raw_header(disk: &TrustedDisk) -> Result<Vec<u8>, VaultError> {
     match disk.meta(HEADER)? {
         Some(header) => Ok(header),
-        None if restoring::is_unfinished(disk)? => Err(VaultError::RestoreUnfinished),
+        None if restore_notes::is_unfinished(disk)? => Err(VaultError::RestoreUnfinished),
         None => Err(VaultError::NoVault),
     }
 }
 
-/// The header in a store, as stored.
+/// Reads the header in a store as stored.
 ///
 /// # Errors
 /// [`VaultError::StoreEmpty`], and the store's own.
@@ -52,34 +55,34 @@ pub async fn raw_header_of_store(store: &impl Blobs) -> Result<Vec<u8>, VaultErr
     store.get(HEADER, MAX_HEADER_BYTES).await?.ok_or(VaultError::StoreEmpty)
 }
 
-/// Checks that the store holds the header of the trusted disk; puts it there if a crash came between the two halves of
-/// making the vault, or of changing its key.
+/// Checks that the store holds the header of the trusted disk. Writes it there if a crash came between the two steps of
+/// creating the vault, or of changing its key.
 ///
 /// # Errors
-/// [`VaultError::OtherVault`], [`VaultError::HeaderVanished`], [`VaultError::Tampered`], [`VaultError::Displaced`] if another
-/// gateway took over before the halves of a change met, and those of disk and store.
+/// [`VaultError::OtherVault`], [`VaultError::HeaderVanished`], [`VaultError::Tampered`], [`VaultError::Displaced`] if
+/// another gateway took over between the two steps of a change, and those of disk and store.
 pub(crate) async fn agree_on_header<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
     master: &MasterKey,
 ) -> Result<(), VaultError> {
-    let before = header_exchange::before(disk)?;
+    let previous_header = header_exchange::previous_header(disk)?;
     match store.get(HEADER, MAX_HEADER_BYTES).await? {
-        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => match before {
-            // The answer to the put was lost. From now on the one before it is refused.
-            Some(_) => header_exchange::is_complete(disk),
+        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => match previous_header {
+            // The answer to the put was lost. From now on the previous header is refused.
+            Some(_) => header_exchange::mark_complete(disk),
             None => Ok(()),
         },
-        Some(theirs) if Some(&theirs) == before.as_ref() => {
-            has_not_been_displaced(disk, store, master).await?;
+        Some(theirs) if Some(&theirs) == previous_header.as_ref() => {
+            check_not_displaced(disk, store, master).await?;
             header_exchange::complete(disk, store).await
         }
         Some(theirs) if VaultHeader::is_of_another_vault(&theirs, &raw_header(disk)?)? => {
             Err(VaultError::OtherVault)
         }
         Some(_) => Err(VaultError::Tampered(ANOTHER_HEADER.into())),
-        // A crash came between the two halves of making the vault.
-        None if disk.meta(SHIPPED)?.is_none() => {
+        // A crash came between the two steps of creating the vault.
+        None if disk.meta(SHIPPED_NOTE)?.is_none() => {
             store.put_if_absent(HEADER, &raw_header(disk)?).await?;
             Ok(())
         }
@@ -87,14 +90,14 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     }
 }
 
-/// Checks that no other gateway has taken the vault over with the key before, since a change of the key was cut off here: the
-/// new header would lock that one out. A change claims the last epoch of the key before it.
-async fn has_not_been_displaced<U: VaultStore>(
+/// Checks that no other gateway has taken the vault over with the earlier key since a change of the key was cut off
+/// here: the new header would lock that gateway out. A change claims the last epoch of the earlier key.
+async fn check_not_displaced<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
     master: &MasterKey,
 ) -> Result<(), VaultError> {
     let (header, ring) = read_header_with_ring(disk, master)?;
     let Some(EarlierKey { key, until }) = ring.earlier() else { return Ok(()) };
-    Claims { blobs: store, ring: key.into(), vault: header.vault }.look(*until).await
+    Claims { blobs: store, ring: key.into(), vault: header.vault }.check_next_epoch(*until).await
 }

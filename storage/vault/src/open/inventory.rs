@@ -1,4 +1,4 @@
-//! The bucket versions that the store holds, held against those that the trusted side knows.
+//! The bucket versions in the store, compared with those that the trusted side knows.
 
 use crate::claims::Claims;
 use crate::engine::Engine;
@@ -11,58 +11,59 @@ use ameles_core::types::{Bucket, Bytes};
 use ameles_store::Blobs;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bucket versions that a store holds.
+/// The bucket versions in a store.
 #[derive(Default)]
 pub(crate) struct Inventory {
     pub(crate) held: BTreeSet<BucketVersion>,
-    /// Those that have not the bytes that they were written with, and the bytes that they have.
-    misshapen: BTreeMap<BucketVersion, u64>,
+    /// The versions of the wrong size, with their size in the store.
+    wrong_size: BTreeMap<BucketVersion, u64>,
 }
 
-/// Lists the bucket versions that the store holds.
-pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<Inventory, VaultError> {
+/// Lists the bucket versions in the store.
+pub(crate) async fn list_inventory<U: VaultStore>(store: &U) -> Result<Inventory, VaultError> {
     let mut inventory = Inventory::default();
     let layout = store.layout();
     let mut add = |found, bytes: Bytes| {
         inventory.held.insert(found);
-        if !has_its_size(layout, found, bytes.0) {
-            inventory.misshapen.insert(found, bytes.0);
+        if !has_expected_size(layout, found, bytes.0) {
+            inventory.wrong_size.insert(found, bytes.0);
         }
     };
     store.list_bucket_versions(&mut add).await?;
     Ok(inventory)
 }
 
-/// Tells whether a bucket version has as many bytes as it was written with. One of no bucket of the layout has.
-pub(crate) fn has_its_size(layout: &Layout, of: BucketVersion, bytes: u64) -> bool {
+/// Returns whether a bucket version has the size with which it was written. A version of a bucket outside of the layout
+/// counts as right.
+pub(crate) fn has_expected_size(layout: &Layout, of: BucketVersion, bytes: u64) -> bool {
     of.bucket.0 >= layout.buckets() || layout.bucket_bytes(of.bucket) as u64 == bytes
 }
 
 impl Inventory {
-    /// Checks that a bucket version has the bytes that it was written with, if it is there.
+    /// Checks that a bucket version has the size with which it was written, if it is in the store.
     ///
     /// # Errors
     /// [`VaultError::Tampered`].
-    pub(crate) fn refuse_misshapen(&self, layout: &Layout, of: BucketVersion) -> Result<(), VaultError> {
-        let Some(bytes) = self.misshapen.get(&of) else { return Ok(()) };
+    pub(crate) fn check_size(&self, layout: &Layout, of: BucketVersion) -> Result<(), VaultError> {
+        let Some(bytes) = self.wrong_size.get(&of) else { return Ok(()) };
         let BucketVersion { bucket, version } = of;
         Err(VaultError::Tampered(
             format!(
                 "{bucket} ({version}) has {bytes} bytes in the store and was written with {}: it was cut or replaced ({} such \
                  in all). Put the store's own copy back; delete nothing by hand",
                 layout.bucket_bytes(bucket),
-                self.misshapen.len(),
+                self.wrong_size.len(),
             )
             .into(),
         ))
     }
 }
 
-/// Refuses an inventory in which something belongs to no epoch that was ever claimed.
+/// Checks that every version is of an epoch that was claimed.
 ///
 /// # Errors
 /// [`VaultError::Tampered`], or [`VaultError::Displaced`] if the epoch was claimed since.
-pub(crate) async fn refuse_planted<B: Blobs>(
+pub(crate) async fn check_epochs<B: Blobs>(
     inventory: &Inventory,
     claims: &Claims<'_, B>,
     claimed: u32,
@@ -77,13 +78,13 @@ pub(crate) async fn refuse_planted<B: Blobs>(
     Err(planted(*found, "is of an epoch that nobody has claimed", ELSEWHERE))
 }
 
-/// The advice for a planted version, with the trusted folder at hand.
+/// The advice about a planted version if the trusted folder is at hand.
 pub(crate) const REMOVE: &str =
     "it was planted. Delete nothing by hand: `ameles gc --remove` removes it if it is nobody's";
-/// The advice if nothing can tell who has written the version.
+/// The advice if it cannot be known who has written the version.
 pub(crate) const UNCLEAR: &str = "it was planted, or this trusted folder is an older copy. Delete nothing by hand: serve with the \
     newest trusted folder, or use `restore --takeover` into an empty --data folder";
-/// The advice without a trusted folder.
+/// The advice about a planted version without a trusted folder.
 const ELSEWHERE: &str = "it was planted, or the claim was removed. Delete nothing by hand: restore from a copy of the \
     store that lacks this object, and leave the store as it is";
 
@@ -95,8 +96,8 @@ pub(crate) fn planted(
     VaultError::Tampered(format!("{bucket} {version} in the store {why}: {what_to_do}").into())
 }
 
-/// Checks that everything needed is in the store, and returns the versions that are not needed.
-pub(crate) fn sort_out<U: VaultStore>(
+/// Checks that everything needed is in the store, and returns the versions that nothing needs.
+pub(crate) fn find_unneeded<U: VaultStore>(
     engine: &Engine<U>,
     garbage: &[Garbage],
     inventory: Inventory,
@@ -109,15 +110,15 @@ pub(crate) fn sort_out<U: VaultStore>(
             if !inventory.held.contains(&live) {
                 return Err(VaultError::Vanished(live.bucket, live.version));
             }
-            inventory.refuse_misshapen(layout, live)?;
+            inventory.check_size(layout, live)?;
             needed.insert(live);
         }
         Ok(())
     })?;
     for kept in garbage.iter().map(|garbage| garbage.written()) {
-        if let Err(error) = inventory.refuse_misshapen(layout, kept) {
-            // The vault goes on without it, and the next checkpoint that is shipped makes it superfluous.
-            tracing::warn!(%error, "a replaced bucket that a restore may need is spoilt");
+        if let Err(error) = inventory.check_size(layout, kept) {
+            // The vault can go on without it, and need not keep it after the next checkpoint is shipped.
+            tracing::warn!(%error, "a replaced bucket that a restore may need is damaged");
         }
     }
     Ok(inventory.held.into_iter().filter(|found| !needed.contains(found)).collect())

@@ -1,9 +1,9 @@
-//! The errors of the local copy that a restore makes: it is no untrusted store, and nothing that the provider did.
+//! The errors of a restore's local copy. They are faults of this machine, not of the provider's store.
 
 use crate::error::VaultError;
 
-/// Tells a failure of the local copy from one of the store.
-pub(super) fn of_local_copy(error: impl Into<VaultError>) -> VaultError {
+/// Converts an error of the local copy.
+pub(super) fn local_copy_error(error: impl Into<VaultError>) -> VaultError {
     match error.into() {
         VaultError::StoreFull => VaultError::LocalCopy("it is full".into()),
         VaultError::Refused(why) | VaultError::Unavailable(why) => VaultError::LocalCopy(why),

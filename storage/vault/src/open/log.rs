@@ -1,16 +1,16 @@
-//! The journal in the store, at an opening: nothing in it may be newer than what the trusted disk knows, the journals of
-//! earlier openings are ended, and what the store may lack of them begins this one's.
+//! The journal in the store, at an opening. Nothing in it may be newer than what the trusted disk knows. The opening
+//! ends the journals of earlier openings. Its own journal starts with what the store may lack of them.
 //!
-//! An opening that was cut off may have left a batch on the trusted disk, and changes of rows, whose object has never
-//! arrived. They are there for callers to see from now on, so the store must have them first.
+//! An opening that was cut off may have left a batch and changes of rows on the trusted disk whose log object has never
+//! arrived. Callers can see them from now on, so the store must have them first.
 
-use super::at_rest::AtRest;
+use super::at_rest::StateAtRest;
 use crate::engine::record::{Call, Input};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::entry::{Entry, Object, row_bytes};
-use crate::log::objects::{Objects, seal};
-use crate::log::{FROM, NOTE, note};
+use crate::log::objects::{LogObjects, seal};
+use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, read_note};
 use crate::session::without_reads;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::position::Position;
@@ -19,31 +19,32 @@ use ameles_store::Blobs;
 
 /// The journal as the trusted disk knows it.
 pub(super) struct KnownLog {
-    /// The place after the last object that was begun.
+    /// The position after the last object that was started.
     next: Position,
     /// The first object that may be missing: that of the last batch, or `next`.
     in_doubt: Position,
     /// The writes of the last batch, if no checkpoint came after it.
     last: Vec<Call>,
-    /// The objects in the store before the claim.
+    /// The objects in the store before the claim of this opening.
     listed: Vec<Position>,
 }
 
-/// Checks that the store holds what it must hold of the journal, and nothing newer; before the claim.
+/// Checks that the store holds the required objects of the journal, and nothing newer. Called before the claim.
 ///
 /// # Errors
-/// [`VaultError::StaleTrustedState`] if a gateway has gone on with this vault since, tampering, and those of disk and
+/// [`VaultError::StaleTrustedState`] if another gateway has gone on with this vault, tampering, and those of disk and
 /// store.
 pub(super) async fn check_log<B: Blobs>(
     disk: &TrustedDisk,
     blobs: &B,
-    at_rest: &AtRest,
+    at_rest: &StateAtRest,
     claimed: u32,
 ) -> Result<KnownLog, VaultError> {
-    let objects = Objects { blobs, header: &at_rest.header, ring: &at_rest.ring };
-    let (mut next, from): (Position, Position) = (note(disk, NOTE)?, note(disk, FROM)?);
+    let objects = LogObjects { blobs, header: &at_rest.header, ring: &at_rest.ring };
+    let (mut next, from): (Position, Position) =
+        (read_note(disk, NEXT_OBJECT_NOTE)?, read_note(disk, FIRST_NEEDED_NOTE)?);
     if next.epoch < at_rest.known.epoch {
-        // The last opening was a restore's, which has no journal.
+        // The last opening was a restore, which has no journal.
         next = Position::first_of(at_rest.known.epoch);
     }
     let (last, epoch) = last_batch(at_rest);
@@ -69,22 +70,22 @@ pub(super) async fn check_log<B: Blobs>(
     Ok(KnownLog { next, in_doubt, last, listed })
 }
 
-/// The writes of the last batch in the journal on the disk, and its epoch.
-fn last_batch(at_rest: &AtRest) -> (Vec<Call>, Option<u32>) {
+/// The writes of the last batch in the journal on the disk, and the batch's epoch.
+fn last_batch(at_rest: &StateAtRest) -> (Vec<Call>, Option<u32>) {
     let mut epoch = at_rest.state.versions.epochs().newest();
     let mut last = (Vec::new(), None);
     for record in &at_rest.records {
         match &record.input {
             Input::Epoch(begun) => epoch = begun.number,
             Input::Batch(calls) => last = (without_reads(calls), Some(epoch)),
-            Input::Idle | Input::Rewrite(_) | Input::Complete(_) => {}
+            Input::Step | Input::Rewrite(_) | Input::Complete(_) => {}
         }
     }
     last
 }
 
-/// Refuses an object that this trusted disk has not begun. What an opening begins with tells nothing: it may have been cut
-/// off before it had written anything.
+/// Refuses an object that this trusted disk has not started. The first objects of an opening are no evidence: that
+/// opening may have been cut off before it had written anything.
 fn refuse_newer(next: Position, at: Position, entry: &Entry) -> Result<(), VaultError> {
     if at < next || entry.opening.is_some() {
         return Ok(());
@@ -95,21 +96,22 @@ fn refuse_newer(next: Position, at: Position, entry: &Entry) -> Result<(), Vault
 }
 
 impl KnownLog {
-    /// Ends the journals of earlier openings, and begins that of this one; returns the place of its next object.
+    /// Ends the journals of earlier openings, and starts the journal of this one. Returns the position of its next
+    /// object.
     ///
     /// # Errors
     /// As [`check_log`], and [`VaultError::Displaced`].
     pub(super) async fn begin<B: Blobs>(
         self,
         disk: &TrustedDisk,
-        objects: &Objects<'_, B>,
+        objects: &LogObjects<'_, B>,
         rows: &Rows,
         epoch: u32,
         entropy: &mut Entropy,
     ) -> Result<Position, VaultError> {
         let KnownLog { next, in_doubt, last, listed } = self;
         let mut each = |at, entry| refuse_newer(next, at, &entry);
-        objects.end_earlier(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
+        objects.end_earlier_journals(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
         let begin = Position::first_of(epoch);
         let mut entries: Vec<Entry> = Vec::new();
         let mut taken = 0;
@@ -128,9 +130,9 @@ impl KnownLog {
             objects.create(at, &sealed).await?;
             at = at.next();
         }
-        disk.set_meta(NOTE, &borsh::to_vec(&at).expect("memory takes every write"))?;
+        disk.set_meta(NEXT_OBJECT_NOTE, &borsh::to_vec(&at).expect("a write to memory does not fail"))?;
         if let Some(mut unlogged) = rows.unlogged() {
-            unlogged.are_logged(taken);
+            unlogged.mark_logged(taken);
         }
         Ok(at)
     }

@@ -1,21 +1,21 @@
-//! Making a vault, opening it, and bringing a lost one back.
+//! Creating, opening and restoring a vault.
 //!
-//! | file | step |
+//! | file | contents |
 //! |---|---|
 //! | `create` | an empty state, and the header on both sides |
-//! | `header` | the two sides belong together |
-//! | `at_rest` | what the last opening left on the trusted disk |
+//! | `header` | the check that the two sides belong together |
+//! | `at_rest` | the trusted state as the last opening left it |
 //! | `state` | its checkpoint, and the scheme as it was then |
-//! | `fence`, `newer` | nothing in the store is newer; an epoch is claimed |
-//! | `log` | the journal in the store: nothing in it is newer, and it begins anew |
-//! | `replay` | the journal, input after input |
-//! | `inventory` | what the store holds and must hold |
+//! | `fence`, `newer_versions` | the check that nothing in the store is newer, and the claim of an epoch |
+//! | `log` | the journal in the store: the check that nothing in it is newer, and the start of a new one |
+//! | `replay` | the replay of the journal, input by input |
+//! | `inventory` | the versions that the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
-//! | `restore`, `old`, `refill`, `restoring` | a lost machine, from the store and the key |
-//! | `shipped` | a checkpoint in the store |
-//! | `in_flight` | how many buckets a restore fetches or writes at a time |
-//! | `local_copy` | what went wrong with a restore's copy, and not with the store |
-//! | `laid_stash` | a stash whose payloads lie on a disk, while a vault is restored |
+//! | `restore`, `previous_vault`, `refill`, `restore_notes` | the restore of a lost machine, from the store and the key |
+//! | `shipped_checkpoint` | a checkpoint in the store |
+//! | `in_flight` | the number of buckets that a restore fetches or writes in parallel |
+//! | `local_copy` | the errors of a restore's local copy |
+//! | `restored_stash` | the stash of a restore, with its payloads on a disk |
 //! | `service` | an opened vault on a thread of its own |
 
 pub(crate) mod at_rest;
@@ -24,17 +24,17 @@ pub(crate) mod fence;
 pub(crate) mod header;
 mod in_flight;
 pub(crate) mod inventory;
-mod laid_stash;
 mod local_copy;
 mod log;
-pub(crate) mod newer;
-mod old;
+pub(crate) mod newer_versions;
+mod previous_vault;
 mod recovery;
 mod refill;
 mod replay;
 pub(crate) mod restore;
-pub(crate) mod restoring;
+pub(crate) mod restore_notes;
+mod restored_stash;
 mod service;
 pub(crate) mod setup;
-mod shipped;
+mod shipped_checkpoint;
 pub(crate) mod state;

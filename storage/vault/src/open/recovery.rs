@@ -1,116 +1,121 @@
-//! Recovery: the steps of an opening, one after the other, up to a complete [`Start`] of a session.
+//! Recovery: the steps of an opening, up to a complete [`RecoveredState`] for a session.
 //!
-//! Recovery steps the engine through the inputs of the journal. Reads that were announced go out again, the same slots
-//! of the same versions in the same order, which are all still there; writes whose completion was journalled are not
-//! repeated; writes that were not finished are carried out under new versions and the new epoch's key, so nothing is
-//! ever sealed again under an old one. The watcher sees only what it saw before.
+//! Recovery steps the engine through the inputs of the journal. Announced reads are sent again: the same slots of the
+//! same versions in the same order, which are all still in the store. Writes whose completion was journalled are not
+//! repeated. Unfinished writes are carried out under new versions and the new epoch's key, so nothing is sealed a
+//! second time under an old key. The watcher sees only what it saw before.
 
-use super::at_rest::AtRest;
-use super::fence::{Fenced, fence};
-use super::inventory::sort_out;
+use super::at_rest::StateAtRest;
+use super::fence::{ClaimedEpoch, fence};
+use super::inventory::find_unneeded;
 use super::replay::replay;
 use super::setup::Setup;
 use super::state::State;
 use crate::claims::Claims;
 use crate::engine::Engine;
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
-use crate::lease::tenancy::move_in;
-use crate::log::objects::Objects;
+use crate::lease::holder::record_holder;
+use crate::log::objects::LogObjects;
 use crate::session::pace::Pacer;
-use crate::session::{Identity, Log, Session, Shipping, Start};
+use crate::session::{Identity, Log, RecoveredState, Session, Shipping};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
-use crate::trusted::keeper::PlaceKeeper;
+use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::rows::Rows;
 use ameles_seal::sealed::Sealed;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
-/// Opens a vault: afterwards it stands where it stood when the last acknowledged write was acknowledged.
+/// Opens a vault, in the state in which the last acknowledged write was acknowledged.
 pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
     let began = Instant::now();
-    let at_rest = AtRest::read(&setup.disk, &setup.store, &setup.master).await?;
-    setup.disk.room().keep(at_rest.header.parameters.reserve());
+    let at_rest = StateAtRest::read(&setup.disk, &setup.store, &setup.master).await?;
+    setup.disk.room().set_sizes(at_rest.header.parameters.reserve());
     Session::begin(recover(setup, at_rest, Shipping::Idle, began).await?)
 }
 
-/// Opens a vault that is being restored: nothing is shipped and nothing is deleted until a caller wants a checkpoint.
+/// Opens a vault that is being restored. Nothing is shipped or deleted until a caller requests a checkpoint.
 pub(crate) async fn open_during_restore<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
     let began = Instant::now();
-    let at_rest = AtRest::read_during_restore(&setup.disk, &setup.store, &setup.master).await?;
+    let at_rest = StateAtRest::read_during_restore(&setup.disk, &setup.store, &setup.master).await?;
     Session::begin(recover(setup, at_rest, Shipping::HeldBack, began).await?)
 }
 
-/// Brings the state of the last opening to where its journal ends.
+/// Brings the state of the last opening to the end of its journal.
 async fn recover<U: VaultStore>(
     setup: Setup<U>,
-    at_rest: AtRest,
+    at_rest: StateAtRest,
     shipping: Shipping,
     began: Instant,
-) -> Result<Start<U>, VaultError> {
+) -> Result<RecoveredState<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
     let asked = Instant::now();
     let fenced = fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
-    let Fenced { epoch, inventory, tenure, log } = fenced;
-    let AtRest { header, ring, state, records, sequence, mut opening, .. } = at_rest;
+    let ClaimedEpoch { epoch, inventory, lease_term, log } = fenced;
+    let StateAtRest { header, ring, state, records, sequence, mut opening, .. } = at_rest;
     opening.store += asked.elapsed();
     let mut rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
-    // A restore has no journal in the store: until it is complete, the one before it holds what is not shipped.
+    // A restore has no journal in the store. Until it is complete, the previous journal holds what is not shipped.
     let log = log.filter(|_| shipping != Shipping::HeldBack);
     if log.is_some() {
-        rows = rows.keep_for_log()?;
+        rows = rows.with_log()?;
     }
     let rows = Arc::new(rows);
-    let gate = Rc::new(Gate::default());
-    let State { number, accesses, seed, scheme, versions, mut garbage, ledger, .. } = state;
-    let taking_up = Instant::now();
+    let deferred_store = Rc::new(DeferredStore::default());
+    let State { number, accesses, seed, scheme, versions, mut garbage, writer, .. } = state;
+    let resuming = Instant::now();
     let side = (&disk, &header, &master);
-    let keeper = PlaceKeeper::of(side, ledger.directory.shared(), &mut entropy)?;
-    let scheme = State::resume(scheme, (gate.clone(), seed), side, (&ledger.directory, keeper.as_ref()))?;
-    opening.state += taking_up.elapsed();
+    let payload_reader = PayloadReader::of(side, writer.directory.slot_map(), &mut entropy)?;
+    let scheme = State::resume(
+        scheme,
+        (deferred_store.clone(), seed),
+        side,
+        (&writer.directory, payload_reader.as_ref()),
+    )?;
+    opening.state += resuming.elapsed();
     let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
     let sealed = Rc::new(Sealed::new(store, &ring, cipher, nonces, versions, workers)?);
-    let mut engine = Engine::new(sealed.clone(), scheme, (gate, keeper), accesses);
+    let mut engine = Engine::new(sealed.clone(), scheme, (deferred_store, payload_reader), accesses);
     let replaying = Instant::now();
     let finished = match replay(&mut engine, records).await {
         Ok(reads) => reads,
         Err(error) => {
             let claims = Claims { blobs: sealed.untrusted(), ring, vault: header.vault };
-            return Err(claims.unless_displaced(epoch.number, error).await);
+            return Err(claims.or_displaced(epoch.number, error).await);
         }
     };
     opening.journal += replaying.elapsed();
     garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, number)));
     let sorting = Instant::now();
-    let orphans = sort_out(&engine, &garbage, inventory)?;
+    let orphans = find_unneeded(&engine, &garbage, inventory)?;
     opening.store += sorting.elapsed();
-    if let Some(until) = tenure.waits_until {
+    if let Some(until) = lease_term.waits_until {
         tracing::info!("waiting until a gateway that may have the vault open has stopped answering");
         sleep_until(until).await;
-        move_in(&disk, &host)?;
+        record_holder(&disk, &host)?;
     }
     let log = match log {
         Some(log) => {
-            let objects = Objects { blobs: sealed.untrusted(), header: &header, ring: &ring };
+            let objects = LogObjects { blobs: sealed.untrusted(), header: &header, ring: &ring };
             let next = log.begin(&disk, &objects, &rows, epoch.number, &mut entropy).await?;
             Some(Log::begin(rows.clone(), next))
         }
         None => None,
     };
-    Ok(Start {
+    Ok(RecoveredState {
         identity: Identity::new(header, ring, epoch.number),
         disk,
         rows,
         entropy,
         engine,
         epoch,
-        tenure,
+        lease_term,
         number,
         sequence,
         opening,
-        ledger,
+        writer,
         garbage,
         orphans,
         finished,

@@ -1,17 +1,18 @@
-//! The second half of a restore for Ring ORAM: a full tree is written into the store, every bucket once, in the order of
-//! their numbers. Its positions are drawn anew, and its blocks come from the local copy of the old one.
+//! The second half of a restore for Ring ORAM. It writes a full tree to the store, every bucket once, in the order of
+//! their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
 
 use super::in_flight::buckets_in_flight;
-use super::laid_stash::LaidStash;
-use super::old::Old;
+use super::previous_vault::PreviousVault;
+use super::restored_stash::RestoredStash;
 use super::setup::Setup;
 use super::state::SchemeAtRest;
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::store::VaultStore;
+use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
 use crate::trusted::header::VaultHeader;
-use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
-use crate::trusted::resealed::blocks_at_once;
+use crate::trusted::reseal::blocks_at_once;
+use crate::trusted::seal_context::SealContext;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
@@ -24,12 +25,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::rc::Rc;
 
-/// Writes the old blocks into a full tree under this epoch, and lays its state down on the trusted disk as checkpoint
+/// Writes the previous blocks into a full tree under this epoch, and writes its state to the trusted disk as checkpoint
 /// `number`.
 pub(super) async fn refill<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &RingParameters),
-    old: &Old<'_, L>,
+    old: &PreviousVault<'_, L>,
     (number, base): (u64, Epoch),
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
@@ -42,7 +43,7 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
 
     let buckets = filling.buckets();
     let (mut done, all) = (0, header.parameters.layout().buckets());
-    // Versions are assigned in the order of the buckets; the writing of some overlaps.
+    // Versions are assigned in the order of the buckets. Some writes overlap.
     let placed: Vec<_> =
         buckets.map(|(level, bucket)| (level, bucket, filling.place(level, bucket))).collect();
     let state = filling.finish();
@@ -73,33 +74,40 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
 
     let versions = sealed.snapshot();
     drop(sealed);
-    lay_down(setup, header, old, (number, state), &versions).await
+    write_filled_state(setup, header, old, (number, state), &versions).await
 }
 
-/// Lays the state of a tree that was filled down on the trusted disk.
-async fn lay_down<U: VaultStore, L: Untrusted>(
+/// Writes the state of the filled tree to the trusted disk.
+async fn write_filled_state<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
-    old: &Old<'_, L>,
+    old: &PreviousVault<'_, L>,
     (number, state): (u64, FilledRing),
     versions: &TrustedVersions,
 ) -> Result<(), VaultError> {
-    let mut stash = LaidStash::on(&setup.disk);
+    let mut seal = SealContext { header, master: &setup.master, entropy: &mut setup.entropy };
+    let mut stash = RestoredStash::on(&setup.disk);
     for blocks in state.stash.chunks(blocks_at_once(header.parameters.block())) {
         let payloads = old.payloads(blocks.iter().copied()).await?;
         let payloads = blocks.iter().copied().zip(payloads).collect();
-        stash.lay(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;
+        stash.append(&payloads, (blocks, blocks.len()), &mut seal)?;
     }
-    let seed = setup.entropy.seed();
+    let seed = seal.entropy.seed();
     let written = SchemeAtRest { tables: state.tables, rest: state.rest };
-    let with = (Rc::new(Gate::default()), seed);
-    let taken_up = stash.resume(written, with, (header, &setup.master, &mut setup.entropy))?;
+    let with = (Rc::new(DeferredStore::default()), seed);
+    let resumed = stash.resume(written, with, &mut seal)?;
     let (scheme, _keeper) =
-        taken_up.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
-    let facts =
-        Facts { number, sequence: 0, accesses: 0, since: 0, seed, rewritten: Vec::new(), garbage: &[] };
-    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
-    let mut ledger = Ledger::over_payloads(stash.into_directory());
-    let change = ledger.write_down(&Moment { scheme: &*scheme, versions }, facts, seal)?;
+        resumed.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
+    let info = CheckpointInfo {
+        number,
+        sequence: 0,
+        accesses: 0,
+        since: 0,
+        seed,
+        rewritten: Vec::new(),
+        garbage: &[],
+    };
+    let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
+    let change = writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions }, info, seal)?;
     setup.disk.commit_state(header.parameters.block(), &change)
 }

@@ -1,9 +1,9 @@
-//! The replay of a journal: the engine steps through its inputs, and the reads that it announced go out again.
+//! The replay of a journal: the engine steps through its inputs, and the announced reads are sent again.
 
 use crate::engine::Engine;
-use crate::engine::gate::OperationId;
+use crate::engine::deferred_store::OperationId;
 use crate::engine::record::{Announcement, Effect, Input, Record};
-use crate::engine::work::{Work, carry_out};
+use crate::engine::work::{Work, execute};
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use ameles_core::types::{Slot, Version};
@@ -11,10 +11,10 @@ use ameles_seal::sealed::{Resolved, Sealed};
 use futures::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 
-/// Announced reads that recovery keeps in flight.
+/// The number of announced reads that recovery keeps in flight.
 const READ_AHEAD: usize = 8;
 
-/// Steps the engine through the journal; returns the answers of reads whose completion was not journalled.
+/// Steps the engine through the journal. Returns the answers of reads whose completion was not journalled.
 pub(crate) async fn replay<U: VaultStore>(
     engine: &mut Engine<U>,
     records: Vec<Record>,
@@ -23,7 +23,8 @@ pub(crate) async fn replay<U: VaultStore>(
     let mut answers: BTreeMap<OperationId, Vec<u8>> = BTreeMap::new();
     let mut records = records.into_iter().peekable();
     while records.peek().is_some() {
-        // The keys of an epoch are known once its record has been stepped through: a segment for each.
+        // The keys of an epoch are known after its record has been stepped through. So the records of each epoch form a
+        // segment.
         let mut segment: Vec<Record> = records.next().into_iter().collect();
         while let Some(record) = records.next_if(|record| !matches!(record.input, Input::Epoch(_))) {
             segment.push(record);
@@ -81,6 +82,6 @@ async fn read_again<U: VaultStore>(
 ) -> Result<(OperationId, Vec<u8>), VaultError> {
     let places: Vec<Resolved> =
         places.iter().map(|(slot, version)| Resolved { slot: *slot, version: *version }).collect();
-    let answer = carry_out(sealed, Work::Read(places, Vec::new())).await?;
+    let answer = execute(sealed, Work::Read(places, Vec::new())).await?;
     Ok((operation, answer))
 }

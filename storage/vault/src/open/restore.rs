@@ -1,21 +1,21 @@
-//! The restore after a lost machine: the vault comes back from the store and the key.
+//! The restore after a lost machine: it recovers the vault from the store and the key.
 //!
-//! Positions that were in use when the machine was lost may have been read under since the last shipped checkpoint.
-//! So nothing is read by them again: the buckets of the checkpoint are fetched in the order of their numbers into a local
-//! copy, which gives up the blocks, and every position is drawn anew. With Ring ORAM a full tree is written, every bucket
-//! once in the order of their numbers; with the other schemes each block is written into an empty one by an access. The
-//! watcher sees one scan, and then another or `capacity` accesses, whatever the vault holds.
+//! Positions that were in use when the machine was lost may have been read since the last shipped checkpoint. So the
+//! restore reads nothing by position. It fetches the buckets of the checkpoint in the order of their numbers into a
+//! local copy, takes the blocks from there, and draws every position again. With Ring ORAM it writes a full tree, every
+//! bucket once in the order of their numbers. With the other schemes it writes each block into an empty vault by an
+//! access. The watcher sees one scan, and then another scan or `capacity` accesses, whatever the vault holds.
 
-use super::create::lay_down;
+use super::create::write_initial_state;
 use super::header::{raw_header, raw_header_of_store, read_header};
 use super::in_flight::buckets_in_flight;
-use super::inventory::{refuse_planted, take_inventory};
-use super::local_copy::of_local_copy;
-use super::old::Old;
+use super::inventory::{check_epochs, list_inventory};
+use super::local_copy::local_copy_error;
+use super::previous_vault::PreviousVault;
 use super::refill::refill;
 use super::setup::Setup;
-use super::shipped::{Found, before_the_first, fetch_checkpoint};
-use super::{recovery, restoring};
+use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint, fetch_checkpoint};
+use super::{recovery, restore_notes};
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
 use crate::engine::record::Call;
@@ -23,11 +23,11 @@ use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
 use crate::error::{ExistsIn, VaultError};
 use crate::lease::LEASE;
-use crate::log::fold::Folded;
-use crate::log::objects::Objects;
+use crate::log::merged_log::MergedLog;
+use crate::log::objects::LogObjects;
 use crate::reason::Reason;
-use crate::store::{HEADER, SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
+use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
+use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
@@ -47,191 +47,194 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
-/// The meaning of a newest checkpoint that does not open, and what to do.
-const SPOILT: &str = "the checkpoint was planted, or it is the newest and was spoilt; with --expect RECEIPT an older one is \
-    restored that the receipt vouches for";
-/// The advice where a receipt was given and no other checkpoint will do.
+/// The explanation of a newest checkpoint that does not open, and the advice.
+const DAMAGED_CHECKPOINT: &str = "the checkpoint was planted, or it is the newest and was damaged; with --expect RECEIPT an \
+    older one that the receipt covers is restored";
+/// The advice if a receipt was given and no other checkpoint matches it.
 const NONE_OTHER: &str = "no other checkpoint in the store is the receipt's, or came after it";
 
 /// The options of a restore.
 pub struct Restore<L> {
-    /// A local, empty store with the vault's layout, for the copy of the buckets; to be thrown away afterwards.
+    /// A local, empty store with the vault's layout, for the copy of the buckets. To be deleted afterwards.
     pub copy: L,
-    /// A disk of its own for the stash that was shipped, which is sealed there; to be thrown away with the copy.
+    /// A disk for the shipped stash, which is sealed there. To be deleted afterwards.
     pub scratch: TrustedDisk,
-    /// The receipt that the owner kept: the restored state must be this one or a later one.
+    /// The receipt that the owner kept. The restored state must be this one or a later one.
     pub expect: Option<Receipt>,
     /// True if a gateway that has the vault open may be displaced.
     pub takeover: bool,
-    /// A function that is told the stage, and how much of how much is done.
+    /// A function that gets the stage, the amount done, and the whole amount.
     pub progress: Box<dyn Fn(&'static str, u64, u64)>,
 }
 
-/// Brings a vault back from its store into an empty trusted disk, and returns the receipt of what was restored.
-/// Afterwards it can be opened as any other. Writes since the last shipped checkpoint are gone.
+/// Restores a vault from its store into an empty trusted disk, and returns the receipt of the restored checkpoint.
+/// Afterwards the vault can be opened like any other. Writes since the last shipped checkpoint are lost, unless the
+/// journal is in the store.
 ///
 /// # Errors
 /// [`VaultError::AlreadyExists`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
-/// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and those of disk and store.
+/// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and those of disk and
+/// store.
 pub async fn restore<U: VaultStore, L: VaultStore>(
     setup: Setup<U>,
     options: Restore<L>,
 ) -> Result<Receipt, VaultError> {
     let Restore { copy, scratch, expect, takeover, progress } = options;
     let copy = AnyStore::new(copy);
-    bring_back(setup.of_any(), Restore { copy, scratch, expect, takeover, progress }).await
+    restore_boxed(setup.erase_store(), Restore { copy, scratch, expect, takeover, progress }).await
 }
 
-/// Brings it back. Its future is in a box, or else each crate that polls it would compile it.
-fn bring_back(
+/// Restores a vault. The future is boxed, so that the crates that poll it need not compile it.
+fn restore_boxed(
     setup: Setup<AnyStore>,
     options: Restore<AnyStore>,
 ) -> LocalBoxFuture<'static, Result<Receipt, VaultError>> {
-    Box::pin(bring_back_unboxed(setup, options))
+    Box::pin(restore_unboxed(setup, options))
 }
 
-async fn bring_back_unboxed(
+async fn restore_unboxed(
     mut setup: Setup<AnyStore>,
     options: Restore<AnyStore>,
 ) -> Result<Receipt, VaultError> {
-    if raw_header(&setup.disk).is_ok() && !restoring::is_unfinished(&setup.disk)? {
+    if raw_header(&setup.disk).is_ok() && !restore_notes::is_unfinished(&setup.disk)? {
         return Err(VaultError::AlreadyExists(ExistsIn::TrustedFolder));
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
-    let named = (&header, &ring);
+    let keyed_header = (&header, &ring);
     let wanted = (&options.scratch, options.expect.as_ref());
-    let chosen = match choose_checkpoint(&mut setup, named, wanted).await {
-        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, named, &options).await? => {
-            before_the_first(&header, &options.scratch)?
+    let chosen = match choose_checkpoint(&mut setup, keyed_header, wanted).await {
+        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, keyed_header, &options).await? => {
+            empty_checkpoint(&header, &options.scratch)?
         }
         chosen => chosen?,
     };
 
-    let (next, serves_from) = take_over(&mut setup, named, &chosen.1, options.takeover).await?;
-    let bringing = bring_over(&mut setup, (&encoded, named), &options, chosen, next).await;
-    let left = match bringing {
-        Err(error) if serves_from.is_none() && is_of_this_machine(&error) => {
-            // It has answered no request in its epoch: when there is room, the next restore need not wait for this one.
+    let (next, serves_from) = claim_epoch(&mut setup, keyed_header, &chosen.1, options.takeover).await?;
+    let rewritten = fetch_and_rewrite(&mut setup, (&encoded, keyed_header), &options, chosen, next).await;
+    let previous = match rewritten {
+        Err(error) if serves_from.is_none() && is_local_error(&error) => {
+            // This restore has answered no request in its epoch: the next restore need not wait for it.
             let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
             if let Err(error) = claims.mark_end(next, setup.entropy.salt()).await {
                 tracing::warn!(%error, "the end could not be marked in the store: the next restore will wait");
             }
             return Err(error);
         }
-        brought => brought?,
+        rewritten => rewritten?,
     };
     let (disk, progress) = (setup.disk.clone(), &*options.progress);
-    let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?, Arc::default());
-    // It owns the vault: the session ends when it does, whether or not it succeeds.
-    let moving = async move {
-        if let Some(old) = left {
+    let (vault, running) = Vault::with_session(recovery::open_during_restore(setup).await?, Arc::default());
+    // This future owns the vault, so the session ends with it, whether or not it succeeds.
+    let rewriting = async move {
+        if let Some(old) = previous {
             rewrite(&vault, old, progress).await?;
         }
-        // The first checkpoint that is shipped: from now on the old buckets are orphans.
+        // The first checkpoint that is shipped. From now on the previous buckets are orphans.
         let restored = vault.checkpoint().await?;
         if let Some(from) = serves_from {
             progress("waiting until the old gateway has stopped answering", 0, 1);
             sleep_until(from).await;
         }
-        restoring::complete(&disk)?;
+        restore_notes::complete(&disk)?;
         vault.close().await?;
         Ok(restored)
     };
-    let (moved, ()) = futures::join!(moving, running);
-    moved
+    let (outcome, ()) = futures::join!(rewriting, running);
+    outcome
 }
 
-/// Tells whether an error is one of this machine's disks.
-fn is_of_this_machine(error: &VaultError) -> bool {
+/// Returns whether an error comes from one of this machine's disks.
+fn is_local_error(error: &VaultError) -> bool {
     matches!(error, VaultError::LocalCopy(_) | VaultError::Disk(_) | VaultError::DiskFull)
 }
 
-/// Fetches the newest state and lays it down on the trusted disk, under the epoch that was claimed. Returns the old vault if
-/// its blocks are still to be written.
-async fn bring_over<'a, U: VaultStore, L: Untrusted + 'static>(
+/// Fetches the newest state and writes it to the trusted disk, under the claimed epoch. Returns the previous vault if
+/// its blocks must still be written.
+async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     setup: &mut Setup<U>,
-    (encoded, named): (&[u8], (&VaultHeader, &KeyRing)),
+    (encoded, keyed_header): (&[u8], (&VaultHeader, &KeyRing)),
     options: &'a Restore<L>,
-    chosen: (Receipt, Found),
+    chosen: (Receipt, FoundCheckpoint),
     next: u32,
-) -> Result<Option<Old<'a, L>>, VaultError> {
-    let (header, _) = named;
-    let (receipt, shipped, mut logged) = fetch_newest(setup, named, options, chosen, next).await?;
-    let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let mut old = Old::over(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
+) -> Result<Option<PreviousVault<'a, L>>, VaultError> {
+    let (header, _) = keyed_header;
+    let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, next).await?;
+    let FoundCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
+    let mut old =
+        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
     let rows = logged.change(rows);
-    old.write_over(logged.into_writes());
+    old.overlay(logged.into_writes());
 
-    // Before the first, there is none that it could be numbered as.
+    // The first checkpoint of a vault has number 1.
     let number = number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
-    let left = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
+    let previous = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
         refill(setup, (header, ring), &old, (number, base), &*options.progress).await?;
         setup.disk.set_meta(HEADER, encoded)?;
         drop(old);
         None
     } else {
         let fresh = versions_after(&setup.store, header, &setup.master, base)?;
-        lay_down(setup, header, encoded, number, fresh)?;
+        write_initial_state(setup, header, encoded, number, fresh)?;
         Some(old)
     };
-    bring_back_rows(setup, header, rows)?;
-    remember(&setup.disk, &receipt, history)?;
-    Ok(left)
+    restore_rows(setup, header, rows)?;
+    record_receipt(&setup.disk, &receipt, history)?;
+    Ok(previous)
 }
 
-/// The receipt of the last checkpoint in the store, if the vault on this disk came there by a restore, which is complete.
+/// The receipt of the last checkpoint in the store, if the vault on this disk is the result of a complete restore.
 ///
 /// # Errors
 /// [`VaultError::WrongKey`], [`VaultError::Damaged`], and those of the disk.
 pub fn restored(disk: &TrustedDisk, master: &MasterKey) -> Result<Option<Receipt>, VaultError> {
-    if !restoring::is_complete(disk)? {
+    if !restore_notes::is_complete(disk)? {
         return Ok(None);
     }
     let vault = read_header(disk, master)?.vault;
-    let Some(note) = disk.meta(SHIPPED)? else { return Ok(None) };
-    let (shipped, _): (Shipped, Vec<(u64, [u8; 32])>) =
+    let Some(note) = disk.meta(SHIPPED_NOTE)? else { return Ok(None) };
+    let (shipped, _): (ShippedCheckpoint, Vec<(u64, [u8; 32])>) =
         borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
-    let Shipped { number, epoch, digest, .. } = shipped;
+    let ShippedCheckpoint { number, epoch, digest, .. } = shipped;
     Ok(Some(Receipt { vault, epoch, checkpoint: number, digest }))
 }
 
-/// Claims an epoch after the last one that was claimed. Returns it, and the moment before which nothing may be served,
-/// unless the gateway of the last one has stopped in order.
-async fn take_over<U: VaultStore>(
+/// Claims the epoch after the last claimed one. Returns it, and the time before which nothing may be served, unless the
+/// last gateway has stopped in an orderly way.
+async fn claim_epoch<U: VaultStore>(
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &KeyRing),
-    chosen: &Found,
+    chosen: &FoundCheckpoint,
     may_displace: bool,
 ) -> Result<(u32, Option<Instant>), VaultError> {
     let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
     let shipped_in = chosen.epoch;
     let claimed = claims.newest(shipped_in).await?;
-    let inventory = take_inventory(&setup.store).await?;
-    refuse_planted(&inventory, &claims, claimed).await?;
-    // Before the claim: a restore that cannot succeed displaces nobody.
+    let inventory = list_inventory(&setup.store).await?;
+    check_epochs(&inventory, &claims, claimed).await?;
+    // Checked before the claim: a restore that cannot succeed displaces nobody.
     let layout = setup.store.layout();
-    chosen.versions.live().try_for_each(|live| inventory.refuse_misshapen(layout, live))?;
+    chosen.versions.live().try_for_each(|live| inventory.check_size(layout, live))?;
     if claimed > 0 && !may_displace {
         return Err(VaultError::TakeoverNeeded(claimed));
     }
-    // A restore that was cut off here has claimed epochs, and answered nobody: this one need not wait for it.
-    let displaced = match restoring::displaced(&setup.disk)? {
+    // An earlier restore onto this disk has claimed epochs and answered nobody: this one need not wait for it.
+    let displaced = match restore_notes::displaced(&setup.disk)? {
         Some(displaced) if claims.is_noted(&setup.disk, claimed).await? => displaced,
         _ => claimed,
     };
-    // From here on the old gateway cannot ship or delete any more.
-    restoring::begin(&setup.disk, displaced)?;
+    // From here on the displaced gateway can neither ship nor delete.
+    restore_notes::begin(&setup.disk, displaced)?;
     let has_ended = claims.has_ended(displaced).await?;
     let next = claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await?;
     Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
 }
 
-/// Notes the receipt of what is restored, and those before it: they are still recognised afterwards.
-fn remember(
+/// Records the receipt of the restored checkpoint and the earlier ones, so that they are still recognised.
+fn record_receipt(
     disk: &TrustedDisk,
     receipt: &Receipt,
     mut history: Vec<(u64, [u8; 32])>,
@@ -241,13 +244,13 @@ fn remember(
         return Ok(());
     }
     history.push((number, digest));
-    let known = Shipped { number, epoch, newest: (0, 0), digest };
+    let known = ShippedCheckpoint { number, epoch, newest: (0, 0), digest };
     let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
-    disk.set_meta(SHIPPED, &note)
+    disk.set_meta(SHIPPED_NOTE, &note)
 }
 
-/// Tells whether the store holds no checkpoint because none was shipped yet: then the journal there holds everything from the
-/// first opening on.
+/// Returns whether the store holds no checkpoint because none was shipped yet. Then the journal in the store holds
+/// everything since the first opening.
 async fn holds_all_in_log<U: VaultStore, L>(
     setup: &Setup<U>,
     (header, ring): (&VaultHeader, &KeyRing),
@@ -256,14 +259,14 @@ async fn holds_all_in_log<U: VaultStore, L>(
     if header.parameters.journal == JournalPlace::Disk || options.expect.is_some() {
         return Ok(false);
     }
-    let objects = Objects { blobs: &setup.store, header, ring };
+    let objects = LogObjects { blobs: &setup.store, header, ring };
     Ok(objects.list().await?.first() == Some(&Position::first_of(1)))
 }
 
-/// Writes every block of the old vault into the new one, by accesses in full batches.
+/// Writes every block of the previous vault into the new one, in full batches of accesses.
 async fn rewrite<L: Untrusted>(
     vault: &Vault,
-    mut old: Old<'_, L>,
+    mut old: PreviousVault<'_, L>,
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
     let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
@@ -277,19 +280,20 @@ async fn rewrite<L: Untrusted>(
     Ok(())
 }
 
-/// Chooses the newest checkpoint in the store; its stash goes to the scratch disk, in place of one before it. An object that bears the name of a newer one and does not open was
-/// planted, or is a spoilt checkpoint: it is passed over only for the sake of a receipt, which tells that nothing is
-/// missing.
+/// Chooses the newest checkpoint in the store. Its stash goes to the scratch disk, and overwrites that of an earlier
+/// choice. An object that has the name of a newer checkpoint and does not open was planted, or is a damaged checkpoint.
+/// It is skipped only if a receipt proves that nothing is missing.
 async fn choose_checkpoint<U: VaultStore>(
     setup: &mut Setup<U>,
-    named: (&VaultHeader, &KeyRing),
+    keyed_header: (&VaultHeader, &KeyRing),
     wanted: (&TrustedDisk, Option<&Receipt>),
-) -> Result<(Receipt, Found), VaultError> {
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let mut orders = list_checkpoints(&setup.store).await?;
     loop {
-        match choose_of(&orders, setup, named, wanted).await {
+        match choose_from(&orders, setup, keyed_header, wanted).await {
             Err(error) if error.is_tampering() => {
-                // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
+                // A gateway that still serves may have shipped a newer checkpoint meanwhile, and removed those that
+                // were listed.
                 let now = list_checkpoints(&setup.store).await?;
                 if now.last() <= orders.last() {
                     return Err(error);
@@ -301,21 +305,21 @@ async fn choose_checkpoint<U: VaultStore>(
     }
 }
 
-/// The epochs and numbers of the checkpoints in the store, in their order.
+/// The epochs and numbers of the checkpoints in the store, in order.
 async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, VaultError> {
     let names = store.list("checkpoint/").await?;
-    let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| blob_order(&blob.name)).collect();
+    let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| parse_blob_name(&blob.name)).collect();
     orders.sort_unstable();
     Ok(orders)
 }
 
-/// Chooses the newest of these.
-async fn choose_of<U: VaultStore>(
+/// Chooses the newest of these checkpoints.
+async fn choose_from<U: VaultStore>(
     orders: &[(u32, u64)],
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &KeyRing),
     (scratch, expect): (&TrustedDisk, Option<&Receipt>),
-) -> Result<(Receipt, Found), VaultError> {
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let mut refused = None;
     for (epoch, number) in orders.iter().copied().rev() {
         let from = (&setup.store, scratch);
@@ -329,10 +333,12 @@ async fn choose_of<U: VaultStore>(
         match chosen {
             Ok(chosen) => return Ok(chosen),
             Err(VaultError::Tampered(why)) if expect.is_some() => {
-                tracing::warn!(%why, "passed over: an older checkpoint may be the receipt's");
+                tracing::warn!(%why, "skipped: an older checkpoint may be the receipt's");
                 refused.get_or_insert_with(|| VaultError::Tampered(why.followed_by(NONE_OTHER)));
             }
-            Err(VaultError::Tampered(why)) => return Err(VaultError::Tampered(why.followed_by(SPOILT))),
+            Err(VaultError::Tampered(why)) => {
+                return Err(VaultError::Tampered(why.followed_by(DAMAGED_CHECKPOINT)));
+            }
             Err(error) => return Err(refused.unwrap_or(error)),
         }
     }
@@ -345,19 +351,19 @@ async fn choose_of<U: VaultStore>(
     }))
 }
 
-/// Verifies that the restored state is the receipt's own, or one that came after it.
+/// Verifies that the restored state is that of the receipt, or a later one.
 fn verify_receipt(
     header: &VaultHeader,
     found: &Receipt,
-    shipped: &Found,
+    shipped: &FoundCheckpoint,
     expect: Option<&Receipt>,
 ) -> Result<(), VaultError> {
-    // Without a receipt, an older consistent state cannot be told from the newest: for the caller to say.
+    // Without a receipt, an older consistent state cannot be distinguished from the newest one.
     let Some(expect) = expect else { return Ok(()) };
     if expect.vault != header.vault {
         return Err(VaultError::Receipt("it belongs to another vault".into()));
     }
-    // Whoever has an earlier key can make checkpoints of its epochs: none of them comes after a receipt of a later one.
+    // A holder of an earlier key can make checkpoints of its epochs. None of them follows a receipt of a later epoch.
     if found.epoch < expect.epoch {
         return Err(VaultError::Receipt(format!(
             "the newest checkpoint in the store is of epoch {} and the receipt of epoch {}: the store was rolled back",
@@ -376,28 +382,28 @@ fn verify_receipt(
         )));
     }
     Err(VaultError::Receipt(format!(
-        "the newest checkpoint in the store is number {} and does not come after number {} of the receipt, as far \
-         as it remembers: the store was rolled back, or the receipt is older than the last 256",
+        "the newest checkpoint in the store is number {} and is not known to come after number {} of the receipt: \
+         the store was rolled back, or the receipt is older than the last 256",
         found.checkpoint, expect.checkpoint
     )))
 }
 
-/// Ends the journal in the store, if there is one, and copies the buckets of the checkpoint that was chosen before the
-/// claim, or of a newer one: what the old gateway had sent before it could see the claim may have come since, and have
-/// taken the place of the chosen one.
+/// Ends the journal in the store, if there is one, and copies the buckets of the chosen checkpoint, or of a newer one.
+/// The displaced gateway may have sent a newer checkpoint before it could see the claim, and that one may have replaced
+/// the chosen one.
 async fn fetch_newest<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
-    named: (&VaultHeader, &KeyRing),
+    keyed_header: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
-    mut chosen: (Receipt, Found),
+    mut chosen: (Receipt, FoundCheckpoint),
     claimed: u32,
-) -> Result<(Receipt, Found, Folded), VaultError> {
+) -> Result<(Receipt, FoundCheckpoint, MergedLog), VaultError> {
     let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
     loop {
         let Setup { store, entropy, .. } = &mut *setup;
         let logged = match chosen.1.from {
-            Some(from) => take_log(&*store, named, from, claimed, entropy).await,
-            None => Ok(Folded::default()),
+            Some(from) => merge_log(&*store, keyed_header, from, claimed, entropy).await,
+            None => Ok(MergedLog::default()),
         };
         let fetched = match logged {
             Ok(logged) => fetch_buckets(store, options, &chosen.1.versions).await.map(|()| logged),
@@ -406,14 +412,14 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
         let error = match fetched {
             Err(error) if error.is_tampering() => error,
             Err(error) => return Err(error),
-            // Objects may have been deleted for a newer one before the first of them was asked for.
+            // Log objects may have been deleted for a newer checkpoint before the first of them was read.
             Ok(logged) if chosen.1.from.is_none() || is_newest(store, &chosen.0).await? => {
                 return Ok((chosen.0, chosen.1, logged));
             }
-            Ok(_) => VaultError::Tampered("a newer checkpoint came into the store, and went".into()),
+            Ok(_) => VaultError::Tampered("a newer checkpoint appeared in the store, and was removed".into()),
         };
         let wanted = (&options.scratch, options.expect.as_ref());
-        let newest = choose_checkpoint(setup, named, wanted).await?;
+        let newest = choose_checkpoint(setup, keyed_header, wanted).await?;
         if order(&newest.0) <= order(&chosen.0) {
             return Err(error);
         }
@@ -421,26 +427,26 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
     }
 }
 
-/// Tells whether no checkpoint in the store is newer.
+/// Returns whether no checkpoint in the store is newer.
 async fn is_newest<U: VaultStore>(store: &U, receipt: &Receipt) -> Result<bool, VaultError> {
     let newest = list_checkpoints(store).await?.pop();
     Ok(newest <= Some((receipt.epoch, receipt.checkpoint)))
 }
 
-/// Ends the journals of all openings before the one that has claimed this epoch, and takes what they hold from there on.
-async fn take_log<U: VaultStore>(
+/// Ends the journals of all openings before `claimed`, and merges their contents from `from` on.
+async fn merge_log<U: VaultStore>(
     blobs: &U,
     (header, ring): (&VaultHeader, &KeyRing),
     from: Position,
     claimed: u32,
     entropy: &mut Entropy,
-) -> Result<Folded, VaultError> {
-    let objects = Objects { blobs, header, ring };
+) -> Result<MergedLog, VaultError> {
+    let objects = LogObjects { blobs, header, ring };
     let listed = objects.list().await?;
-    let mut folded = Folded::default();
-    let mut take = |at, entry| folded.take(at, entry);
-    objects.end_earlier(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
-    Ok(folded)
+    let mut merged = MergedLog::default();
+    let mut take = |at, entry| merged.take(at, entry);
+    objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
+    Ok(merged)
 }
 
 /// Copies the buckets of the checkpoint, in the order of their numbers.
@@ -455,9 +461,9 @@ async fn fetch_buckets<U: VaultStore, L: Untrusted>(
         let place = |index| Place { slot: Slot { bucket: bucket.bucket, index }, version: bucket.version };
         let mut sealed = vec![0; store.layout().bucket_bytes(bucket.bucket)];
         Untrusted::read(store, &slots.map(place).collect::<Vec<_>>(), &mut sealed).await?;
-        Untrusted::write(&options.copy, &[*bucket], &sealed).await.map_err(of_local_copy)
+        Untrusted::write(&options.copy, &[*bucket], &sealed).await.map_err(local_copy_error)
     };
-    // Requests set out in the order of the buckets; some of them overlap.
+    // Requests leave in the order of the buckets. Some of them overlap.
     let mut fetched = stream::iter(live.iter().map(fetch)).buffered(buckets_in_flight(store.layout()));
     let mut done = 0;
     while fetched.try_next().await?.is_some() {
@@ -481,11 +487,11 @@ fn versions_after<U: VaultStore>(
     Ok(sealed.snapshot())
 }
 
-fn bring_back_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) -> Result<(), VaultError> {
+fn restore_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) -> Result<(), VaultError> {
     let table =
         Rows::open(setup.disk.clone(), setup.master.clone(), header.vault, header.parameters.rows_bytes)?;
     let mut entropy = Entropy::system();
-    // Left from an earlier attempt.
+    // Rows of an earlier attempt.
     let stale = table.load()?.into_iter().map(|row| RowChange::remove(row.key));
     let changes = stale.chain(rows.into_iter().map(RowChange::from)).collect();
     table.commit(changes, || entropy.salt()).map(drop)

@@ -1,4 +1,4 @@
-//! The ways to a vault in service: made, opened, and driven on a thread of its own or by its caller.
+//! Creating and opening a vault, which is then driven by a thread of its own or by its caller.
 
 use super::setup::Setup;
 use super::{create, recovery};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl Vault {
-    /// Makes an empty vault. Open it afterwards.
+    /// Creates an empty vault. It must be opened afterwards.
     ///
     /// # Errors
     /// [`VaultError::AlreadyExists`], [`VaultError::Parameters`], those of disk and store.
@@ -51,28 +51,28 @@ impl Vault {
         is_open.await.unwrap_or(Err(VaultError::Closed))
     }
 
-    /// Opens a vault, and leaves it to the caller to poll the future that drives it: for simulations, and for
-    /// stores that cannot leave their thread.
+    /// Opens a vault, and returns the future that drives it, which the caller polls. For simulations, and for stores
+    /// that cannot leave their thread.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub async fn start<U: VaultStore>(
         setup: Setup<U>,
     ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {
-        start(setup.of_any()).await
+        start(setup.erase_store()).await
     }
 }
 
 type Running = LocalBoxFuture<'static, ()>;
 
-/// Opens a vault. Its futures are in boxes, or else each crate that polls them would compile them.
+/// Opens a vault. The futures are boxed, so that the crates that poll them need not compile them.
 fn start(setup: Setup<AnyStore>) -> LocalBoxFuture<'static, Result<(Vault, Running), VaultError>> {
     Box::pin(async move {
         let room = Arc::<StoreRoom>::default();
-        let setup = Setup { store: setup.store.waiting_for(Arc::clone(&room)), ..setup };
+        let setup = Setup { store: setup.store.with_room(Arc::clone(&room)), ..setup };
         let session = recovery::open(setup).await?;
         room.wait(true);
-        let (vault, running) = Vault::over(session, room);
+        let (vault, running) = Vault::with_session(session, room);
         Ok((vault, Box::pin(running) as Running))
     })
 }

@@ -1,4 +1,4 @@
-//! The parts of which a vault is made or opened.
+//! The setup of a vault.
 
 use crate::any_store::AnyStore;
 use crate::entropy::Entropy;
@@ -9,7 +9,7 @@ use crate::trusted::disk::TrustedDisk;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
 
-/// The parts that are needed to make or open a vault.
+/// The parts that are needed to create or open a vault.
 pub struct Setup<U> {
     /// The trusted disk.
     pub disk: TrustedDisk,
@@ -21,17 +21,17 @@ pub struct Setup<U> {
     pub master: MasterKey,
     /// The source of salts and seeds.
     pub entropy: Entropy,
-    /// The cores to seal on.
+    /// The threads for sealing.
     pub workers: SealThreads,
-    /// The rate at which batches are sent while the vault is open; `None` sends one whenever a caller asks.
+    /// The rate of batches while the vault is open. `None` sends a batch whenever a caller asks.
     pub pace: Option<Pace>,
-    /// The machine, for the lease.
+    /// The machine, which the lease needs.
     pub host: Host,
 }
 
 impl<U: VaultStore> Setup<U> {
-    /// The same with the store under the type for which a vault is compiled.
-    pub(crate) fn of_any(self) -> Setup<AnyStore> {
+    /// The same setup, with the store behind the type for which vaults are compiled.
+    pub(crate) fn erase_store(self) -> Setup<AnyStore> {
         let Setup { disk, store, master, entropy, workers, pace, host } = self;
         Setup { disk, store: AnyStore::new(store), master, entropy, workers, pace, host }
     }

@@ -1,20 +1,23 @@
-//! The trusted state as the last checkpoint left it on the trusted disk, read and authenticated.
+//! The trusted state of the last checkpoint on the trusted disk, read and authenticated.
 
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::checkpoint::Garbage;
+use crate::trusted::checkpoint_writer::{
+    CheckpointWriter, PIECE_WORDS, SUMMARY, delta_name, garbage_name, piece_name,
+};
 use crate::trusted::delta::Delta;
-use crate::trusted::directory::{Directory, ENTRY_WORDS, Entry, PlaceOpener};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
-use crate::trusted::keeper::PlaceKeeper;
-use crate::trusted::ledger::{Ledger, PIECE_WORDS, SUMMARY, context, delta_name, garbage_name, piece_name};
-use crate::trusted::part::Part;
-use crate::trusted::places::PlaceId;
+use crate::trusted::payload_reader::PayloadReader;
+use crate::trusted::seal_context::context;
+use crate::trusted::slots::StashSlot;
+use crate::trusted::stash_directory::{ENTRY_WORDS, Entry, PayloadOpener, StashDirectory};
+use crate::trusted::state_tables::StateTable;
 use crate::trusted::summary::Summary;
-use crate::trusted::tables::Tables;
+use crate::trusted::word_tables::WordTables;
 use ameles_core::snapshot::incremental::{Parts, Payloads};
 use ameles_core::stash::payloads::PayloadSource;
 use ameles_core::types::BlockId;
@@ -27,20 +30,20 @@ use std::iter::Peekable;
 use std::rc::Rc;
 use std::vec::IntoIter;
 
-/// The trusted state, all of it but rows and master key.
+/// The trusted state without rows and master key.
 pub(crate) struct State {
     pub(crate) number: u64,
-    /// The number of the first journal record after it.
+    /// The number of the first journal record after the checkpoint.
     pub(crate) sequence: u64,
     pub(crate) accesses: u64,
     pub(crate) seed: Seed,
     pub(crate) scheme: SchemeAtRest,
     pub(crate) versions: TrustedVersions,
     pub(crate) garbage: Vec<Garbage>,
-    pub(crate) ledger: Ledger,
+    pub(crate) writer: CheckpointWriter,
 }
 
-/// The state of a scheme but for the stash, which is in the directory.
+/// The state of a scheme without its stash, which is in the directory.
 pub(crate) struct SchemeAtRest {
     /// Tables of words.
     pub(crate) tables: Vec<Vec<u32>>,
@@ -59,7 +62,7 @@ impl State {
     ) -> Result<Self, VaultError> {
         let reader = Reader { disk, header, master };
         let mut summary = None;
-        disk.read_part(Part::Summary, |_, sealed| {
+        disk.read_table(StateTable::Summary, |_, sealed| {
             summary = Some(reader.open::<Summary>(sealed, SUMMARY)?);
             Ok(())
         })?;
@@ -69,58 +72,59 @@ impl State {
         }
     }
 
-    /// Takes the scheme up, and begins to note its changes. Payloads that a keeper has are not read.
+    /// Resumes the scheme, and starts to track its changes. With a payload reader, no payloads are read into memory.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
     pub(crate) fn resume(
         scheme: SchemeAtRest,
-        with: (Rc<Gate>, Seed),
+        with: (Rc<DeferredStore>, Seed),
         side: (&TrustedDisk, &VaultHeader, &MasterKey),
-        stash: (&Directory, Option<&PlaceKeeper>),
+        stash: (&StashDirectory, Option<&PayloadReader>),
     ) -> Result<Rc<dyn Scheme>, VaultError> {
         let contradiction = || VaultError::Damaged("its checkpoint contradicts itself".into());
-        State::try_to_take_up(scheme, with, side, stash)?.ok_or_else(contradiction)
+        State::try_resume(scheme, with, side, stash)?.ok_or_else(contradiction)
     }
 
-    /// The same; `None` if the state contradicts itself.
+    /// The same as [`resume`](Self::resume), but `None` if the state contradicts itself.
     ///
     /// # Errors
-    /// As [`resume`](Self::take_up).
-    pub(crate) fn try_to_take_up(
+    /// As [`resume`](Self::resume).
+    pub(crate) fn try_resume(
         scheme: SchemeAtRest,
-        (gate, seed): (Rc<Gate>, Seed),
+        (deferred_store, seed): (Rc<DeferredStore>, Seed),
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
-        (directory, keeper): (&Directory, Option<&PlaceKeeper>),
+        (directory, payload_reader): (&StashDirectory, Option<&PayloadReader>),
     ) -> Result<Option<Rc<dyn Scheme>>, VaultError> {
         let entries = directory.entries().into_iter().peekable();
-        let opener = PlaceOpener::new(header, master, &directory.keys())?;
-        let keeper = keeper.map(|keeper| Box::new(keeper.clone()) as Box<dyn PayloadSource>);
-        let mut places = Places { disk, opener, entries, failure: None };
-        let (order, payloads) = (directory.order(), &mut places);
+        let opener = PayloadOpener::new(header, master, &directory.keys())?;
+        let payload_reader =
+            payload_reader.map(|payload_reader| Box::new(payload_reader.clone()) as Box<dyn PayloadSource>);
+        let mut slots = StashPayloads { disk, opener, entries, failure: None };
+        let (order, payloads) = (directory.stash_order(), &mut slots);
         let SchemeAtRest { tables, rest } = scheme;
-        let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper };
-        let scheme = header.parameters.scheme.resume(parts, gate, seed);
-        if let Some(failure) = places.failure {
+        let parts = Parts { tables, rest: &rest, order: &order, payloads, payload_source: payload_reader };
+        let scheme = header.parameters.scheme.resume(parts, deferred_store, seed);
+        if let Some(failure) = slots.failure {
             return Err(failure);
         }
-        Ok(scheme.inspect(|scheme| scheme.watch()))
+        Ok(scheme.inspect(|scheme| scheme.track_changes()))
     }
 }
 
-/// The payloads of the stash, read from their places one after the other.
-struct Places<'a> {
+/// The payloads of the stash, read from their slots one by one.
+struct StashPayloads<'a> {
     disk: &'a TrustedDisk,
-    opener: PlaceOpener,
-    entries: Peekable<IntoIter<(PlaceId, Entry)>>,
+    opener: PayloadOpener,
+    entries: Peekable<IntoIter<(StashSlot, Entry)>>,
     failure: Option<VaultError>,
 }
 
-impl Places<'_> {
+impl StashPayloads<'_> {
     fn read(&mut self, payload: &mut [u8]) -> Result<(), VaultError> {
-        let Some((place, entry)) = self.entries.next() else { return Ok(()) };
+        let Some((slot, entry)) = self.entries.next() else { return Ok(()) };
         let mut sealed = vec![0; payload.len()];
-        self.disk.read_place(place, &mut sealed)?;
+        self.disk.read_slot(slot, &mut sealed)?;
         let mut opened = Vec::with_capacity(payload.len());
         self.opener.open(&entry, &mut sealed, &mut opened)?;
         payload.copy_from_slice(&opened);
@@ -128,7 +132,7 @@ impl Places<'_> {
     }
 }
 
-impl Payloads for Places<'_> {
+impl Payloads for StashPayloads<'_> {
     fn next_block(&mut self) -> Option<BlockId> {
         self.entries.peek().map(|(_, entry)| entry.block)
     }
@@ -155,13 +159,13 @@ impl Reader<'_> {
 
     fn read(&self, summary: Summary) -> Result<State, VaultError> {
         let mut sizes = self.header.parameters.word_tables();
-        sizes.push(ENTRY_WORDS.saturating_mul(summary.places).min(ENTRY_WORDS << 32));
-        let mut tables = Tables::zeros(&sizes);
+        sizes.push(ENTRY_WORDS.saturating_mul(summary.slots).min(ENTRY_WORDS << 32));
+        let mut tables = WordTables::zeros(&sizes);
         let pieces = self.read_pieces(&summary, &mut tables)?;
         self.apply_deltas(&summary, &pieces, &mut tables)?;
 
         let contradicts = |why: &str| VaultError::Damaged(format!("its checkpoint: {why}").into());
-        let directory = Directory::of(&tables.take_last(), summary.keys);
+        let directory = StashDirectory::of(&tables.take_last(), summary.keys);
         let directory = directory.ok_or_else(|| contradicts("its stash contradicts itself"))?;
         let versions =
             TrustedVersions::from_parts(summary.versions, &tables.take_last()).map_err(contradicts)?;
@@ -173,15 +177,15 @@ impl Reader<'_> {
             scheme: SchemeAtRest { tables: tables.into_inner(), rest: summary.rest },
             versions,
             garbage: self.read_garbage()?,
-            ledger: Ledger::of(directory, pieces, summary.next_piece),
+            writer: CheckpointWriter::of(directory, pieces, summary.next_piece),
         })
     }
 
-    /// Reads the pieces; returns the checkpoint that each is of.
-    fn read_pieces(&self, summary: &Summary, tables: &mut Tables) -> Result<Vec<u64>, VaultError> {
-        // What was never written are zeros.
+    /// Reads the pieces. Returns the checkpoint of each piece.
+    fn read_pieces(&self, summary: &Summary, tables: &mut WordTables) -> Result<Vec<u64>, VaultError> {
+        // Pieces that were never written are zeros.
         let mut of = vec![summary.oldest; tables.len().div_ceil(PIECE_WORDS) as usize];
-        self.disk.read_part(Part::Words, |piece, value| {
+        self.disk.read_table(StateTable::Words, |piece, value| {
             let damaged = || VaultError::Damaged(format!("piece {piece} of its state does not fit").into());
             let (number, sealed) = value.split_first_chunk().ok_or_else(damaged)?;
             let number = u64::from_le_bytes(*number);
@@ -194,9 +198,14 @@ impl Reader<'_> {
         Ok(of)
     }
 
-    fn apply_deltas(&self, summary: &Summary, pieces: &[u64], tables: &mut Tables) -> Result<(), VaultError> {
+    fn apply_deltas(
+        &self,
+        summary: &Summary,
+        pieces: &[u64],
+        tables: &mut WordTables,
+    ) -> Result<(), VaultError> {
         let mut next = summary.oldest + 1;
-        self.disk.read_part(Part::Deltas, |number, sealed| {
+        self.disk.read_table(StateTable::Deltas, |number, sealed| {
             let damaged =
                 |what: &str| VaultError::Damaged(format!("delta {number} of its state {what}").into());
             if number != next {
@@ -215,7 +224,7 @@ impl Reader<'_> {
 
     fn read_garbage(&self) -> Result<Vec<Garbage>, VaultError> {
         let mut garbage = Vec::new();
-        self.disk.read_part(Part::Garbage, |after, sealed| {
+        self.disk.read_table(StateTable::Garbage, |after, sealed| {
             garbage.extend(self.open::<Vec<Garbage>>(sealed, &garbage_name(after))?);
             Ok(())
         })?;

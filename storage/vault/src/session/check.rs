@@ -1,15 +1,16 @@
-//! Reading and authenticating the whole vault, bucket by bucket, in the order of their numbers, and then what stands
-//! beside the buckets: a public pattern.
+//! The check of a vault. It reads and authenticates every bucket in the order of their numbers, and then the other
+//! objects. Its access pattern is public.
 
 use crate::claims::Claims;
 use crate::error::VaultError;
 use crate::log::entry::Object;
-use crate::log::objects::Objects;
+use crate::log::objects::LogObjects;
 use crate::store::{HEADER, MAX_HEADER_BYTES};
-use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
-use crate::trusted::freight::{MAX_SEALED_BYTES, Manifest, PREFIX, piece_name, piece_order};
+use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blob_name};
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
+use crate::trusted::seal_context::context;
+use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest, PREFIX, parse_piece_name, piece_name};
 use ameles_core::store::Untrusted;
 use ameles_core::types::{Bucket, Slot};
 use ameles_seal::blob;
@@ -17,27 +18,26 @@ use ameles_seal::derive::Purpose;
 use ameles_seal::error::SealError;
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::sealed::{Resolved, Sealed};
-use ameles_seal::versions::VaultId;
 use ameles_store::{BlobError, Blobs};
 use std::collections::BTreeSet;
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Buckets that were written at some time, all of which were read.
+    /// Buckets that were ever written; the check reads all of them.
     pub buckets: u64,
-    /// Slots in them.
+    /// Slots in these buckets.
     pub slots: u64,
     /// Sealed bytes read.
     pub bytes: u64,
-    /// The faults that were found, a line for each bucket or other object, at most a hundred buckets.
-    pub complaints: Vec<String>,
+    /// The faults, one line for each bucket or other object. A check reports at most a hundred buckets.
+    pub faults: Vec<String>,
 }
 
-/// Complaints that a report holds at most.
-pub(crate) const MAX_COMPLAINTS: usize = 100;
+/// The most bucket faults that a report holds.
+pub(crate) const MAX_FAULTS: usize = 100;
 
-/// A function that is told how much of how much is done.
+/// A function that gets the buckets done and the buckets in all.
 pub type Progress = Box<dyn Fn(u64, u64) + Send>;
 
 /// Reads every bucket that was ever written.
@@ -57,8 +57,8 @@ pub(crate) async fn check<U: Untrusted>(
         match sealed.read_places(&places, &mut plaintext).await {
             Ok(()) => {}
             Err(wrong @ (SealError::Forged(_) | SealError::Missing(_) | SealError::Truncated(_))) => {
-                report.complaints.push(wrong.to_string());
-                if report.complaints.len() == MAX_COMPLAINTS {
+                report.faults.push(wrong.to_string());
+                if report.faults.len() == MAX_FAULTS {
                     break;
                 }
             }
@@ -71,46 +71,45 @@ pub(crate) async fn check<U: Untrusted>(
     Ok(report)
 }
 
-/// The objects that stand beside the buckets, as the trusted side knows them.
-pub(crate) struct NamedObjects {
+/// The objects in the store other than buckets, as the trusted side knows them.
+pub(crate) struct ExpectedObjects {
     pub(crate) ring: KeyRing,
-    pub(crate) vault: VaultId,
     /// The header as it was stored.
     pub(crate) header: Vec<u8>,
     pub(crate) epoch: u32,
-    pub(crate) shipped: Shipped,
-    /// The most bytes that a shipped checkpoint has.
+    pub(crate) shipped: ShippedCheckpoint,
+    /// The most bytes of a shipped checkpoint's manifest.
     pub(crate) max: usize,
-    /// The journal in the store, if there is one: the first object that the shipped checkpoint does not hold, and the place
-    /// after the last one.
+    /// The range of the journal in the store, if there is one: the first object that the shipped checkpoint does not
+    /// hold, and the position after the last object.
     pub(crate) log: Option<(Position, Position)>,
     /// The vault's header.
     pub(crate) of: VaultHeader,
 }
 
-impl NamedObjects {
-    /// Reads header, claims and the shipped checkpoint; tells what is wrong with them.
+impl ExpectedObjects {
+    /// Reads the header, the claims, the shipped checkpoint and the journal, and returns their faults.
     pub(crate) async fn check(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
-        let mut complaints = Vec::new();
+        let mut faults = Vec::new();
         match read(store, HEADER, MAX_HEADER_BYTES).await? {
             Read::Bytes(held) if held == self.header => {}
-            Read::Nothing => complaints.push("the vault's header was removed".into()),
-            _ => complaints.push("the vault's header was changed".into()),
+            Read::Nothing => faults.push("the vault's header was removed".into()),
+            _ => faults.push("the vault's header was changed".into()),
         }
-        let claims = Claims { blobs: store, ring: self.ring.clone(), vault: self.vault };
-        complaints.extend(claims.complaints(self.epoch).await?);
-        complaints.extend(self.check_shipped(store).await?);
-        complaints.extend(self.check_log(store).await?);
-        Ok(complaints)
+        let claims = Claims { blobs: store, ring: self.ring.clone(), vault: self.of.vault };
+        faults.extend(claims.find_faults(self.epoch).await?);
+        faults.extend(self.check_shipped(store).await?);
+        faults.extend(self.check_log(store).await?);
+        Ok(faults)
     }
 
-    /// Lists the objects of the journal once, and reads them one after the other.
+    /// Lists the objects of the journal once, and reads them one by one.
     async fn check_log(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let Some((from, next)) = self.log else { return Ok(Vec::new()) };
-        let objects = Objects { blobs: store, header: &self.of, ring: &self.ring };
+        let objects = LogObjects { blobs: store, header: &self.of, ring: &self.ring };
         let listed = store.list(PREFIX_OF_LOG).await?;
         let places: BTreeSet<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
-        let (mut complaints, mut at, mut known) = (Vec::new(), from, BTreeSet::new());
+        let (mut faults, mut at, mut known) = (Vec::new(), from, BTreeSet::new());
         while at < next {
             known.insert(at);
             let what = match objects.read(at).await {
@@ -126,23 +125,23 @@ impl NamedObjects {
                 Err(error) if error.is_tampering() => "changed",
                 Err(error) => return Err(error),
             };
-            complaints.push(format!("{} was {what}", at.name()));
-            // It may have been the end.
+            faults.push(format!("{} was {what}", at.name()));
+            // The missing object may have been the end marker of its epoch.
             at = match places.range(at.next()..next).next() {
                 Some(after) if after.epoch == at.epoch => at.next(),
                 after => after.copied().unwrap_or(next),
             };
         }
-        // Those before are left from a crash.
+        // Objects before `from` may be left from a crash.
         let is_planted = |name: &str| Position::of(name).is_none_or(|at| at >= from && !known.contains(&at));
         let planted = listed.iter().filter(|blob| is_planted(&blob.name));
-        complaints.extend(planted.map(|blob| format!("{} was not written by this vault", blob.name)));
-        Ok(complaints)
+        faults.extend(planted.map(|blob| format!("{} was not written by this vault", blob.name)));
+        Ok(faults)
     }
 
-    /// Reads the shipped checkpoint, its manifest and its pieces.
+    /// Reads the shipped checkpoint: its manifest and its pieces.
     async fn check_shipped(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
-        let mut complaints = Vec::new();
+        let mut faults = Vec::new();
         let shipped = (self.shipped.epoch, self.shipped.number);
         let mut pieces = 0;
         if self.shipped.number > 0 {
@@ -155,56 +154,53 @@ impl NamedObjects {
                         let name = piece_name(shipped.0, shipped.1, piece);
                         match read(store, &name, MAX_SEALED_BYTES).await? {
                             Read::Bytes(held) if digest(&held) == expected => {}
-                            Read::Nothing => complaints.push(format!("{name} was removed")),
-                            _ => complaints.push(format!("{name} was changed")),
+                            Read::Nothing => faults.push(format!("{name} was removed")),
+                            _ => faults.push(format!("{name} was changed")),
                         }
                     }
                 }
-                Read::Nothing => complaints.push(format!("{name} was removed")),
-                _ => complaints.push(format!("{name} was changed")),
+                Read::Nothing => faults.push(format!("{name} was removed")),
+                _ => faults.push(format!("{name} was changed")),
             }
         }
-        // An older checkpoint may be left from a crash: the next that is shipped removes it.
-        let is_planted = |name: &str| blob_order(name).is_none_or(|order| order > shipped);
+        // A crash may leave an older checkpoint. The next one that is shipped removes it.
+        let is_planted = |name: &str| parse_blob_name(name).is_none_or(|order| order > shipped);
         let mut planted = store.list("checkpoint/").await?;
         planted.retain(|blob| is_planted(&blob.name));
         for blob in store.list(PREFIX).await? {
-            let of = piece_order(&blob.name);
-            // An older checkpoint, a shipment that was given up, and one whose manifest was spoilt leave pieces behind.
+            let of = parse_piece_name(&blob.name);
+            // Pieces may be left from an older checkpoint, from an abandoned upload, or from a checkpoint with a
+            // damaged manifest.
             let is_known = of.is_some_and(|of| of < shipped)
                 || (0..pieces).any(|piece| piece_name(shipped.0, shipped.1, piece) == blob.name);
             if !is_known && (of.is_none() || !self.opens(store, &blob.name).await?) {
                 planted.push(blob);
             }
         }
-        complaints.extend(planted.iter().map(|blob| format!("{} was not shipped by this vault", blob.name)));
-        Ok(complaints)
+        faults.extend(planted.iter().map(|blob| format!("{} was not shipped by this vault", blob.name)));
+        Ok(faults)
     }
 
-    /// The manifest of a checkpoint that is authentic.
+    /// The manifest of an authentic checkpoint.
     fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
         let key = self.ring.of_epoch(self.shipped.epoch);
-        let text = blob::open(key, Purpose::MANIFEST, &self.context(name), held);
+        let text = blob::open(key, Purpose::MANIFEST, &context(&self.of, name), held);
         text.ok().and_then(|text| Manifest::decode(&text)).map(|(manifest, _)| manifest).unwrap_or_default()
     }
 
-    /// Tells whether a piece was sealed with this vault's key.
+    /// Returns whether a piece was sealed with this vault's key.
     async fn opens(&self, store: &impl Blobs, name: &str) -> Result<bool, VaultError> {
         Ok(match read(store, name, MAX_SEALED_BYTES).await? {
             Read::Bytes(held) => {
-                let key = self.ring.of_epoch(piece_order(name).map_or(u32::MAX, |(epoch, _)| epoch));
-                blob::open(key, Purpose::CHECKPOINT, &self.context(name), &held).is_ok()
+                let key = self.ring.of_epoch(parse_piece_name(name).map_or(u32::MAX, |(epoch, _)| epoch));
+                blob::open(key, Purpose::CHECKPOINT, &context(&self.of, name), &held).is_ok()
             }
             _ => false,
         })
     }
-
-    fn context(&self, name: &str) -> Vec<u8> {
-        [self.vault.0.as_slice(), name.as_bytes()].concat()
-    }
 }
 
-/// The object that was found under a name.
+/// The result of reading an object.
 enum Read {
     Bytes(Vec<u8>),
     TooLarge,

@@ -9,29 +9,29 @@ use crate::trusted::checkpoint::Receipt;
 use crate::trusted::unlogged::CommitId;
 use tokio::sync::oneshot;
 
-/// The way back to a caller.
+/// The channel back to a caller.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
 
 /// A caller's request to a session.
 pub(crate) enum Command {
-    /// Calls, at most a batch of them, checked before.
+    /// Carries out calls, at most a batch of them. They were checked before.
     Access(Option<Flow>, Vec<Call>, Reply<Answers>),
     /// Waits until the journal in the store holds this commit of rows.
     Log(CommitId, Reply<()>),
-    /// A checkpoint now, shipped.
+    /// Makes a checkpoint now, and ships it.
     Checkpoint(Reply<Receipt>),
     /// Reads and authenticates everything in the store.
     Check(Progress, Reply<Report>),
-    /// Finish, ship a checkpoint, end.
+    /// Finishes the accepted requests, ships a checkpoint, and ends the session.
     Close(Reply<Receipt>),
-    /// Stop at once: this machine was resumed from a snapshot.
+    /// Stops at once: this machine was resumed from a snapshot.
     StopResumed,
-    /// Stop at once: a commit of rows has found that the disk has failed.
+    /// Stops at once: a commit of rows has found that the disk failed.
     Fail(VaultError),
 }
 
 impl Command {
-    /// Tells the caller why nothing comes of it.
+    /// Tells the caller why its command was not carried out.
     pub(super) fn refuse(self, why: &VaultError) {
         // A caller that has gone away needs no answer.
         match self {

@@ -1,4 +1,4 @@
-//! The identity of a session.
+//! The identity of a session: header, keys and epoch.
 
 use crate::claims::Claims;
 use crate::trusted::header::VaultHeader;
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 pub(crate) struct Identity {
     pub(crate) header: VaultHeader,
     pub(crate) master: MasterKey,
-    /// The key before it, while the vault's key is being changed.
+    /// The earlier key, while the vault's key is being changed.
     earlier: RefCell<Option<EarlierKey>>,
     pub(crate) epoch: u32,
 }
@@ -21,7 +21,7 @@ impl Identity {
         Identity { header, master: ring.newest().clone(), earlier, epoch }
     }
 
-    /// The keys of this moment.
+    /// The keys that are valid now.
     pub(super) fn ring(&self) -> KeyRing {
         KeyRing::new(self.master.clone(), self.earlier.borrow().clone())
     }

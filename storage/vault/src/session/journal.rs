@@ -1,8 +1,8 @@
-//! The journal: records of steps that are not durable yet, and the work that waits until they are.
+//! The journal of a session: records of steps that are not durable yet, and the work that waits for them.
 
 use super::Log;
 use super::identity::Identity;
-use crate::engine::gate::OperationId;
+use crate::engine::deferred_store::OperationId;
 use crate::engine::record::{Input, Record};
 use crate::engine::work::Work;
 use crate::entropy::Entropy;
@@ -16,10 +16,10 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::record::{RecordError, RecordSealer};
 use tokio::time::Instant;
 
-/// A record as the trusted disk takes it, with its number.
+/// A sealed record with its number, as the trusted disk stores it.
 type SealedRecord = (u64, Vec<u8>);
 
-/// See the module.
+/// The records and the work of steps that are not durable yet.
 pub(super) struct Journal {
     sealer: RecordSealer,
     salt: Salt,
@@ -27,7 +27,7 @@ pub(super) struct Journal {
     sequence: u64,
     records: Vec<Record>,
     work: Vec<(OperationId, Work)>,
-    /// The moment of the first step that has not been flushed yet.
+    /// The time of the first step that was not flushed yet.
     stepped_at: Option<Instant>,
     bytes: u64,
     /// The journal in the store, if there is one.
@@ -59,48 +59,49 @@ impl Journal {
         self.sequence
     }
 
-    /// Tells whether an object is not known to be in the store: nothing is answered meanwhile.
-    pub(super) fn is_owed(&self) -> bool {
-        self.log.as_ref().is_some_and(Log::is_owed)
+    /// Returns whether a log object is not known to be in the store. No caller is answered meanwhile.
+    pub(super) fn has_pending_object(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_pending)
     }
 
-    /// Tells whether a change of rows waits for an object in the store.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.log.as_ref().is_some_and(Log::is_wanted)
+    /// Returns whether a change of rows waits for a log object.
+    pub(super) fn has_waiting_rows(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::has_waiting_rows)
     }
 
-    /// The note that goes with the record of a batch that makes an object, and the last commit of rows that the store
-    /// holds for good.
-    pub(super) fn note_of_object(&self) -> Option<(Vec<u8>, CommitId)> {
+    /// The note that is stored with the record of a batch that has a log object, and the last commit of rows that the
+    /// store is known to hold.
+    pub(super) fn object_note(&self) -> Option<(Vec<u8>, CommitId)> {
         let log = self.log.as_ref().filter(|log| log.has_object())?;
-        Some((borsh::to_vec(&log.next()).expect("memory takes every write"), log.logged()))
+        Some((borsh::to_vec(&log.next()).expect("a write to memory does not fail"), log.logged()))
     }
 
-    /// The first object of the journal in the store that a state of this moment does not hold. A restore has no such
-    /// journal, and none comes after it in its epoch.
-    pub(super) fn first_after(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
+    /// The first object of the journal in the store that the current state does not hold. A restore has no such
+    /// journal, and none follows it in its epoch.
+    pub(super) fn log_position(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
         let is_kept = header.parameters.journal == JournalPlace::Store;
         is_kept.then(|| self.log.as_ref().map_or(Position::first_of(epoch), Log::next))
     }
 
-    /// Bytes sealed so far.
+    /// Bytes of the sealed records so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Notes that a step begins.
-    pub(super) fn begins(&mut self) {
+    /// Records that a step starts.
+    pub(super) fn on_step_started(&mut self) {
         self.stepped_at.get_or_insert_with(Instant::now);
     }
 
-    /// Notes that a step was made: nothing of its work may leave before its record is durable.
+    /// Adds a step that was made. Its work may not leave before its record is durable.
     pub(super) fn push(&mut self, record: Record, work: impl IntoIterator<Item = (OperationId, Work)>) {
         self.records.push(record);
         self.work.extend(work);
     }
 
-    /// The records to be made durable now, sealed, by number; none if nothing depends on them yet.
-    pub(super) fn take_pressing(
+    /// Takes the records that must become durable now, sealed, with their numbers. `None` if nothing depends on them
+    /// yet.
+    pub(super) fn take_records_to_flush(
         &mut self,
         identity: &Identity,
         entropy: &mut Entropy,
@@ -116,13 +117,13 @@ impl Journal {
         Ok(Some(sealed))
     }
 
-    /// Takes the moment at which the steps began that are durable now, and their work.
+    /// Takes the start time of the steps that are durable now, and their work.
     pub(super) fn take_work(&mut self) -> (Instant, Vec<(OperationId, Work)>) {
         (self.stepped_at.take().unwrap_or_else(Instant::now), std::mem::take(&mut self.work))
     }
 
-    /// Notes that a checkpoint is durable: the records lie before it.
-    pub(super) fn forget(&mut self) {
+    /// Drops the records: a durable checkpoint comes after them.
+    pub(super) fn clear_records(&mut self) {
         self.records.clear();
     }
 

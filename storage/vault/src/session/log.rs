@@ -1,77 +1,74 @@
-//! The journal in the store, in service: the object of each batch goes out beside the batch's own requests, and the batch is
-//! answered when the store has it. The next batch does not begin before, so at most the last object is in doubt.
+//! The journal in the store, as a session writes it. The log object of each batch is sent in parallel with the batch's
+//! own requests. The batch is answered when the store has the object, and the next batch does not start before. So at
+//! most the last object is in doubt.
 //!
-//! A change of rows waits for an object too. It goes with the next batch; if no call waits for one, a batch of dummies is
-//! made, which looks like any other.
+//! A change of rows waits for a log object, too. It goes with the next batch. If no call waits for a batch, the session
+//! makes a batch of dummies, which looks like any other.
 
-use super::Session;
 use super::command::Reply;
 use super::identity::Identity;
-use super::outbox::Event;
-use super::pace::{Instants, Local, next_instant};
+use super::pace::{Instants, next_instant};
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::entry::{Entry, Object, row_bytes};
-use crate::log::objects::{Objects, seal};
-use crate::store::VaultStore;
+use crate::log::objects::{LogObjects, seal};
 use crate::trusted::header::JournalPlace;
 use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
 use crate::trusted::unlogged::CommitId;
 use ameles_store::Blobs;
 use std::sync::Arc;
-use tokio::time::Instant;
 
-/// See the module.
+/// The journal in the store.
 pub(crate) struct Log {
     rows: Arc<Rows>,
-    /// The place of the next object.
+    /// The position of the next object.
     next: Position,
-    /// The object of a batch whose record is not durable yet.
+    /// The object of the current batch, until the batch's record is durable.
     object: Option<(Position, Vec<u8>)>,
     /// True while the last batch's object is not known to be in the store.
-    is_owed: bool,
-    /// The last commit of rows that objects hold, the one that is owed among them.
+    is_pending: bool,
+    /// The last commit of rows that the objects hold, the pending one included.
     taken: CommitId,
     waiting: Vec<(CommitId, Reply<()>)>,
 }
 
 impl Log {
-    /// The journal of an opening whose first objects are in the store, with the place after them.
+    /// The journal of an opening. `next` is the position after the objects that the opening has already written.
     pub(crate) fn begin(rows: Arc<Rows>, next: Position) -> Self {
-        Log { rows, next, object: None, is_owed: false, taken: 0, waiting: Vec::new() }
+        Log { rows, next, object: None, is_pending: false, taken: 0, waiting: Vec::new() }
     }
 
-    /// The place of the next object.
+    /// The position of the next object.
     pub(super) fn next(&self) -> Position {
         self.next
     }
 
-    /// Tells whether an object is not known to be in the store.
-    pub(super) fn is_owed(&self) -> bool {
-        self.is_owed
+    /// Returns whether the last object is not known to be in the store.
+    pub(super) fn is_pending(&self) -> bool {
+        self.is_pending
     }
 
-    /// Tells whether a change of rows waits for an object.
-    pub(super) fn is_wanted(&self) -> bool {
+    /// Returns whether a change of rows waits for an object.
+    pub(super) fn has_waiting_rows(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Notes a caller that waits until the store holds a commit.
-    pub(super) fn want(&mut self, commit: CommitId, reply: Reply<()>) {
+    /// Adds a caller that waits until the store holds a commit.
+    pub(super) fn wait_for(&mut self, commit: CommitId, reply: Reply<()>) {
         self.waiting.push((commit, reply));
         self.answer();
     }
 
-    /// Tells how many dummies a batch has in which no call goes, at most so many: enough for the rows that wait.
-    pub(super) fn dummies(&self, max: usize) -> usize {
+    /// The number of dummies in a batch without calls, at most `max`: enough for the rows that wait.
+    pub(super) fn dummy_calls(&self, max: usize) -> usize {
         let bytes = self.rows.unlogged().map_or(0, |unlogged| unlogged.bytes());
         (1..max).find(|calls| row_bytes(*calls) >= bytes).unwrap_or(max)
     }
 
-    /// Puts the object of a batch together, which is about to begin.
-    pub(super) fn put_together(
+    /// Builds the object of a batch that is about to start.
+    pub(super) fn build_object(
         &mut self,
         batch: &[Call],
         identity: &Identity,
@@ -86,25 +83,30 @@ impl Log {
         let (at, keys) = (self.next, (&identity.header, &identity.master));
         let sealed = seal(keys, at, &object, entropy.salt())?;
         self.object = Some((at, sealed));
-        (self.next, self.taken, self.is_owed) = (at.next(), taken, true);
+        (self.next, self.taken, self.is_pending) = (at.next(), taken, true);
         Ok(())
     }
 
-    /// The last commit of rows that the store holds for good.
+    /// The last commit of rows that the store is known to hold.
     pub(super) fn logged(&self) -> CommitId {
         self.rows.unlogged().map_or(0, |unlogged| unlogged.logged())
     }
 
-    /// Tells whether an object waits for its batch's record.
+    /// Takes the object of a batch whose record is durable.
+    pub(super) fn take_object(&mut self) -> Option<(Position, Vec<u8>)> {
+        self.object.take()
+    }
+
+    /// Returns whether an object waits for its batch's record.
     pub(super) fn has_object(&self) -> bool {
         self.object.is_some()
     }
 
-    /// Notes that the object is in the store, and answers whoever waited for what it holds.
-    pub(super) fn has_arrived(&mut self) {
-        self.is_owed = false;
+    /// Records that the object is in the store, and answers the callers that waited for it.
+    pub(super) fn on_logged(&mut self) {
+        self.is_pending = false;
         if let Some(mut unlogged) = self.rows.unlogged() {
-            unlogged.are_logged(self.taken);
+            unlogged.mark_logged(self.taken);
         }
         self.answer();
     }
@@ -116,7 +118,7 @@ impl Log {
         }
     }
 
-    /// Tells all callers that wait why nothing comes of it.
+    /// Tells all waiting callers why their commits are not acknowledged.
     pub(super) fn refuse(&mut self, why: &VaultError) {
         for (_, reply) in self.waiting.drain(..) {
             let _ = reply.send(Err(why.clone()));
@@ -124,7 +126,7 @@ impl Log {
     }
 }
 
-/// The writes of a batch, with dummies in the place of reads: those have nothing to bring back.
+/// The writes of a batch. Reads become dummies, because there is nothing to recover of them.
 pub(crate) fn without_reads(batch: &[Call]) -> Vec<Call> {
     let kept = |call: &Call| match call {
         Call::Write(block, payload) => Call::Write(*block, payload.clone()),
@@ -133,9 +135,9 @@ pub(crate) fn without_reads(batch: &[Call]) -> Vec<Call> {
     batch.iter().map(kept).collect()
 }
 
-/// Seals the ends of journals anew that may be sealed with an earlier key: those of epochs up to `until`. The entries
+/// Reseals the end markers of journals in epochs up to `until`, which may be sealed with an earlier key. The entries
 /// before them were deleted when a checkpoint that holds them was shipped.
-pub(super) async fn seal_ends_anew<B: Blobs>(
+pub(super) async fn reseal_end_markers<B: Blobs>(
     blobs: &B,
     identity: &Identity,
     (until, instants): (u32, Option<Instants>),
@@ -144,25 +146,11 @@ pub(super) async fn seal_ends_anew<B: Blobs>(
     if identity.header.parameters.journal == JournalPlace::Disk {
         return Ok(());
     }
-    let objects = Objects { blobs, header: &identity.header, ring: &identity.ring() };
+    let objects = LogObjects { blobs, header: &identity.header, ring: &identity.ring() };
     next_instant(instants).await;
     for at in objects.ends(until).await? {
         next_instant(instants).await;
-        objects.seal_end_anew(at, entropy.salt()).await?;
+        objects.reseal_end_marker(at, entropy.salt()).await?;
     }
     Ok(())
-}
-
-impl<U: VaultStore> Session<U> {
-    /// Sends the object of the batch on its way, whose record is durable now.
-    pub(super) fn send_object(&mut self, began: Instant) {
-        let Some((at, sealed)) = self.journal.log.as_mut().and_then(|log| log.object.take()) else { return };
-        let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
-        let errand = async move {
-            let objects =
-                Objects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
-            Event::Logged(objects.create(at, &sealed).await)
-        };
-        self.outbox.send(Local::Step, began, Box::pin(errand));
-    }
 }

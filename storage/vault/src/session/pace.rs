@@ -1,11 +1,11 @@
-//! The times of a paced vault: they follow from the count of turns and from the store's answers, and from nothing else.
+//! The timing of a paced vault. It follows only from the count of turns and from the store's answers.
 //!
-//! Every turn begins a full batch, whether or not a caller asked. Requests leave at *instants* only, eight to a turn.
-//! So the work between two instants on this machine (how long a record takes to become durable, how many names a
-//! checkpoint holds) does not show, as long as it fits. Work that does not fit gets twice the time, and keeps it: so a
-//! watcher learns how slow this machine has been, to a power of two, and not what it was busy with.
+//! Every turn starts a full batch, whether or not a caller has asked. Requests leave only at *instants*, eight to a
+//! turn. So the work between two instants on this machine does not show, as long as it fits: for example how long a
+//! record takes to become durable, or how many names a checkpoint holds. Work that does not fit gets twice the time,
+//! and keeps it. So a watcher learns how slow this machine has been, to a power of two, but not what it was doing.
 //!
-//! Pure arithmetic: the clock is the caller's.
+//! The module is pure arithmetic; the caller passes the time.
 
 use crate::error::VaultError;
 use std::time::Duration;
@@ -20,10 +20,10 @@ pub struct Pace(Duration);
 impl Pace {
     /// The shortest turn. An instant is a millisecond then, and timers have no finer grain.
     pub const MIN: Duration = Duration::from_millis(8);
-    /// The longest turn.
+    /// The longest turn: an hour.
     pub const MAX: Duration = Duration::from_secs(3600);
 
-    /// A turn every `turn`.
+    /// A pace with one turn per `turn`.
     ///
     /// # Errors
     /// [`VaultError::Parameters`] for less than 8 milliseconds, and for more than an hour.
@@ -41,94 +41,94 @@ impl Pace {
     }
 }
 
-/// The figures of a paced vault since it was opened. How many accesses were asked for is for the owner alone.
+/// The figures of a paced vault since it was opened. The number of requested accesses is for the owner alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PaceFigures {
     /// The length of a turn.
     pub turn: Duration,
     /// Turns so far, each a full batch.
     pub turns: u64,
-    /// Accesses that callers asked for.
+    /// Accesses that callers requested.
     pub asked: u64,
-    /// Accesses that filled batches up.
+    /// Dummy accesses that filled up batches.
     pub dummies: u64,
-    /// Turns that began an eighth of a turn or more after they were due: the store was not done with the last one, or a
-    /// checkpoint came between.
+    /// Turns that started an eighth of a turn or more after they were due, because the store had not finished the last
+    /// turn, or because of a checkpoint.
     pub late: u64,
-    /// Turns that were due while another was late, and were left out.
+    /// Turns that were skipped because they were due while another one was late.
     pub left_out: u64,
-    /// The lateness of all turns, together.
+    /// The sum of the lateness of all turns.
     pub lateness: Duration,
-    /// The lateness of the latest.
+    /// The lateness of the latest turn.
     pub latest: Duration,
-    /// The time that a record has to become durable, now; grown if this machine once was slower.
+    /// The time that a record currently has to become durable. It grows if this machine was slower.
     pub lead: Duration,
 }
 
 /// Work on this machine whose duration must not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Local {
-    /// A step of the scheme, and its record's way to the disk.
+pub(crate) enum LocalWork {
+    /// A step of the scheme, until its record is on the disk.
     Step,
     /// A checkpoint on the disk.
     Checkpoint,
-    /// A checkpoint that is sealed for the store, with all rows. Turns go on beside it.
-    Shipment,
+    /// Sealing a checkpoint for the store, with all rows. Turns go on in parallel.
+    Upload,
 }
 
-/// The moments at which requests may leave.
+/// The instants at which requests may leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Instants {
     origin: Instant,
     turn: Duration,
 }
 
-/// See the module.
+/// Schedules the turns and requests of a paced vault.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     instants: Instants,
-    /// The moment when the next turn begins.
+    /// The start of the next turn.
     due: Instant,
-    /// The moment before which nothing begins.
-    hush: Instant,
-    /// Instants that each kind of work gets.
+    /// The end of the current quiet time: nothing starts before.
+    quiet_until: Instant,
+    /// The instants that each kind of work gets.
     leads: [u32; 3],
     figures: PaceFigures,
 }
 
 impl Pacer {
-    /// Makes the pacer of a vault whose opening began at `origin`, before its first request; it is open `now`. How long
-    /// that took on this machine shows to a power of two of turns.
+    /// A pacer for a vault whose opening started at `origin`, before its first request, and ended at `now`. The
+    /// duration of the opening on this machine shows to a power of two of turns.
     pub(crate) fn new(pace: Pace, origin: Instant, now: Instant) -> Self {
         let turns = (now - origin).as_nanos() / pace.0.as_nanos() + 1;
-        let first = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
-        let due = origin + pace.0 * first;
+        let first_turn = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
+        let due = origin + pace.0 * first_turn;
         let figures = PaceFigures { turn: pace.0, lead: pace.0 / INSTANTS, ..PaceFigures::default() };
         let instants = Instants { origin, turn: pace.0 };
-        Pacer { instants, due, hush: due, leads: [1; 3], figures }
+        Pacer { instants, due, quiet_until: due, leads: [1; 3], figures }
     }
 
     pub(crate) fn instants(&self) -> Instants {
         self.instants
     }
 
-    /// The moment when the first turn begins, before any has begun.
-    pub(crate) fn first(&self) -> Instant {
+    /// The start of the first turn, before any has started.
+    pub(crate) fn first_turn(&self) -> Instant {
         self.due
     }
 
-    /// Tells whether nothing may begin yet.
-    pub(crate) fn is_hushed(&self, now: Instant) -> bool {
-        now < self.hush
+    /// Returns whether nothing may start yet.
+    pub(crate) fn is_quiescing(&self, now: Instant) -> bool {
+        now < self.quiet_until
     }
 
-    /// Tells whether a turn is to begin as soon as it can.
+    /// Returns whether a turn must start as soon as it can.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.due
     }
 
-    /// Begins a turn, with so many accesses that were asked for.
-    pub(crate) fn begins(&mut self, now: Instant, asked: u64, dummies: u64) {
+    /// Starts a turn with so many requested accesses and dummies.
+    pub(crate) fn on_turn_started(&mut self, now: Instant, asked: u64, dummies: u64) {
         let late = now.saturating_duration_since(self.due);
         let turn = self.figures.turn;
         let left_out = u32::try_from(late.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX - 1);
@@ -145,11 +145,11 @@ impl Pacer {
         }
     }
 
-    /// Returns when the requests may leave that follow from work which began at `began` and is done `now`.
-    pub(crate) fn leaves(&mut self, local: Local, began: Instant, now: Instant) -> Instant {
+    /// Returns when requests may leave that follow from work which started at `began` and ended `now`.
+    pub(crate) fn schedule(&mut self, local: LocalWork, began: Instant, now: Instant) -> Instant {
         let mut at = self.instants.after(began, self.leads[local as usize]);
-        // A step gets a turn at most: a single stall of a disk should not slow the vault down for good.
-        while at < now && (local != Local::Step || self.leads[Local::Step as usize] < INSTANTS) {
+        // A step gets at most one turn: a single stall of the disk must not slow the vault down for good.
+        while at < now && (local != LocalWork::Step || self.leads[LocalWork::Step as usize] < INSTANTS) {
             let lead = &mut self.leads[local as usize];
             *lead = lead.saturating_mul(2);
             let lead = *lead;
@@ -159,41 +159,41 @@ impl Pacer {
         if at < now {
             at = self.instants.after(now, 1);
         }
-        if local == Local::Checkpoint {
-            self.hush = at;
+        if local == LocalWork::Checkpoint {
+            self.quiet_until = at;
         }
-        at.max(self.hush)
+        at.max(self.quiet_until)
     }
 
-    /// The moment at which something is to be done next, of those after `now`.
-    pub(crate) fn wakes(&self, now: Instant, leaves: Option<Instant>) -> Option<Instant> {
-        [Some(self.due), Some(self.hush), leaves].into_iter().flatten().filter(|at| *at > now).min()
+    /// The next time after `now` at which the session must act.
+    pub(crate) fn next_wakeup(&self, now: Instant, departure: Option<Instant>) -> Option<Instant> {
+        [Some(self.due), Some(self.quiet_until), departure].into_iter().flatten().filter(|at| *at > now).min()
     }
 
     pub(crate) fn figures(&self) -> PaceFigures {
-        let lead = self.figures.turn * self.leads[Local::Step as usize] / INSTANTS;
+        let lead = self.figures.turn * self.leads[LocalWork::Step as usize] / INSTANTS;
         PaceFigures { lead, ..self.figures }
     }
 }
 
 impl Instants {
-    /// The nth instant after a moment.
-    pub(crate) fn after(self, moment: Instant, nth: u32) -> Instant {
+    /// The nth instant after a time.
+    pub(crate) fn after(self, instant: Instant, nth: u32) -> Instant {
         let turn = self.turn;
-        let since = moment - self.origin;
+        let since = instant - self.origin;
         let turns = u32::try_from(since.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX);
         let within = since - turn * turns;
-        // Instants are computed from the begin of the turn, so that no remainder of the division adds up.
+        // Instants are computed from the start of the turn, so that remainders of the division do not add up.
         let passed = (within.as_nanos() * u128::from(INSTANTS) / turn.as_nanos()) as u32;
         let instants = passed.saturating_add(nth);
-        let (more, left) = (instants / INSTANTS, instants % INSTANTS);
-        // Rounded up, so that a moment that is an instant lies before the next one.
-        let within = (turn * left + Duration::from_nanos(u64::from(INSTANTS) - 1)) / INSTANTS;
+        let (more, remainder) = (instants / INSTANTS, instants % INSTANTS);
+        // Rounded up, so that a time that is an instant lies before the next one.
+        let within = (turn * remainder + Duration::from_nanos(u64::from(INSTANTS) - 1)) / INSTANTS;
         self.origin + turn * turns.saturating_add(more) + within
     }
 }
 
-/// Waits for the next instant, under a pace.
+/// Waits for the next instant, if there is a pace.
 pub(crate) async fn next_instant(instants: Option<Instants>) {
     if let Some(instants) = instants {
         tokio::time::sleep_until(instants.after(Instant::now(), 1)).await;
@@ -221,10 +221,10 @@ mod tests {
         let (mut pacer, origin) = pacer();
         assert!(!pacer.is_due(origin + ms(79)));
         assert!(pacer.is_due(origin + ms(80)));
-        pacer.begins(origin + ms(80), 3, 5);
+        pacer.on_turn_started(origin + ms(80), 3, 5);
         assert!(!pacer.is_due(origin + ms(159)));
-        // Late by more than a turn: one is left out, and the next is due when it would have been.
-        pacer.begins(origin + ms(250), 0, 8);
+        // Late by more than a turn: one turn is skipped, and the next is due as scheduled.
+        pacer.on_turn_started(origin + ms(250), 0, 8);
         assert!(!pacer.is_due(origin + ms(319)) && pacer.is_due(origin + ms(320)));
         let expected = PaceFigures {
             turn: TURN,
@@ -245,8 +245,8 @@ mod tests {
         let origin = Instant::now();
         for (took, turns) in [(0, 1), (79, 1), (80, 2), (170, 4), (250, 4), (330, 8), (600, 8)] {
             let pacer = Pacer::new(Pace(TURN), origin, origin + ms(took));
-            assert!(pacer.is_hushed(origin + TURN * turns - ms(1)), "{took}");
-            assert_eq!(pacer.wakes(origin + ms(took), None), Some(origin + TURN * turns), "{took}");
+            assert!(pacer.is_quiescing(origin + TURN * turns - ms(1)), "{took}");
+            assert_eq!(pacer.next_wakeup(origin + ms(took), None), Some(origin + TURN * turns), "{took}");
         }
     }
 
@@ -254,47 +254,48 @@ mod tests {
     fn requests_leave_at_instants_whatever_the_work_before_took() {
         let (mut pacer, origin) = pacer();
         for (began, done) in [(80, 80), (80, 81), (80, 90), (83, 89), (89, 89)] {
-            let leaves = pacer.leaves(Local::Step, origin + ms(began), origin + ms(done));
-            assert_eq!(leaves, origin + ms(90), "{began} to {done}");
+            let departure = pacer.schedule(LocalWork::Step, origin + ms(began), origin + ms(done));
+            assert_eq!(departure, origin + ms(90), "{began} to {done}");
         }
-        assert_eq!(pacer.leaves(Local::Step, origin + ms(158), origin + ms(160)), origin + ms(160));
+        assert_eq!(pacer.schedule(LocalWork::Step, origin + ms(158), origin + ms(160)), origin + ms(160));
     }
 
     #[test]
     fn work_that_does_not_fit_gets_twice_the_time_from_then_on() {
         let (mut pacer, origin) = pacer();
-        let leaves =
-            |pacer: &mut Pacer, began, done| pacer.leaves(Local::Step, origin + ms(began), origin + ms(done));
-        assert_eq!(leaves(&mut pacer, 80, 111), origin + ms(120));
-        assert_eq!(leaves(&mut pacer, 160, 160), origin + ms(200));
+        let departure = |pacer: &mut Pacer, began, done| {
+            pacer.schedule(LocalWork::Step, origin + ms(began), origin + ms(done))
+        };
+        assert_eq!(departure(&mut pacer, 80, 111), origin + ms(120));
+        assert_eq!(departure(&mut pacer, 160, 160), origin + ms(200));
         assert_eq!(pacer.figures().lead, ms(40));
-        // A turn at most, however long a disk was stalled.
-        assert_eq!(leaves(&mut pacer, 320, 1001), origin + ms(1010));
-        assert_eq!(leaves(&mut pacer, 1040, 1040), origin + ms(1120));
+        // At most a turn, however long the disk was stalled.
+        assert_eq!(departure(&mut pacer, 320, 1001), origin + ms(1010));
+        assert_eq!(departure(&mut pacer, 1040, 1040), origin + ms(1120));
         assert_eq!(pacer.figures().lead, TURN);
     }
 
     #[test]
     fn nothing_begins_or_leaves_before_a_checkpoint_has_had_its_time() {
         let (mut pacer, origin) = pacer();
-        let at = pacer.leaves(Local::Checkpoint, origin + ms(85), origin + ms(105));
+        let at = pacer.schedule(LocalWork::Checkpoint, origin + ms(85), origin + ms(105));
         assert_eq!(at, origin + ms(120));
-        assert!(pacer.is_hushed(origin + ms(119)) && !pacer.is_hushed(at));
-        assert_eq!(pacer.leaves(Local::Step, origin + ms(105), origin + ms(105)), at);
-        // The same kind of work has the same time when it is quicker.
-        let again = pacer.leaves(Local::Checkpoint, origin + ms(165), origin + ms(165));
+        assert!(pacer.is_quiescing(origin + ms(119)) && !pacer.is_quiescing(at));
+        assert_eq!(pacer.schedule(LocalWork::Step, origin + ms(105), origin + ms(105)), at);
+        // The same kind of work keeps its time when it is quicker.
+        let again = pacer.schedule(LocalWork::Checkpoint, origin + ms(165), origin + ms(165));
         assert_eq!(again, origin + ms(200));
     }
 
     #[test]
     fn a_shipment_has_a_time_of_its_own_and_turns_go_on_beside_it() {
         let (mut pacer, origin) = pacer();
-        pacer.leaves(Local::Checkpoint, origin + ms(85), origin + ms(85));
-        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(85), origin + ms(500)), origin + ms(720));
-        assert!(!pacer.is_hushed(origin + ms(90)));
-        assert_eq!(pacer.leaves(Local::Step, origin + ms(500), origin + ms(500)), origin + ms(510));
-        // The same time when it is quicker.
-        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(800), origin + ms(801)), origin + ms(1440));
+        pacer.schedule(LocalWork::Checkpoint, origin + ms(85), origin + ms(85));
+        assert_eq!(pacer.schedule(LocalWork::Upload, origin + ms(85), origin + ms(500)), origin + ms(720));
+        assert!(!pacer.is_quiescing(origin + ms(90)));
+        assert_eq!(pacer.schedule(LocalWork::Step, origin + ms(500), origin + ms(500)), origin + ms(510));
+        // It keeps its time when it is quicker.
+        assert_eq!(pacer.schedule(LocalWork::Upload, origin + ms(800), origin + ms(801)), origin + ms(1440));
     }
 
     #[test]

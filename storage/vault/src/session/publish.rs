@@ -1,41 +1,18 @@
-//! The figures that a session publishes of itself.
+//! The publication of a session's figures.
 
 use super::Session;
 use super::pace::Pacer;
-use super::status::{CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status};
+use super::status::{CheckpointFigures, KeyChangeFigures, RowFigures, StashFigures, Status};
 use crate::store::VaultStore;
 use crate::store_room::StoreFigures;
 use crate::trusted::room::RoomFigures;
-use std::sync::{Arc, Mutex};
-
-/// See the module.
-#[derive(Default)]
-pub(super) struct Figures {
-    /// The figures that handles show.
-    shown: Arc<Mutex<Status>>,
-    /// The blocks that the stash held so far.
-    stash: StashFigures,
-    opening: OpeningFigures,
-}
-
-impl Figures {
-    /// The figures of a session that this opening has begun.
-    pub(super) fn of(opening: OpeningFigures) -> Self {
-        Figures { opening, ..Figures::default() }
-    }
-
-    /// The place where handles look.
-    pub(super) fn shown(&self) -> Arc<Mutex<Status>> {
-        self.shown.clone()
-    }
-}
 
 impl<U: VaultStore> Session<U> {
-    /// Makes the figures of this moment those that handles show.
+    /// Publishes the current figures to all handles.
     pub(super) fn publish(&mut self) {
         let (engine, checkpoints) = (&self.engine, &self.checkpoints);
         let blocks = engine.scheme.stash_blocks() as u64;
-        let is_at_rest = !engine.is_accessing() && !engine.is_idling();
+        let is_at_rest = !engine.is_accessing() && !engine.is_stepping();
         let before = self.figures.stash;
         self.figures.stash = StashFigures {
             blocks,
@@ -45,14 +22,14 @@ impl<U: VaultStore> Session<U> {
         let header = &self.identity.header;
         let (used, reserved) = self.rows.usage();
         let has_shipped = checkpoints.shipped.number > 0;
-        *self.figures.shown.lock().expect("nobody panics with this lock") = Status {
+        *self.figures.shown.lock().expect("no thread panics while it holds this lock") = Status {
             epoch: self.identity.epoch,
             accesses: engine.accesses(),
-            evictions_owed: engine.scheme.pending_steps() + engine.idles() as u64,
+            evictions_pending: engine.scheme.pending_steps() + engine.running_steps() as u64,
             emergencies: engine.scheme.emergencies(),
             stash: self.figures.stash,
             trusted_bytes: engine.scheme.trusted_bytes() as u64
-                + checkpoints.ledger.directory.bytes()
+                + checkpoints.writer.directory.bytes()
                 + 12 * header.parameters.scheme.layout().buckets(),
             journal_bytes: self.journal.bytes(),
             opening: self.figures.opening,
@@ -64,18 +41,18 @@ impl<U: VaultStore> Session<U> {
                 unshipped: checkpoints.unshipped(engine.accesses()),
                 bytes: checkpoints.bytes().total(),
                 by_kind: checkpoints.bytes(),
-                pieces: checkpoints.ledger.pieces(),
+                pieces: checkpoints.writer.pieces(),
             },
-            old_versions: self.replaced.garbage().len() as u64,
+            old_versions: self.garbage.versions().len() as u64,
             rows: RowFigures { used, reserved },
-            // Each handle asks for them itself.
+            // Each handle reads these figures itself.
             room: RoomFigures::default(),
             store: StoreFigures::default(),
-            key_change: self.replaced.change.as_ref().map(|change| KeyChangeFigures {
+            key_change: self.garbage.change.as_ref().map(|change| KeyChangeFigures {
                 passed: change.passed(),
                 of: header.parameters.scheme.layout().buckets(),
             }),
-            pace: self.outbox.pacer().map(Pacer::figures),
+            pace: self.dispatcher.pacer().map(Pacer::figures),
         };
     }
 }

@@ -1,41 +1,41 @@
-//! The order of calls: flows take turns, one call each, so that a long transfer does not keep short ones waiting. An
-//! access of no flow takes its turn with all its calls, and shares its batch with no call between them.
+//! The queue of calls. Flows take turns, one call each, so that a long transfer does not delay short ones. An access
+//! without a flow takes its turn with all its calls at once; no other call comes between them in the batch.
 //!
-//! With n flows waiting, a flow's next call is among the next n that are served, however much the others ask for. The
-//! watcher sees only that batches are full while enough calls wait; whose calls fill them is logical.
+//! With n flows waiting, a flow's next call is among the next n calls served, however much the others ask for. The
+//! watcher sees only that batches are full while enough calls wait. Which callers fill them is hidden.
 
-use super::gathering::Gathering;
+use super::batch_delay::BatchDelay;
 use crate::engine::Answers;
 use crate::engine::record::Call;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use tokio::time::Instant;
 
-/// Names a flow of accesses, such as one transfer: they take one turn among all other flows, and are served in the order
-/// in which they came.
+/// The id of a flow of accesses, such as one transfer. A flow takes one turn among all flows, and its accesses are
+/// served in the order of their arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Flow(pub u64);
 
 type AccessId = u64;
 
-/// The holder of a turn.
+/// The key of a queue of calls: each key has one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Line {
+enum QueueKey {
     Flow(Flow),
-    /// An access that belongs to no flow.
-    Alone(AccessId),
+    /// An access without a flow.
+    Access(AccessId),
 }
 
-/// Accesses that wait for their batches, and those whose batch is in flight. `R` is the address of an access's answer.
+/// The accesses that wait for a batch, and those whose batch is in flight. `R` is the way to answer an access.
 pub(crate) struct FairQueue<R> {
     next: AccessId,
     accesses: BTreeMap<AccessId, Pending<R>>,
-    /// Each line with a call that waits stands here once; the first one is next.
-    order: VecDeque<Line>,
-    lines: HashMap<Line, VecDeque<(AccessId, Call)>>,
-    /// The owners of the calls in the batch in flight, in its order.
+    /// The keys with waiting calls, each once, in the order of their turns.
+    order: VecDeque<QueueKey>,
+    lines: HashMap<QueueKey, VecDeque<(AccessId, Call)>>,
+    /// The accesses of the calls in the batch in flight, in the batch's order.
     in_flight: Vec<AccessId>,
-    gathering: Gathering,
+    batch_delay: BatchDelay,
 }
 
 struct Pending<R> {
@@ -52,21 +52,22 @@ impl<R> FairQueue<R> {
             order: VecDeque::new(),
             lines: HashMap::new(),
             in_flight: Vec::new(),
-            gathering: Gathering::new(),
+            batch_delay: BatchDelay::new(),
         }
     }
 
-    /// Tells whether no call waits for a batch.
+    /// Returns whether no call waits for a batch.
     pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// The end of the [wait](super::gathering) for more calls, if the next batch, of at most `max`, is to wait for them.
-    pub(crate) fn gathers_until(&self, max: usize) -> Option<Instant> {
-        self.gathering.lasts_until(self.calls(), max)
+    /// The end of the [wait](super::batch_delay) for more calls, if the next batch of at most `max` calls must wait for
+    /// them.
+    pub(crate) fn batch_deadline(&self, max: usize) -> Option<Instant> {
+        self.batch_delay.deadline(self.calls(), max)
     }
 
-    /// The calls that wait for a batch.
+    /// The number of calls that wait for a batch.
     fn calls(&self) -> usize {
         self.lines.values().map(VecDeque::len).sum()
     }
@@ -77,7 +78,7 @@ impl<R> FairQueue<R> {
         self.next += 1;
         let answers = Vec::with_capacity(calls.len());
         self.accesses.insert(id, Pending { calls: calls.len(), answers, reply });
-        let name = flow.map_or(Line::Alone(id), Line::Flow);
+        let name = flow.map_or(QueueKey::Access(id), QueueKey::Flow);
         let line = self.lines.entry(name).or_default();
         if line.is_empty() {
             self.order.push_back(name);
@@ -85,8 +86,8 @@ impl<R> FairQueue<R> {
         line.extend(calls.into_iter().map(|call| (id, call)));
     }
 
-    /// The next batch: at most `max` calls, a call of each flow in turn. [`answer`](Self::answer) comes before the
-    /// next one.
+    /// Takes the next batch: at most `max` calls, one call of each flow in turn. [`answer`](Self::answer) must be
+    /// called before the next batch is taken.
     pub(crate) fn take_batch(&mut self, max: usize) -> Vec<Call> {
         let mut batch = Vec::new();
         let mut too_long = Vec::new();
@@ -95,8 +96,8 @@ impl<R> FairQueue<R> {
         {
             let Some(line) = self.lines.get_mut(&name) else { continue };
             let share = match name {
-                Line::Flow(_) => 1,
-                Line::Alone(_) => line.len(),
+                QueueKey::Flow(_) => 1,
+                QueueKey::Access(_) => line.len(),
             };
             if batch.len() + share > max {
                 too_long.push(name);
@@ -112,18 +113,18 @@ impl<R> FairQueue<R> {
                 self.order.push_back(name);
             }
         }
-        // They begin the next batch.
+        // These accesses start the next batch.
         for name in too_long.into_iter().rev() {
             self.order.push_front(name);
         }
-        self.gathering.begins(batch.len());
+        self.batch_delay.on_batch_started(batch.len());
         batch
     }
 
-    /// Takes the answers to the batch in flight; the dummies that filled it up have none here. Returns the accesses
-    /// that have all of theirs.
+    /// Takes the answers to the batch in flight. Dummies that filled it up are ignored. Returns the accesses that have
+    /// all of their answers.
     pub(crate) fn answer(&mut self, answers: impl IntoIterator<Item = Option<Bytes>>) -> Vec<(R, Answers)> {
-        self.gathering.is_answered(self.calls());
+        self.batch_delay.on_batch_answered(self.calls());
         let mut whole = Vec::new();
         for (id, answer) in std::mem::take(&mut self.in_flight).into_iter().zip(answers) {
             let Some(access) = self.accesses.get_mut(&id) else { continue };
@@ -137,7 +138,7 @@ impl<R> FairQueue<R> {
         whole
     }
 
-    /// Refuses the batch in flight: returns whose calls were in it, and drops the rest of their calls.
+    /// Refuses the batch in flight. Returns the accesses with calls in it, and drops the rest of their calls.
     pub(crate) fn refuse(&mut self) -> Vec<R> {
         let refused = std::mem::take(&mut self.in_flight);
         let replies = refused.iter().filter_map(|id| self.accesses.remove(id)).map(|access| access.reply);
@@ -198,7 +199,7 @@ mod tests {
         for flow in 0..10 {
             queue.push(Some(Flow(flow)), reads(0..3 + 50 * flow), "");
         }
-        // Many accesses under one name are one flow.
+        // Many accesses of one flow take one turn.
         for _ in 0..20 {
             queue.push(Some(Flow(7)), reads(0..16), "");
         }

@@ -1,9 +1,9 @@
 //! The database of the trusted disk, opened so that damage is noticed.
 //!
-//! Each opening has the checksum of every page verified. Each commit has two phases: its pages are durable before the
-//! database points to them. So a commit whose pages do not verify was damaged later; with a commit of a single phase it
-//! could also be one that power loss cut off, and the database would go back to the commit before, which loses what was
-//! acknowledged. What it costs is a second sync for each commit.
+//! Each opening verifies the checksum of every page. Each commit has two phases: its pages are durable before the
+//! database points to them. So a commit whose pages do not verify was damaged later. With single-phase commits, power
+//! loss could also have cut it off. The database would then go back to the previous commit, and lose what was
+//! acknowledged. The price is a second sync for each commit.
 
 use crate::error::VaultError;
 use crate::trusted::database_file::DatabaseFile;
@@ -12,7 +12,7 @@ use crate::trusted::room::Room;
 use redb::{Database, StorageBackend, WriteTransaction};
 use std::sync::Arc;
 
-/// Opens or makes a database that is checked, with a cache of so many bytes, and whose first failure is noted.
+/// Opens or creates a checked database with a cache of so many bytes. Its first failure is recorded.
 ///
 /// # Errors
 /// [`VaultError::Locked`], [`VaultError::Damaged`], [`VaultError::Disk`], [`VaultError::DiskFull`].
@@ -25,11 +25,11 @@ pub(super) fn open(
     let mut builder = Database::builder();
     builder.set_cache_size(cache).set_check_integrity_on_open(true);
     let database =
-        builder.create_with_backend(DatabaseFile::over(backend, first_failure.clone(), Arc::clone(room)));
+        builder.create_with_backend(DatabaseFile::new(backend, first_failure.clone(), Arc::clone(room)));
     Ok((database.map_err(failure)?, first_failure))
 }
 
-/// Begins a transaction whose commit has two phases.
+/// Begins a transaction with a two-phase commit.
 pub(super) fn begin_write(database: &Database) -> Result<WriteTransaction, redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_two_phase_commit(true);
@@ -46,7 +46,7 @@ mod tests {
     use std::io::{self, ErrorKind};
     use std::sync::{Arc, RwLock};
 
-    /// A file in memory that outlasts its database.
+    /// A file in memory that outlives its database.
     #[derive(Clone, Debug, Default)]
     struct File(Arc<RwLock<Vec<u8>>>);
 
@@ -85,24 +85,25 @@ mod tests {
     }
 
     fn open(bytes: Vec<u8>) -> Result<TrustedDisk, VaultError> {
-        TrustedDisk::over(File(Arc::new(RwLock::new(bytes))), InMemoryBackend::new())
+        TrustedDisk::with_backends(File(Arc::new(RwLock::new(bytes))), InMemoryBackend::new())
     }
 
     /// A note, the journal and the rows.
     type Contents = (Option<Vec<u8>>, Vec<(u64, Vec<u8>)>, Vec<Row>);
 
     fn contents(disk: &TrustedDisk) -> Result<Contents, VaultError> {
-        Ok((disk.meta("note")?, disk.journal()?, disk.hold()?.rows()?))
+        Ok((disk.meta("note")?, disk.journal()?, disk.snapshot()?.rows()?))
     }
 
-    /// The file of a database with some commits, the last of them small: as a death leaves it, and as a close does.
+    /// The file of a database after some commits, the last of them small: as a kill leaves it, and as a close leaves
+    /// it.
     fn files() -> [Vec<u8>; 2] {
         let file = File::default();
-        let disk = TrustedDisk::over(file.clone(), InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(file.clone(), InMemoryBackend::new()).unwrap();
         disk.set_meta("note", b"first").unwrap();
         for nth in 0..24u8 {
             disk.append(vec![(nth.into(), vec![nth; 700])]).unwrap();
-            disk.commit(disk.enter_rows(vec![RowChange::put(vec![nth], vec![nth; 300])])).unwrap();
+            disk.commit(disk.enqueue_rows(vec![RowChange::put(vec![nth], vec![nth; 300])])).unwrap();
         }
         disk.set_meta("note", b"last").unwrap();
         let killed = file.copy();
@@ -110,10 +111,10 @@ mod tests {
         [killed, file.copy()]
     }
 
-    /// The byte and the bit that say which of two commits is the newest: redb keeps it without a checksum.
+    /// The byte and the bit that select the newest of two commits. redb stores it without a checksum.
     const NEWEST: (usize, u8) = (9, 1);
 
-    /// Places of a changed bit: each bit of the header, and one bit in each of many bytes of every page.
+    /// The positions of changed bits: each bit of the header, and one bit in many bytes of every page.
     fn places(len: usize) -> impl Iterator<Item = (usize, u8)> {
         let header = (0..512).flat_map(|byte| (0..8).map(move |bit| (byte, 1 << bit)));
         header
@@ -139,7 +140,7 @@ mod tests {
         }
     }
 
-    /// The file after each of the writes and changes of length that make a database.
+    /// The file after each write and each change of length during the creation of a database.
     #[derive(Clone, Debug, Default)]
     struct Steps(File, Arc<RwLock<Vec<Vec<u8>>>>);
 
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn a_database_whose_making_was_cut_off_at_any_step_is_made_by_the_next_opening() {
         let steps = Steps::default();
-        drop(TrustedDisk::over(steps.clone(), InMemoryBackend::new()).unwrap());
+        drop(TrustedDisk::with_backends(steps.clone(), InMemoryBackend::new()).unwrap());
         let left = steps.1.read().unwrap().clone();
         let is_unmarked = |file: &&Vec<u8>| file[..9] == [0; 9];
         assert!(left.iter().filter(is_unmarked).count() >= 2, "of {} steps", left.len());

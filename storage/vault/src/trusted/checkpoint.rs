@@ -1,4 +1,5 @@
-//! Checkpoints: the whole trusted state between two steps, on the trusted disk and, sealed and padded, in the store.
+//! Checkpoints: the whole trusted state between two steps. They are on the trusted disk, and, sealed and padded, in the
+//! store.
 
 use crate::error::VaultError;
 use crate::trusted::header::VaultParameters;
@@ -12,10 +13,10 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
-/// Receipts of earlier checkpoints that a shipped one carries, so that an older receipt can be recognised.
+/// The number of earlier receipts in a shipped checkpoint, so that older receipts are recognised.
 const HISTORY: usize = 256;
 
-/// A bucket version that was replaced, and the checkpoint after which that happened.
+/// A replaced bucket version, and the checkpoint after which it was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Garbage {
     pub(crate) bucket: Bucket,
@@ -33,8 +34,8 @@ impl Garbage {
         BucketVersion { bucket: self.bucket, version: self.version }
     }
 
-    /// Tells whether the checkpoint of this number on the disk needs it, or the shipped one.
-    pub(crate) fn is_needed(&self, number: u64, shipped: &Shipped) -> bool {
+    /// Returns whether the version is needed by the checkpoint of this number on the disk, or by the shipped one.
+    pub(crate) fn is_needed(&self, number: u64, shipped: &ShippedCheckpoint) -> bool {
         let by_disk = self.after >= number;
         let is_older = (self.version.epoch, self.version.counter) <= shipped.newest;
         by_disk || (is_older && self.after >= shipped.number)
@@ -43,28 +44,29 @@ impl Garbage {
 
 /// The last checkpoint that reached the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Shipped {
+pub(crate) struct ShippedCheckpoint {
     pub(crate) number: u64,
     /// The epoch in which it was shipped.
     pub(crate) epoch: u32,
-    /// The newest bucket version that it knows: every version up to here that was newest then is needed by it.
+    /// The newest bucket version that the checkpoint knows. The checkpoint needs every version up to it that was
+    /// current then.
     pub(crate) newest: (u32, u64),
     pub(crate) digest: [u8; 32],
 }
 
-/// The most bytes that an object of a checkpoint has, sealed; epochs still in use come on top.
+/// The maximum sealed size of a checkpoint's object. Epochs still in use are included.
 pub(crate) fn max_sealed_bytes(parameters: &VaultParameters) -> usize {
     blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
 }
 
-/// Forgets the oldest receipts beyond those that are kept.
-pub(crate) fn shorten(history: &mut Vec<(u64, [u8; 32])>) {
+/// Drops the oldest receipts beyond the number that is kept.
+pub(crate) fn truncate_history(history: &mut Vec<(u64, [u8; 32])>) {
     let from = history.len().saturating_sub(HISTORY);
     history.drain(..from);
 }
 
-/// The mark that tells a state of a vault from an older one: kept elsewhere, it lets a restore notice a rolled-back
-/// store.
+/// A receipt of a shipped checkpoint. If the owner keeps it elsewhere, a restore notices that the store was rolled
+/// back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The vault's identity.
@@ -110,19 +112,19 @@ impl FromStr for Receipt {
     }
 }
 
-/// SHA-256 of a shipped checkpoint as it stands in the store.
+/// SHA-256 of a shipped checkpoint as stored.
 pub(crate) fn digest(sealed: &[u8]) -> [u8; 32] {
     Sha256::digest(sealed).into()
 }
 
-/// The name of a shipped checkpoint: its epoch, so that a displaced gateway's cannot replace its successor's, and its
-/// number. Padded, so that they list in order.
+/// The name of a shipped checkpoint. It contains the epoch, so that a displaced gateway cannot replace a checkpoint of
+/// its successor. The numbers are padded, so that names are listed in order.
 pub(crate) fn blob_name(epoch: u32, number: u64) -> String {
     format!("checkpoint/{epoch:08x}-{number:016x}")
 }
 
-/// The epoch and the number in a checkpoint's name, if it is exactly one that [`blob_name`] makes.
-pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
+/// The epoch and the number in the name of a checkpoint, if [`blob_name`] makes exactly this name.
+pub(crate) fn parse_blob_name(name: &str) -> Option<(u32, u64)> {
     let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
     let order = (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?);
     (blob_name(order.0, order.1) == name).then_some(order)

@@ -1,9 +1,9 @@
-//! The file below the database: one whose making was cut off counts as none, a write that finds no room gets some of the
-//! [reserve](super::room), and the first failure is remembered.
+//! The file below the database. A file whose creation was cut off counts as empty, a write that finds no room takes
+//! some of the [reserve](super::room), and the first failure is recorded.
 //!
-//! redb gives a new file its length, then a header, and what it knows its files by comes last. A process that dies before that
-//! leaves a file that redb refuses for good. Such a file has zeros where redb's mark would be, and nothing but zeros behind
-//! its header: nothing was ever put into it.
+//! redb first sets the length of a new file, then writes a header, and writes its magic number last. If a process dies
+//! before that, redb refuses the file for good. Such a file has zeros in place of the magic number and only zeros after
+//! the header: it never held any data.
 
 use crate::trusted::failure::FirstFailure;
 use crate::trusted::room::Room;
@@ -13,27 +13,27 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of redb's mark, at the begin of a file.
+/// Bytes of redb's magic number at the start of a file.
 const MARK: u64 = 9;
-/// Bytes of the page that the header is in.
+/// Bytes of the header's page.
 const HEADER: u64 = 4096;
 
-/// A backend that is emptied before it is opened, if no database in it was ever complete.
+/// A backend that is emptied before it is opened, if its database was never completed.
 #[derive(Debug)]
 pub(super) struct DatabaseFile<B> {
     backend: B,
-    was_looked_at: AtomicBool,
+    was_checked: AtomicBool,
     first_failure: FirstFailure,
     room: Arc<Room>,
 }
 
 impl<B: StorageBackend> DatabaseFile<B> {
-    pub(super) fn over(backend: B, first_failure: FirstFailure, room: Arc<Room>) -> Self {
-        DatabaseFile { backend, was_looked_at: AtomicBool::new(false), first_failure, room }
+    pub(super) fn new(backend: B, first_failure: FirstFailure, room: Arc<Room>) -> Self {
+        DatabaseFile { backend, was_checked: AtomicBool::new(false), first_failure, room }
     }
 
-    /// Tells whether there are zeros in place of a mark and behind the header.
-    fn was_never_made(&self) -> io::Result<bool> {
+    /// Returns whether the magic number and everything after the header are zeros.
+    fn was_never_completed(&self) -> io::Result<bool> {
         let end = self.backend.len()?;
         if end == 0 || !self.is_blank(0, end.min(MARK))? {
             return Ok(false);
@@ -57,9 +57,9 @@ impl<B: StorageBackend> DatabaseFile<B> {
 }
 
 impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
-    /// The first time, redb has locked the file: no other process is making it.
+    /// At the first call, redb has locked the file: no other process is creating it.
     fn len(&self) -> io::Result<u64> {
-        if !self.was_looked_at.swap(true, Ordering::Relaxed) && self.was_never_made()? {
+        if !self.was_checked.swap(true, Ordering::Relaxed) && self.was_never_completed()? {
             self.backend.set_len(0)?;
         }
         self.first_failure.note(self.backend.len())
@@ -70,7 +70,7 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.first_failure.note(self.room.make_for(0, || self.backend.set_len(len)))
+        self.first_failure.note(self.room.retry_with_room(0, || self.backend.set_len(len)))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -79,7 +79,7 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let bytes = data.len() as u64;
-        self.first_failure.note(self.room.make_for(bytes, || self.backend.write(offset, data)))
+        self.first_failure.note(self.room.retry_with_room(bytes, || self.backend.write(offset, data)))
     }
 
     fn close(&self) -> io::Result<()> {

@@ -1,6 +1,6 @@
-//! The words that a checkpoint changes, in runs of neighbours.
+//! The words that a checkpoint changes, as runs of neighbours.
 
-use super::tables::Tables;
+use super::word_tables::WordTables;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Neighbouring words with their new values.
@@ -17,7 +17,7 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// Adds words that come after all others.
+    /// Adds words that follow all others.
     pub(crate) fn push(&mut self, first: u64, words: &[u32]) {
         match self.runs.last_mut() {
             Some(last) if last.first + last.words.len() as u64 == first => {
@@ -27,12 +27,12 @@ impl Delta {
         }
     }
 
-    /// Applies it to the words for which `is_older` holds, piece by piece of so many words. Returns `false` if it names
-    /// a word that there is not.
+    /// Applies the delta to the words of pieces for which `is_older` holds. Returns `false` if it contains a word
+    /// outside of the tables.
     #[must_use]
     pub(crate) fn apply(
         &self,
-        tables: &mut Tables,
+        tables: &mut WordTables,
         piece_words: u64,
         is_older: impl Fn(u64) -> bool,
     ) -> bool {
@@ -64,10 +64,10 @@ mod tests {
         delta.push(3, &[9, 10]);
         delta.push(6, &[11]);
         assert_eq!(delta.runs.len(), 2, "neighbours are one run");
-        let mut tables = Tables::zeros(&[5, 3]);
+        let mut tables = WordTables::zeros(&[5, 3]);
         assert!(delta.apply(&mut tables, 4, |piece| piece == 0));
         assert_eq!(tables.into_inner().concat(), [0, 7, 8, 9, 0, 0, 0, 0]);
-        let mut tables = Tables::zeros(&[5, 3]);
+        let mut tables = WordTables::zeros(&[5, 3]);
         assert!(delta.apply(&mut tables, 4, |_| true));
         delta.push(8, &[1]);
         assert!(!delta.apply(&mut tables, 4, |_| true), "there is no ninth word");

@@ -1,28 +1,28 @@
-//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or with a
-//! [group](super::group) of others.
+//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or in a
+//! [group](super::commit_group).
 //!
-//! | table | holds |
+//! | table | contents |
 //! |---|---|
-//! | `meta` | the vault's header, the claim of an epoch, what was shipped |
-//! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed, as the [ledger](super::ledger) writes it |
+//! | `meta` | the vault's header, the claim of an epoch, the shipped checkpoint |
+//! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed by the [checkpoint writer](super::checkpoint_writer) |
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
-//! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::kept)) |
+//! | `unlogged` | changes of rows that the journal in the store may not hold yet, [sealed](super::unlogged_table) |
 //!
-//! Beside it lies the [file](super::places_file) of the stash's places.
+//! The [file](super::slot_file) of the stash's slots lies next to the database.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::checked_database;
+use crate::trusted::commit_group::{Change, CommitGroup, QueuedChange};
 use crate::trusted::failure::{FirstFailure, failure};
-use crate::trusted::group::{Change, Entered, Group};
-use crate::trusted::kept;
-use crate::trusted::names::{make_durable, sync_folder};
-use crate::trusted::part::Part;
+use crate::trusted::folder_sync::{make_durable, sync_folder};
 use crate::trusted::pieces::{self, PiecesTable};
-use crate::trusted::places_file::PlacesFile;
 use crate::trusted::room::{Reserve, Room};
 use crate::trusted::row::{Row, RowChange};
+use crate::trusted::slot_file::SlotFile;
+use crate::trusted::state_tables::StateTable;
+use crate::trusted::unlogged_table;
 use ameles_core::types::Bytes;
 use redb::backends::FileBackend;
 use redb::{
@@ -40,7 +40,7 @@ const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const JOURNAL: PiecesTable = PiecesTable::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
-/// Turns that others have before work begins that no other thread does.
+/// The number of times that other tasks run before work starts that has no thread of its own.
 const TURNS: u32 = 3;
 
 /// Bytes of the database's cache.
@@ -50,18 +50,18 @@ pub const DATABASE_CACHE: u64 = 64 << 20;
 #[derive(Clone)]
 pub struct TrustedDisk {
     database: Arc<Database>,
-    pub(super) places: Arc<PlacesFile>,
-    group: Arc<Group>,
+    pub(super) slot_file: Arc<SlotFile>,
+    group: Arc<CommitGroup>,
     first_failure: FirstFailure,
     room: Arc<Room>,
-    /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
+    /// True if long work runs on another thread. Backends that the caller provides may not leave this thread.
     has_own_thread: bool,
-    /// True if other tasks have turns before such work begins.
-    gives_way: bool,
+    /// True if other tasks run before such work starts.
+    yields_first: bool,
 }
 
 impl TrustedDisk {
-    /// Opens or makes the database file.
+    /// Opens or creates the database file.
     ///
     /// # Errors
     /// [`VaultError::Locked`] if another process has it open, [`VaultError::Disk`], [`VaultError::DiskFull`].
@@ -69,93 +69,98 @@ impl TrustedDisk {
         Self::open_in(file, sync_folder)
     }
 
-    /// Opens or makes the database file in a folder that is synced by this function.
+    /// Opens or creates the database file in a folder that this function syncs.
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file);
         let backend = opened.map_err(redb::Error::Io).and_then(|file| Ok(FileBackend::new(file)?));
-        let room = Arc::new(Room::beside(file));
+        let room = Arc::new(Room::next_to(file));
         let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize, &room)?;
-        // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
-        // folder, and have been cut off just then.
+        // The name itself must survive power loss. This is done at every opening: an earlier one may have created the
+        // file or the folder, and been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
-        Self::with(database, (PlacesFile::beside(file, Arc::clone(&room)), room), true)
+        Self::new(database, (SlotFile::next_to(file, Arc::clone(&room)), room), true)
     }
 
-    /// A disk over backends of the caller's own, for simulations: of the database, and of the stash's places.
+    /// A disk over backends that the caller provides, for simulations: one for the database, and one for the stash's
+    /// slots.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
-        Self::over_with(backend, places, Room::default())
-    }
-
-    /// The same with a reserve for when the disk is full.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn over_with_reserve(
+    pub fn with_backends(
         backend: impl StorageBackend,
-        places: impl StorageBackend,
+        slot_file: impl StorageBackend,
+    ) -> Result<Self, VaultError> {
+        Self::from_backends(backend, slot_file, Room::default())
+    }
+
+    /// The same, with a reserve for when the disk is full.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn with_backends_and_reserve(
+        backend: impl StorageBackend,
+        slot_file: impl StorageBackend,
         reserve: impl Reserve,
     ) -> Result<Self, VaultError> {
         let room = Room::default();
-        room.take(reserve);
-        Self::over_with(backend, places, room)
+        room.set_reserve(reserve);
+        Self::from_backends(backend, slot_file, room)
     }
 
-    /// The same disk, whose work begins some turns of other tasks later: whoever is answered before it is durable is seen.
-    pub fn giving_way(self) -> Self {
-        TrustedDisk { gives_way: true, ..self }
+    /// The same disk, but other tasks run before its work starts. So a test sees whether a caller is answered before
+    /// its change is durable.
+    pub fn yielding(self) -> Self {
+        TrustedDisk { yields_first: true, ..self }
     }
 
-    fn over_with(
+    fn from_backends(
         backend: impl StorageBackend,
-        places: impl StorageBackend,
+        slot_file: impl StorageBackend,
         room: Room,
     ) -> Result<Self, VaultError> {
         let room = Arc::new(room);
         let database = checked_database::open(backend, DATABASE_CACHE as usize, &room)?;
-        Self::with(database, (PlacesFile::given(places, Arc::clone(&room)), room), false)
+        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&room)), room), false)
     }
 
-    /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
-    /// So many bytes of the database are kept in memory.
+    /// A disk over backends that the caller provides and that any thread may use: long work runs on another thread.
+    /// `cache` is the memory for the database.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn over_shared(
+    pub fn with_shared_backends(
         backend: impl StorageBackend,
-        places: impl StorageBackend,
+        slot_file: impl StorageBackend,
         cache: Bytes,
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
         let room = Arc::<Room>::default();
         let database = checked_database::open(backend, bytes, &room)?;
-        Self::with(database, (PlacesFile::given(places, Arc::clone(&room)), room), true)
+        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&room)), room), true)
     }
 
-    fn with(
+    fn new(
         (database, first_failure): (Database, FirstFailure),
-        (places, room): (PlacesFile, Arc<Room>),
+        (slot_file, room): (SlotFile, Arc<Room>),
         has_own_thread: bool,
     ) -> Result<Self, VaultError> {
-        let (database, places) = (Arc::new(database), Arc::new(places));
+        let (database, slot_file) = (Arc::new(database), Arc::new(slot_file));
         let disk = TrustedDisk {
             database,
-            places,
+            slot_file,
             group: Arc::default(),
             first_failure,
             room,
             has_own_thread,
-            gives_way: false,
+            yields_first: false,
         };
-        disk.has_its_tables()?;
-        // Tables come into being when they are first opened for writing.
-        disk.change(|transaction| {
+        disk.check_tables()?;
+        // A table is created when it is first opened for writing.
+        disk.with_write(|transaction| {
             transaction.open_table(META)?;
             transaction.open_table(JOURNAL)?;
             transaction.open_table(ROWS)?;
-            for part in Part::ALL {
+            for part in StateTable::ALL {
                 transaction.open_table(part.table())?;
             }
             Ok(())
@@ -163,11 +168,11 @@ impl TrustedDisk {
         Ok(disk)
     }
 
-    /// Checks that a database which has tables has all those that every opening makes: one that is missing would pass for an
-    /// empty one.
-    fn has_its_tables(&self) -> Result<(), VaultError> {
+    /// Checks that a database with tables has all tables that every opening creates. Otherwise a missing table would
+    /// pass for an empty one.
+    fn check_tables(&self) -> Result<(), VaultError> {
         let mut names = Vec::new();
-        self.look(|transaction| {
+        self.with_read(|transaction| {
             names = transaction.list_tables()?.map(|table| table.name().to_owned()).collect();
             Ok(())
         })?;
@@ -180,14 +185,14 @@ impl TrustedDisk {
         }
     }
 
-    /// Carries out work that takes a while and keeps no other task waiting.
-    pub(crate) async fn carry_out<T: Send + 'static>(
+    /// Runs long work without blocking other tasks.
+    pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
         if !self.has_own_thread {
-            if self.gives_way {
-                give_way().await;
+            if self.yields_first {
+                yield_turns().await;
             }
             return work(self);
         }
@@ -196,38 +201,38 @@ impl TrustedDisk {
         working.unwrap_or_else(|error| Err(VaultError::Disk(Reason::of(error))))
     }
 
-    /// Looks something up.
-    pub(super) fn look<T>(
+    /// Runs a read transaction.
+    pub(super) fn with_read<T>(
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, VaultError> {
-        let looked = self.database.begin_read().map_err(redb::Error::from).and_then(|at| work(&at));
-        looked.map_err(|error| self.failed(error))
+        let result = self.database.begin_read().map_err(redb::Error::from).and_then(|at| work(&at));
+        result.map_err(|error| self.explain(error))
     }
 
-    /// Makes changes, all of them or none, durable when this returns.
-    pub(super) fn change(
+    /// Runs a write transaction. Its changes are made all or none, and are durable when this returns.
+    pub(super) fn with_write(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
     ) -> Result<(), VaultError> {
-        let changed = checked_database::begin_write(&self.database).and_then(|transaction| {
+        let result = checked_database::begin_write(&self.database).and_then(|transaction| {
             work(&transaction)?;
             Ok(transaction.commit()?)
         });
-        changed.map_err(|error| self.failed(error))
+        result.map_err(|error| self.explain(error))
     }
 
-    pub(super) fn failed(&self, error: redb::Error) -> VaultError {
-        self.first_failure.behind(error)
+    pub(super) fn explain(&self, error: redb::Error) -> VaultError {
+        self.first_failure.explain(error)
     }
 
-    /// The room that is kept for when the disk is full.
+    /// The room that is reserved for when the disk is full.
     pub(crate) fn room(&self) -> &Room {
         &self.room
     }
 
     pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
-        self.look(|transaction| {
+        self.with_read(|transaction| {
             let table = transaction.open_table(META)?;
             Ok(table.get(name)?.map(|value| value.value().to_vec()))
         })
@@ -237,47 +242,49 @@ impl TrustedDisk {
         self.set_metas(&[(name, value)])
     }
 
-    /// Sets several values, all of them or none.
+    /// Sets several values, all or none.
     pub(crate) fn set_metas<V: AsRef<[u8]>>(&self, values: &[(&str, V)]) -> Result<(), VaultError> {
-        self.change(|transaction| set_metas(transaction, values))
+        self.with_write(|transaction| set_metas(transaction, values))
     }
 
     /// Appends records; they are durable when this returns.
     pub(crate) fn append(&self, records: Vec<(u64, Vec<u8>)>) -> Result<(), VaultError> {
-        self.commit(self.enter(Change::Records(records)))
+        self.commit(self.enqueue(Change::Records(records)))
     }
 
     /// The journal since the last checkpoint, in order.
     pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
-        self.look(|transaction| pieces::whole(&transaction.open_table(JOURNAL)?))
+        self.with_read(|transaction| pieces::whole(&transaction.open_table(JOURNAL)?))
     }
 
-    /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
-    pub(crate) fn enter_rows(&self, changes: Vec<RowChange>) -> Entered {
-        self.enter(Change::Rows(changes))
+    /// Adds sealed changes of rows, by the hashes of their keys, to the queue. They come after all earlier ones.
+    pub(crate) fn enqueue_rows(&self, changes: Vec<RowChange>) -> QueuedChange {
+        self.enqueue(Change::Rows(changes))
     }
 
-    pub(super) fn enter(&self, change: Change) -> Entered {
-        self.group.enter(change)
+    pub(super) fn enqueue(&self, change: Change) -> QueuedChange {
+        self.group.enqueue(change)
     }
 
-    /// Makes a change that was taken in durable, together with those that wait.
-    pub(crate) fn commit(&self, entered: Entered) -> Result<(), VaultError> {
-        self.group.commit(entered, |changes| {
-            self.change(|transaction| changes.iter().try_for_each(|change| make(transaction, change)))
+    /// Makes a queued change durable, together with those that wait.
+    pub(crate) fn commit(&self, queued: QueuedChange) -> Result<(), VaultError> {
+        self.group.commit(queued, |changes| {
+            self.with_write(|transaction| {
+                changes.iter().try_for_each(|change| apply_change(transaction, change))
+            })
         })
     }
 
-    /// Holds the disk as it is now.
-    pub(crate) fn hold(&self) -> Result<HeldDisk, VaultError> {
-        let at = self.database.begin_read().map_err(|error| self.failed(error.into()))?;
-        Ok(HeldDisk { at, disk: self.clone() })
+    /// A snapshot of the disk.
+    pub(crate) fn snapshot(&self) -> Result<DiskSnapshot, VaultError> {
+        let at = self.database.begin_read().map_err(|error| self.explain(error.into()))?;
+        Ok(DiskSnapshot { at, disk: self.clone() })
     }
 }
 
-/// Lets other tasks have some turns, as they have while a thread of its own is at work: a caller who is answered too early
-/// then has the answer before the work begins. Needs no runtime.
-async fn give_way() {
+/// Lets other tasks run, as they do while another thread works. A caller that is answered too early then gets the
+/// answer before the work starts. Needs no runtime.
+async fn yield_turns() {
     for _ in 0..TURNS {
         let mut has_waited = false;
         poll_fn(|context| {
@@ -291,16 +298,16 @@ async fn give_way() {
     }
 }
 
-/// A disk as it was at one moment, whatever is changed afterwards.
-pub(crate) struct HeldDisk {
+/// A snapshot of the disk. Later changes do not affect it.
+pub(crate) struct DiskSnapshot {
     at: ReadTransaction,
     disk: TrustedDisk,
 }
 
-impl HeldDisk {
-    /// All rows: the hash of the key, and the sealed row.
+impl DiskSnapshot {
+    /// All rows: the hash of each key, and the sealed row.
     pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
-        self.read_rows().map_err(|error| self.disk.failed(error))
+        self.read_rows().map_err(|error| self.disk.explain(error))
     }
 
     fn read_rows(&self) -> Result<Vec<Row>, redb::Error> {
@@ -313,18 +320,18 @@ impl HeldDisk {
     }
 }
 
-fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
+fn apply_change(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
     match change {
         Change::Records(records) => append(transaction, records),
         Change::Rows(changes) => put_rows(transaction, changes),
-        Change::KeptRows { changes, commit, logged } => {
+        Change::RowsWithCommit { changes, commit, logged } => {
             put_rows(transaction, changes)?;
-            kept::keep(transaction, commit.as_slice(), *logged)
+            unlogged_table::update(transaction, commit.as_slice(), *logged)
         }
-        Change::Noted { records, name, note, logged } => {
+        Change::RecordsWithNote { records, name, note, logged } => {
             append(transaction, records)?;
             set_metas(transaction, &[(*name, note)])?;
-            kept::keep(transaction, &[], *logged)
+            unlogged_table::update(transaction, &[], *logged)
         }
     }
 }
@@ -357,7 +364,7 @@ fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(),
     Ok(())
 }
 
-/// Puts these rows in the place of all that are there.
+/// Replaces all rows.
 pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Result<(), redb::Error> {
     transaction.delete_table(ROWS)?;
     let mut table = transaction.open_table(ROWS)?;
@@ -367,8 +374,8 @@ pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Resu
     Ok(())
 }
 
-/// Empties the journal.
-pub(super) fn forget_the_journal(transaction: &WriteTransaction) -> Result<(), redb::Error> {
+/// Clears the journal.
+pub(super) fn clear_journal(transaction: &WriteTransaction) -> Result<(), redb::Error> {
     transaction.delete_table(JOURNAL)?;
     transaction.open_table(JOURNAL)?;
     Ok(())
@@ -377,12 +384,12 @@ pub(super) fn forget_the_journal(transaction: &WriteTransaction) -> Result<(), r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trusted::names::tests::FragileFolder;
+    use crate::trusted::folder_sync::tests::FragileFolder;
     use redb::backends::InMemoryBackend;
     use std::io::ErrorKind;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// The syncs of folders that an opening makes.
+    /// The number of folder syncs of an opening.
     fn syncs_of_an_opening() -> u64 {
         let folder = FragileFolder::new();
         open(&folder).unwrap();
@@ -459,13 +466,13 @@ mod tests {
     fn a_caller_is_told_why_the_disk_failed_even_before_the_caller_for_whom_it_failed() {
         let is_full = Arc::new(AtomicBool::new(false));
         let backend = Fillable(InMemoryBackend::new(), is_full.clone());
-        let disk = TrustedDisk::over(backend, InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(backend, InMemoryBackend::new()).unwrap();
         is_full.store(true, Ordering::Relaxed);
         let transaction = checked_database::begin_write(&disk.database).unwrap();
         transaction.open_table(META).unwrap().insert("note", &b"first"[..]).unwrap();
-        let not_told_yet = transaction.commit().unwrap_err();
-        let told = disk.set_meta("note", b"second").unwrap_err();
-        assert!(matches!(told, VaultError::DiskFull), "{told:?}");
-        assert!(matches!(disk.failed(not_told_yet.into()), VaultError::DiskFull));
+        let unreported = transaction.commit().unwrap_err();
+        let error = disk.set_meta("note", b"second").unwrap_err();
+        assert!(matches!(error, VaultError::DiskFull), "{error:?}");
+        assert!(matches!(disk.explain(unreported.into()), VaultError::DiskFull));
     }
 }

@@ -1,7 +1,8 @@
 //! The failures of the database, and the first of them.
 //!
-//! After one failure of the file redb refuses everything, and does not say why any more. Of two callers at once, the one that
-//! is refused can come before the one that was told why. So the reason is noted below redb, before anybody is refused.
+//! After one failure of the file, redb refuses everything, and does not give the reason any more. Of two concurrent
+//! callers, one may be refused before the other has got the reason. So the reason is recorded below redb, before any
+//! caller is refused.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
@@ -13,15 +14,15 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct FirstFailure(Arc<OnceLock<VaultError>>);
 
 impl FirstFailure {
-    /// Notes a failure, if it is the first, and hands the result on.
+    /// Records a failure if it is the first, and returns the result.
     pub(super) fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
         done.inspect_err(|error| {
             self.0.get_or_init(|| failure(redb::Error::Io(copy(error))));
         })
     }
 
-    /// Tells what is behind an error of the database.
-    pub(super) fn behind(&self, error: redb::Error) -> VaultError {
+    /// The reason of a database error.
+    pub(super) fn explain(&self, error: redb::Error) -> VaultError {
         match (error, self.0.get()) {
             (redb::Error::PreviousIo, Some(first)) => first.clone(),
             (error, _) => failure(error),
@@ -36,12 +37,12 @@ fn copy(error: &io::Error) -> io::Error {
     }
 }
 
-/// Tells whether a disk had no room.
+/// Returns whether the disk had no room.
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// The vault's error for one of the database.
+/// Converts a database error.
 pub(super) fn failure(error: impl Into<redb::Error>) -> VaultError {
     match error.into() {
         redb::Error::DatabaseAlreadyOpen => VaultError::Locked,

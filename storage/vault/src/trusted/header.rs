@@ -1,4 +1,5 @@
-//! The identity of a vault: its public parameters, stored with it on both sides, authenticated with its key.
+//! The identity of a vault: its public parameters. They are stored on the trusted disk and in the store, and
+//! authenticated with the vault's key.
 
 use crate::engine::scheme::SchemeParameters;
 use crate::error::VaultError;
@@ -19,25 +20,25 @@ use zeroize::Zeroizing;
 
 /// The format of vaults.
 pub const FORMAT: u16 = 1;
-/// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
+/// Bytes of a piece of a shipped checkpoint before it is sealed. The last piece may be shorter.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
-/// Bytes of the largest checkpoint that is shipped at a stop.
+/// The size of the largest checkpoint that is shipped at a stop.
 const MAX_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 7] = *b"AMELES\n";
 const NAME: &[u8] = b"header";
-/// The meaning of a header of Ameles's that contradicts itself.
+/// The explanation of an Ameles header that contradicts itself.
 const CHANGED: &str = "the vault's header in the store was changed, or cut off";
 
-/// The place of the journal that an acknowledged write waits for.
+/// The place of the journal that an acknowledged write is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum JournalPlace {
-    /// The trusted disk alone: a lost machine loses what came after the last shipped checkpoint.
+    /// The trusted disk alone. A lost machine loses the writes since the last shipped checkpoint.
     #[default]
     Disk = 1,
-    /// The store as well: each batch makes an object there before it is answered, and a lost machine loses nothing that
-    /// was acknowledged.
+    /// The store as well. Each batch makes an object there before it is answered, and a lost machine loses no
+    /// acknowledged write.
     Store = 2,
 }
 
@@ -46,14 +47,14 @@ pub enum JournalPlace {
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum TreeTopPlace {
-    /// Memory, and the trusted disk for the next opening.
+    /// In memory, and on the trusted disk for the next opening.
     #[default]
     Memory = 1,
-    /// The trusted disk alone, but for those that came or were asked for since the last checkpoint.
+    /// On the trusted disk alone, except for payloads that came or were requested since the last checkpoint.
     Disk = 2,
 }
 
-/// The parameters of a vault. All of them are public; they cannot be changed later.
+/// The parameters of a vault. All of them are public, and they cannot be changed later.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct VaultParameters {
     /// The scheme and its parameters.
@@ -62,11 +63,11 @@ pub struct VaultParameters {
     pub cipher: u8,
     /// Accesses between two checkpoints on the trusted disk.
     pub checkpoint_every: u64,
-    /// Checkpoints on the trusted disk for each that is sealed and shipped to the store.
+    /// The number of checkpoints on the trusted disk for each one that is shipped to the store.
     pub ship_every: u64,
     /// Bytes reserved for the gateway's rows in every shipped checkpoint.
     pub rows_bytes: u64,
-    /// True if every batch is filled up with dummy accesses to the largest size, so that its length does not show.
+    /// True if every batch is padded with dummy accesses to the maximum size, so that its length does not show.
     pub pad_batches: bool,
     /// The place of the journal.
     pub journal: JournalPlace,
@@ -74,8 +75,8 @@ pub struct VaultParameters {
     pub tree_top: TreeTopPlace,
 }
 
-/// Bytes of memory of a block of the stash beside its payload: its entry in lists and index, and in the directory of the
-/// trusted disk.
+/// Bytes of memory for a block of the stash besides its payload: its entries in lists, in the index, and in the
+/// directory.
 pub const STASH_ENTRY: u64 = 128;
 
 /// A vault's header.
@@ -83,9 +84,9 @@ pub const STASH_ENTRY: u64 = 128;
 pub struct VaultHeader {
     /// The vault's identity.
     pub vault: VaultId,
-    /// Its parameters.
+    /// The vault's parameters.
     pub parameters: VaultParameters,
-    /// The way from its passphrase to its key, if it has a passphrase.
+    /// The derivation of the key from a passphrase, if the vault has one.
     pub passphrase: Option<PassphraseHeader>,
 }
 
@@ -99,10 +100,10 @@ struct Outer {
 }
 
 impl VaultParameters {
-    /// Usual parameters around a scheme: a checkpoint on the trusted disk every 256 accesses (more often in a small
-    /// vault, whose old versions would outweigh it), and shipped so seldom that it adds a quarter of a block to each
-    /// access.
-    pub fn around(scheme: SchemeParameters) -> Self {
+    /// The default parameters for a scheme. A checkpoint is made on the trusted disk every 256 accesses, or more often
+    /// in a small vault, whose old versions would outweigh it. Checkpoints are shipped so seldom that this adds a
+    /// quarter of a block to each access.
+    pub fn with_defaults(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
         let checkpoint_every = (scheme.capacity() / 4).clamp(64, 256);
         let rows_bytes = (payload / 256).clamp(2 << 20, 1 << 32);
@@ -122,17 +123,17 @@ impl VaultParameters {
         parameters
     }
 
-    /// The same with stash and tree top on the trusted disk. Checkpoints there come so often that what came since the last
-    /// one is a small part of the payload; those in the store come as often as before.
+    /// The same parameters with stash and tree top on the trusted disk. Checkpoints there come so often that the
+    /// payloads since the last one are a small part of all. Checkpoints in the store come as often as before.
     #[must_use]
-    pub fn on_disk(self) -> Self {
+    pub fn with_top_on_disk(self) -> Self {
         let point = self.recovery_point();
         let checkpoint_every = (self.scheme.capacity() / 128).clamp(16, 256).min(self.checkpoint_every);
         let ship_every = point.div_ceil(checkpoint_every);
         VaultParameters { checkpoint_every, ship_every, tree_top: TreeTopPlace::Disk, ..self }
     }
 
-    /// The most payloads of stash and tree top that are in memory in the long run.
+    /// The maximum number of payloads of stash and tree top that are in memory in the long run.
     pub fn resident_blocks(&self) -> u64 {
         let bound = self.scheme.stash_bound();
         match self.tree_top {
@@ -144,57 +145,57 @@ impl VaultParameters {
     /// The cipher.
     ///
     /// # Errors
-    /// [`VaultError::Parameters`] if the number names none.
+    /// [`VaultError::Parameters`] if the number is unknown.
     pub fn cipher(&self) -> Result<Cipher, VaultError> {
         Cipher::from_number(self.cipher).ok_or_else(|| {
             VaultError::Parameters(format!("there is no cipher number {}", self.cipher).into())
         })
     }
 
-    /// A block.
+    /// The size of a block.
     pub(crate) fn block(&self) -> Bytes {
         Bytes(self.scheme.block_bytes().into())
     }
 
-    /// The layout of untrusted memory, sealed.
+    /// The layout of untrusted memory, with sealed slots.
     pub fn layout(&self) -> Layout {
         sealed_layout(&self.scheme.layout(), SlotFormat::Salted)
     }
 
-    /// The sizes of the tables of the trusted state, in words: those of the scheme, and that of the versions behind them.
+    /// The sizes of the tables of the trusted state in words: those of the scheme, and then the table of versions.
     pub(crate) fn word_tables(&self) -> Vec<u64> {
         let mut tables = self.scheme.tables();
         tables.push(TrustedVersions::WORDS * self.layout().buckets());
         tables
     }
 
-    /// Plaintext bytes of a shipped checkpoint: a function of the parameters alone.
+    /// Plaintext bytes of a shipped checkpoint. They follow from the parameters alone.
     pub fn shipped_bytes(&self) -> u64 {
         let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
-        // The rest is small and has fixed sizes: parameters, epochs, receipts.
+        // The rest is small and of fixed size: parameters, epochs, receipts.
         self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
     }
 
-    /// Tells whether a stop ships a checkpoint: a large one would take longer than a stop may.
+    /// Returns whether a stop ships a checkpoint. A large one would take longer than a stop may.
     pub fn ships_at_stop(&self) -> bool {
         self.shipped_bytes() <= MAX_SHIPPED_AT_STOP
     }
 
-    /// Accesses after which no batch begins before a checkpoint that is due: evictions that it waits for may take long, and
-    /// a quarter more goes on beside them.
+    /// The number of accesses after which no batch starts before a due checkpoint. The checkpoint may wait for
+    /// evictions that take long; a quarter more accesses run in parallel with them.
     pub(crate) fn latest_checkpoint(&self) -> u64 {
         self.checkpoint_every + self.checkpoint_every / 4
     }
 
-    /// Accesses between two shipped checkpoints: the most that a lost machine loses, beside those while one is on its
-    /// way, and a quarter of `checkpoint_every` where one came late.
+    /// Accesses between two shipped checkpoints. A lost machine loses at most these, those during an upload, and a
+    /// quarter of `checkpoint_every` if a checkpoint was late.
     pub fn recovery_point(&self) -> u64 {
         self.checkpoint_every * self.ship_every
     }
 
-    /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, two
-    /// checkpoints, and the journal if it is there, of batches of one access. Expected evictions are counted; chance moves it
-    /// by a few per cent.
+    /// The maximum number of bytes in the store: buckets, the versions of them that a restore or a recovery may need,
+    /// two checkpoints, and the journal if it is there, with batches of one access. It counts expected evictions;
+    /// chance changes it by a few per cent.
     pub fn stored_bytes(&self) -> u64 {
         let buckets = self.layout().bytes().0;
         let block = f64::from(self.scheme.block_bytes());
@@ -203,31 +204,31 @@ impl VaultParameters {
         let for_recovery = written(2 * self.latest_checkpoint());
         let journal = match self.journal {
             JournalPlace::Disk => 0,
-            // Objects are deleted when a checkpoint has arrived, and another may be due before.
+            // Log objects are deleted after a checkpoint has been shipped. Another one may be due before.
             JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
         };
         buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
     }
 
-    /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
-    /// every access writes: a payload in the journal, and one in the stash.
+    /// Bytes that the trusted disk needs for the next checkpoint besides the last one, and for the journal up to it, if
+    /// every access writes: one payload in the journal, and one in the stash.
     pub fn trusted_disk_bytes(&self) -> u64 {
-        /// The bytes of an access beside its payloads: the slots that its requests name, its words, pieces.
+        /// Bytes of an access besides its payloads: the slots of its requests, its words, pieces.
         const ACCESS: u64 = 2048;
         self.latest_checkpoint() * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
     }
 
-    /// The most bytes of memory that checkpoints take beside the trusted memory: the payloads of one, sealed, for the
-    /// disk; rows and a piece in its three forms of one that is on its way to the store, and of its words those that change
-    /// meanwhile, of which a fifth may.
+    /// The maximum memory for checkpoints besides the trusted memory. For the disk: the sealed payloads of one
+    /// checkpoint. For an upload: the rows, one piece in three forms, and the words that change meanwhile, at most a
+    /// fifth of all.
     pub fn checkpoint_memory(&self) -> u64 {
         let words = 4 * self.word_tables().iter().sum::<u64>();
         let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());
         payloads + words + self.rows_bytes + 3 * PIECE_BYTES as u64
     }
 
-    /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. Each
-    /// eviction in flight, two at most, holds its path and its sealed copy besides.
+    /// The maximum trusted memory in the long run: position map, metadata, versions, stash with tree top. Each eviction
+    /// in flight, at most two, holds its path and the sealed copy in addition.
     pub fn trusted_bytes(&self) -> u64 {
         let payloads = self.resident_blocks() * u64::from(self.scheme.block_bytes());
         self.scheme.map_bytes() + payloads + self.scheme.stash_bound() * STASH_ENTRY
@@ -237,7 +238,7 @@ impl VaultParameters {
         self.scheme.validate()?;
         self.cipher()?;
         if self.tree_top == TreeTopPlace::Disk && matches!(self.scheme, SchemeParameters::Trivial(_)) {
-            let why = "Trivial ORAM has no tree top that could stand on the trusted disk";
+            let why = "Trivial ORAM has no tree top that could be on the trusted disk";
             return Err(VaultError::Parameters(why.into()));
         }
         if self.checkpoint_every == 0 || self.ship_every == 0 {
@@ -248,13 +249,14 @@ impl VaultParameters {
 }
 
 impl VaultHeader {
-    /// The header as it is stored. An earlier key on the ring is in it, sealed with the newest.
+    /// Encodes the header. An earlier key of the ring is included, sealed with the newest.
     pub fn encode(&self, ring: impl Into<KeyRing>, check_salt: Salt, salt: Salt) -> Vec<u8> {
         let ring = ring.into();
         let master = ring.newest();
-        // So large that the text is never moved: no copy of a key is left behind.
+        // The capacity is so large that the text is never moved: no copy of a key is left in memory.
         let mut text = Zeroizing::new(Vec::with_capacity(4096));
-        borsh::to_writer(&mut *text, &(self.vault, &self.parameters)).expect("memory takes every write");
+        borsh::to_writer(&mut *text, &(self.vault, &self.parameters))
+            .expect("a write to memory does not fail");
         if let Some(earlier) = ring.earlier() {
             text.extend_from_slice(&*earlier.to_bytes());
         }
@@ -268,24 +270,24 @@ impl VaultHeader {
         };
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&FORMAT.to_le_bytes());
-        borsh::to_writer(&mut bytes, &outer).expect("memory takes every write");
+        borsh::to_writer(&mut bytes, &outer).expect("a write to memory does not fail");
         bytes
     }
 
-    /// Reads how the passphrase of a stored header becomes its key; this much can be read before the key is known.
+    /// Reads the derivation of the key from a passphrase in a stored header. This part can be read without the key.
     ///
     /// # Errors
     /// [`VaultError::NotAVault`], [`VaultError::NewerFormat`], [`VaultError::Tampered`].
     pub fn passphrase(bytes: &[u8]) -> Result<Option<PassphraseHeader>, VaultError> {
-        // Whether what stands before it was changed is told by the key.
+        // The key tells later if the bytes before it were changed.
         behind_label(bytes).map_or_else(|| outer(bytes), Ok).map(|outer| outer.passphrase)
     }
 
-    /// Tells whether a stored header is that of another vault than ours, as far as that can be told without its key: one of
-    /// ours that was changed has something of ours.
+    /// Returns whether a stored header belongs to another vault, as far as this can be known without its key. A changed
+    /// header of our vault still has some part of it.
     ///
     /// # Errors
-    /// [`VaultError::NewerFormat`] if nothing can be told.
+    /// [`VaultError::NewerFormat`] if this cannot be known.
     pub(crate) fn is_of_another_vault(theirs: &[u8], ours: &[u8]) -> Result<bool, VaultError> {
         let read = match outer(theirs) {
             Ok(theirs) => Some(theirs),
@@ -301,7 +303,7 @@ impl VaultHeader {
         Ok(!has_ours)
     }
 
-    /// Reads a stored header. Nothing in it is believed before the key has authenticated it.
+    /// Decodes a stored header. Nothing in it is trusted before the key has authenticated it.
     ///
     /// # Errors
     /// [`VaultError::NotAVault`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
@@ -310,8 +312,10 @@ impl VaultHeader {
         Ok(Self::decode_with_ring(bytes, master)?.0)
     }
 
-    /// Reads a stored header, and the earlier key in it, if the vault's key is being changed. Errors are those of
-    /// [`decode`](Self::decode).
+    /// Decodes a stored header, and the earlier key in it, if the vault's key is being changed.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
     pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
         let outer = outer(bytes).map_err(|error| match behind_label(bytes) {
             Some(outer) if is_sealed_with(master, &outer) => VaultError::Tampered(CHANGED.into()),
@@ -337,7 +341,7 @@ impl VaultHeader {
     }
 }
 
-/// Decodes what the key has authenticated: the vault, its parameters, and the earlier key while the key is being changed.
+/// Decodes an authenticated text: the vault, its parameters, and the earlier key while the key is being changed.
 fn decode_text(mut text: &[u8]) -> Option<(VaultId, VaultParameters, Option<EarlierKey>)> {
     let (vault, parameters) = BorshDeserialize::deserialize(&mut text).ok()?;
     let earlier = match text {
@@ -347,18 +351,18 @@ fn decode_text(mut text: &[u8]) -> Option<(VaultId, VaultParameters, Option<Earl
     Some((vault, parameters, earlier))
 }
 
-/// Opens what is sealed in a header.
+/// Opens the sealed part of a header.
 fn open(master: &MasterKey, outer: &Outer) -> Result<Zeroizing<Vec<u8>>, BlobError> {
     blob::open(master, Purpose::HEADER, NAME, &outer.sealed).map(Zeroizing::new)
 }
 
-/// Tells whether a header was sealed with this key in this format, whatever stands before it.
+/// Returns whether a header was sealed with this key in this format, whatever its magic number and format are.
 fn is_sealed_with(master: &MasterKey, outer: &Outer) -> bool {
     let text = open(master, outer);
     text.is_ok_and(|text| decode_text(&text).is_some())
 }
 
-/// The rest behind the magic and the format, whatever those are.
+/// Decodes the part after the magic number and the format, whatever these are.
 fn behind_label(bytes: &[u8]) -> Option<Outer> {
     borsh::from_slice(bytes.get(MAGIC.len() + size_of::<u16>()..)?).ok()
 }

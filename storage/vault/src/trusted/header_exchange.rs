@@ -1,6 +1,6 @@
-//! The exchange of a vault's header for another, which a change of its key makes: first on the trusted disk, then in the
-//! store. Until the second is durable, the disk remembers the header before, so that an opening can tell a store that is
-//! behind from one that was rolled back.
+//! The exchange of a vault's header, when its key is changed: first on the trusted disk, then in the store. The disk
+//! keeps the previous header until the store has the new one. So an opening can distinguish a store that lags behind
+//! from one that was rolled back.
 
 use super::disk::TrustedDisk;
 use crate::error::VaultError;
@@ -10,34 +10,34 @@ use ameles_store::Blobs;
 /// The name of the header that the store may still hold.
 const BEFORE: &str = "header-before";
 
-/// The values on the disk with which an exchange begins.
+/// The values on the disk that start an exchange.
 ///
 /// # Errors
 /// [`VaultError::NoVault`], and those of the disk.
-pub(crate) fn values(
+pub(crate) fn begin_exchange(
     disk: &TrustedDisk,
     encoded: Vec<u8>,
 ) -> Result<[(&'static str, Vec<u8>); 2], VaultError> {
-    let before = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
-    Ok([(HEADER, encoded), (BEFORE, before)])
+    let previous_header = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
+    Ok([(HEADER, encoded), (BEFORE, previous_header)])
 }
 
-/// The header that the store may still hold, while an exchange is under way.
-pub(crate) fn before(disk: &TrustedDisk) -> Result<Option<Vec<u8>>, VaultError> {
-    Ok(disk.meta(BEFORE)?.filter(|before| !before.is_empty()))
+/// The header that the store may still hold, while an exchange is running.
+pub(crate) fn previous_header(disk: &TrustedDisk) -> Result<Option<Vec<u8>>, VaultError> {
+    Ok(disk.meta(BEFORE)?.filter(|previous_header| !previous_header.is_empty()))
 }
 
-/// Puts the header of the disk into the store, in the place of the one before. From then on that one is refused.
+/// Replaces the header in the store by that of the disk. From then on the previous header is refused.
 ///
 /// # Errors
 /// Those of disk and store.
 pub(crate) async fn complete(disk: &TrustedDisk, store: &impl Blobs) -> Result<(), VaultError> {
     let header = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
     store.put(HEADER, &header).await?;
-    is_complete(disk)
+    mark_complete(disk)
 }
 
-/// Notes that the store holds the header of the disk.
-pub(crate) fn is_complete(disk: &TrustedDisk) -> Result<(), VaultError> {
+/// Records that the store holds the header of the disk.
+pub(crate) fn mark_complete(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(BEFORE, b"")
 }

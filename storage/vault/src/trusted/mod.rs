@@ -1,32 +1,33 @@
-//! The trusted side of a vault at rest: its disk, and what lies on it.
+//! The trusted side of a vault at rest: its disk, and the contents of the disk.
 
 mod checked_database;
 pub(crate) mod checkpoint;
+pub(crate) mod checkpoint_bytes;
+pub(crate) mod checkpoint_writer;
+pub(crate) mod commit_group;
 mod database_file;
 pub(crate) mod delta;
-pub(crate) mod directory;
 pub(crate) mod disk;
 mod failure;
-pub(crate) mod freight;
-pub(crate) mod group;
+pub(crate) mod folder_sync;
 pub(crate) mod header;
 pub(crate) mod header_exchange;
-pub(crate) mod keeper;
-mod kept;
-pub(crate) mod ledger;
-mod logged;
-pub(crate) mod names;
-pub(crate) mod part;
+mod log_tables;
+pub(crate) mod payload_reader;
 mod pieces;
-pub(crate) mod places;
-mod places_file;
 pub(crate) mod position;
-pub(crate) mod resealed;
+pub(crate) mod reseal;
 pub(crate) mod room;
 pub(crate) mod row;
 pub(crate) mod rows;
+pub(crate) mod seal_context;
+pub(crate) mod shipped_state;
+mod slot_file;
+pub(crate) mod slots;
+pub(crate) mod stash_directory;
 pub(crate) mod state;
+pub(crate) mod state_tables;
 pub(crate) mod summary;
-pub(crate) mod tables;
 pub(crate) mod unlogged;
-pub(crate) mod written;
+mod unlogged_table;
+pub(crate) mod word_tables;

@@ -1,18 +1,18 @@
-//! Long values, in pieces that fill the database's pages.
+//! Long values in pieces that fill the database's pages.
 //!
-//! redb gives a long value a page of its own, which is a power of two times 4 KiB, and writes it whole: a value of
-//! 64 KiB and a few bytes would take 128 KiB, and be written as such.
+//! redb stores a long value in a page of its own, whose size is a power of two times 4 KiB, and writes the whole page.
+//! A value of slightly more than 64 KiB would take 128 KiB.
 
 use redb::{ReadableTable, Table, TableDefinition};
 
 /// The smallest page.
 const PAGE: usize = 4096;
-/// The bytes left free in each page for the key and what the database notes there.
+/// Bytes in each page for the key and the database's metadata.
 const OVERHEAD: usize = 64;
-/// The largest piece, so that the database need not find one long run of pages.
+/// The largest piece, so that the database need not find a long run of free pages.
 const LARGEST: usize = 1 << 20;
 
-/// Cuts a value into pieces, each as large as fills a page but the last. An empty value has none.
+/// Splits a value into pieces. Each of them fills a page, except for the last one. An empty value has no pieces.
 pub(crate) fn pieces(mut value: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (piece, rest) = value.split_at(next(value.len()));
@@ -21,7 +21,7 @@ pub(crate) fn pieces(mut value: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A table of values in pieces, by the number of each value and of its piece.
+/// A table of values in pieces, by the numbers of the value and the piece.
 pub(super) type PiecesTable = TableDefinition<'static, (u64, u32), &'static [u8]>;
 
 /// Puts the pieces of values into a table.
@@ -37,7 +37,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Puts all values of a table together, in the order of their numbers. A piece that is missing shows when the value is opened.
+/// Reads all values of a table, in the order of their numbers. A missing piece shows when the value is opened.
 pub(super) fn whole(
     table: &impl ReadableTable<(u64, u32), &'static [u8]>,
 ) -> Result<Vec<(u64, Vec<u8>)>, redb::Error> {
@@ -53,12 +53,12 @@ pub(super) fn whole(
     Ok(values)
 }
 
-/// Bytes of the next piece of what is left.
-fn next(left: usize) -> usize {
-    if left < PAGE - OVERHEAD {
-        return left;
+/// Bytes of the next piece.
+fn next(remaining: usize) -> usize {
+    if remaining < PAGE - OVERHEAD {
+        return remaining;
     }
-    let page = 1 << (left + OVERHEAD).min(LARGEST).ilog2();
+    let page = 1 << (remaining + OVERHEAD).min(LARGEST).ilog2();
     page - OVERHEAD
 }
 

@@ -1,10 +1,10 @@
-//! Places in the journal in the store, and the names of its objects.
+//! Positions in the journal in the store, and the names of its objects.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// The beginning of the names of objects.
+/// The prefix of the names of log objects.
 pub(crate) const PREFIX: &str = "log/";
-/// The place of an object: the epoch of its opening, and how many came before it there.
+/// The position of a log object: the epoch of its opening, and the number of objects before it in this epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Position {
     pub(crate) epoch: u32,
@@ -12,12 +12,12 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The place of the first object of an epoch's opening.
+    /// The position of the first object of an epoch.
     pub(crate) fn first_of(epoch: u32) -> Self {
         Position { epoch, sequence: 0 }
     }
 
-    /// The place after it.
+    /// The next position.
     pub(crate) fn next(self) -> Self {
         Position { sequence: self.sequence + 1, ..self }
     }
@@ -27,7 +27,7 @@ impl Position {
         format!("{PREFIX}{:08x}-{:016x}", self.epoch, self.sequence)
     }
 
-    /// The place in a name, if it is exactly one that [`name`](Self::name) makes.
+    /// The position in a name, if [`name`](Self::name) makes exactly this name.
     pub(crate) fn of(name: &str) -> Option<Self> {
         let (epoch, sequence) = name.strip_prefix(PREFIX)?.split_once('-')?;
         let (epoch, sequence) =

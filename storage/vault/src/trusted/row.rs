@@ -1,9 +1,9 @@
-//! A row of a table, and a change of one.
+//! A row of a table, and a change of a row.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 
-/// A row: a key, and what belongs to it.
+/// A row: a key and a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub struct Row {
     /// The key.
@@ -12,7 +12,7 @@ pub struct Row {
     pub value: Bytes,
 }
 
-/// A change of a row: its key, and its new value or nothing.
+/// A change of a row: its key, and its new value or none.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RowChange {
     /// The key.
@@ -29,7 +29,7 @@ impl Row {
 }
 
 impl RowChange {
-    /// Puts a row in the place of the one with this key, if there is one.
+    /// Inserts a row, or replaces the one with this key.
     pub fn put(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
         RowChange { key: key.into(), value: Some(value.into()) }
     }

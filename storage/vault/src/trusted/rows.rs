@@ -1,14 +1,15 @@
-//! Rows: a small durable table beside the blocks, for callers that name what the blocks hold.
+//! Rows: a small durable table next to the blocks, for callers that give names to blocks.
 //!
-//! Rows live on the trusted disk; reading and changing them shows the store nothing. Every shipped checkpoint holds
-//! them in a reserved space of fixed size. On the disk each row is sealed, under a keyed hash of its key.
+//! Rows are on the trusted disk. Reading and changing them shows the store nothing, unless the journal is in the store.
+//! Every shipped checkpoint holds them in a reserved space of fixed size. On the disk each row is sealed, under a keyed
+//! hash of its key.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::trusted::disk::{HeldDisk, TrustedDisk};
-use crate::trusted::group::Entered;
+use crate::trusted::commit_group::QueuedChange;
+use crate::trusted::disk::{DiskSnapshot, TrustedDisk};
 use crate::trusted::row::{Row, RowChange};
-use crate::trusted::unlogged::{self, CommitId, Unlogged};
+use crate::trusted::unlogged::{self, CommitId, UnloggedCommits};
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt, derive};
@@ -19,21 +20,21 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The bytes of a row beside its key and value: lengths, as the checkpoint stores them.
+/// Bytes of a row besides its key and value: their lengths, as a checkpoint stores them.
 const ROW_OVERHEAD: u64 = 8;
 
-/// The table. It keeps sizes in memory, and the rows on the disk.
+/// The table. Its sizes are in memory, and the rows on the disk.
 pub(crate) struct Rows {
     disk: TrustedDisk,
     master: MasterKey,
     vault: VaultId,
     max: u64,
-    /// The sizes with every change that has its place in the order, durable or not.
+    /// The sizes with every queued change, durable or not.
     sizes: Mutex<RowSizes>,
-    /// The total of the sizes, for readers that wait for no change.
+    /// The sum of the sizes, for readers that do not wait for changes.
     used: AtomicU64,
-    /// The commits that the journal in the store does not hold yet, if there is one. Taken after `sizes`.
-    unlogged: Option<Mutex<Unlogged>>,
+    /// The commits that the journal in the store does not hold yet, if there is such a journal. Locked after `sizes`.
+    unlogged: Option<Mutex<UnloggedCommits>>,
 }
 
 #[derive(Default)]
@@ -42,14 +43,14 @@ struct RowSizes {
     total: u64,
 }
 
-/// The rows as they were at one moment, whatever is changed afterwards.
-pub(crate) struct HeldRows {
+/// A snapshot of the rows. Later changes do not affect it.
+pub(crate) struct RowsSnapshot {
     rows: Arc<Rows>,
-    disk: HeldDisk,
+    disk: DiskSnapshot,
 }
 
-impl HeldRows {
-    /// Loads them all, sorted by key: gigabytes, maybe.
+impl RowsSnapshot {
+    /// Loads all rows of the snapshot, sorted by key. They may take gigabytes.
     pub(crate) fn load(self) -> Result<Vec<Row>, VaultError> {
         self.rows.load_from(&self.disk)
     }
@@ -71,17 +72,17 @@ impl Rows {
             .collect();
         let total = of.values().sum();
         rows.used.store(total, Ordering::Relaxed);
-        *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
+        *rows.sizes.lock().expect("no thread panics while it holds this lock") = RowSizes { of, total };
         Ok(rows)
     }
 
-    /// Keeps what is committed from now on, and what an earlier opening has kept, until the journal in the store holds it.
-    pub(crate) fn keep_for_log(mut self) -> Result<Self, VaultError> {
-        self.unlogged = Some(Mutex::new(Unlogged::of(self.kept()?)));
+    /// Keeps commits until the journal in the store holds them, including those of an earlier opening.
+    pub(crate) fn with_log(mut self) -> Result<Self, VaultError> {
+        self.unlogged = Some(Mutex::new(UnloggedCommits::of(self.load_unlogged()?)));
         Ok(self)
     }
 
-    fn kept(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
+    fn load_unlogged(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
         let open = |(id, sealed): (CommitId, Vec<u8>)| {
             let name = commit_name(self.vault, id);
             let opened = blob::open(&self.master, Purpose::ROWS, &name, &sealed);
@@ -89,41 +90,44 @@ impl Rows {
                 |error| VaultError::Damaged(Reason::of(error).about("a change of rows that is kept"));
             Ok((id, opened.map_err(damaged)?))
         };
-        self.disk.unlogged()?.into_iter().map(open).collect()
+        self.disk.unlogged_commits()?.into_iter().map(open).collect()
     }
 
-    /// The commits that the disk keeps, sealed with another key.
-    pub(crate) fn kept_sealed_with(
+    /// The commits on the disk, sealed with another key.
+    pub(crate) fn reseal_unlogged(
         &self,
         master: &MasterKey,
         mut salt: impl FnMut() -> Salt,
     ) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
-        let kept = self.kept()?;
-        let anew = kept.iter().map(|(id, text)| (*id, seal_commit(master, self.vault, (*id, text), salt())));
-        Ok(anew.collect())
+        let commits = self.load_unlogged()?;
+        let resealed =
+            commits.iter().map(|(id, text)| (*id, seal_commit(master, self.vault, (*id, text), salt())));
+        Ok(resealed.collect())
     }
 
-    /// The commits that the journal in the store does not hold yet, if there is one.
-    pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, Unlogged>> {
-        self.unlogged.as_ref().map(|unlogged| unlogged.lock().expect("nobody panics with this lock"))
+    /// The commits that the journal in the store does not hold yet, if there is such a journal.
+    pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, UnloggedCommits>> {
+        self.unlogged
+            .as_ref()
+            .map(|unlogged| unlogged.lock().expect("no thread panics while it holds this lock"))
     }
 
-    /// Bytes used, and bytes reserved. Waits for no change that is under way.
+    /// Bytes used, and bytes reserved. Does not wait for a running change.
     pub(crate) fn usage(&self) -> (u64, u64) {
         (self.used.load(Ordering::Relaxed), self.max)
     }
 
-    /// Holds the rows as they are now, at no cost.
-    pub(crate) fn hold(self: &Arc<Self>) -> Result<HeldRows, VaultError> {
-        Ok(HeldRows { rows: self.clone(), disk: self.disk.hold()? })
+    /// A snapshot of the rows, at no cost.
+    pub(crate) fn snapshot(self: &Arc<Self>) -> Result<RowsSnapshot, VaultError> {
+        Ok(RowsSnapshot { rows: self.clone(), disk: self.disk.snapshot()? })
     }
 
-    /// All rows, sorted by key.
+    /// Loads all rows, sorted by key.
     pub(crate) fn load(&self) -> Result<Vec<Row>, VaultError> {
-        self.load_from(&self.disk.hold()?)
+        self.load_from(&self.disk.snapshot()?)
     }
 
-    fn load_from(&self, disk: &HeldDisk) -> Result<Vec<Row>, VaultError> {
+    fn load_from(&self, disk: &DiskSnapshot) -> Result<Vec<Row>, VaultError> {
         let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
         let open = |Row { key: hash, value: sealed }: Row| {
             let text = blob::open(&self.master, Purpose::ROWS, &name(self.vault, &hash), &sealed)
@@ -135,20 +139,20 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Applies all changes or none; durable on the disk when this returns. A later change of a key wins over an earlier
-    /// one. With a journal in the store, returns the number under which that takes the commit.
+    /// Applies all changes or none; durable on the disk when this returns. A later change of a key overrides an earlier
+    /// one. With a journal in the store, returns the number of the commit.
     pub(crate) fn commit(
         &self,
         changes: Vec<RowChange>,
         salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
-        let kept = self.unlogged.is_some().then(|| unlogged::encode(&changes));
-        self.apply(changes, kept, salt)
+        let commit = self.unlogged.is_some().then(|| unlogged::encode(&changes));
+        self.apply(changes, commit, salt)
     }
 
-    /// As [`commit`](Self::commit), but the journal in the store does not take it: a checkpoint must be shipped before
-    /// anything else is committed.
-    pub(crate) fn commit_beside_log(
+    /// As [`commit`](Self::commit), but without the journal in the store: a checkpoint must be shipped before the next
+    /// commit.
+    pub(crate) fn commit_without_log(
         &self,
         changes: Vec<RowChange>,
         salt: impl FnMut() -> Salt,
@@ -159,22 +163,22 @@ impl Rows {
     fn apply(
         &self,
         changes: Vec<RowChange>,
-        kept: Option<Vec<u8>>,
+        commit: Option<Vec<u8>>,
         salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
-        // Under the lock a change is checked and takes its place; it becomes durable with others.
-        let (entered, id) = self.enter(changes, kept, salt)?;
-        self.disk.commit(entered)?;
+        // The lock orders the changes. They become durable in groups.
+        let (queued, id) = self.enqueue(changes, commit, salt)?;
+        self.disk.commit(queued)?;
         Ok(id)
     }
 
-    fn enter(
+    fn enqueue(
         &self,
         changes: Vec<RowChange>,
-        kept: Option<Vec<u8>>,
+        commit: Option<Vec<u8>>,
         mut salt: impl FnMut() -> Salt,
-    ) -> Result<(Entered, Option<CommitId>), VaultError> {
-        let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
+    ) -> Result<(QueuedChange, Option<CommitId>), VaultError> {
+        let mut sizes = self.sizes.lock().expect("no thread panics while it holds this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
         for RowChange { key, value } in changes {
@@ -191,7 +195,7 @@ impl Rows {
         if needed > sizes.total && self.disk.room().refuses_writes() {
             return Err(VaultError::NoRoom);
         }
-        let entered = self.enter_disk(sealed, kept, salt);
+        let queued = self.enqueue_on_disk(sealed, commit, salt);
         sizes.total = needed;
         self.used.store(needed, Ordering::Relaxed);
         for (hash, bytes) in changed {
@@ -201,39 +205,39 @@ impl Rows {
                 sizes.of.insert(hash, bytes)
             };
         }
-        Ok(entered)
+        Ok(queued)
     }
 
-    /// Has the disk take changes in, and keeps the commit for the journal in the store. The caller holds the lock of sizes,
-    /// so both have the same order. An object may take the commit before it is durable: the record of its batch comes
-    /// after it in that order, and the object leaves after that record.
-    fn enter_disk(
+    /// Adds changes to the disk's queue, and keeps the commit for the journal in the store. The caller holds the lock
+    /// of the sizes, so both have the same order. An object may take the commit before it is durable. This is safe: the
+    /// record of the object's batch comes later in that order, and the object leaves after that record.
+    fn enqueue_on_disk(
         &self,
         sealed: Vec<RowChange>,
-        kept: Option<Vec<u8>>,
+        commit: Option<Vec<u8>>,
         mut salt: impl FnMut() -> Salt,
-    ) -> (Entered, Option<CommitId>) {
-        let Some(mut unlogged) = self.unlogged() else { return (self.disk.enter_rows(sealed), None) };
+    ) -> (QueuedChange, Option<CommitId>) {
+        let Some(mut unlogged) = self.unlogged() else { return (self.disk.enqueue_rows(sealed), None) };
         let (id, logged) = (unlogged.next(), unlogged.logged());
         let seal = |text: &Vec<u8>| (id, seal_commit(&self.master, self.vault, (id, text), salt()));
-        let commit = kept.as_ref().map(seal);
-        let entered = self.disk.enter_rows_and_keep(sealed, commit, logged);
-        let id = kept.map(|kept| {
-            unlogged.push(id, kept);
+        let sealed_commit = commit.as_ref().map(seal);
+        let queued = self.disk.enqueue_rows_with_commit(sealed, sealed_commit, logged);
+        let id = commit.map(|commit| {
+            unlogged.push(id, commit);
             id
         });
-        (entered, id)
+        (queued, id)
     }
 }
 
-/// Seals a row as the disk holds it: under the hash of its key.
-pub(crate) fn sealed_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
+/// Seals a row as the disk stores it, under the hash of its key.
+pub(crate) fn seal_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
     let hash = hash(master, vault, &row.key);
     Row::new(hash.to_vec(), seal(master, vault, (&hash, row), salt))
 }
 
 fn seal(master: &MasterKey, vault: VaultId, (hash, row): (&[u8; 32], &Row), salt: Salt) -> Vec<u8> {
-    let text = borsh::to_vec(row).expect("memory takes every write");
+    let text = borsh::to_vec(row).expect("a write to memory does not fail");
     blob::seal(master, Purpose::ROWS, &name(vault, hash), Cipher::default(), salt, &text)
 }
 
@@ -241,7 +245,7 @@ fn seal_commit(master: &MasterKey, vault: VaultId, (id, text): (CommitId, &[u8])
     blob::seal(master, Purpose::ROWS, &commit_name(vault, id), Cipher::default(), salt, text)
 }
 
-/// The name under which a commit that is kept is sealed: shorter than that of a row.
+/// The name under which an unlogged commit is sealed. It is shorter than that of a row.
 fn commit_name(vault: VaultId, id: CommitId) -> Vec<u8> {
     name(vault, &id.to_le_bytes())
 }
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn held_rows_do_not_change_and_keep_no_change_waiting() {
-        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
         let mut entropy = Entropy::system();
@@ -274,7 +278,7 @@ mod tests {
             rows.commit(vec![change], || entropy.salt()).unwrap();
         };
         commit(RowChange::put("kept", "as it was"));
-        let held = rows.hold().unwrap();
+        let held = rows.snapshot().unwrap();
         commit(RowChange::put("kept", "changed"));
         commit(RowChange::put("later", "row"));
         assert_eq!(held.load().unwrap(), [Row::new("kept", "as it was")]);
@@ -285,9 +289,9 @@ mod tests {
 
     #[test]
     fn the_journal_in_the_store_takes_commits_in_the_order_in_which_the_disk_makes_them() {
-        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
-        let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().keep_for_log().unwrap();
+        let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().with_log().unwrap();
         std::thread::scope(|scope| {
             for caller in 0..8u8 {
                 let rows = &rows;
@@ -300,11 +304,11 @@ mod tests {
                 });
             }
         });
-        let kept = rows.kept().unwrap();
-        assert!(kept.iter().map(|(id, _)| *id).eq(1..=160));
+        let commits = rows.load_unlogged().unwrap();
+        assert!(commits.iter().map(|(id, _)| *id).eq(1..=160));
         let (stream, last) = rows.unlogged().unwrap().take(usize::MAX);
-        assert_eq!((stream.bytes, last), (kept.iter().flat_map(|(_, text)| text.clone()).collect(), 160));
+        assert_eq!((stream.bytes, last), (commits.iter().flat_map(|(_, text)| text.clone()).collect(), 160));
         let [Row { value, .. }] = &rows.load().unwrap()[..] else { panic!("there is one row") };
-        assert!(kept.last().unwrap().1.ends_with(value), "the last commit is the one that the disk has");
+        assert!(commits.last().unwrap().1.ends_with(value), "the last commit is the one that the disk has");
     }
 }

@@ -1,59 +1,59 @@
-//! The trusted state on the trusted disk, as [`Ledger`](super::ledger) writes it: its tables, and their changes.
+//! The trusted state on the trusted disk, as a [`CheckpointWriter`](super::checkpoint_writer) writes it: its tables,
+//! and their changes.
 
+use super::checkpoint_writer::CheckpointWrite;
 use super::disk::TrustedDisk;
-use super::ledger::StateChange;
-use super::part::{DELTAS, GARBAGE, Part, SUMMARY, WORDS};
 use super::pieces::pieces;
 use super::row::Row;
+use super::state_tables::{DELTAS, GARBAGE, SUMMARY, StateTable, WORDS};
 use super::unlogged::CommitId;
 use crate::error::VaultError;
 use ameles_core::types::Bytes;
 use redb::{ReadableTable, Table, WriteTransaction};
 use std::ops::RangeBounds;
 
-/// All that is sealed on a trusted disk, sealed with another key.
-pub(crate) struct SealedAnew {
-    /// The state of the last checkpoint, whole, as the next one.
-    pub(crate) state: StateChange,
-    /// The records after it.
+/// Everything on a trusted disk, sealed with another key.
+pub(crate) struct Resealed {
+    /// The state of the last checkpoint as a full checkpoint, which is the next one.
+    pub(crate) state: CheckpointWrite,
+    /// The records after the checkpoint.
     pub(crate) journal: Vec<(u64, Vec<u8>)>,
     pub(crate) rows: Vec<Row>,
     /// The changes of rows that the journal in the store may not hold yet.
     pub(crate) unlogged: Vec<(CommitId, Vec<u8>)>,
-    /// Values by name: the header, and what goes with it.
+    /// Values by name: the headers of an exchange.
     pub(crate) metas: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl TrustedDisk {
-    /// Makes a checkpoint durable: the payloads first, then all that names them, in one step in which the journal is
-    /// emptied as well.
-    pub(crate) fn commit_state(&self, block: Bytes, change: &StateChange) -> Result<(), VaultError> {
-        self.write_places(block, &change.writes)?;
-        self.change(|transaction| write_state(transaction, change))
+    /// Makes a checkpoint durable. First writes the payloads. Then writes everything that names them in one
+    /// transaction, which clears the journal as well.
+    pub(crate) fn commit_state(&self, block: Bytes, write: &CheckpointWrite) -> Result<(), VaultError> {
+        self.write_slots(block, &write.writes)?;
+        self.with_write(|transaction| write_state(transaction, write))
     }
 
-    /// Puts everything that is sealed in the place of what was sealed with another key, in one step: afterwards the new
-    /// key alone opens this disk.
-    pub(crate) fn seal_anew(&self, block: Bytes, anew: &SealedAnew) -> Result<(), VaultError> {
-        let SealedAnew { state, journal, rows, unlogged, metas } = anew;
-        self.write_places(block, &state.writes)?;
-        self.change(|transaction| {
+    /// Replaces everything by its resealed form in one transaction. Afterwards only the new key opens this disk.
+    pub(crate) fn reseal(&self, block: Bytes, resealed: &Resealed) -> Result<(), VaultError> {
+        let Resealed { state, journal, rows, unlogged, metas } = resealed;
+        self.write_slots(block, &state.writes)?;
+        self.with_write(|transaction| {
             write_state(transaction, state)?;
             super::disk::append(transaction, journal)?;
             super::disk::replace_rows(transaction, rows)?;
-            super::kept::replace(transaction, unlogged)?;
+            super::unlogged_table::replace(transaction, unlogged)?;
             super::disk::set_metas(transaction, metas)
         })
     }
 
-    /// Reads the values of a table in the order of their numbers, and hands each over.
-    pub(crate) fn read_part(
+    /// Reads the values of a table in the order of their numbers, and passes each to `each`.
+    pub(crate) fn read_table(
         &self,
-        part: Part,
+        part: StateTable,
         mut each: impl FnMut(u64, &[u8]) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
         let mut refused = None;
-        self.look(|transaction| {
+        self.with_read(|transaction| {
             let mut value: Option<(u64, Vec<u8>)> = None;
             let mut hand_over = |value: Option<(u64, Vec<u8>)>| match value {
                 Some((number, bytes)) if refused.is_none() => refused = each(number, &bytes).err(),
@@ -61,7 +61,7 @@ impl TrustedDisk {
             };
             for entry in transaction.open_table(part.table())?.iter()? {
                 let (key, piece) = entry?;
-                // A piece that is missing shows when the value is opened.
+                // A missing piece shows when the value is opened.
                 let (number, _) = key.value();
                 match &mut value {
                     Some((last, bytes)) if *last == number => bytes.extend_from_slice(piece.value()),
@@ -75,28 +75,28 @@ impl TrustedDisk {
     }
 }
 
-/// Writes what a checkpoint changes, and empties the journal.
-fn write_state(transaction: &WriteTransaction, change: &StateChange) -> Result<(), redb::Error> {
-    super::disk::forget_the_journal(transaction)?;
-    if change.is_whole {
-        for part in Part::ALL {
+/// Writes the changes of a checkpoint, and clears the journal.
+fn write_state(transaction: &WriteTransaction, write: &CheckpointWrite) -> Result<(), redb::Error> {
+    super::disk::clear_journal(transaction)?;
+    if write.is_whole {
+        for part in StateTable::ALL {
             transaction.delete_table(part.table())?;
             transaction.open_table(part.table())?;
         }
     }
     let mut words = transaction.open_table(WORDS)?;
-    for (piece, sealed) in &change.pieces {
-        put(&mut words, *piece, &[&change.number.to_le_bytes(), &sealed[..]].concat())?;
+    for (piece, sealed) in &write.pieces {
+        put(&mut words, *piece, &[&write.number.to_le_bytes(), &sealed[..]].concat())?;
     }
     let mut deltas = transaction.open_table(DELTAS)?;
-    put(&mut deltas, change.number, &change.delta)?;
-    remove(&mut deltas, ..=(change.oldest, u32::MAX))?;
+    put(&mut deltas, write.number, &write.delta)?;
+    remove(&mut deltas, ..=(write.oldest, u32::MAX))?;
     let mut garbage = transaction.open_table(GARBAGE)?;
-    if let Some(sealed) = &change.garbage {
-        put(&mut garbage, change.number - 1, sealed)?;
+    if let Some(sealed) = &write.garbage {
+        put(&mut garbage, write.number - 1, sealed)?;
     }
-    remove(&mut garbage, ..(change.garbage_from, 0))?;
-    put(&mut transaction.open_table(SUMMARY)?, 0, &change.summary)
+    remove(&mut garbage, ..(write.garbage_from, 0))?;
+    put(&mut transaction.open_table(SUMMARY)?, 0, &write.summary)
 }
 
 fn put(
@@ -109,7 +109,7 @@ fn put(
         table.insert((number, nth), piece)?;
         end = nth + 1;
     }
-    // The one before may have been longer.
+    // The previous value may have been longer.
     remove(table, (number, end)..=(number, u32::MAX))
 }
 

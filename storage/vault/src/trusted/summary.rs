@@ -1,28 +1,28 @@
-//! The summary of a checkpoint: what is small of the trusted state, and what must be there beside it.
+//! The summary of a checkpoint: the small parts of the trusted state, and the other parts that it needs.
 
-use super::directory::StashKey;
+use super::stash_directory::StashKey;
 use crate::engine::scheme::Seed;
 use ameles_seal::versions::VersionsHead;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// See the module. It is written anew with each checkpoint.
+/// The summary of a checkpoint. Each checkpoint writes it again.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct Summary {
     /// The number of the checkpoint.
     pub(crate) number: u64,
-    /// The number of the first journal record after it.
+    /// The number of the first journal record after the checkpoint.
     pub(crate) sequence: u64,
-    /// Accesses since the vault was made.
+    /// Accesses since the vault was created.
     pub(crate) accesses: u64,
     pub(crate) seed: Seed,
     /// The rest of the scheme's state.
     pub(crate) rest: Vec<u8>,
     pub(crate) versions: VersionsHead,
-    /// Places of the stash.
-    pub(crate) places: u64,
+    /// Slots of the stash.
+    pub(crate) slots: u64,
     pub(crate) keys: Vec<StashKey>,
-    /// Every piece holds the words of this checkpoint or of a later one: the deltas after it are there.
+    /// Every piece holds the words of this checkpoint or of a later one. The deltas after it are needed.
     pub(crate) oldest: u64,
-    /// The piece that is written next.
+    /// The next piece to be written.
     pub(crate) next_piece: u64,
 }

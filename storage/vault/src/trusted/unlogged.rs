@@ -1,38 +1,38 @@
-//! Changes of rows that the journal in the store does not hold yet: a stream of commits, of which each object takes the
-//! next bytes. A commit may lie in several objects, and an object may hold several.
+//! Changes of rows that the journal in the store does not hold yet. They form a stream of commits, and each log object
+//! takes the next bytes of it. A commit may be split over several objects, and an object may hold several commits.
 
 use super::row::RowChange;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// The number of a commit, in the order in which the trusted disk takes them.
+/// The number of a commit, in the order in which the trusted disk commits them.
 pub(crate) type CommitId = u64;
 
-/// Bytes of the stream, as one object holds them.
+/// Bytes of the stream in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowBytes {
-    /// Bytes at the begin that belong to a commit of which earlier objects hold the rest.
+    /// Bytes at the start that continue a commit from earlier objects.
     pub(crate) continued: u32,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The commits that wait, in their order.
+/// The commits that wait, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Unlogged {
+pub(crate) struct UnloggedCommits {
     commits: VecDeque<(CommitId, Bytes)>,
-    /// Bytes of the first one that objects hold already.
+    /// Bytes of the first commit that objects already hold.
     begun: usize,
     last: CommitId,
-    /// The last commit that the store holds for good.
+    /// The last commit that the store is known to hold.
     logged: CommitId,
 }
 
-impl Unlogged {
+impl UnloggedCommits {
     /// The commits that an earlier opening has left on the trusted disk.
     pub(crate) fn of(commits: Vec<(CommitId, Vec<u8>)>) -> Self {
         let last = commits.last().map_or(0, |(id, _)| *id);
         let commits = commits.into_iter().map(|(id, bytes)| (id, Bytes::from(bytes))).collect();
-        Unlogged { commits, begun: 0, last, logged: 0 }
+        UnloggedCommits { commits, begun: 0, last, logged: 0 }
     }
 
     /// The number of the next commit.
@@ -40,18 +40,18 @@ impl Unlogged {
         self.last + 1
     }
 
-    /// Adds a commit that has its place in the order of the trusted disk, with its number.
+    /// Adds a commit with its number, in the order of the trusted disk.
     pub(crate) fn push(&mut self, id: CommitId, commit: Vec<u8>) {
         self.last = id;
         self.commits.push_back((id, commit.into()));
     }
 
-    /// Bytes that wait.
+    /// The number of bytes that wait.
     pub(crate) fn bytes(&self) -> usize {
         self.commits.iter().map(|(_, commit)| commit.len()).sum::<usize>() - self.begun
     }
 
-    /// Takes the next bytes of the stream, at most so many; returns the last commit of which no byte is left.
+    /// Takes the next bytes of the stream, at most `max`. Returns the last commit that is taken completely, too.
     pub(crate) fn take(&mut self, max: usize) -> (RowBytes, CommitId) {
         let mut taken = RowBytes::default();
         while let Some((_, commit)) = self.commits.front()
@@ -71,37 +71,37 @@ impl Unlogged {
         (taken, self.commits.front().map_or(self.last, |(id, _)| id - 1))
     }
 
-    /// Notes that the store holds all commits up to this one for good.
-    pub(crate) fn are_logged(&mut self, up_to: CommitId) {
+    /// Records that the store is known to hold all commits up to this one.
+    pub(crate) fn mark_logged(&mut self, up_to: CommitId) {
         self.logged = self.logged.max(up_to);
     }
 
-    /// The last commit that the store holds for good.
+    /// The last commit that the store is known to hold.
     pub(crate) fn logged(&self) -> CommitId {
         self.logged
     }
 }
 
-/// A commit as the stream holds it: its length, and its changes.
+/// A commit as encoded in the stream: its length, and its changes.
 pub(crate) fn encode(changes: &[RowChange]) -> Vec<u8> {
-    let text = borsh::to_vec(changes).expect("memory takes every write");
-    borsh::to_vec(&text).expect("memory takes every write")
+    let text = borsh::to_vec(changes).expect("a write to memory does not fail");
+    borsh::to_vec(&text).expect("a write to memory does not fail")
 }
 
-/// A reader of the stream, which may begin in the midst of a commit: that one is left out.
+/// A reader of the stream. It may start in the middle of a commit, which it then skips.
 #[derive(Debug, Default)]
 pub(crate) struct RowStream {
-    /// The begin of a commit whose end has not come; `None` until one has begun here.
+    /// The start of an incomplete commit; `None` until a commit has started.
     begun: Option<Vec<u8>>,
 }
 
 impl RowStream {
-    /// Takes the bytes of the next object; returns the commits that end in it. `None` if they are none of a stream's.
+    /// Reads the bytes of the next object. Returns the commits that end in it. `None` if the bytes are not of a stream.
     pub(crate) fn take(&mut self, RowBytes { continued, bytes }: &RowBytes) -> Option<Vec<Vec<RowChange>>> {
         let own = bytes.get(*continued as usize..)?;
         let joined = match self.begun.take() {
             Some(begun) => [&begun[..], bytes].concat(),
-            // The rest of a commit that began before.
+            // The rest of a commit that started before the reader.
             None if own.is_empty() => return Some(Vec::new()),
             None => own.to_vec(),
         };
@@ -131,7 +131,7 @@ mod tests {
             sizes in prop::collection::vec(0usize..60, 0..20), max in 1usize..100, skipped in 0usize..8,
         ) {
             let commits: Vec<_> = sizes.iter().enumerate().map(|(nth, bytes)| commit(nth, *bytes)).collect();
-            let mut unlogged = Unlogged::default();
+            let mut unlogged = UnloggedCommits::default();
             for changes in &commits {
                 unlogged.push(unlogged.next(), encode(changes));
             }
@@ -147,7 +147,7 @@ mod tests {
             for object in objects.iter().skip(skipped) {
                 read.extend(stream.take(object).expect("it is a stream"));
             }
-            // Those that began before the reader did are left out, be they complete before it or not.
+            // Commits that started before the reader are skipped, whether or not they are complete before it.
             let before: usize = if skipped == 0 { 0 } else { ends.get(skipped - 1).copied().unwrap_or(commits.len()) };
             let is_cut = objects.get(skipped).is_some_and(|object| object.continued > 0) && skipped > 0;
             prop_assert_eq!(read, &commits[(before + usize::from(is_cut)).min(commits.len())..]);

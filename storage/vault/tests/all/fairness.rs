@@ -1,18 +1,17 @@
-//! Callers that share a vault wait for others by their number, and not by how much they ask for.
+//! How long a caller waits for others depends on how many there are, and not on how much they ask for.
 
-use crate::support::{header, parameters, setup};
+use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
-use ameles_vault::{Call, Flow, TrustedDisk, Vault};
+use ameles_store::{BitsPerSecond, Link, LinkSpeed};
+use ameles_vault::{Call, Flow, Vault};
 use futures::future::join_all;
-use redb::backends::InMemoryBackend;
 use std::cell::Cell;
 use std::time::Duration;
 
 const BATCH: u64 = 4;
 const LONG: u64 = 12;
 const SHORT: u64 = 12;
-/// Batches that a long transfer has under way at a time.
+/// Batches that a long transfer has in flight at a time.
 const WINDOW: u64 = 4;
 
 fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
@@ -21,11 +20,8 @@ fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_read_waits_for_one_call_of_each_other_flow_however_long_their_transfers_are() {
-    let header = header(parameters(64, 32, BATCH as u32, 40), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
-    // In virtual time a batch takes a while, in which callers hear of the one before.
+    let (_header, store, disk) = new_vault(parameters(64, 32, BATCH as u32, 40)).await;
+    // In virtual time a batch takes a while, in which callers hear of the previous one.
     let unlimited = BitsPerSecond(0);
     let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
     let (vault, running) = Vault::start(setup(&disk, Link::new(store, speed), 3)).await.unwrap();
@@ -65,7 +61,7 @@ async fn a_short_read_waits_for_one_call_of_each_other_flow_however_long_their_t
         waits
     });
     let worst = waits.await.into_iter().max().unwrap();
-    // The batch that was in flight when it came, one call of each other flow, and the rest of its own batch.
+    // The batch in flight when it came, one call of each other flow, and the rest of its own batch.
     let bound = BATCH + (LONG + SHORT) + BATCH;
     assert!(worst <= bound, "a short read waited for {worst} accesses, more than {bound}");
     assert!(worst > BATCH, "the vault was never busy");

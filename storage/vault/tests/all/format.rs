@@ -1,9 +1,10 @@
-//! The fixture that guards the format: vaults as they lie on a trusted disk and in a store are opened, used and checked.
+//! The fixture that guards the format: stored vaults, with a trusted disk and a store each, are opened, used and
+//! checked.
 //!
-//! `tests/format/vaults.tar.gz` holds them, each killed in the midst of its work. A change of the format draws them anew:
-//! `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
+//! `tests/format/vaults.tar.gz` holds them, each killed in the middle of its work. After a change of the format,
+//! generate them anew: `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
 
-use crate::support::{every_scheme, header, host, kept_on_the_disk, master, parameters, setup};
+use crate::support::{every_scheme, header, host, master, parameters, setup, with_top_on_disk};
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::{Objects, OpenOptions};
@@ -14,14 +15,14 @@ use ameles_vault::{
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A kind of vault, told from the others by the flags of its header.
+/// A kind of vault, identified by the flags of its header.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// Ring ORAM with all defaults.
     Ring,
     /// Path ORAM with its journal in the store and its tree top on the trusted disk.
     PathOnDisk,
-    /// Ring ORAM whose key is being changed.
+    /// Ring ORAM in the middle of a key change.
     ChangingKey,
 }
 
@@ -38,7 +39,7 @@ impl Kind {
             Kind::Ring | Kind::ChangingKey => parameters(BLOCKS, 32, 4, 40),
             Kind::PathOnDisk => {
                 let path = every_scheme().remove(0);
-                VaultParameters { journal: JournalPlace::Store, ..kept_on_the_disk(path) }
+                VaultParameters { journal: JournalPlace::Store, ..with_top_on_disk(path) }
             }
         }
     }
@@ -80,7 +81,7 @@ fn filled(block: u64) -> Vec<u8> {
     vec![block as u8 + 1; 32]
 }
 
-/// Makes the vaults, writes all their blocks and lets each die with a journal that has something to tell.
+/// Makes the vaults, writes all their blocks, and kills each with a journal that is not empty.
 async fn draw() {
     let folder = tempfile::tempdir().expect("made");
     for (kind, seed) in KINDS.into_iter().zip(1..) {
@@ -138,7 +139,7 @@ async fn vaults_of_the_fixture_are_recovered_used_and_authentic() {
                     vault.write(BlockId(block), vec![7; 32]).await.expect("written");
                 }
                 let report = vault.check(Box::new(|_, _| {})).await.expect("checked");
-                assert_eq!(report.complaints, [""; 0]);
+                assert_eq!(report.faults, [""; 0]);
                 vault.close().await.expect("closed");
             };
             futures::join!(session, running);

@@ -1,11 +1,10 @@
-//! Behind a link, many callers fill their batches, and a checkpoint that is due keeps none of them waiting for evictions.
+//! Over a slow link, many callers fill the batches, and a due checkpoint makes none of them wait for evictions.
 
-use crate::support::{header, parameters, setup};
+use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
-use ameles_vault::{Call, Status, TrustedDisk, Vault, VaultParameters};
+use ameles_store::{BitsPerSecond, Link, LinkSpeed};
+use ameles_vault::{Call, Status, Vault, VaultParameters};
 use futures::future::join_all;
-use redb::backends::InMemoryBackend;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,16 +14,16 @@ const ROUNDS: u64 = 160;
 const EVERY: u64 = 64;
 const BLOCKS: u64 = 1024;
 
-/// The accesses and the accesses since a checkpoint that were seen when an answer came.
+/// The accesses, and the accesses since a checkpoint, at the time of each answer.
 #[derive(Default)]
-struct Seen {
+struct BatchStats {
     after_batches: BTreeSet<u64>,
     since_checkpoint: BTreeSet<u64>,
     checkpoints_before: u64,
     checkpoints: u64,
 }
 
-impl Seen {
+impl BatchStats {
     fn note(&mut self, status: &Status) {
         self.after_batches.insert(status.accesses);
         self.since_checkpoint.insert(status.checkpoints.accesses_since);
@@ -32,60 +31,58 @@ impl Seen {
     }
 }
 
-/// Callers that ask again soon after each answer; so many of them begin a little later than the others.
-async fn ask_again_and_again(late: u64) -> Seen {
+/// Callers that ask again soon after each answer; this many of them begin a little later than the others.
+async fn ask_again_and_again(late: u64) -> BatchStats {
     let small = parameters(BLOCKS, 32, CALLERS as u32, EVERY);
-    let header = header(VaultParameters { ship_every: 8, ..small }, 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (_header, store, disk) = new_vault(VaultParameters { ship_every: 8, ..small }).await;
     // An eviction takes longer than a batch: it sends much.
     let (up, down) = (BitsPerSecond(1_000_000), BitsPerSecond(0));
     let speed = LinkSpeed { round_trip: Duration::from_millis(40), up, down };
     let (vault, running) = Vault::start(setup(&disk, Link::new(store, speed), 3)).await.unwrap();
-    let seen = RefCell::new(Seen::default());
+    let stats = RefCell::new(BatchStats::default());
     let caller = |nth: u64| {
-        let (vault, seen) = (&vault, &seen);
+        let (vault, stats) = (&vault, &stats);
         async move {
             if nth < late {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             for round in 0..ROUNDS {
                 vault.read(BlockId((nth * 31 + round * 7) % BLOCKS)).await.unwrap();
-                seen.borrow_mut().note(&vault.status());
+                stats.borrow_mut().note(&vault.status());
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
     };
     let working = async {
-        // Before the first evictions there is nothing to be read, and batches take no time.
+        // Before the first evictions there is nothing to read, and batches take no time.
         let all = (0..BLOCKS).map(|at| Call::Write(BlockId(at), vec![1; 32].into()));
         vault.access(all.collect()).await.unwrap();
-        seen.borrow_mut().checkpoints_before = vault.status().checkpoints.newest;
+        stats.borrow_mut().checkpoints_before = vault.status().checkpoints.newest;
         join_all((0..CALLERS).map(caller)).await;
         vault.close().await.unwrap();
     };
     futures::join!(working, running);
-    seen.into_inner()
+    stats.into_inner()
 }
 
 #[tokio::test(start_paused = true)]
 async fn callers_that_ask_again_share_their_batches_whoever_began_first() {
     for late in 0..CALLERS {
         let batches = ask_again_and_again(late).await.after_batches.len() as u64;
-        // The first and the last ones may be of some callers only; in turns there would be twice as many.
+        // The first and the last ones may hold only some callers' calls; if the callers alternated, there would be
+        // twice as many.
         assert!(batches <= ROUNDS + 4, "{batches} batches for {ROUNDS} rounds, {late} callers late");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn batches_go_on_beside_the_evictions_that_a_checkpoint_waits_for_and_it_is_not_late_for_long() {
-    let Seen { since_checkpoint, checkpoints_before, checkpoints, .. } = ask_again_and_again(1).await;
+    let BatchStats { since_checkpoint, checkpoints_before, checkpoints, .. } = ask_again_and_again(1).await;
     let longest = *since_checkpoint.last().unwrap();
     assert!(longest > EVERY, "no batch has gone on: {longest}");
-    // No batch begins when a quarter more is reached; the last one is full.
+    // No batch begins once the interval is exceeded by a quarter; the last one is full.
     assert!(longest < EVERY + EVERY / 4 + CALLERS, "{longest}");
-    // Lateness does not add up.
+    // Delays do not add up.
     let came = checkpoints - checkpoints_before;
     assert!(came + 1 >= CALLERS * ROUNDS / EVERY, "{came}");
 }

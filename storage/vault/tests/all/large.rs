@@ -1,8 +1,8 @@
-//! A vault of 2^26 blocks without payloads: its tables are as large as those of a vault of terabytes, its store and its
-//! stash take no room.
+//! A vault of 2^26 blocks without payloads: its tables are as large as those of a vault of terabytes, but its store and
+//! its stash are small.
 
-use crate::support::chance::Chance;
-use crate::support::shipped::{self, Shipped};
+use crate::support::rng::TestRng;
+use crate::support::shipped_contents::{self, ShippedContents};
 use crate::support::{header, setup};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::{BlockId, Version};
@@ -11,16 +11,16 @@ use ameles_vault::{Call, SchemeParameters, TrustedDisk, Vault, VaultError, Vault
 use std::path::Path;
 
 const BATCH: u32 = 16;
-/// Four checkpoints on the trusted disk, and a journal beside them.
+/// Four checkpoints on the trusted disk, and some journal.
 const ACCESSES: u64 = 4 * 256 + 128;
 
 fn vault_header(capacity: u64) -> VaultHeader {
     let ring = RingParameters::for_capacity(capacity, 0, capacity / 64, BATCH);
-    let around = VaultParameters::around(SchemeParameters::Ring(ring));
+    let around = VaultParameters::with_defaults(SchemeParameters::Ring(ring));
     header(VaultParameters { rows_bytes: 4096, ..around }, 1)
 }
 
-/// The trusted disk, once the threads of a vault that died have let go of it.
+/// The trusted disk, once the threads of a killed vault have released it.
 async fn mount(file: &Path) -> TrustedDisk {
     loop {
         match TrustedDisk::open(file) {
@@ -30,16 +30,17 @@ async fn mount(file: &Path) -> TrustedDisk {
     }
 }
 
-/// Opens the vault, reads and writes at places drawn from `seed`, and dies. Returns checkpoint and journal bytes.
-async fn use_and_die(file: &Path, header: &VaultHeader, store: &VersionedMemory, seed: u64) -> u64 {
+/// Opens the vault, reads and writes at positions drawn from `seed`, and is killed. Returns checkpoint and journal
+/// bytes.
+async fn use_and_kill(file: &Path, header: &VaultHeader, store: &VersionedMemory, seed: u64) -> u64 {
     let disk = mount(file).await;
     let (vault, running) = Vault::start(setup(&disk, store.clone(), seed)).await.unwrap();
     let before = vault.status();
     let using = async {
-        let mut chance = Chance::of(seed);
+        let mut rng = TestRng::of(seed);
         for _ in 0..ACCESSES / u64::from(BATCH) {
             let calls = (0..BATCH).map(|nth| {
-                let block = BlockId(chance.below(vault.capacity()));
+                let block = BlockId(rng.below(vault.capacity()));
                 if nth % 2 == 0 { Call::Read(block) } else { Call::Write(block, Vec::new().into()) }
             });
             vault.access(calls.collect()).await.unwrap();
@@ -58,7 +59,7 @@ async fn use_and_die(file: &Path, header: &VaultHeader, store: &VersionedMemory,
     after.checkpoints.bytes - before.checkpoints.bytes + after.journal_bytes - before.journal_bytes
 }
 
-/// Local bytes of a life that was killed once.
+/// The local bytes of a vault that was killed once.
 async fn local_bytes(capacity: u64) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("vault.redb");
@@ -67,20 +68,20 @@ async fn local_bytes(capacity: u64) -> u64 {
     let disk = TrustedDisk::open(&file).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 1), &header).await.unwrap();
     drop(disk);
-    use_and_die(&file, &header, &store, 2).await;
-    use_and_die(&file, &header, &store, 3).await
+    use_and_kill(&file, &header, &store, 2).await;
+    use_and_kill(&file, &header, &store, 3).await
 }
 
-/// The check has no chance in it: a seed gives the figures.
+/// The check is deterministic: the seed fixes the figures.
 #[tokio::test(start_paused = true)]
 async fn a_vault_of_2_to_the_26_blocks_lives_dies_and_lives_on_at_the_local_cost_of_a_small_one() {
     let (small, large) = (local_bytes(1 << 14).await, local_bytes(1 << 26).await);
     assert!(large < small + small / 5, "{small} bytes at 2^14 blocks, {large} at 2^26");
 }
 
-/// The blocks that a state has mapped, and those that it has in its stash or in a slot that was not read: both in ascending
+/// The blocks that a state has mapped, and those that it has in its stash or in an unread slot: both in ascending
 /// order.
-fn mapped_and_placed(header: &VaultHeader, shipped: &Shipped) -> (Vec<u32>, Vec<u32>) {
+fn mapped_and_placed(header: &VaultHeader, shipped: &ShippedContents) -> (Vec<u32>, Vec<u32>) {
     let capacity = header.parameters.scheme.capacity();
     let (positions, rest) = shipped.words.split_at(capacity as usize);
     let mapped = (0..).zip(positions).filter(|(_, word)| **word != 0).map(|(block, _)| block).collect();
@@ -100,9 +101,9 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
     let disk = TrustedDisk::open(&folder.path().join("vault.redb")).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 1), &header).await.unwrap();
     let (vault, running) = Vault::start(setup(&disk, store.clone(), 2)).await.unwrap();
-    let mut chance = Chance::of(3);
+    let mut rng = TestRng::of(3);
     let mut some =
-        || (0..BATCH).map(|_| Call::Write(BlockId(chance.below(1 << 22)), Vec::new().into())).collect();
+        || (0..BATCH).map(|_| Call::Write(BlockId(rng.below(1 << 22)), Vec::new().into())).collect();
     let using = async {
         for _ in 0..64 {
             vault.access(some()).await.unwrap();
@@ -110,7 +111,7 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
         let shipping = vault.checkpoint();
         futures::pin_mut!(shipping);
         loop {
-            // At most as many as come before the next one would be shipped.
+            // At most as many as fit before the next one would be uploaded.
             match futures::future::select(shipping, Box::pin(vault.access(some()))).await {
                 futures::future::Either::Left((receipt, access)) => {
                     access.await.unwrap();
@@ -128,7 +129,7 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
         () = running => panic!("{:?}", vault.failure()),
         receipt = using => receipt,
     };
-    let shipped = Shipped::open(&header, &shipped::name(&receipt), &store).await;
+    let shipped = ShippedContents::open(&header, &shipped_contents::name(&receipt), &store).await;
     assert!(shipped.pieces.len() > 3, "{} pieces", shipped.pieces.len());
     assert!(vault.status().accesses > shipped.head.accesses + 64, "accesses went on meanwhile");
     let (versions, needed) = (&shipped.head.versions, &shipped.needed);

@@ -1,6 +1,7 @@
-//! A provider that takes no object as large as the vault's: the vault says so, and has lost nothing where it can put them.
+//! A provider that accepts no object as large as the vault's: the vault reports that, and has lost nothing once the
+//! limit is raised.
 
-use crate::promises::desk::{CAPACITY, Desk, block, write_all};
+use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};
 use ameles_core::types::{BlockId, Bytes};
 use ameles_store::{Provider, ProviderControl, ProviderLimits};
 use ameles_vault::{Vault, VaultError};
@@ -8,8 +9,8 @@ use ameles_vault::{Vault, VaultError};
 const FILL: u8 = 1;
 const NEW: u8 = 101;
 
-/// Fills the vault, lowers the limits, and writes until a block or a checkpoint is refused; returns how many writes were
-/// acknowledged since.
+/// Fills the vault, lowers the limits, and writes until a block or a checkpoint is refused; returns how many writes
+/// were acknowledged after that.
 async fn write_until_refused(vault: &Vault, limits: &ProviderControl, max_put: Bytes) -> (u64, VaultError) {
     write_all(vault, FILL).await;
     vault.checkpoint().await.unwrap();
@@ -24,18 +25,18 @@ async fn write_until_refused(vault: &Vault, limits: &ProviderControl, max_put: B
 
 #[tokio::test(start_paused = true)]
 async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_nothing() {
-    // No bucket fits the first, and no checkpoint the second.
+    // No bucket fits the first limit, and no checkpoint the second.
     for max_put in [Bytes(256), Bytes(16 << 10)] {
-        let desk = Desk::new().await;
-        let provider = Provider::new(desk.store.clone(), ProviderLimits::S3, 1);
-        let limits = provider.desk();
-        let disk = desk.disk.mount().unwrap();
-        let (vault, running) = Vault::start(desk.setup_over(&disk, provider)).await.unwrap();
+        let fixture = VaultFixture::new().await;
+        let provider = Provider::new(fixture.store.clone(), ProviderLimits::S3, 1);
+        let limits = provider.control();
+        let disk = fixture.disk.mount().unwrap();
+        let (vault, running) = Vault::start(fixture.setup_over(&disk, provider)).await.unwrap();
         drop(disk);
         let writing = write_until_refused(&vault, &limits, max_put);
         let ((acknowledged, error), ()) = futures::join!(writing, running);
         drop(vault);
-        desk.disk.unplug();
+        fixture.disk.unplug();
         assert!(matches!(error, VaultError::Refused(_)), "{error}");
         assert!(error.to_string().contains("EntityTooLarge"), "{error}");
         assert!(acknowledged > 0 && limits.counts().too_large > 0, "{acknowledged}, {:?}", limits.counts());
@@ -43,13 +44,13 @@ async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_noth
             for at in 0..CAPACITY {
                 let read = vault.read(BlockId(at)).await.unwrap();
                 let (new, before) = (block(NEW + at as u8), block(FILL + at as u8));
-                // The write that was refused may be there or not.
+                // The refused write may have happened or not.
                 assert!(
                     read == new || (at >= acknowledged && read == before),
                     "block {at} of {acknowledged}"
                 );
             }
         };
-        desk.open(reading).await.unwrap();
+        fixture.open(reading).await.unwrap();
     }
 }

@@ -1,11 +1,12 @@
-//! The vault's promises, in one program: each would link the same libraries again.
+//! The vault's integration tests, in one program, because each program would link the same libraries again.
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
-mod beside;
+mod background_work;
+mod checkpoint_costs;
 mod claims;
 mod crash_traces;
-mod durable;
+mod durability;
 mod every_step;
 mod fairness;
 mod format;
@@ -14,14 +15,13 @@ mod full_batches;
 mod large;
 mod lease;
 mod limits;
+mod migration;
 mod pace;
 mod promises;
 mod rekey;
 mod restore;
-mod rivals;
 mod simulation;
 mod store_journal;
-mod succession;
 mod support;
 mod top_on_disk;
-mod written_once;
+mod two_gateways;

@@ -1,7 +1,9 @@
-//! A lost machine comes back from the store and the key; receipts tell a rolled-back store.
+//! A lost machine is restored from the store and the key; receipts detect a rolled-back store.
 
 use crate::support::stepped::Claiming;
-use crate::support::{every_scheme, header, parameters, setup};
+use crate::support::{
+    every_scheme, faults_of, header, memory_disk, new_vault, parameters, restore_options, setup,
+};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, Event, FaultRates, Faults, Recorder, Request, VersionedMemory};
 use ameles_vault::{
@@ -9,7 +11,6 @@ use ameles_vault::{
     restore,
 };
 use futures::future::Either;
-use redb::backends::InMemoryBackend;
 use std::cell::Cell;
 use std::pin::pin;
 use tokio::time::Instant;
@@ -18,11 +19,7 @@ fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
 }
 
-fn memory_disk() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap()
-}
-
-/// Opens the vault, does what is given, closes it, and returns the receipt.
+/// Opens the vault, works with it, closes it, and returns the receipt.
 async fn in_service(
     disk: &TrustedDisk,
     store: &VersionedMemory,
@@ -37,17 +34,6 @@ async fn in_service(
     futures::join!(working, running).0
 }
 
-fn options(header: &VaultHeader, expect: Option<Receipt>) -> Restore<VersionedMemory> {
-    let copy = VersionedMemory::new(header.parameters.layout());
-    Restore {
-        copy,
-        scratch: crate::support::scratch(),
-        expect,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    }
-}
-
 async fn write_all(vault: &Vault, fill: u8) {
     for at in 0..48 {
         vault.write(BlockId(at), block(fill + at as u8)).await.unwrap();
@@ -57,18 +43,15 @@ async fn write_all(vault: &Vault, fill: u8) {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
-    let header = header(parameters(64, 32, 4, 40), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let old = memory_disk();
-    Vault::create(&mut setup(&old, store.clone(), 2), &header).await.unwrap();
+    let (header, store, old) = new_vault(parameters(64, 32, 4, 40)).await;
     let receipt = in_service(&old, &store, 3, async |vault| write_all(vault, 10).await).await.unwrap();
 
     let new = memory_disk();
-    let mut without = options(&header, Some(receipt));
+    let mut without = restore_options(&header, Some(receipt));
     without.takeover = false;
     let refused = restore(setup(&new, store.clone(), 4), without).await.unwrap_err();
     assert!(matches!(refused, VaultError::TakeoverNeeded(1)), "{refused}");
-    restore(setup(&new, store.clone(), 5), options(&header, Some(receipt))).await.unwrap();
+    restore(setup(&new, store.clone(), 5), restore_options(&header, Some(receipt))).await.unwrap();
 
     let again = in_service(&new, &store, 6, async |vault| {
         for at in 0..64 {
@@ -76,39 +59,40 @@ async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
             assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(fill));
         }
         assert_eq!(vault.load_rows().await.unwrap(), [Row::new("name", vec![10])]);
-        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().complaints.is_empty());
+        assert!(faults_of(vault).await.is_empty());
     });
     let newest = again.await.unwrap();
     let displaced = in_service(&old, &store, 7, async |_| {}).await.unwrap_err();
     assert!(matches!(displaced, VaultError::Displaced { .. }), "{displaced}");
 
-    // Both receipts stand for a state that the store still comes after.
+    // Both receipts are for a state that the store still continues.
     for expect in [receipt, newest] {
-        restore(setup(&memory_disk(), store.clone(), 8), options(&header, Some(expect))).await.unwrap();
+        restore(setup(&memory_disk(), store.clone(), 8), restore_options(&header, Some(expect)))
+            .await
+            .unwrap();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rolled_back_store_is_told_by_the_receipt() {
-    let header = header(parameters(64, 32, 4, 40), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = memory_disk();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (header, store, disk) = new_vault(parameters(64, 32, 4, 40)).await;
     in_service(&disk, &store, 3, async |vault| write_all(vault, 10).await).await.unwrap();
     let older = store.snapshot();
     let receipt = in_service(&disk, &store, 4, async |vault| write_all(vault, 20).await).await.unwrap();
     store.restore(&older);
-    let error =
-        restore(setup(&memory_disk(), store.clone(), 5), options(&header, Some(receipt))).await.unwrap_err();
+    let error = restore(setup(&memory_disk(), store.clone(), 5), restore_options(&header, Some(receipt)))
+        .await
+        .unwrap_err();
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
     let receipt: Receipt = receipt.to_string().parse().unwrap();
-    let error =
-        restore(setup(&memory_disk(), store.clone(), 5), options(&header, Some(receipt))).await.unwrap_err();
+    let error = restore(setup(&memory_disk(), store.clone(), 5), restore_options(&header, Some(receipt)))
+        .await
+        .unwrap_err();
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
 }
 
-/// Writes as many blocks, each once, in an opening that dies with its machine: the figures of that moment.
-async fn dies_after(
+/// Writes this many blocks, each once, in an opening that is lost with its machine. Returns the figures at that point.
+async fn write_and_kill(
     disk: &TrustedDisk,
     store: &VersionedMemory,
     writes: std::ops::Range<u64>,
@@ -129,7 +113,7 @@ async fn dies_after(
 /// The writes that a restore from this store does not find.
 async fn lost(header: &VaultHeader, store: &VersionedMemory, writes: u64) -> u64 {
     let disk = memory_disk();
-    restore(setup(&disk, store.clone(), 4), options(header, None)).await.unwrap();
+    restore(setup(&disk, store.clone(), 4), restore_options(header, None)).await.unwrap();
     let mut lost = 0;
     let reading = in_service(&disk, store, 5, async |vault| {
         for at in 0..writes {
@@ -145,12 +129,9 @@ async fn no_more_is_lost_with_a_machine_than_the_figures_say() {
     let (mut exact, mut more_than_since_the_last_on_the_disk) = (0, 0);
     for writes in 1..=60 {
         for first in [0, writes / 2] {
-            let header = header(parameters(64, 32, 4, 8), 1);
-            let store = VersionedMemory::new(header.parameters.layout());
-            let disk = memory_disk();
-            Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
-            dies_after(&disk, &store, 0..first).await;
-            let figures = dies_after(&disk, &store, first..writes).await;
+            let (header, store, disk) = new_vault(parameters(64, 32, 4, 8)).await;
+            write_and_kill(&disk, &store, 0..first).await;
+            let figures = write_and_kill(&disk, &store, first..writes).await;
             let lost = lost(&header, &store, writes).await;
             assert!(lost <= figures.unshipped, "{lost} of {first} and {writes} are lost: {figures:?}");
             let max = header.parameters.recovery_point() + 2 * header.parameters.checkpoint_every;
@@ -163,13 +144,10 @@ async fn no_more_is_lost_with_a_machine_than_the_figures_say() {
     assert!(more_than_since_the_last_on_the_disk > 0);
 }
 
-/// A gateway may have looked at the claims just before the restore claims, and ship and delete just after.
+/// A gateway may have checked the claims just before the restore claims, and upload and delete just after.
 #[tokio::test(start_paused = true)]
 async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_one_it_had_chosen() {
-    let header = header(parameters(64, 32, 4, 40), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let old = memory_disk();
-    Vault::create(&mut setup(&old, store.clone(), 2), &header).await.unwrap();
+    let (header, store, old) = new_vault(parameters(64, 32, 4, 40)).await;
     let racing = async {
         let (vault, running) = Vault::start(setup(&old, store.clone(), 3)).await.unwrap();
         tokio::task::spawn_local(running);
@@ -177,7 +155,7 @@ async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_o
         let before = vault.checkpoint().await.unwrap();
         let serves = Cell::new(Some(vault));
         let claims = async move |store: &VersionedMemory, name: &str, bytes: &[u8]| {
-            // What the chosen checkpoint needs is replaced by the first of these, and deleted by the second.
+            // The first of these replaces what the chosen checkpoint needs, and the second deletes it.
             if let Some(vault) = serves.take() {
                 for fill in [20, 30] {
                     write_all(&vault, fill).await;
@@ -188,7 +166,7 @@ async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_o
         };
         let new = memory_disk();
         let claiming = Claiming::over(store.clone(), claims);
-        restore(setup(&new, claiming, 4), options(&header, Some(before))).await.unwrap();
+        restore(setup(&new, claiming, 4), restore_options(&header, Some(before))).await.unwrap();
         in_service(&new, &store, 5, async |vault| {
             for at in 0..48 {
                 assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(30 + at as u8));
@@ -200,15 +178,12 @@ async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_o
     tokio::task::LocalSet::new().run_until(racing).await;
 }
 
-/// The disk under the local copy may be full, or break, while it is written and while it is read.
+/// The disk under the local copy may be full, or break, while the copy is written and while it is read.
 #[tokio::test(start_paused = true)]
 async fn a_local_copy_that_fails_is_told_as_such_and_not_as_the_store() {
     let ring = parameters(64, 32, 4, 40).scheme.name();
     for parameters in every_scheme() {
-        let header = header(parameters, 1);
-        let store = VersionedMemory::new(header.parameters.layout());
-        let old = memory_disk();
-        Vault::create(&mut setup(&old, store.clone(), 2), &header).await.unwrap();
+        let (header, store, old) = new_vault(parameters).await;
         in_service(&old, &store, 3, async |vault| write_all(vault, 10).await).await.unwrap();
         for fails_from in ["the beginning", "fetching", "rewriting"] {
             let rates = FaultRates { error_before: 1.0, ..FaultRates::default() };
@@ -222,26 +197,23 @@ async fn a_local_copy_that_fails_is_told_as_such_and_not_as_the_store() {
                     switch.set(true);
                 }
             });
-            let Restore { scratch, expect, takeover, .. } = options(&header, None);
+            let Restore { scratch, expect, takeover, .. } = restore_options(&header, None);
             let failing = Restore { copy, scratch, expect, takeover, progress };
             let error = restore(setup(&memory_disk(), store.clone(), 5), failing).await.unwrap_err();
             assert!(matches!(error, VaultError::LocalCopy(_)), "{fails_from}: {error}");
             assert!(error.to_string().contains("run `ameles restore` again"), "{error}");
             let before = Instant::now();
-            restore(setup(&memory_disk(), store.clone(), 6), options(&header, None)).await.unwrap();
-            // It has answered no request, and says so, unless it came so far as to open the vault.
+            restore(setup(&memory_disk(), store.clone(), 6), restore_options(&header, None)).await.unwrap();
+            // It has answered no request, and says so, unless it got as far as opening the vault.
             let is_sparing = fails_from != "rewriting" || header.parameters.scheme.name() == ring;
             assert!(!is_sparing || before.elapsed() < LEASE / 2, "{fails_from}: {:?}", before.elapsed());
         }
     }
 }
 
-/// The requests of a restore of a vault in which `used` blocks were written, without the epochs and counters in them.
+/// The requests of a restore of a vault with `used` written blocks, without the epochs and counters in them.
 async fn shown_by_a_restore(used: u64) -> Vec<String> {
-    let header = header(parameters(64, 32, 4, 40), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = memory_disk();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (header, store, disk) = new_vault(parameters(64, 32, 4, 40)).await;
     let working = in_service(&disk, &store, 3, async |vault| {
         for round in 0..4 {
             for at in 0..64 {
@@ -252,7 +224,7 @@ async fn shown_by_a_restore(used: u64) -> Vec<String> {
     working.await.unwrap();
     let recorder = Recorder::new(store.clone());
     let trace = recorder.trace();
-    restore(setup(&memory_disk(), recorder, 5), options(&header, None)).await.unwrap();
+    restore(setup(&memory_disk(), recorder, 5), restore_options(&header, None)).await.unwrap();
     let shown = |event: Event| match event.request {
         Request::Write(of) => format!("write {} of {}", of.bucket, event.bytes.0),
         Request::Read(range) => format!("read {} {}", range.of.bucket, event.bytes.0),

@@ -1,14 +1,14 @@
-//! The pages of cells as Markdown.
+//! The Markdown pages of cells.
 
-use super::Cells;
+use super::inputs::Cells;
 use super::source::{self, Group, Item, LABELS, Source};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The page of a cell or a package.
+/// Returns the page of a cell or a package.
 pub(super) fn cell(cells: &Cells, name: &str) -> String {
     let source = &cells.sources[name];
-    let prose = Prose { cells, own: name };
+    let prose = CommentText { cells, this_cell: name };
     let mut page = format!("# `{name}`\n\n{}", prose.header(&source.header));
     if source.is_package {
         package(&mut page, source, &prose);
@@ -17,14 +17,14 @@ pub(super) fn cell(cells: &Cells, name: &str) -> String {
         let (chosen, derived): (Vec<&Item>, Vec<&Item>) =
             parameters.into_iter().partition(|item| item.kind == "parameter");
         section(&mut page, "Parameters", "parameter | type | default", &chosen, &prose, |item| {
-            [code(&item.name), code(&item.of_type), code(&item.default)].join(" | ")
+            [code(&item.name), code(&item.data_type), code(&item.default)].join(" | ")
         });
         section(&mut page, "Follows from them", "name | value", &derived, &prose, |item| {
             [code(&item.name), code(&item.default)].join(" | ")
         });
         ports(&mut page, &source.ports, &prose);
     }
-    neighbours(&mut page, cells, name);
+    relations(&mut page, cells, name);
     evidence(&mut page, cells, name);
     let _ = write!(
         page,
@@ -33,7 +33,8 @@ pub(super) fn cell(cells: &Cells, name: &str) -> String {
     page
 }
 
-/// The index: cells below those that they are a part of, in the order of the data; then those of several, then packages.
+/// Returns the index: each cell below the cell that instantiates it, in the order of the data; then cells with several
+/// users, then packages.
 pub(super) fn index(cells: &Cells) -> String {
     let mut page = String::from(
         "# The cells\n\nA page each: what the cell does, interface, timing, and what it keeps, made of the sources by \
@@ -42,14 +43,14 @@ pub(super) fn index(cells: &Cells) -> String {
     );
     let is_shared = |name: &str| cells.users(name).len() > 1;
     let is_package = |name: &str| cells.sources[name].is_package;
-    let mut told = BTreeSet::new();
+    let mut listed = BTreeSet::new();
     for name in cells.sources.keys().filter(|name| !is_package(name) && cells.users(name).is_empty()) {
-        below(&mut page, cells, name, 0, &mut told);
+        list_with_parts(&mut page, cells, name, 0, &mut listed);
     }
     page.push_str("\n## Parts of several\n\n");
     for name in cells.sources.keys().filter(|name| is_shared(name)) {
-        // What only a shared cell is made of stands below it.
-        below(&mut page, cells, name, 0, &mut told);
+        // The parts of only this shared cell are listed below it.
+        list_with_parts(&mut page, cells, name, 0, &mut listed);
     }
     page.push_str("\n## Packages\n\n");
     for name in cells.sources.keys().filter(|name| is_package(name)) {
@@ -58,46 +59,52 @@ pub(super) fn index(cells: &Cells) -> String {
     page
 }
 
-/// Tells of a cell, and below it of its parts that belong to nothing else.
-fn below<'a>(page: &mut String, cells: &'a Cells, name: &'a str, depth: usize, told: &mut BTreeSet<&'a str>) {
-    if !told.insert(name) {
+/// Adds a line for a cell, and below it lines for its parts that no other cell uses.
+fn list_with_parts<'a>(
+    page: &mut String,
+    cells: &'a Cells,
+    name: &'a str,
+    depth: usize,
+    listed: &mut BTreeSet<&'a str>,
+) {
+    if !listed.insert(name) {
         return;
     }
     line(page, cells, name, depth);
     for part in cells.parts(name).into_iter().filter(|part| cells.users(part).len() == 1) {
-        below(page, cells, part, depth + 1, told);
+        list_with_parts(page, cells, part, depth + 1, listed);
     }
 }
 
 fn line(page: &mut String, cells: &Cells, name: &str, depth: usize) {
-    let prose = Prose { cells, own: name };
-    let sentence = prose.line(&first_sentence(&cells.sources[name].header));
+    let prose = CommentText { cells, this_cell: name };
+    let sentence = prose.line(&source::first_sentence(&cells.sources[name].header));
     let _ = writeln!(page, "{:indent$}- [`{name}`]({name}.md): {sentence}", "", indent = 2 * depth);
 }
 
-fn package(page: &mut String, source: &Source, prose: &Prose) {
+fn package(page: &mut String, source: &Source, prose: &CommentText) {
     let constants: Vec<&Item> = source.constants.iter().collect();
     section(page, "Constants and short types", "name | type | value", &constants, prose, |item| {
-        [code(&item.name), code(&item.of_type), code(&item.default)].join(" | ")
+        [code(&item.name), code(&item.data_type), code(&item.default)].join(" | ")
     });
-    for of_type in &source.types {
-        let _ = write!(page, "\n## `{}`\n\n{}\n", of_type.name, prose.line(&of_type.comment));
-        for group in &of_type.groups {
+    for data_type in &source.types {
+        let _ = write!(page, "\n## `{}`\n\n{}\n", data_type.name, prose.line(&data_type.comment));
+        for group in &data_type.groups {
             let items: Vec<&Item> = group.items.iter().collect();
             let heading = prose.line(&group.comment);
             table(page, &heading, "name | type or value", &items, prose, |item| {
-                let what = if item.of_type.is_empty() { &item.default } else { &item.of_type };
+                let what = if item.data_type.is_empty() { &item.default } else { &item.data_type };
                 [code(&item.name), code(what)].join(" | ")
             });
         }
     }
     let functions: Vec<&Item> = source.functions.iter().collect();
     section(page, "Functions", "function | gives", &functions, prose, |item| {
-        [code(&item.name), code(&item.of_type)].join(" | ")
+        [code(&item.name), code(&item.data_type)].join(" | ")
     });
 }
 
-fn ports(page: &mut String, groups: &[Group], prose: &Prose) {
+fn ports(page: &mut String, groups: &[Group], prose: &CommentText) {
     page.push_str("\n## Ports\n");
     if groups.is_empty() {
         page.push_str("\nNone.\n");
@@ -107,7 +114,7 @@ fn ports(page: &mut String, groups: &[Group], prose: &Prose) {
         let heading = prose.line(&group.comment);
         table(page, &heading, "port | direction | bits", &items, prose, |item| {
             let direction = if item.kind == "input" { "in" } else { "out" };
-            [code(&item.name), direction.into(), bits(&item.of_type)].join(" | ")
+            [code(&item.name), direction.into(), bits(&item.data_type)].join(" | ")
         });
     }
 }
@@ -117,7 +124,7 @@ fn section(
     title: &str,
     columns: &str,
     items: &[&Item],
-    prose: &Prose,
+    prose: &CommentText,
     row: impl Fn(&Item) -> String,
 ) {
     if !items.is_empty() {
@@ -126,13 +133,13 @@ fn section(
     }
 }
 
-/// A table below its heading; the last column has comments, if there is any.
+/// Adds a table below its heading. The last column has the comments, if any item has one.
 fn table(
     page: &mut String,
     heading: &str,
     columns: &str,
     items: &[&Item],
-    prose: &Prose,
+    prose: &CommentText,
     row: impl Fn(&Item) -> String,
 ) {
     if !heading.is_empty() {
@@ -148,7 +155,7 @@ fn table(
     }
 }
 
-fn neighbours(page: &mut String, cells: &Cells, name: &str) {
+fn relations(page: &mut String, cells: &Cells, name: &str) {
     let links = |names: Vec<&str>| {
         let links: Vec<String> = names.iter().map(|name| format!("[`{name}`]({name}.md)")).collect();
         if links.is_empty() { "nothing".to_owned() } else { links.join(", ") }
@@ -170,16 +177,16 @@ fn neighbours(page: &mut String, cells: &Cells, name: &str) {
 }
 
 fn evidence(page: &mut String, cells: &Cells, name: &str) {
-    let prose = Prose { cells, own: name };
+    let prose = CommentText { cells, this_cell: name };
     let mut lines = Vec::new();
-    for witness in &cells.witnesses {
-        if source::instances(witness.text.lines()).iter().any(|part| part == name) {
-            let (path, promise) = (&witness.path, prose.line(&witness.promise));
+    for check in &cells.checks {
+        if source::instances(check.text.lines()).iter().any(|part| part == name) {
+            let (path, promise) = (&check.path, prose.line(&check.promise));
             lines.push(format!("- [`{path}`](../{path}): {promise}"));
         }
     }
     let file = format!("{name}.sv");
-    for (_, fault) in cells.faults.iter().filter(|(of, _)| *of == file) {
+    for (_, fault) in cells.faults.iter().filter(|(changed, _)| *changed == file) {
         lines.push(format!("- Broken here on purpose, a controller must be found out: {fault}."));
     }
     if !lines.is_empty() {
@@ -187,18 +194,9 @@ fn evidence(page: &mut String, cells: &Cells, name: &str) {
     }
 }
 
-/// The first sentence of a header, without the colon of a list.
-pub(super) fn first_sentence(header: &[String]) -> String {
-    let paragraph: Vec<&str> =
-        header.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();
-    let text = paragraph.join(" ");
-    let end = text.find(". ").map_or(text.len(), |at| at + 1);
-    text[..end].to_owned()
-}
-
-/// The bits of a port of a type.
-fn bits(of_type: &str) -> String {
-    let Some(ranges) = of_type.strip_prefix("logic").map(str::trim) else { return code(of_type) };
+/// Returns the number of bits of a port of this type.
+fn bits(data_type: &str) -> String {
+    let Some(ranges) = data_type.strip_prefix("logic").map(str::trim) else { return code(data_type) };
     if ranges.is_empty() {
         return "1".into();
     }
@@ -206,7 +204,7 @@ fn bits(of_type: &str) -> String {
     widths.join(" of ")
 }
 
-/// The bits of a range that ends at 0.
+/// Returns the number of bits of a range that ends at 0.
 fn width(range: &str) -> String {
     let high = range.strip_suffix(":0").unwrap_or(range);
     match (high.parse::<u32>(), high.strip_suffix("-1")) {
@@ -220,25 +218,25 @@ fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{}`", text.replace('|', "\\|")) }
 }
 
-/// The text of comments as Markdown: signs that mean nothing there, and links to other cells.
-struct Prose<'a> {
+/// Converts comments to Markdown: escapes characters, and links the names of other cells.
+struct CommentText<'a> {
     cells: &'a Cells,
-    own: &'a str,
+    this_cell: &'a str,
 }
 
-impl Prose<'_> {
-    /// The paragraphs of a header. Lines that are set in by more than others are a table or a formula, and stay as they are.
+impl CommentText<'_> {
+    /// Converts the paragraphs of a header. Indented lines are a table or a formula, and stay as they are.
     fn header(&self, header: &[String]) -> String {
         let mut text = String::new();
-        let mut was_set_in = false;
+        let mut was_indented = false;
         for line in header {
-            let is_set_in = line.starts_with("  ");
-            if is_set_in != was_set_in && !line.is_empty() && !text.ends_with("\n\n") {
+            let is_indented = line.starts_with("  ");
+            if is_indented != was_indented && !line.is_empty() && !text.ends_with("\n\n") {
                 text.push('\n');
             }
-            let line = if is_set_in { format!("  {line}") } else { self.line(line) };
+            let line = if is_indented { format!("  {line}") } else { self.line(line) };
             let _ = writeln!(text, "{line}");
-            was_set_in = is_set_in;
+            was_indented = is_indented;
         }
         text
     }
@@ -264,9 +262,9 @@ impl Prose<'_> {
         text
     }
 
-    /// The link to another cell.
+    /// Returns a link if the word is the name of another cell.
     fn name(&self, word: &str) -> Option<String> {
-        let is_other = word != self.own && self.cells.sources.contains_key(word);
+        let is_other = word != self.this_cell && self.cells.sources.contains_key(word);
         is_other.then(|| format!("[`{word}`]({word}.md)"))
     }
 }
@@ -277,7 +275,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn widths_are_told_in_bits() {
+    fn the_width_of_a_port_is_given_in_bits() {
         assert_eq!(bits("logic"), "1");
         assert_eq!(bits("logic [127:0]"), "128");
         assert_eq!(bits("logic [Z-1:0][10:0]"), "`Z` of 11");
@@ -288,8 +286,8 @@ mod tests {
     #[test]
     fn comments_become_markdown_with_links_to_other_cells() {
         let sources = ["ameles_a", "ameles_b"].map(|name| (name.to_owned(), Source::default()));
-        let cells = Cells { sources: BTreeMap::from(sources), witnesses: Vec::new(), faults: Vec::new() };
-        let prose = Prose { cells: &cells, own: "ameles_a" };
+        let cells = Cells { sources: BTreeMap::from(sources), checks: Vec::new(), faults: Vec::new() };
+        let prose = CommentText { cells: &cells, this_cell: "ameles_a" };
         assert_eq!(
             prose.line("Timing: 2 * `ameles_a` (see ameles_b), `ameles_b` < `x * y`"),
             "**Timing:** 2 \\* `ameles_a` (see [`ameles_b`](ameles_b.md)), [`ameles_b`](ameles_b.md) \\< `x * y`"

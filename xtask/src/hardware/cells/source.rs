@@ -1,22 +1,23 @@
-//! A source file of the controller, read as far as a page needs it. The files are regular: whatever is not is an error.
+//! The parser of source files of the controller. It reads what a page needs, and expects the regular style of these files:
+//! anything else is an error.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The words with which a header says the things that a page needs.
+/// The labels that the header of every cell must have.
 pub(super) const LABELS: [&str; 3] = ["Interface:", "Timing:", "Keeps:"];
 
-/// A line of a declaration, taken apart.
+/// The parts of a line of a declaration.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// `parameter`, `localparam`, `input` or `output`; of a package's constant or type: nothing.
+    /// `parameter`, `localparam`, `input` or `output`; empty for a constant or type of a package.
     pub(super) kind: String,
-    pub(super) of_type: String,
+    pub(super) data_type: String,
     pub(super) name: String,
     pub(super) default: String,
     pub(super) comment: String,
 }
 
-/// Ports, or fields, below the comment that tells what they have in common.
+/// Ports or fields below their common comment.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) comment: String,
@@ -35,13 +36,13 @@ pub(super) struct Type {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) is_package: bool,
-    /// The comment at its beginning.
+    /// The comment at the beginning of the file.
     pub(super) header: Vec<String>,
     pub(super) parameters: Vec<Item>,
     pub(super) ports: Vec<Group>,
-    /// Modules that it instantiates, each once.
+    /// The modules that it instantiates, without repeats.
     pub(super) instances: Vec<String>,
-    /// Packages that it imports.
+    /// The packages that it imports.
     pub(super) packages: Vec<String>,
     pub(super) types: Vec<Type>,
     pub(super) constants: Vec<Item>,
@@ -49,36 +50,36 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads the file of a module or package of that name.
+    /// Parses the file of the module or package with this name.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self> {
         let mut source = Source { header: comment(text), ..Source::default() };
         ensure!(!source.header.is_empty(), "{name}.sv does not begin with a comment");
         let mut lines = text.lines().enumerate().skip(source.header.len());
-        let (_, first) = lines.next().with_context(|| format!("{name}.sv is only a comment"))?;
+        let (_, first) = lines.next().with_context(|| format!("{name}.sv has only a comment"))?;
         if first == format!("package {name};") {
             source.is_package = true;
-            source.contents(lines.map(|(_, line)| line));
+            source.parse_package(lines.map(|(_, line)| line));
             return Ok(source);
         }
         ensure!(
             first
                 .strip_prefix(&format!("module {name}"))
                 .is_some_and(|rest| ["", " #(", " ("].contains(&rest)),
-            "{name}.sv: `{first}` does not begin the module of its file's name"
+            "{name}.sv: expected `module {name}`, found `{first}`"
         );
-        source.declaration(name, &mut lines)?;
+        source.parse_declaration(name, &mut lines)?;
         source.instances = instances(lines.map(|(_, line)| line));
         Ok(source)
     }
 
-    /// The label that its header has not, if there is one.
-    pub(super) fn prerequisites(&self) -> Option<&'static str> {
+    /// Returns a label that the header lacks.
+    pub(super) fn missing_label(&self) -> Option<&'static str> {
         let has = |label: &&str| self.header.iter().any(|line| line.contains(label));
         LABELS.into_iter().find(|label| !self.is_package && !has(label))
     }
 
-    /// Reads parameters and ports, to the end of a module's declaration.
-    fn declaration<'a>(
+    /// Parses parameters and ports, to the end of a module's declaration.
+    fn parse_declaration<'a>(
         &mut self,
         name: &str,
         lines: &mut impl Iterator<Item = (usize, &'a str)>,
@@ -88,36 +89,36 @@ impl Source {
             if let Some(package) = line.strip_prefix("import ").and_then(|rest| rest.strip_suffix("::*;")) {
                 self.packages.push(package.into());
             } else if let Some(comment) = line.strip_prefix("// ") {
-                group(&mut self.ports, comment);
+                start_group(&mut self.ports, comment);
             } else if line == ");" || line == ") ();" {
                 return Ok(());
             } else if !["#(", ") (", "("].contains(&line) {
                 let item = Item::parse(line).with_context(|| format!("{name}.sv:{}", nth + 1))?;
                 if item.kind.ends_with("put") {
-                    last(&mut self.ports).items.push(item);
+                    current_group(&mut self.ports).items.push(item);
                 } else {
                     self.parameters.push(item);
                 }
             }
         }
-        bail!("{name}.sv: the declaration has no end")
+        bail!("{name}.sv: the declaration of the module has no end")
     }
 
-    /// Reads the types, constants and functions of a package.
-    fn contents<'a>(&mut self, lines: impl Iterator<Item = &'a str>) {
+    /// Parses the types, constants and functions of a package.
+    fn parse_package<'a>(&mut self, lines: impl Iterator<Item = &'a str>) {
         let (mut comment, mut open) = (String::new(), None::<Type>);
         for line in lines.map(str::trim) {
-            if let Some(mut of_type) = open.take() {
+            if let Some(mut data_type) = open.take() {
                 if let Some(name) = line.strip_prefix("} ").and_then(|rest| rest.strip_suffix(';')) {
-                    of_type.name = name.into();
-                    self.types.push(of_type);
+                    data_type.name = name.into();
+                    self.types.push(data_type);
                     continue;
                 }
                 match line.strip_prefix("// ") {
-                    Some(comment) => group(&mut of_type.groups, comment),
-                    None => last(&mut of_type.groups).items.push(Item::field(line)),
+                    Some(comment) => start_group(&mut data_type.groups, comment),
+                    None => current_group(&mut data_type.groups).items.push(Item::field(line)),
                 }
-                open = Some(of_type);
+                open = Some(data_type);
                 continue;
             }
             if let Some(more) = line.strip_prefix("// ") {
@@ -140,40 +141,40 @@ impl Source {
 }
 
 impl Item {
-    /// Reads a parameter or a port.
+    /// Parses a parameter or a port.
     fn parse(line: &str) -> Result<Self> {
-        let (kind, rest) = line.split_once(' ').with_context(|| format!("`{line}` is no declaration"))?;
+        let (kind, rest) = line.split_once(' ').with_context(|| format!("`{line}` is not a declaration"))?;
         ensure!(
             ["parameter", "localparam", "input", "output"].contains(&kind),
-            "`{line}` is no parameter and no port"
+            "`{line}` is neither a parameter nor a port"
         );
         let item = Item { kind: kind.into(), ..Item::field(rest) };
         ensure!(
-            !item.of_type.is_empty() && item.name.chars().all(|c| c.is_alphanumeric() || c == '_'),
-            "`{line}` is no declaration of one name with its type"
+            !item.data_type.is_empty() && item.name.chars().all(|c| c.is_alphanumeric() || c == '_'),
+            "`{line}` does not declare one name with its type"
         );
         ensure!(
             item.kind.ends_with("put") == item.default.is_empty(),
-            "`{line}` wants a default, or wants none"
+            "`{line}`: a parameter must have a default, and a port must not"
         );
         Ok(item)
     }
 
-    /// Reads a type, a name, and a default and a comment if there are any; of an enum's value, there is no type.
+    /// Parses a type, a name, and an optional default and comment. A value of an enum has no type.
     fn field(line: &str) -> Self {
         let (code, comment) = line.split_once("//").unwrap_or((line, ""));
         let code = code.trim().trim_end_matches([',', ';']);
         let (declared, default) = code.split_once(" = ").unwrap_or((code, ""));
-        let (of_type, name) = declared.trim().rsplit_once(' ').unwrap_or(("", declared.trim()));
+        let (data_type, name) = declared.trim().rsplit_once(' ').unwrap_or(("", declared.trim()));
         let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut default = plain(default);
         if default.ends_with('{') {
-            // The other lines of the value are left out.
+            // The page leaves out the other lines of the value.
             default.push_str("…}");
         }
         Item {
             kind: String::new(),
-            of_type: plain(of_type),
+            data_type: plain(data_type),
             name: name.into(),
             default,
             comment: plain(comment),
@@ -181,13 +182,23 @@ impl Item {
     }
 }
 
-/// The comment at the beginning of a file, without its slashes.
+/// Returns the comment at the beginning of a file, without its slashes.
 pub(super) fn comment(text: &str) -> Vec<String> {
     let lines = text.lines().map_while(|line| line.strip_prefix("//"));
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned()).collect()
 }
 
-/// The modules that lines instantiate, each once: a name of ours with parameters, or with the instance's name.
+/// Returns the first sentence of a header.
+pub(super) fn first_sentence(header: &[String]) -> String {
+    let paragraph: Vec<&str> =
+        header.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();
+    let text = paragraph.join(" ");
+    let end = text.find(". ").map_or(text.len(), |at| at + 1);
+    text[..end].to_owned()
+}
+
+/// Returns the modules that lines instantiate, without repeats: names that begin with `ameles_`, before parameters or the
+/// name of the instance.
 pub(super) fn instances<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in lines.map(str::trim_start).filter(|line| line.starts_with("ameles_")) {
@@ -201,24 +212,24 @@ pub(super) fn instances<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String>
     found
 }
 
-/// Begins a group with a comment, or goes on with the comment of one that is empty.
-fn group(groups: &mut Vec<Group>, comment: &str) {
+/// Starts a group with a comment, or continues the comment of an empty group.
+fn start_group(groups: &mut Vec<Group>, comment: &str) {
     match groups.last_mut() {
         Some(group) if group.items.is_empty() => group.comment = join(&group.comment, comment),
         _ => groups.push(Group { comment: comment.into(), items: Vec::new() }),
     }
 }
 
-/// The group that is open; there is always one.
-fn last(groups: &mut Vec<Group>) -> &mut Group {
+/// Returns the current group, and creates one if there is none.
+fn current_group(groups: &mut Vec<Group>) -> &mut Group {
     if groups.is_empty() {
         groups.push(Group::default());
     }
     groups.last_mut().expect("it is not empty")
 }
 
-fn join(before: &str, more: &str) -> String {
-    format!("{before} {more}").trim().to_owned()
+fn join(start: &str, more: &str) -> String {
+    format!("{start} {more}").trim().to_owned()
 }
 
 #[cfg(test)]
@@ -235,7 +246,7 @@ mod tests {
     fn a_cell_is_read_with_its_parameters_ports_and_parts() {
         let source = Source::parse("a", CELL).unwrap();
         assert_eq!(source.header.len(), 3);
-        assert_eq!(source.prerequisites(), None);
+        assert_eq!(source.missing_label(), None);
         assert_eq!(source.packages, ["ameles_pkg"]);
         assert_eq!(source.instances, ["ameles_ram"]);
         let kinds: Vec<&str> = source.parameters.iter().map(|item| item.kind.as_str()).collect();
@@ -244,11 +255,11 @@ mod tests {
         let groups: Vec<&str> = source.ports.iter().map(|group| group.comment.as_str()).collect();
         assert_eq!(groups, ["", "The way out."]);
         let port = &source.ports[1].items[0];
-        assert_eq!((&*port.kind, &*port.of_type, &*port.name), ("output", "logic [Width-1:0]", "data_o"));
+        assert_eq!((&*port.kind, &*port.data_type, &*port.name), ("output", "logic [Width-1:0]", "data_o"));
     }
 
     #[test]
-    fn what_is_not_regular_is_refused() {
+    fn an_irregular_file_is_refused() {
         for (from, to) in [
             ("module a\n", "module b\n"),
             ("// A queue.\n//\n", "\n"),
@@ -261,7 +272,7 @@ mod tests {
             Source::parse("a", &CELL.replacen(from, to, 1)).unwrap_err();
         }
         assert_eq!(
-            Source::parse("a", &CELL.replace("Keeps:", "It keeps")).unwrap().prerequisites(),
+            Source::parse("a", &CELL.replace("Keeps:", "It keeps")).unwrap().missing_label(),
             Some("Keeps:")
         );
     }

@@ -1,15 +1,15 @@
-//! The circumstances of a run, as its page tells them.
+//! The conditions of a run, for its report.
 
 use crate::commands::lab::command_line::command_line;
 use ameles_lab::processor::{Options, Part, pace_name};
 use ameles_lab::report::About;
 
-/// The choices as a page tells them. The settings are those of `--set`, as they were given.
+/// Returns the conditions for the report. `settings` are the values of `--set`.
 pub(super) fn about(options: &Options, settings: &[String]) -> About {
     About {
         title: "ORAM controllers of processors".to_owned(),
-        introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", done again by \
-                       Ameles on other programs. Outlines are the paper's means. The same command gives the same digits on every \
+        introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", repeated by \
+                       Ameles with other programs. Outlines are the paper's means. The same command gives the same figures on every \
                        machine."
             .to_owned(),
         command: command_line(),
@@ -18,11 +18,11 @@ pub(super) fn about(options: &Options, settings: &[String]) -> About {
     }
 }
 
-/// The choices that the parts use, each with its name.
+/// Returns the choices that the parts use, each with its name.
 fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
     let parts = options.parts();
     let (has_figures, has_scaling) = (parts.contains(&Part::Figures), parts.contains(&Part::Scaling));
-    let named = |names: &[String], none: &str| match names {
+    let list = |names: &[String], none: &str| match names {
         [] => none.to_owned(),
         names => names.join(", "),
     };
@@ -30,16 +30,16 @@ fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
     if has_figures {
         facts.push(match &options.trace {
             Some(trace) => ("Trace", trace.display().to_string()),
-            None => ("Programs", named(&options.programs, "all")),
+            None => ("Programs", list(&options.programs, "all")),
         });
-        facts.push(("Schemes", named(&options.schemes, "all")));
+        facts.push(("Schemes", list(&options.schemes, "all")));
     }
     if has_figures || has_scaling {
-        // The search has one.
+        // The search uses one rate.
         let rates = if has_figures { options.paces.len() } else { 1 };
         let rates: Vec<String> = options.paces.iter().take(rates).map(|pace| pace_name(*pace)).collect();
         facts.push(("Rates", rates.join(", ")));
-        facts.push(("Settings", named(settings, "none")));
+        facts.push(("Settings", list(settings, "none")));
     }
     let misses = if options.misses == usize::MAX { "all".to_owned() } else { options.misses.to_string() };
     facts.extend([
@@ -54,18 +54,18 @@ fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    fn told(options: &Options, settings: &[&str]) -> Vec<String> {
+    fn fact_lines(options: &Options, settings: &[&str]) -> Vec<String> {
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let facts = about(options, &settings).facts;
         facts.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
     }
 
     #[test]
-    fn a_page_tells_every_choice_by_which_its_figures_can_be_had_again() {
+    fn a_report_lists_every_choice_that_reproduces_its_figures() {
         let standard = Options::standard();
         let trace = Options { trace: Some("a/mine.trace".into()), ..standard.clone() };
         assert_eq!(
-            told(&trace, &["z=10-16:2", "stash=300"]),
+            fact_lines(&trace, &["z=10-16:2", "stash=300"]),
             [
                 "Parts: figures",
                 "Trace: a/mine.trace",
@@ -77,11 +77,11 @@ mod tests {
                 "Seed: 1"
             ]
         );
-        let named = Options { programs: vec!["xz".into(), "rand".into()], ..standard.clone() };
-        assert!(told(&named, &[]).contains(&"Programs: xz, rand".to_owned()));
+        let two_programs = Options { programs: vec!["xz".into(), "rand".into()], ..standard.clone() };
+        assert!(fact_lines(&two_programs, &[]).contains(&"Programs: xz, rand".to_owned()));
         let search = Options { parts: vec![Part::Scaling], ..standard.clone() };
-        assert_eq!(told(&search, &[])[..3], ["Parts: scaling", "Rates: end:1000", "Settings: none"]);
+        assert_eq!(fact_lines(&search, &[])[..3], ["Parts: scaling", "Rates: end:1000", "Settings: none"]);
         let filling = Options { parts: vec![Part::Utilisation], misses: usize::MAX, ..standard };
-        assert_eq!(told(&filling, &[]), ["Parts: utilisation", "Levels: 25", "Misses: all", "Seed: 1"]);
+        assert_eq!(fact_lines(&filling, &[]), ["Parts: utilisation", "Levels: 25", "Misses: all", "Seed: 1"]);
     }
 }

@@ -1,16 +1,16 @@
-//! Flags that none of the parts uses.
+//! Refuses flags that no chosen part uses.
 
 use ameles_lab::processor::Part;
 
-/// A flag that was given, in words, and the parts that use it.
-pub(super) struct Given {
+/// A given flag, as text, and the parts that use it.
+pub(super) struct GivenFlag {
     pub(super) flag: String,
     pub(super) used_by: &'static [Part],
 }
 
-/// The sentence that refuses flags which none of the parts uses, if there are any.
-pub(super) fn refusal(parts: &[Part], given: &[Given]) -> Option<String> {
-    let is_unused = |given: &&Given| !given.used_by.iter().any(|part| parts.contains(part));
+/// Returns an error message for flags that no part uses, if there are any.
+pub(super) fn refusal(parts: &[Part], given: &[GivenFlag]) -> Option<String> {
+    let is_unused = |given: &&GivenFlag| !given.used_by.iter().any(|part| parts.contains(part));
     let unused: Vec<&str> = given.iter().filter(is_unused).map(|given| given.flag.as_str()).collect();
     let (last, others) = unused.split_last()?;
     let names = parts.iter().map(Part::to_string).collect::<Vec<_>>().join(",");
@@ -26,8 +26,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_that_no_part_uses_is_refused_and_the_sentence_says_what_to_leave_out() {
-        let flag = |flag: &str, used_by| Given { flag: flag.to_owned(), used_by };
+    fn a_flag_that_no_part_uses_is_refused_with_a_message_that_names_it() {
+        let flag = |flag: &str, used_by| GivenFlag { flag: flag.to_owned(), used_by };
         let given = [
             flag("--program", &[Part::Figures]),
             flag("--pace", &[Part::Figures, Part::Scaling]),

@@ -43,7 +43,7 @@ impl HeldPath<'_> {
         self.deepest(position).map(|(level, _)| level)
     }
 
-    /// Tells whether another block fits there; the stash has room always.
+    /// Returns whether another block fits there; the stash has room always.
     pub(crate) fn has_empty_slot(&self, position: usize) -> bool {
         position == 0 || self.empty_slot(position).is_some()
     }
@@ -57,7 +57,7 @@ impl HeldPath<'_> {
         hold.resize(self.held.entry_bytes(), 0);
         match at {
             At::Stash(handle) => {
-                self.stash.lay_out(handle, hold);
+                self.stash.serialize_block(handle, hold);
                 self.stash.remove(handle);
             }
             At::Bucket(entry) => {

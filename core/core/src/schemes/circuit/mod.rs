@@ -32,7 +32,7 @@
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths,
 //! independent and uniform as in Path ORAM, but for those that are held. `step` reads the buckets that are not held of
 //! the next paths in order, two for each access, and writes all that are held then, each in one operation. Accesses and
-//! steps of `step` wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies).
+//! steps wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies).
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of one slot a path: on-line one round trip of at most n·K
 //! slots; off-line one that reads at most 2n·K and one that writes at most 3n·K. **Parameters**: [`CircuitParameters`].
@@ -78,8 +78,8 @@ pub struct CircuitOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -151,7 +151,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(())
     }
 
-    /// Tells whether the stash has room for a largest batch.
+    /// Returns whether the stash has room for a largest batch.
     fn has_room(&self) -> bool {
         let after = self.state.borrow().stash.len() + self.parameters.max_batch as usize;
         after <= self.parameters.stash_bound as usize
@@ -166,27 +166,22 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        let operation = admission::begin(self, &self.poison_flag)?;
         let mut work = mem::take(&mut self.state.borrow_mut().work);
         self.read_paths(batch, &mut work).await?;
         for (access, lookup) in batch.iter_mut().zip(&work.lookups) {
             self.serve(access, lookup, &mut work.held)?;
         }
         self.state.borrow_mut().work = work;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
-    /// Returns 1 while evictions are due or the stash lacks room, and adds the steps that the position map owes.
+    /// Returns 1 while evictions are due or the stash lacks room, and adds the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
         let is_due = self.state.borrow().schedule.behind(PACE) > 0;
         u64::from(is_due || !self.has_room()) + self.positions.pending_steps()
@@ -200,9 +195,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
 
     /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         let due = self.state.borrow().schedule.behind(PACE);
         let emergency = u64::from(due == 0 && !self.has_room());
         self.state.borrow_mut().schedule.emergencies += emergency;
@@ -210,7 +205,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
             0 => self.positions.step().await?,
             evictions => self.evict(evictions).await?,
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

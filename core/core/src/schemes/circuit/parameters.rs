@@ -97,16 +97,10 @@ impl CircuitParameters {
     /// # Errors
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), CircuitParametersError> {
-        let ranges = [
-            ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
-            ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
-            ("blocks_per_bucket", u64::from(self.blocks_per_bucket), 2, 64),
-            ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
-            ("max_batch", u64::from(self.max_batch), 1, 1024),
-            ("capacity", self.capacity, 1, u64::from(u32::MAX)),
-            ("stash_bound", u64::from(self.stash_bound), u64::from(self.max_batch), u64::from(u32::MAX)),
-        ];
-        range::check(&ranges)?;
+        let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, 2));
+        range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
+        let stash_bound = ("stash_bound", self.stash_bound.into(), self.max_batch.into(), u32::MAX.into());
+        range::check(&[stash_bound])?;
         let max = max_blocks(self.blocks_per_bucket, self.leaf_level);
         if self.capacity > max {
             return Err(CircuitParametersError::TreeTooSmall { max, capacity: self.capacity });
@@ -147,18 +141,14 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::parameters::{plan_sizes, refusal};
     use alloc::vec::Vec;
 
     #[test]
     fn planned_parameters_are_valid_at_every_size() {
-        for capacity in (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]) {
-            for share in [4, 8, 32, 1000] {
-                for max_batch in [1, 16, 1024] {
-                    let planned =
-                        CircuitParameters::for_capacity(capacity, 64, capacity / share, max_batch).unwrap();
-                    assert_eq!(planned.validate(), Ok(()), "{planned:?}");
-                }
-            }
+        for (capacity, trusted, max_batch) in plan_sizes() {
+            let planned = CircuitParameters::for_capacity(capacity, 64, trusted, max_batch).unwrap();
+            assert_eq!(planned.validate(), Ok(()), "{planned:?}");
         }
     }
 
@@ -173,11 +163,8 @@ mod tests {
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = CircuitParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        let refused = |change: fn(&mut CircuitParameters)| {
-            let mut bad = good.clone();
-            change(&mut bad);
-            bad.validate().unwrap_err()
-        };
+        let refused =
+            |change: fn(&mut CircuitParameters)| refusal(&good, CircuitParameters::validate, change);
         let named = |change| match refused(change) {
             CircuitParametersError::OutOfRange(out) => out.name,
             other => panic!("{other}"),

@@ -43,9 +43,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
         let held = BucketBuffer::new(parameters.blocks_per_bucket, parameters.block_bytes);
         let (work, schedule) = (Work { held, ..Work::default() }, EvictionSchedule::default());
-        let (tree, turns, condition) = (parameters.geometry(), FifoLock::default(), PoisonFlag::default());
+        let (tree, lock, poison_flag) = (parameters.geometry(), FifoLock::default(), PoisonFlag::default());
         let state = RefCell::new(State { random, stash, schedule, work });
-        Ok(CircuitOram { parameters, tree, store, positions, turns, condition, state })
+        Ok(CircuitOram { parameters, tree, store, positions, lock, poison_flag, state })
     }
 
     /// The parameters that it was built with.
@@ -60,10 +60,10 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for CircuitOram<S, FlatPositionMap<S:
     type ParametersError = CircuitParametersError;
 
     fn snapshot(&self) -> Result<CircuitSnapshot, CircuitSnapshotError> {
-        if self.condition.is_torn() {
+        if self.poison_flag.is_poisoned() {
             return Err(SnapshotError::Poisoned);
         }
-        if !self.turns.is_free() {
+        if !self.lock.is_free() {
             return Err(SnapshotError::InFlight);
         }
         let state = self.state.borrow();

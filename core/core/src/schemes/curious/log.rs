@@ -1,5 +1,5 @@
-//! The log of CURIOUS: what each access left in its block, in a circle of slots in untrusted memory. A client that died finds
-//! there what its eviction cache held.
+//! The log of CURIOUS: what each access left in its block, in a circle of slots in untrusted memory. A client that
+//! died finds there what its eviction cache held.
 
 use crate::concurrency::fifo_lock::FifoLock;
 use crate::concurrency::poison::PoisonFlag;
@@ -16,18 +16,19 @@ use futures_util::future::try_join;
 
 /// A scheme whose accesses are logged: each writes one slot, a dummy too.
 ///
-/// The slots of a batch are written beside the work of the next batch or step of `step`, so that they cost no round trip. An
-/// answer does not wait for its slot: what was acknowledged last may be missing from the log, as in the paper.
+/// The slots of a batch are written in parallel with the work of the next batch or step, so that they cost no round
+/// trip. An answer does not wait for its slot: what was acknowledged last may be missing from the log, as in the
+/// paper.
 ///
-/// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written, and begun anew at
-/// the end.
+/// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written, and begun
+/// anew at the end.
 pub struct Logged<O, S> {
     oram: O,
     store: S,
     first_bucket: Bucket,
     slots: u64,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     /// Accesses that were logged, those whose slots were written, and the slots of the others.
     logged: Cell<u64>,
     written: Cell<u64>,
@@ -47,8 +48,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
     /// [`OutOfRange`] for a log of another length.
     pub fn new(oram: O, slots: u64, first_bucket: Bucket, store: S) -> Result<Self, OutOfRange> {
         range::check(&[("slots", slots, 1, 1 << 31)])?;
-        let (turns, condition, logged, written, waiting) = <_>::default();
-        Ok(Logged { oram, store, first_bucket, slots, turns, condition, logged, written, waiting })
+        let (lock, poison_flag, logged, written, waiting) = <_>::default();
+        Ok(Logged { oram, store, first_bucket, slots, lock, poison_flag, logged, written, waiting })
     }
 
     /// The scheme.
@@ -56,8 +57,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         &self.oram
     }
 
-    /// Reads the log: the blocks of the accesses whose slots were written and not written over, the newest first, with what
-    /// the access left in them.
+    /// Reads the log: the blocks of the accesses whose slots were written and not written over, the newest first,
+    /// with what the access left in them.
     ///
     /// # Errors
     /// The store's.
@@ -78,10 +79,10 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         Ok(found.into_iter().map(|(_, block, payload)| (block, payload.to_vec())).collect())
     }
 
-    /// Writes the slots that wait, as many at a time as the log has. One write ends before another begins: a slot is not
-    /// written twice at a time.
+    /// Writes the slots that wait, as many at a time as the log has. One write ends before another begins: a slot is
+    /// not written twice at a time.
     async fn write(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
+        let _guard = self.lock.acquire().await;
         let slot_bytes = HEADER_BYTES + self.oram.block_bytes();
         while !self.waiting.borrow().is_empty() {
             let begin = self.written.get();
@@ -128,14 +129,10 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        self.condition.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let unfinished = self.condition.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         try_join(self.oram.access(batch), self.write()).await?;
         self.note(batch);
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -148,10 +145,10 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
     }
 
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         try_join(self.oram.step(), self.write()).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

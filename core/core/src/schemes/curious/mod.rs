@@ -1,5 +1,5 @@
-//! CURIOUS: Bindschaedler, Naveed, Pan, Wang, Huang, "Practicing Oblivious Access on Cloud Storage: the Gap, the Fallacy, and the
-//! New Way Forward", CCS 2015. Partitions over any scheme; over a k-ary tree as its authors ran it.
+//! CURIOUS: Bindschaedler, Naveed, Pan, Wang, Huang, "Practicing Oblivious Access on Cloud Storage: the Gap, the
+//! Fallacy, and the New Way Forward", CCS 2015. Partitions over any scheme; over a k-ary tree as its authors ran it.
 //!
 //! ```text
 //! to access block v, in partition p:
@@ -8,16 +8,18 @@
 //!     write the path, with up to Z cached blocks of p, each with a random leaf
 //! ```
 //!
-//! What is common to partitions is in [`partitions`](crate::partitions), with what the trace shows. The paper was at hand as its
-//! authors' code and as others describe it. There a cached block is looked for in a fresh random partition: its own may have
-//! been written since or not, so that two accesses of a block show the same partition about twice as often as they should. It is
-//! looked for in its own partition here. Blocks that find no room on their path wait in the stash of the tree; there they go
-//! back to the cache. The paper's log, which is optional there too, is a scheme around it: [`Logged`].
+//! [`partitions`](crate::partitions) has what all schemes of partitions share, and what the trace shows. The paper
+//! was at hand as its authors' code and as others describe it. There a cached block is looked for in a fresh random
+//! partition: its own may have been written since or not, so that two accesses of a block show the same partition
+//! about twice as often as they should. It is looked for in its own partition here. Blocks that find no room on their
+//! path wait in the stash of the tree; there they go back to the cache. The paper's log, which is optional there too,
+//! is a scheme around it: [`Logged`].
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions and paths are uniform and independent.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions and paths are uniform and
+//! independent.
 //!
-//! **Costs** of an access to a tree of L levels: L slots of Z blocks read on line, in one round trip for a batch, and as many
-//! written off line. Two accesses of a batch to one partition take their turns.
+//! **Costs** of an access to a tree of L levels: L slots of Z blocks read on line, in one round trip for a batch, and
+//! as many written off line. Two accesses of a batch to one partition take their turns.
 //!
 //! **Errors**: those of [`partitions`](crate::partitions).
 
@@ -38,8 +40,8 @@ use rand_core::RngCore;
 /// A CURIOUS over k-ary trees.
 pub type CuriousOram<S, R> = Partitions<Tree<S, R>, R>;
 
-/// Builds a CURIOUS over a store that was never written. Its buckets are numbered from `first_bucket`. `random` gives the
-/// randomness of the partitions, then that of each tree.
+/// Builds a CURIOUS over a store that was never written. Its buckets are numbered from `first_bucket`. `random` gives
+/// the randomness of the partitions, then that of each tree.
 ///
 /// # Errors
 /// [`OutOfRange`] for parameters that are not valid.

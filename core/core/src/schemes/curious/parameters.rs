@@ -20,8 +20,9 @@ pub struct CuriousParameters {
 }
 
 impl CuriousParameters {
-    /// The authors' parameters for so many blocks: √N partitions, k = 3, Z = 5, the least trees with twice as many slots as
-    /// blocks. The trusted side may hold twice the [least cache](PartitionsParameters::min_cache) and two batches.
+    /// The authors' parameters for so many blocks: √N partitions, k = 3, Z = 5, the least trees with twice as many
+    /// slots as blocks. The trusted side may hold twice the [least cache](PartitionsParameters::min_cache) and two
+    /// batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let partitions = (root + u64::from(root * root < capacity)) as u32;
@@ -49,7 +50,8 @@ impl CuriousParameters {
         CuriousParameters { partitions, tree }
     }
 
-    /// The most blocks in buffers while a largest batch is worked on: a path for each access, each in a partition of its own.
+    /// The most blocks in buffers while a largest batch is worked on: a path for each access, each in a partition of
+    /// its own.
     pub fn buffer_blocks(&self) -> u64 {
         let PartitionsParameters { partitions, max_batch, .. } = self.partitions;
         u64::from(partitions.min(max_batch)) * self.tree.path_blocks()
@@ -64,7 +66,8 @@ impl CuriousParameters {
         self.tree.validate()
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the trees, one after the other, in buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the trees, one after the other, in buckets of
+    /// one slot.
     pub fn layout(&self) -> Layout {
         let partitions = u64::from(self.partitions.partitions);
         let tree = self.tree.layout();

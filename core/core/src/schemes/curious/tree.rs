@@ -162,7 +162,7 @@ impl<S: Store, R: RngCore> Tree<S, R> {
     }
 
     /// Lays the held path out, its blocks as deep as they may stand.
-    fn lay_out(&self, path: Leaf) -> Vec<u8> {
+    fn fill_buckets(&self, path: Leaf) -> Vec<u8> {
         let stash = &mut self.state.borrow_mut().stash;
         let depth = |handle| self.shape.deepest_common(stash.leaf(handle), path);
         let mut deepest: Vec<(u32, Handle)> = stash.iter().map(|handle| (depth(handle), handle)).collect();
@@ -174,7 +174,7 @@ impl<S: Store, R: RngCore> Tree<S, R> {
         {
             for entry in bucket.chunks_exact_mut(self.shape.entry_bytes()) {
                 let Some((_, handle)) = waiting.next_if(|(depth, _)| *depth >= level) else { break };
-                stash.lay_out(handle, entry);
+                stash.serialize_block(handle, entry);
                 stash.remove(handle);
             }
         }
@@ -229,7 +229,7 @@ impl<S: Store, R: RngCore> SubOram for Tree<S, R> {
             stash.insert_with(*block, leaf, &from[nth * block_bytes..][..block_bytes]);
         }
         let Some(path) = self.state.borrow_mut().held.take() else { return Ok(()) };
-        let mut bytes = self.lay_out(path);
+        let mut bytes = self.fill_buckets(path);
         let buckets: Vec<Bucket> = self.path(path).collect();
         self.store.write_buffer(&buckets, &mut bytes).await?;
         Ok(())

@@ -14,7 +14,7 @@ pub struct AddressSpace {
 
 /// The place where the position of a block is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
+pub enum PositionEntry {
     /// An entry of a PosMap block.
     Block(BlockId, u32),
     /// An entry of the table on the trusted side.
@@ -22,8 +22,8 @@ pub enum Keeper {
 }
 
 impl AddressSpace {
-    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block, and with as many levels of PosMap blocks
-    /// as leave at most `trusted` positions for the trusted side.
+    /// The space of `capacity` blocks, with X = `labels` positions in a PosMap block, and with as many levels of
+    /// PosMap blocks as leave at most `trusted` positions for the trusted side.
     ///
     /// # Panics
     /// If X is below 2, or `trusted` is 0.
@@ -68,20 +68,21 @@ impl AddressSpace {
     }
 
     /// The place where the position of a block is kept.
-    pub fn keeper(&self, block: BlockId) -> Keeper {
+    pub fn position_entry(&self, block: BlockId) -> PositionEntry {
         let level = self.level(block) as usize;
         let nth = block.0 - self.firsts[level];
         match self.firsts.get(level + 2) {
-            Some(_) => {
-                Keeper::Block(BlockId(self.firsts[level + 1] + nth / self.labels), (nth % self.labels) as u32)
-            }
-            None => Keeper::Trusted(nth),
+            Some(_) => PositionEntry::Block(
+                BlockId(self.firsts[level + 1] + nth / self.labels),
+                (nth % self.labels) as u32,
+            ),
+            None => PositionEntry::Trusted(nth),
         }
     }
 
-    /// The block whose position is an entry of a PosMap block. `None` if there is none, as at the end of the last PosMap block of
-    /// a level.
-    pub fn kept(&self, above: BlockId, entry: u32) -> Option<BlockId> {
+    /// The block whose position is an entry of a PosMap block. `None` if there is none, as at the end of the last
+    /// PosMap block of a level.
+    pub fn block_of_entry(&self, above: BlockId, entry: u32) -> Option<BlockId> {
         let level = self.level(above).checked_sub(1)?;
         let blocks = self.blocks_of(level);
         let nth = (above.0 - blocks.end) * self.labels + u64::from(entry);
@@ -100,8 +101,8 @@ mod tests {
         assert_eq!((space.maps(), space.trusted()), (2, 1 << 18));
         assert_eq!(space.blocks(), (1 << 26) + (1 << 22) + (1 << 18));
         let first_map = BlockId((1 << 26) + 3);
-        assert_eq!(space.keeper(BlockId(3 * 16 + 5)), Keeper::Block(first_map, 5));
-        assert_eq!(space.keeper(BlockId((1 << 26) + (1 << 22) + 7)), Keeper::Trusted(7));
+        assert_eq!(space.position_entry(BlockId(3 * 16 + 5)), PositionEntry::Block(first_map, 5));
+        assert_eq!(space.position_entry(BlockId((1 << 26) + (1 << 22) + 7)), PositionEntry::Trusted(7));
         assert_eq!([BlockId(0), first_map].map(|block| space.level(block)), [0, 1]);
     }
 
@@ -111,13 +112,13 @@ mod tests {
             let space = AddressSpace::new(capacity, labels, trusted);
             let keepers = (0..space.blocks()).map(|block| {
                 let (block, level) = (BlockId(block), space.level(BlockId(block)));
-                match space.keeper(block) {
-                    Keeper::Block(above, entry) => {
+                match space.position_entry(block) {
+                    PositionEntry::Block(above, entry) => {
                         assert!(space.level(above) == level + 1 && entry < labels);
-                        assert_eq!(space.kept(above, entry), Some(block));
+                        assert_eq!(space.block_of_entry(above, entry), Some(block));
                         (above.0, u64::from(entry))
                     }
-                    Keeper::Trusted(entry) => {
+                    PositionEntry::Trusted(entry) => {
                         assert!(level == space.maps() && entry < space.trusted());
                         (u64::MAX, entry)
                     }
@@ -127,7 +128,7 @@ mod tests {
             assert!(space.trusted() <= trusted);
         }
         let space = AddressSpace::new(100, 3, 20);
-        assert_eq!([0, 1].map(|entry| space.kept(BlockId(133), entry)), [Some(BlockId(99)), None]);
-        assert_eq!(space.kept(BlockId(99), 0), None, "it keeps no positions");
+        assert_eq!([0, 1].map(|entry| space.block_of_entry(BlockId(133), entry)), [Some(BlockId(99)), None]);
+        assert_eq!(space.block_of_entry(BlockId(99), 0), None, "it keeps no positions");
     }
 }

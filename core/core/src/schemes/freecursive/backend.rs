@@ -1,11 +1,12 @@
 //! The tree beneath the front end: a scheme whose positions are [handed in](crate::position_map::external).
 //!
-//! In Freecursive ORAM it is Path ORAM. Tiny ORAM puts [RAW ORAM](crate::schemes::raw) there (FCCM 2015, section V-E). With
-//! [Ring ORAM](crate::schemes::ring) a path is a slot of each bucket.
+//! In Freecursive ORAM it is Path ORAM. Tiny ORAM puts [RAW ORAM](crate::schemes::raw) there (FCCM 2015, section
+//! V-E). With [Ring ORAM](crate::schemes::ring) a path is a slot of each bucket.
 
 use super::parameters::{BackendParameters, FreecursiveParametersError};
 use crate::oram::{Oram, OramError};
 use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::external_access::ExternalPositionOram;
 use crate::schemes::path::{PathOram, TrustedPlace};
 use crate::schemes::raw::RawOram;
 use crate::schemes::ring::{FilledRing, RingOram};
@@ -38,8 +39,8 @@ macro_rules! with_tree {
 }
 
 impl<S: Store, R: RngCore> Backend<S, R> {
-    /// An empty tree over a store that was never written, or, but for Ring ORAM, one that a simulation has filled. Its buckets are
-    /// numbered from `first_bucket`, which is 0 for Ring ORAM.
+    /// An empty tree over a store that was never written, or, but for Ring ORAM, one that a simulation has filled.
+    /// Its buckets are numbered from `first_bucket`, which is 0 for Ring ORAM.
     ///
     /// # Errors
     /// [`FreecursiveParametersError`].
@@ -110,10 +111,10 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     pub async fn access_at(
         &self,
         block: BlockId,
-        handed: PositionUpdate,
+        update: PositionUpdate,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        with_tree!(self, tree => tree.access_at(block, handed, serve).await)
+        with_tree!(self, tree => tree.access_at(block, update, serve).await)
     }
 
     /// Reads the path of a block, and takes the block out. A block that was never mapped is zeros.
@@ -138,7 +139,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.put_in(block, leaf, payload))
     }
 
-    /// Puts a block of zeros into the tree top, if there is one and it has room. For simulations that begin with a filled tree.
+    /// Puts a block of zeros into the tree top, if there is one and it has room. For simulations that begin with a
+    /// filled tree.
     ///
     /// # Errors
     /// As [`put_in`](Self::put_in).
@@ -154,7 +156,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.dummy().await)
     }
 
-    /// Does a step of the work that is owed.
+    /// Does a step of the pending work.
     ///
     /// # Errors
     /// Those of [`Oram::step`].
@@ -162,12 +164,12 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.step().await)
     }
 
-    /// Steps of [`step`](Self::step) that are owed.
+    /// Pending steps of [`step`](Self::step).
     pub fn pending_steps(&self) -> u64 {
         with_tree!(self, tree => tree.pending_steps())
     }
 
-    /// Tells whether a step of [`step`](Self::step) comes before the next access.
+    /// Returns whether a step of [`step`](Self::step) comes before the next access.
     pub fn must_step(&self) -> bool {
         with_tree!(self, tree => tree.must_step())
     }
@@ -189,8 +191,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     ) -> Result<Option<TrustedPlace>, OramError<S::Error>> {
         match self {
             Backend::Path(tree) => tree.serve_trusted(block, position, serve),
-            Backend::Raw(tree) => Ok(tree.serve_trusted(block, serve)?.then_some(TrustedPlace::Stash)),
-            Backend::Ring(tree) => Ok(tree.serve_trusted(block, serve)?.then_some(TrustedPlace::Stash)),
+            Backend::Raw(tree) => Ok(tree.serve_from_stash(block, serve)?.then_some(TrustedPlace::Stash)),
+            Backend::Ring(tree) => Ok(tree.serve_from_stash(block, serve)?.then_some(TrustedPlace::Stash)),
         }
     }
 
@@ -206,8 +208,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     ) -> Result<Option<Leaf>, OramError<S::Error>> {
         match self {
             Backend::Path(tree) => tree.take_trusted(block, position, take),
-            Backend::Raw(tree) => tree.take_trusted(block, take),
-            Backend::Ring(tree) => tree.take_trusted(block, take),
+            Backend::Raw(tree) => tree.take_from_stash(block, take),
+            Backend::Ring(tree) => tree.take_from_stash(block, take),
         }
     }
 
@@ -215,14 +217,18 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     pub fn trusted_place(&self, block: BlockId, position: Option<Leaf>) -> Option<TrustedPlace> {
         match self {
             Backend::Path(tree) => tree.trusted_place(block, position),
-            Backend::Raw(tree) => tree.is_trusted(block).then_some(TrustedPlace::Stash),
-            Backend::Ring(tree) => tree.is_trusted(block).then_some(TrustedPlace::Stash),
+            Backend::Raw(tree) => tree.is_in_stash(block).then_some(TrustedPlace::Stash),
+            Backend::Ring(tree) => tree.is_in_stash(block).then_some(TrustedPlace::Stash),
         }
     }
 
     /// All blocks on the trusted side, with their leaves. Secret: only simulations look.
     pub fn trusted_blocks(&self) -> Vec<(BlockId, Leaf)> {
-        with_tree!(self, tree => tree.trusted_blocks())
+        match self {
+            Backend::Path(tree) => tree.trusted_blocks(),
+            Backend::Raw(tree) => tree.blocks_in_stash(),
+            Backend::Ring(tree) => tree.blocks_in_stash(),
+        }
     }
 
     /// Blocks in the stash now. Secret.
@@ -230,7 +236,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.stash_blocks())
     }
 
-    /// The times that a block stayed in the stash because its set of the tree top's index was full. Secret: only simulations look.
+    /// The times that a block stayed in the stash because its set of the tree top's index was full. Secret: only
+    /// simulations look.
     pub fn index_refusals(&self) -> u64 {
         self.as_path().map_or(0, PathOram::index_refusals)
     }
@@ -250,7 +257,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         with_tree!(self, tree => tree.geometry())
     }
 
-    /// Tells whether the blocks of the top levels stand apart from the stash.
+    /// Returns whether the blocks of the top levels stand apart from the stash.
     pub(super) fn has_tree_top(&self) -> bool {
         self.as_path().is_some()
     }

@@ -1,13 +1,14 @@
-//! The compressed PosMap of Freecursive ORAM, section 5: a PosMap block that holds counters, from which leaves are computed.
+//! The compressed PosMap of Freecursive ORAM, section 5: a PosMap block that holds counters, from which leaves are
+//! computed.
 //!
-//! A block holds a group counter GC of 64 bits and an entry of β bits for each of its X' blocks, packed from the lowest bit on. An
-//! entry is an individual counter IC of β - 1 bits, and above it the lowest bit of the group counter under which its block got
-//! its leaf. That is GC, or GC - 1 for a **straggler**: a block that a group remap has not reached. An IC of 0 stands for a block
-//! that was never mapped.
+//! A block holds a group counter GC of 64 bits and an entry of β bits for each of its X' blocks, packed from the
+//! lowest bit on. An entry is an individual counter IC of β - 1 bits, and above it the lowest bit of the group
+//! counter under which its block got its leaf. That is GC, or GC - 1 for a **straggler**: a block that a group remap
+//! has not reached. An IC of 0 stands for a block that was never mapped.
 //!
-//! So the counter of a block is GC · 2^(β-1) + IC, or with GC - 1 in place of GC. It only grows: an access adds 1 to IC, or lifts a
-//! straggler to IC = 1 under GC. The access for which IC has no room left adds 1 to GC, and all other blocks of the group become
-//! stragglers.
+//! So the counter of a block is GC · 2^(β-1) + IC, or with GC - 1 instead of GC. It only grows: an access adds 1 to
+//! IC, or lifts a straggler to IC = 1 under GC. The access for which IC has no room left adds 1 to GC, and all other
+//! blocks of the group become stragglers.
 
 /// Bytes of the group counter.
 const GROUP_COUNTER_BYTES: usize = 8;
@@ -46,8 +47,8 @@ impl Groups {
         }
     }
 
-    /// Gives an entry's block its next counter, and returns it. `None` if a block of the group would be left two group counters
-    /// behind; nothing is changed then.
+    /// Gives an entry's block its next counter, and returns it. `None` if a block of the group would be left two
+    /// group counters behind; nothing is changed then.
     pub(super) fn advance(self, group: &mut [u8], entry: u32) -> Option<u64> {
         let (mut all, word) = (group_counter(group), self.word(group, entry));
         let mut individual = 1;
@@ -65,7 +66,7 @@ impl Groups {
         Some(self.join(all, individual))
     }
 
-    /// Tells whether [`advance`](Self::advance) would refuse.
+    /// Returns whether [`advance`](Self::advance) would refuse.
     pub(super) fn must_wait(self, group: &[u8], entry: u32) -> bool {
         let (all, word) = (group_counter(group), self.word(group, entry));
         let is_last = self.individual(word) == self.span() - 1 && self.is_current(all, word);
@@ -162,7 +163,8 @@ mod tests {
     }
 
     proptest! {
-        /// Counters only grow, and no other entry changes, whatever blocks are accessed and whenever stragglers have their turn.
+        /// Counters only grow, and no other entry changes, whatever blocks are accessed and whenever stragglers have
+        /// their turn.
         #[test]
         fn no_counter_is_given_twice_and_none_runs_over(
             labels in 2u32..9,
@@ -175,14 +177,14 @@ mod tests {
                 let straggler = groups.straggler(&group).filter(|_| turns);
                 let entry = straggler.unwrap_or(entry % labels);
                 let waits = groups.must_wait(&group, entry);
-                let given = groups.advance(&mut group, entry);
-                prop_assert_eq!(given.is_none(), waits);
-                if let Some(given) = given {
-                    prop_assert!(given > counters[entry as usize]);
-                    counters[entry as usize] = given;
+                let assigned = groups.advance(&mut group, entry);
+                prop_assert_eq!(assigned.is_none(), waits);
+                if let Some(assigned) = assigned {
+                    prop_assert!(assigned > counters[entry as usize]);
+                    counters[entry as usize] = assigned;
                 }
-                let kept: Vec<u64> = (0..labels).map(|entry| groups.counter(&group, entry)).collect();
-                prop_assert_eq!(&kept, &counters);
+                let block_of_entry: Vec<u64> = (0..labels).map(|entry| groups.counter(&group, entry)).collect();
+                prop_assert_eq!(&block_of_entry, &counters);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The positions of all blocks of the address space, each where it is kept.
 
-use super::address_space::{AddressSpace, Keeper};
+use super::address_space::{AddressSpace, PositionEntry};
 use super::counters::{Groups, NEVER};
 use super::leaves::LeafFunction;
 use crate::position_map::external::PositionUpdate;
@@ -21,26 +21,26 @@ pub(super) enum Labels {
     /// The positions of the last level; the others are in the payloads of PosMap blocks.
     InBlocks(Positions),
     /// The positions of all blocks.
-    Aside(Positions),
+    Separate(Positions),
     /// The counters of the last level; the others are in the payloads of PosMap blocks.
     Counted(Box<Counted>),
 }
 
-/// Counters in place of positions.
+/// Counters instead of positions.
 pub(super) struct Counted {
     pub(super) groups: Groups,
     pub(super) leaves: LeafFunction,
     pub(super) table: Vec<u64>,
     /// The user's blocks that were taken out: no path leads to them.
-    pub(super) out: BTreeSet<BlockId>,
+    pub(super) taken_out: BTreeSet<BlockId>,
     /// Each counter that was given, with its block.
     #[cfg(test)]
-    pub(super) given: Vec<(BlockId, u64)>,
+    pub(super) assigned: Vec<(BlockId, u64)>,
 }
 
 /// A new position. Counters are [`NEVER`] where positions are kept, and before a block was mapped.
-pub(super) struct Renewal {
-    pub(super) handed: PositionUpdate,
+pub(super) struct NewPosition {
+    pub(super) update: PositionUpdate,
     pub(super) old_counter: u64,
     pub(super) new_counter: u64,
 }
@@ -49,7 +49,7 @@ impl Labels {
     /// The words of the table, if it holds positions.
     pub(super) fn into_words(self) -> Vec<u32> {
         match self {
-            Labels::InBlocks(table) | Labels::Aside(table) => table.into_words(),
+            Labels::InBlocks(table) | Labels::Separate(table) => table.into_words(),
             Labels::Counted(_) => Vec::new(),
         }
     }
@@ -57,9 +57,9 @@ impl Labels {
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Labels::InBlocks(table) | Labels::Aside(table) => size_of_val(table.words()),
+            Labels::InBlocks(table) | Labels::Separate(table) => size_of_val(table.words()),
             Labels::Counted(counted) => {
-                size_of_val(&counted.table[..]) + counted.out.len() * size_of::<BlockId>()
+                size_of_val(&counted.table[..]) + counted.taken_out.len() * size_of::<BlockId>()
             }
         }
     }
@@ -68,17 +68,17 @@ impl Labels {
     pub(super) fn counted(&self) -> Option<&Counted> {
         match self {
             Labels::Counted(counted) => Some(counted),
-            Labels::InBlocks(_) | Labels::Aside(_) => None,
+            Labels::InBlocks(_) | Labels::Separate(_) => None,
         }
     }
 
     /// Notes that a block was taken out, or put in.
-    pub(super) fn note(&mut self, block: BlockId, is_out: bool) {
+    pub(super) fn set_taken_out(&mut self, block: BlockId, is_out: bool) {
         if let Labels::Counted(counted) = self {
             if is_out {
-                counted.out.insert(block)
+                counted.taken_out.insert(block)
             } else {
-                counted.out.remove(&block)
+                counted.taken_out.remove(&block)
             };
         }
     }
@@ -86,10 +86,10 @@ impl Labels {
     /// The position of a block whose PosMap block is in the buffer.
     pub(super) fn get(&self, space: &AddressSpace, buffer: &LookAside, block: BlockId) -> Option<Leaf> {
         match self {
-            Labels::Aside(table) => table.get(block),
-            Labels::InBlocks(table) => match space.keeper(block) {
-                Keeper::Trusted(entry) => table.get(BlockId(entry)),
-                Keeper::Block(above, entry) => {
+            Labels::Separate(table) => table.get(block),
+            Labels::InBlocks(table) => match space.position_entry(block) {
+                PositionEntry::Trusted(entry) => table.get(BlockId(entry)),
+                PositionEntry::Block(above, entry) => {
                     let place = buffer.place(above).expect("the PosMap block was brought in");
                     read(&buffer.payload(place)[bytes_of(entry)])
                 }
@@ -98,24 +98,24 @@ impl Labels {
         }
     }
 
-    /// Gives a block, whose PosMap block is in the buffer, a new position: one that is drawn, if positions are kept. `None` if
-    /// its counter must not go on before a straggler of its group has moved; nothing is changed then.
-    pub(super) fn renew(
+    /// Gives a block, whose PosMap block is in the buffer, a new position: one that is drawn, if positions are kept.
+    /// `None` if its counter must not go on before a straggler of its group has moved; nothing is changed then.
+    pub(super) fn assign_position(
         &mut self,
         space: &AddressSpace,
         buffer: &mut LookAside,
         block: BlockId,
         draw: impl FnOnce() -> Leaf,
-    ) -> Option<Renewal> {
+    ) -> Option<NewPosition> {
         if let Labels::Counted(counted) = self {
-            return counted.renew(space, buffer, block);
+            return counted.assign_position(space, buffer, block);
         }
         let new = draw();
         let old = match self {
-            Labels::Aside(table) => table.replace(block, new),
-            Labels::InBlocks(table) => match space.keeper(block) {
-                Keeper::Trusted(entry) => table.replace(BlockId(entry), new),
-                Keeper::Block(above, entry) => {
+            Labels::Separate(table) => table.replace(block, new),
+            Labels::InBlocks(table) => match space.position_entry(block) {
+                PositionEntry::Trusted(entry) => table.replace(BlockId(entry), new),
+                PositionEntry::Block(above, entry) => {
                     let place = buffer.place(above).expect("the PosMap block was brought in");
                     let label = &mut buffer.payload_mut(place)[bytes_of(entry)];
                     let old = read(label);
@@ -125,7 +125,7 @@ impl Labels {
             },
             Labels::Counted(_) => None,
         };
-        Some(Renewal { handed: PositionUpdate { old, new }, old_counter: NEVER, new_counter: NEVER })
+        Some(NewPosition { update: PositionUpdate { old, new }, old_counter: NEVER, new_counter: NEVER })
     }
 }
 
@@ -147,17 +147,17 @@ impl Counted {
             groups,
             leaves,
             table: vec![NEVER; trusted as usize],
-            out: BTreeSet::new(),
+            taken_out: BTreeSet::new(),
             #[cfg(test)]
-            given: Vec::new(),
+            assigned: Vec::new(),
         }
     }
 
     /// The counter of a block whose PosMap block is in the buffer.
     pub(super) fn counter(&self, space: &AddressSpace, buffer: &LookAside, block: BlockId) -> u64 {
-        match space.keeper(block) {
-            Keeper::Trusted(entry) => self.table[entry as usize],
-            Keeper::Block(above, entry) => {
+        match space.position_entry(block) {
+            PositionEntry::Trusted(entry) => self.table[entry as usize],
+            PositionEntry::Block(above, entry) => {
                 let place = buffer.place(above).expect("the PosMap block was brought in");
                 self.groups.counter(buffer.payload(place), entry)
             }
@@ -168,21 +168,26 @@ impl Counted {
         (counter != NEVER).then(|| self.leaves.leaf(block, counter))
     }
 
-    fn renew(&mut self, space: &AddressSpace, buffer: &mut LookAside, block: BlockId) -> Option<Renewal> {
+    fn assign_position(
+        &mut self,
+        space: &AddressSpace,
+        buffer: &mut LookAside,
+        block: BlockId,
+    ) -> Option<NewPosition> {
         let old_counter = self.counter(space, buffer, block);
-        let new_counter = match space.keeper(block) {
-            Keeper::Trusted(entry) => {
+        let new_counter = match space.position_entry(block) {
+            PositionEntry::Trusted(entry) => {
                 self.table[entry as usize] += 1;
                 self.table[entry as usize]
             }
-            Keeper::Block(above, entry) => {
+            PositionEntry::Block(above, entry) => {
                 let place = buffer.place(above).expect("the PosMap block was brought in");
                 self.groups.advance(buffer.payload_mut(place), entry)?
             }
         };
         #[cfg(test)]
-        self.given.push((block, new_counter));
+        self.assigned.push((block, new_counter));
         let (old, new) = (self.leaf(block, old_counter), self.leaves.leaf(block, new_counter));
-        Some(Renewal { handed: PositionUpdate { old, new }, old_counter, new_counter })
+        Some(NewPosition { update: PositionUpdate { old, new }, old_counter, new_counter })
     }
 }

@@ -1,6 +1,6 @@
-//! Freecursive ORAM: Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and Integrity
-//! Verification for Position-based Oblivious RAM", ASPLOS 2015, section 4: a PosMap look-aside buffer (PLB) and a unified tree.
-//! Options are the compressed PosMap (section 5) and PMMAC (section 6).
+//! Freecursive ORAM: Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and
+//! Integrity Verification for Position-based Oblivious RAM", ASPLOS 2015, section 4: a PosMap look-aside buffer (PLB)
+//! and a unified tree. Options are the compressed PosMap (section 5) and PMMAC (section 6).
 //!
 //! ```text
 //! to access block a_0, where PosMap block a_i+1 holds the position of a_i, and the trusted side those of the last:
@@ -14,18 +14,18 @@
 //!  8  read or write a_0 by the path l
 //! ```
 //!
-//! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny ORAM (FCCM
-//! 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::external).
+//! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny
+//! ORAM (FCCM 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::external).
 //!
-//! A simulated processor drives the lines one by one ([`Next`]), and paces the paths itself. As an [`Oram`] it shows as many
-//! paths for each access as there are levels: dummies stand in for those that the PLB saves.
+//! A simulated processor drives the lines one by one ([`NextPath`]), and paces the paths itself. As an [`Oram`] it
+//! shows as many paths for each access as there are levels: dummies stand in for those that the PLB saves.
 //!
-//! # Counters in place of positions (section 5)
+//! # Counters instead of positions (section 5)
 //!
-//! With [`PositionsKept::Counters`] a position is [computed](LeafFunction): PRF_K(a || c) mod 2^L, with the counter c of block a. A
-//! PosMap block holds a group counter GC of 64 bits and, for each of its X' blocks, an entry of β bits: a bit s and an individual
-//! counter IC. The table on the trusted side holds counters of 64 bits. With β = 14, a block of 64 bytes counts for 32 blocks,
-//! where it has room for 16 positions.
+//! With [`PositionStorage::Counters`] a position is [computed](LeafFunction): PRF_K(a || c) mod 2^L, with the counter
+//! c of block a. A PosMap block holds a group counter GC of 64 bits and, for each of its X' blocks, an entry of β
+//! bits: a bit s and an individual counter IC. The table on the trusted side holds counters of 64 bits. With β = 14,
+//! a block of 64 bytes counts for 32 blocks, where it has room for 16 positions.
 //!
 //! ```text
 //! c is 0, never mapped, if IC = 0; else GC' * 2^(β-1) + IC, with GC' = GC if s = GC mod 2, and GC - 1 for a straggler
@@ -39,14 +39,16 @@
 //! 14  if a is neither in the PLB nor taken out:  access a by its old path
 //! ```
 //!
-//! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is remapped a
-//! straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a level of PosMap blocks
-//! that is drawn; if that group has no straggler, to the lowest level's. [`min_bits`](FreecursiveParameters::min_bits) are
-//! enough for all stragglers to have moved when IC is used up again, but for a probability below 2^-80 a group remap. Should it
-//! happen, the others move at once, and count as [emergencies](Oram::emergencies). No block ever gets a counter twice.
+//! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is
+//! remapped a straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to
+//! a level of PosMap blocks that is drawn; if that group has no straggler, to the lowest level's.
+//! [`min_bits`](FreecursiveParameters::min_bits) are enough for all stragglers to have moved when IC is used up
+//! again, but for a probability below 2^-80 a group remap. Should it happen, the others move at once, and count as
+//! [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
-//! Whoever drives the lines calls [`remap_turn`](FreecursiveOram::remap_turn) before each of them. Every group has its turn then,
-//! and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in [`OramError::Backlogged`].
+//! Whoever drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them. Every group
+//! has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in
+//! [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
 //!
@@ -58,31 +60,33 @@
 //! 16  serve d;  h <- MAC_K(d || a || c');  a PosMap block gets its tag when it leaves the PLB
 //! ```
 //!
-//! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB. So each
-//! counter that is used is the one that was written last, and with it no older block fits. A block of interest that was changed,
-//! exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything after it in [`OramError::Poisoned`]: no answer is
-//! wrong. **What is not found out**, as in the paper: what befalls other blocks of a path, until they are of interest; headers, but
-//! for the block and leaf of a block of interest; junk that fills the stash. Contents are not hidden. And the moment when
-//! it refuses tells a store that lies which block was of interest. A layer below that seals whole buckets prevents both.
+//! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB.
+//! So each counter that is used is the one that was written last, and with it no older block fits. A block of
+//! interest that was changed, exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything
+//! after it in [`OramError::Poisoned`]: no answer is wrong. **What is not found out**, as in the paper: what befalls
+//! other blocks of a path, until they are of interest; headers, but for the block and leaf of a block of interest;
+//! junk that fills the stash. Contents are not hidden. And the moment when it refuses tells a store that lies which
+//! block was of interest. A layer below that seals whole buckets prevents both.
 //!
-//! The bound: with q tags over payloads of ℓ blocks of AES, a forgery in v attempts succeeds with a probability of at most about
-//! 5·(ℓ + 1)·q²/2^128 + v/2^128 and what tells AES from a random permutation. That is 2^-29 after 2^47 accesses with 64 bytes. The
-//! paper's tags have 80 bits.
+//! The bound: with q tags over payloads of ℓ blocks of AES, a forgery in v attempts succeeds with a probability of at
+//! most about 5·(ℓ + 1)·q²/2^128 + v/2^128 and what tells AES from a random permutation. That is 2^-29 after 2^47
+//! accesses with 64 bytes. The paper's tags have 80 bits.
 //!
-//! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, with
-//! H = [`paths_per_access`](FreecursiveParameters::paths_per_access). All that the tree owes is done before the next is read: over
-//! Path ORAM the path is written back; over RAW ORAM its headers are; over RAW and Ring ORAM evictions follow the count of
-//! paths, and over Ring ORAM reshuffles the count of reads of a bucket. So what else shows follows from the paths. All are
-//! independent and uniform, if [every path is read](TrustedHits::ReadThePath); with the other options they are not. Computed
-//! positions are as good as the PRF. Driven line by line, the number of paths shows what the PLB held and which groups have
-//! stragglers: whoever drives it so must hide that, with paths at a fixed rate. Evictions because the stash is too full show, as
-//! with the tree alone.
+//! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, with H =
+//! [`paths_per_access`](FreecursiveParameters::paths_per_access). All pending steps of the tree are done before the
+//! next is read: over Path ORAM the path is written back; over RAW ORAM its headers are; over RAW and Ring ORAM
+//! evictions follow the count of paths, and over Ring ORAM reshuffles the count of reads of a bucket. So what else
+//! shows follows from the paths. All are independent and uniform, if [every path is read](TrustedHits::ReadThePath);
+//! with the other options they are not. Computed positions are as good as the PRF. Driven line by line, the number of
+//! paths shows what the PLB held and which groups have stragglers: the caller must hide that, with paths at a fixed
+//! rate. Evictions because the stash is too full show, as with the tree alone.
 //!
-//! **Costs** of an access: H times those of a batch of one over the tree, of which the last is off-line as far as it is there. Over
-//! Path ORAM that is H round trips of a path each, and as many for writing them back. Over RAW ORAM what is written back is headers,
-//! over Ring ORAM a path is a slot a bucket; every A paths there is an eviction. H is the number of levels, and one more with
-//! counters. Driven line by line, group remaps take at most X' - 1 paths in 2^(β-1) - 1 accesses to a group: 0.4 % with β = 14. A
-//! path computes two positions, of one block of AES each, and two tags of ℓ + 1.
+//! **Costs** of an access: H times those of a batch of one over the tree, of which the last is off-line as far as it
+//! is there. Over Path ORAM that is H round trips of a path each, and as many for writing them back. Over RAW ORAM
+//! what is written back is headers, over Ring ORAM a path is a slot a bucket; every A paths there is an eviction. H
+//! is the number of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths
+//! in 2^(β-1) - 1 accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each,
+//! and two tags of ℓ + 1.
 //!
 //! **Errors**: those of [`OramError`], as Path ORAM has them, and those above.
 
@@ -97,12 +101,12 @@ mod pmmac;
 mod remap;
 mod steps;
 
-pub use address_space::{AddressSpace, Keeper};
+pub use address_space::{AddressSpace, PositionEntry};
 pub use backend::Backend;
 pub use leaves::LeafFunction;
-pub use next_path::Next;
+pub use next_path::NextPath;
 pub use parameters::{
-    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionStorage, TrustedHits,
 };
 pub use pmmac::{TAG_BYTES, Tags};
 
@@ -129,8 +133,8 @@ pub struct FreecursiveOram<S: Store, R> {
     parameters: FreecursiveParameters,
     space: AddressSpace,
     tree: Backend<S, R>,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     /// The tags of blocks, if they have any.
     tags: Option<Tags>,
     /// Paths of group remaps outside of the schedule.
@@ -147,8 +151,8 @@ struct State<R> {
 }
 
 impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// An empty Freecursive ORAM over a store that was never written. Its buckets are numbered from `first_bucket`, which is 0 over
-    /// Ring ORAM.
+    /// An empty Freecursive ORAM over a store that was never written. Its buckets are numbered from `first_bucket`,
+    /// which is 0 over Ring ORAM.
     ///
     /// # Errors
     /// [`FreecursiveParametersError`].
@@ -178,8 +182,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::over(parameters, None, tree, random)
     }
 
-    /// A Freecursive ORAM over a store that a simulation has filled: with blocks on the paths to these positions. It may
-    /// [put in](Backend::put_in) those that found no bucket. All PosMap blocks are in the tree.
+    /// A Freecursive ORAM over a store that a simulation has filled: with blocks on the paths to these positions. It
+    /// may [put in](Backend::put_in) those that found no bucket. All PosMap blocks are in the tree.
     ///
     /// # Errors
     /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, kept aside;
@@ -198,7 +202,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::with_positions(parameters, positions, tree, random)
     }
 
-    /// The same over Ring ORAM. The blocks of the stash are not taken: whoever filled the store
+    /// The same over Ring ORAM. The blocks of the stash are not taken: the caller that filled the store
     /// [puts them in](Backend::put_in).
     ///
     /// # Errors
@@ -221,7 +225,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         random: R,
     ) -> Result<Self, FreecursiveParametersError> {
         let (given, needed) = (positions.blocks(), parameters.address_space().blocks());
-        if parameters.positions != PositionsKept::Aside || given != needed {
+        if parameters.positions != PositionStorage::Separate || given != needed {
             return Err(FreecursiveParametersError::Positions { given, needed });
         }
         parameters.validate()?;
@@ -240,11 +244,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         let tree = tree(&parameters.tree, for_tree)?;
         let block_bytes = parameters.tree.block_bytes();
         let labels = match (parameters.positions, positions) {
-            (PositionsKept::Aside, positions) => {
-                Labels::Aside(positions.unwrap_or_else(|| Positions::new(space.blocks())))
+            (PositionStorage::Separate, positions) => {
+                Labels::Separate(positions.unwrap_or_else(|| Positions::new(space.blocks())))
             }
-            (PositionsKept::InBlocks, _) => Labels::InBlocks(Positions::new(space.trusted())),
-            (PositionsKept::Counters { bits, .. }, _) => {
+            (PositionStorage::InBlocks, _) => Labels::InBlocks(Positions::new(space.trusted())),
+            (PositionStorage::Counters { bits, .. }, _) => {
                 let (groups, leaves) = (Groups::new(parameters.labels, bits), tree.geometry().leaves());
                 let leaves = LeafFunction::new(&draw_key(&mut random), leaves);
                 Labels::Counted(Box::new(Counted::new(groups, leaves, space.trusted())))
@@ -262,8 +266,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
             parameters,
             space,
             tree,
-            turns: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             tags,
             emergencies: Cell::new(0),
             state: RefCell::new(state),
@@ -275,8 +279,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.parameters
     }
 
-    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree. There are no
-    /// positions beside counters.
+    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree.
+    /// There are no positions together with counters.
     pub fn into_positions(self) -> Vec<u32> {
         self.state.into_inner().labels.into_words()
     }
@@ -314,14 +318,14 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
                 continue;
             }
             let next = self.next(block)?;
-            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
+            let renewed = if let NextPath::PosMap(missing) = next { missing } else { block };
             if self.take_turn(&mut turn, renewed).await? {
                 continue;
             }
-            self.make_way(renewed).await?;
+            self.remap_all_stragglers(renewed).await?;
             match next {
-                Next::PosMap(lacking) => self.fetch(lacking).await?,
-                Next::Block => {
+                NextPath::PosMap(missing) => self.fetch(missing).await?,
+                NextPath::Block => {
                     self.access_block(block, |payload| access.serve(payload)).await?;
                     wanted = None;
                 }
@@ -349,16 +353,16 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         if !batch.is_empty() && self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         for (nth, access) in batch.iter_mut().enumerate() {
             self.serve(access, nth == 0).await?;
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

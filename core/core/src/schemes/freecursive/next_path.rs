@@ -4,7 +4,7 @@ use crate::types::BlockId;
 
 /// The path that an access needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextPath {
     /// The path of this PosMap block, to be [fetched](super::FreecursiveOram::fetch).
     PosMap(BlockId),
     /// The path of the block itself.

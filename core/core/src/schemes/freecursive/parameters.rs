@@ -15,24 +15,24 @@ use crate::types::Level;
 pub struct FreecursiveParameters {
     /// N, blocks that the user can address: at least 1.
     pub capacity: u64,
-    /// X, positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters take their bits, and 8
-    /// bytes more.
+    /// X, positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters take their
+    /// bits, and 8 bytes more.
     pub labels: u32,
-    /// The most positions that the trusted side keeps in a table: at least 1. There are as many levels of PosMap blocks as
-    /// this takes.
+    /// The most positions that the trusted side keeps in a table: at least 1. There are as many levels of PosMap
+    /// blocks as this takes.
     pub trusted_positions: u64,
     /// PosMap blocks of the look-aside buffer: 1 to 2^20.
     pub look_aside: u32,
     /// The ways of its sets: a divisor of its blocks; 1 for a direct-mapped one, as the paper has it.
     pub look_aside_ways: u32,
     /// The place of the positions.
-    pub positions: PositionsKept,
+    pub positions: PositionStorage,
     /// The use of blocks that are found on the trusted side.
     pub hits: TrustedHits,
     /// The most accesses of one batch: 1 to 1024.
     pub max_batch: u32,
-    /// The tree, for [`tree_capacity`](Self::tree_capacity) blocks and in batches of 1. Its blocks have [`TAG_BYTES`] more than the
-    /// user's, if they have tags.
+    /// The tree, for [`tree_capacity`](Self::tree_capacity) blocks and in batches of 1. Its blocks have [`TAG_BYTES`]
+    /// more than the user's, if they have tags.
     pub tree: BackendParameters,
 }
 
@@ -109,40 +109,40 @@ impl BackendParameters {
 
 /// The place of the positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PositionsKept {
+pub enum PositionStorage {
     /// In the payloads of the PosMap blocks, where they belong.
     InBlocks,
     /// In a table aside, 4 bytes a block: for simulations, whose blocks have no payload. The trace is the same.
-    Aside,
-    /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the compressed PosMap). The
-    /// table on the trusted side holds counters of 8 bytes.
+    Separate,
+    /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the
+    /// compressed PosMap). The table on the trusted side holds counters of 8 bytes.
     Counters {
         /// β, bits of a counter in a PosMap block: [`min_bits`](FreecursiveParameters::min_bits) to 32.
         bits: u32,
-        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path must be read
-        /// then.
+        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path
+        /// must be read then.
         tags: bool,
     },
 }
 
 /// The use of blocks that are found on the trusted side.
 ///
-/// Only [`ReadThePath`](Self::ReadThePath) is oblivious. With the others a block that stays on the trusted side keeps its leaf, and
-/// its path is not shown. So a path that is shown says that its block did leave: that the path shares its beginning
-/// with one that was shown since the block's last access. A block that is accessed again soon shows two paths which share more
-/// than two random ones would. Dummies and fixed rates do not hide that. The processors of the literature have these options;
-/// simulations need them, and nothing else should.
+/// Only [`ReadThePath`](Self::ReadThePath) is oblivious. With the others a block that stays on the trusted side keeps
+/// its leaf, and its path is not shown. So a path that is shown says that its block did leave: that the path shares
+/// its beginning with one that was shown since the block's last access. A block that is accessed again soon shows two
+/// paths which share more than two random ones would. Dummies and fixed rates do not hide that. The processors of the
+/// literature have these options; simulations need them, and nothing else should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustedHits {
     /// They are read like any other, each with its path.
     ReadThePath,
     /// The stash answers at once. A block of the tree top is read with its path.
     StashAnswers,
-    /// The stash answers at once. A block of the tree top needs no path once its position is known: a dedicated cache. A stash that
-    /// has the top levels in it stands for such a cache: it answers once the position is known.
+    /// The stash answers at once. A block of the tree top needs no path once its position is known: a dedicated
+    /// cache. A stash that has the top levels in it stands for such a cache: it answers once the position is known.
     SaveThePath,
-    /// The stash and the index of the tree top answer at once, without the position (IR-Stash). A stash that has the top levels in it
-    /// does so with [`StashAnswers`](Self::StashAnswers) already.
+    /// The stash and the index of the tree top answer at once, without the position (IR-Stash). A stash that has the
+    /// top levels in it does so with [`StashAnswers`](Self::StashAnswers) already.
     AnswerAtOnce,
 }
 
@@ -227,11 +227,11 @@ impl FreecursiveParameters {
         AddressSpace::new(capacity, labels, trusted_positions).blocks()
     }
 
-    /// Paths that an access shows: one for each level of PosMap blocks, that of the block, and one for group remaps if there are
-    /// counters in PosMap blocks.
+    /// Paths that an access shows: one for each level of PosMap blocks, that of the block, and one for group remaps
+    /// if there are counters in PosMap blocks.
     pub fn paths_per_access(&self) -> u32 {
         let maps = self.address_space().maps();
-        let has_turn = maps > 0 && matches!(self.positions, PositionsKept::Counters { .. });
+        let has_turn = maps > 0 && matches!(self.positions, PositionStorage::Counters { .. });
         maps + 1 + u32::from(has_turn)
     }
 
@@ -241,10 +241,10 @@ impl FreecursiveParameters {
         if self.has_tags() { tree.saturating_sub(TAG_BYTES as u32) } else { tree }
     }
 
-    /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for which
-    /// 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are X' - 1. With M
-    /// levels, each does so with a probability of 1/M; and of 2·M·(X' + 54) turns fewer than X' - 1 do so with a probability
-    /// below 2^-80 only.
+    /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for
+    /// which 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are
+    /// X' - 1. With M levels, each does so with a probability of 1/M; and of 2·M·(X' + 54) turns fewer than X' - 1 do
+    /// so with a probability below 2^-80 only.
     pub fn min_bits(maps: u32, labels: u32) -> u32 {
         let (maps, labels) = (u64::from(maps), u64::from(labels));
         let turns = match maps {
@@ -256,7 +256,7 @@ impl FreecursiveParameters {
     }
 
     pub(super) fn has_tags(&self) -> bool {
-        matches!(self.positions, PositionsKept::Counters { tags: true, .. })
+        matches!(self.positions, PositionStorage::Counters { tags: true, .. })
     }
 
     /// Checks every range.
@@ -265,7 +265,7 @@ impl FreecursiveParameters {
     /// [`FreecursiveParametersError`].
     pub fn validate(&self) -> Result<(), FreecursiveParametersError> {
         self.validate_but_bits()?;
-        if let PositionsKept::Counters { bits, .. } = self.positions {
+        if let PositionStorage::Counters { bits, .. } = self.positions {
             let min = Self::min_bits(self.address_space().maps(), self.labels);
             if bits < min {
                 return Err(FreecursiveParametersError::CounterBits { bits, min });
@@ -278,13 +278,13 @@ impl FreecursiveParameters {
     pub(super) fn validate_but_bits(&self) -> Result<(), FreecursiveParametersError> {
         let user_bytes = u64::from(self.user_bytes());
         let (bits, tag_bytes) = match self.positions {
-            PositionsKept::Counters { bits, tags } => (bits, if tags { TAG_BYTES as u64 } else { 0 }),
-            PositionsKept::InBlocks | PositionsKept::Aside => (MAX_BITS, 0),
+            PositionStorage::Counters { bits, tags } => (bits, if tags { TAG_BYTES as u64 } else { 0 }),
+            PositionStorage::InBlocks | PositionStorage::Separate => (MAX_BITS, 0),
         };
         let max_labels = match self.positions {
-            PositionsKept::InBlocks => (user_bytes / 4).min(1 << 20),
-            PositionsKept::Aside => 1 << 20,
-            PositionsKept::Counters { .. } => Groups::max_labels(user_bytes, bits).min(1 << 20),
+            PositionStorage::InBlocks => (user_bytes / 4).min(1 << 20),
+            PositionStorage::Separate => 1 << 20,
+            PositionStorage::Counters { .. } => Groups::max_labels(user_bytes, bits).min(1 << 20),
         };
         range::check(&[
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),

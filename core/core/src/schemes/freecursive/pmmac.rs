@@ -1,5 +1,5 @@
-//! PMMAC, PosMap MAC: Freecursive ORAM, section 6. A tag over a block, its counter and its payload tells a block that was changed,
-//! exchanged or replayed, because the counter on the trusted side says which one was written last.
+//! PMMAC, PosMap MAC: Freecursive ORAM, section 6. A tag over a block, its counter and its payload tells a block that
+//! was changed, exchanged or replayed, because the counter on the trusted side says which one was written last.
 
 use super::counters::NEVER;
 use crate::types::BlockId;
@@ -9,8 +9,8 @@ use cmac::{Cmac, KeyInit, Mac};
 /// Bytes of a tag. The paper's have 80 bits.
 pub const TAG_BYTES: usize = 16;
 
-/// Tags by CMAC with AES-128, of the payload, the block's number and its counter, 8 bytes each and the lowest first. The payload comes
-/// first, so that the tags of one payload under two counters share all but the last block of AES.
+/// Tags by CMAC with AES-128, of the payload, the block's number and its counter, 8 bytes each and the lowest first.
+/// The payload comes first, so that the tags of one payload under two counters share all but the last block of AES.
 ///
 /// The key is overwritten when it is dropped.
 pub struct Tags {

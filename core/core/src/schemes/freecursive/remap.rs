@@ -1,81 +1,82 @@
-//! Group remaps, step by step: Freecursive ORAM, section 5.2, with a straggler at a time in place of a group at once.
+//! Group remaps, step by step: Freecursive ORAM, section 5.2, with a straggler at a time instead of a group at once.
 
-use super::{FreecursiveOram, Keeper, State};
+use super::{FreecursiveOram, PositionEntry, State};
 use crate::oram::OramError;
 use crate::permutation::sampling;
 use crate::store::Store;
 use crate::types::BlockId;
 use rand_core::{RngCore, SeedableRng};
 
-/// The level of PosMap blocks to which the turn of an access belongs. It is drawn, so that no sequence of accesses can keep a
-/// group from its turns.
-pub(super) struct Turn(Option<u32>);
+/// The level of PosMap blocks to which the turn of an access belongs. It is drawn, so that no sequence of accesses
+/// can keep a group from its turns.
+pub(super) struct RemapTurn(Option<u32>);
 
-impl Turn {
-    /// Tells whether a group of this level may have the turn: its own level, or the lowest, which comes last.
+impl RemapTurn {
+    /// Returns whether a group of this level may have the turn: its own level, or the lowest, which comes last.
     fn is_for(&self, level: u32) -> bool {
         self.0.is_some_and(|drawn| drawn == level || level == 1)
     }
 
-    fn spend(&mut self) {
+    fn consume(&mut self) {
         self.0 = None;
     }
 }
 
 impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// Does a remap turn: moves one straggler of the group that holds the counter of `block`, which is the next to be fetched or
-    /// accessed. Returns whether that took a path. There is nothing to do without counters, or without stragglers; a straggler
-    /// that is in the buffer, or was taken out, moves without a path.
+    /// Moves one straggler of the group that holds the counter of `block`, which is the next to be fetched or
+    /// accessed. Returns whether that took a path. There is nothing to do without counters, or without stragglers; a
+    /// straggler that is in the buffer, or was taken out, moves without a path.
     ///
-    /// Whoever drives the lines one by one calls this before each [`fetch`](Self::fetch),
-    /// [`access_block`](Self::access_block) and [`put_block_in`](Self::put_block_in). The number of paths depends on secrets: paths
-    /// at a fixed rate hide it.
+    /// A caller that runs the lines one by one calls this before each [`fetch`](Self::fetch),
+    /// [`access_block`](Self::access_block) and [`put_block_in`](Self::put_block_in). The number of paths depends on
+    /// secrets: paths at a fixed rate hide it.
     ///
     /// # Errors
-    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the group is not at hand, or the
+    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the group is not available, or the
     /// straggler is not what was last written.
-    pub async fn remap_turn(&self, block: BlockId) -> Result<bool, OramError<S::Error>> {
-        let Some(straggler) = self.straggler_beside(block)? else { return Ok(false) };
-        let renewal = self.renew(straggler)?;
-        let is_near = {
+    pub async fn remap_straggler(&self, block: BlockId) -> Result<bool, OramError<S::Error>> {
+        let Some(straggler) = self.straggler_of_group(block)? else { return Ok(false) };
+        let new_position = self.assign_position(straggler)?;
+        let is_trusted = {
             let State { look_aside, labels, .. } = &mut *self.state.borrow_mut();
             let place = look_aside.place(straggler);
             if let Some(place) = place {
-                look_aside.renew(place, renewal.handed.new, renewal.new_counter);
+                look_aside.set_position(place, new_position.update.new, new_position.new_counter);
             }
-            place.is_some() || labels.counted().is_some_and(|counted| counted.out.contains(&straggler))
+            place.is_some() || labels.counted().is_some_and(|counted| counted.taken_out.contains(&straggler))
         };
-        if !is_near {
-            self.access_renewed(straggler, &renewal, |_| ()).await?;
+        if !is_trusted {
+            self.access_remapped(straggler, &new_position, |_| ()).await?;
         }
-        Ok(!is_near)
+        Ok(!is_trusted)
     }
 
     /// Draws the level to which the turn of an access belongs.
-    pub(super) fn draw_turn(&self) -> Turn {
+    pub(super) fn draw_turn(&self) -> RemapTurn {
         let State { random, labels, .. } = &mut *self.state.borrow_mut();
         let maps = self.space.maps();
         let has_turn = maps > 0 && labels.counted().is_some();
-        Turn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
+        RemapTurn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
     }
 
-    /// Gives the turn to the group that holds the counter of a block, if it is that group's. Returns whether it took a path.
+    /// Gives the turn to the group that holds the counter of a block, if it is that group's. Returns whether it took
+    /// a path.
     pub(super) async fn take_turn(
         &self,
-        turn: &mut Turn,
+        turn: &mut RemapTurn,
         block: BlockId,
     ) -> Result<bool, OramError<S::Error>> {
-        if !turn.is_for(self.space.level(block) + 1) || !self.remap_turn(block).await? {
+        if !turn.is_for(self.space.level(block) + 1) || !self.remap_straggler(block).await? {
             return Ok(false);
         }
-        turn.spend();
+        turn.consume();
         Ok(true)
     }
 
     /// Moves all stragglers of a group outside of the schedule, if the counter of a block cannot go on otherwise.
-    pub(super) async fn make_way(&self, block: BlockId) -> Result<(), OramError<S::Error>> {
+    pub(super) async fn remap_all_stragglers(&self, block: BlockId) -> Result<(), OramError<S::Error>> {
         while self.must_wait(block) {
-            if self.remap_turn(block).await? {
+            if self.remap_straggler(block).await? {
                 self.emergencies.set(self.emergencies.get() + 1);
                 while self.tree.pending_steps() > 0 {
                     self.tree.step().await?;
@@ -85,11 +86,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Tells whether the counter of a block cannot go on before a straggler of its group has moved.
+    /// Returns whether the counter of a block cannot go on before a straggler of its group has moved.
     fn must_wait(&self, block: BlockId) -> bool {
         let State { look_aside, labels, .. } = &*self.state.borrow();
-        match (labels.counted(), self.space.keeper(block)) {
-            (Some(counted), Keeper::Block(above, entry)) => look_aside
+        match (labels.counted(), self.space.position_entry(block)) {
+            (Some(counted), PositionEntry::Block(above, entry)) => look_aside
                 .place(above)
                 .is_some_and(|place| counted.groups.must_wait(look_aside.payload(place), entry)),
             _ => false,
@@ -97,21 +98,22 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     }
 
     /// The first straggler of the group that holds the counter of a block.
-    fn straggler_beside(&self, block: BlockId) -> Result<Option<BlockId>, OramError<S::Error>> {
+    fn straggler_of_group(&self, block: BlockId) -> Result<Option<BlockId>, OramError<S::Error>> {
         let State { look_aside, labels, .. } = &*self.state.borrow();
         let Some(counted) = labels.counted() else { return Ok(None) };
         let capacity = self.space.blocks();
         if block.0 >= capacity {
             return Err(OramError::OutOfRange { block, capacity });
         }
-        let Keeper::Block(above, _) = self.space.keeper(block) else { return Ok(None) };
+        let PositionEntry::Block(above, _) = self.space.position_entry(block) else { return Ok(None) };
         let place = look_aside.place(above);
         let place = place.ok_or(OramError::Contradiction("the position of a block is not at hand"))?;
         let straggler = counted.groups.straggler(look_aside.payload(place));
         straggler
-            .map(|entry| self.space.kept(above, entry))
-            .map(|kept| {
-                kept.ok_or(OramError::Contradiction("a PosMap block counts for a block beyond the end"))
+            .map(|entry| self.space.block_of_entry(above, entry))
+            .map(|block_of_entry| {
+                block_of_entry
+                    .ok_or(OramError::Contradiction("a PosMap block counts for a block beyond the end"))
             })
             .transpose()
     }
@@ -119,7 +121,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BackendParameters, FreecursiveParameters, Next, PositionsKept, TrustedHits};
+    use super::super::{BackendParameters, FreecursiveParameters, NextPath, PositionStorage, TrustedHits};
     use super::*;
     use crate::oram::{Access, Oram};
     use crate::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
@@ -150,7 +152,7 @@ mod tests {
             trusted_positions,
             look_aside: 1,
             look_aside_ways: 1,
-            positions: PositionsKept::Counters { bits, tags: false },
+            positions: PositionStorage::Counters { bits, tags: false },
             hits: TrustedHits::ReadThePath,
             max_batch: 1,
             tree: BackendParameters::Path { buckets, top: TreeTopParameters { levels: 0, ways: None } },
@@ -169,7 +171,7 @@ mod tests {
     fn assert_each_given_once(oram: &Subject) {
         let state = oram.state.borrow();
         let mut last = BTreeMap::new();
-        for (block, counter) in &state.labels.counted().unwrap().given {
+        for (block, counter) in &state.labels.counted().unwrap().assigned {
             assert!(last.insert(*block, *counter) < Some(*counter), "{block} got {counter} again");
         }
     }
@@ -194,7 +196,7 @@ mod tests {
         }
         assert!((0..27).step_by(3).all(|block| {
             access(&oram, block);
-            oram.straggler_beside(BlockId(block)).unwrap().is_some()
+            oram.straggler_of_group(BlockId(block)).unwrap().is_some()
         }));
         for nth in 0..2000 {
             access(&oram, 3 * (nth % 3));
@@ -204,13 +206,13 @@ mod tests {
         assert_eq!(oram.emergencies(), 0);
     }
 
-    /// An adversary who sees the counters. Once block 3 has used its counter up, it is accessed only while the group above its own has
-    /// a straggler, which would have the turn each time if the highest level came first.
+    /// An adversary who sees the counters. Once block 3 has used its counter up, it is accessed only while the group
+    /// above its own has a straggler, which would have the turn each time if the highest level came first.
     #[test]
     fn no_choice_of_the_moment_keeps_a_group_from_its_turns() {
         let oram = oram(6);
         (0..27).chain(core::iter::repeat_n(3, 30)).for_each(|block| access(&oram, block));
-        assert_eq!(oram.state.borrow().labels.counted().unwrap().given.last(), Some(&(BlockId(3), 31)));
+        assert_eq!(oram.state.borrow().labels.counted().unwrap().assigned.last(), Some(&(BlockId(3), 31)));
         let upper = BlockId(oram.space.blocks_of(2).start);
         let is_contested = || {
             let state = oram.state.borrow();
@@ -221,7 +223,7 @@ mod tests {
         let (mut contested, mut elsewhere) = (0, 0);
         while contested < 100 {
             finish_now(async {
-                if oram.next(BlockId(3)).unwrap() != Next::PosMap(upper) {
+                if oram.next(BlockId(3)).unwrap() != NextPath::PosMap(upper) {
                     access(&oram, 20);
                 }
                 oram.fetch(upper).await.unwrap();

@@ -1,10 +1,10 @@
 //! The lines of the algorithm one by one: each step shows one path at most, or says which path comes next.
 
 use super::counters::NEVER;
-use super::labels::Renewal;
-use super::next_path::Next;
+use super::labels::NewPosition;
+use super::next_path::NextPath;
 use super::pmmac;
-use super::{FreecursiveOram, Keeper, PositionsKept, State, TrustedHits, check_block};
+use super::{FreecursiveOram, PositionEntry, PositionStorage, State, TrustedHits, check_block};
 use crate::oram::OramError;
 use crate::permutation::sampling;
 use crate::schemes::path::TrustedPlace;
@@ -34,26 +34,26 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.tree.serve_trusted(block, position, serve)
     }
 
-    /// Tells which path an access to a block needs next. PosMap blocks that the trusted side can serve without a path go into the
-    /// buffer on the way.
+    /// Tells which path an access to a block needs next. PosMap blocks that the trusted side can serve without a path
+    /// go into the buffer on the way.
     ///
     /// # Errors
     /// [`OramError::OutOfRange`], [`OramError::Poisoned`]; [`OramError::StashFull`], if the stash cannot take what leaves the buffer.
-    pub fn next(&self, block: BlockId) -> Result<Next, OramError<S::Error>> {
+    pub fn next(&self, block: BlockId) -> Result<NextPath, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         loop {
-            let (mut at, mut lacking) = (block, None);
-            while let Keeper::Block(above, _) = self.space.keeper(at) {
-                if self.is_buffered(above) || !self.reads_every_path() && self.bring_in(above, None)? {
+            let (mut at, mut missing) = (block, None);
+            while let PositionEntry::Block(above, _) = self.space.position_entry(at) {
+                if self.is_buffered(above) || !self.reads_every_path() && self.load_trusted(above, None)? {
                     break;
                 }
-                lacking = Some(above);
+                missing = Some(above);
                 at = above;
             }
-            let Some(lacking) = lacking else { return Ok(Next::Block) };
-            let position = self.known_position(lacking);
-            if position.is_none() || !self.bring_in(lacking, position)? {
-                return Ok(Next::PosMap(lacking));
+            let Some(missing) = missing else { return Ok(NextPath::Block) };
+            let position = self.known_position(missing);
+            if position.is_none() || !self.load_trusted(missing, position)? {
+                return Ok(NextPath::PosMap(missing));
             }
         }
     }
@@ -62,35 +62,35 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     ///
     /// # Errors
     /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is in the buffer already, or its
-    /// position is not at hand.
+    /// position is not available.
     pub async fn fetch(&self, wanted: BlockId) -> Result<(), OramError<S::Error>> {
         if self.space.level(wanted) == 0 || self.is_buffered(wanted) {
             return Err(OramError::Contradiction("a PosMap block is fetched that is not lacking"));
         }
-        let Renewal { handed, old_counter, new_counter } = self.renew(wanted)?;
+        let NewPosition { update, old_counter, new_counter } = self.assign_position(wanted)?;
         let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
         let take = |payload: &mut [u8]| fetched.copy_from_slice(payload);
-        self.take_checked(wanted, (handed.old, old_counter), take).await?;
-        self.keep(wanted, (handed.new, new_counter), &fetched)?;
+        self.take_checked(wanted, (update.old, old_counter), take).await?;
+        self.insert_into_buffer(wanted, (update.new, new_counter), &fetched)?;
         self.state.borrow_mut().fetched = fetched;
         Ok(())
     }
 
-    /// Accesses a block for which nothing is lacking: one path, lines 7 and 8.
+    /// Accesses a block for which nothing is missing: one path, lines 7 and 8.
     ///
     /// # Errors
-    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if a PosMap block is lacking.
+    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if a PosMap block is missing.
     pub async fn access_block(
         &self,
         block: BlockId,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
-        let renewal = self.renew(block)?;
-        self.access_renewed(block, &renewal, serve).await
+        let new_position = self.assign_position(block)?;
+        self.access_remapped(block, &new_position, serve).await
     }
 
-    /// Takes a block out for which nothing is lacking: one path. Its position is free to be given anew by
+    /// Takes a block out for which nothing is missing: one path. Its position is free until
     /// [`put_block_in`](Self::put_block_in).
     ///
     /// # Errors
@@ -101,17 +101,18 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
-        if !self.is_at_hand(block) {
+        if !self.is_position_available(block) {
             return Err(OramError::Contradiction("the position of a block is not at hand"));
         }
         let old = (self.position(block), self.counter(block));
         let take = |tagged: &mut [u8]| take(self.payload_of(tagged));
         self.take_checked(block, old, take).await?;
-        self.state.borrow_mut().labels.note(block, true);
+        self.state.borrow_mut().labels.set_taken_out(block, true);
         Ok(())
     }
 
-    /// Takes a block out without a path, if it is on the trusted side and the parameters allow it. Tells whether it was.
+    /// Takes a block out without a path, if it is on the trusted side and the parameters allow it. Returns whether it
+    /// was.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -127,50 +128,50 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         let position = self.known_position(block);
         let is_taken = self.may_find(position) && self.tree.take_trusted(block, position, take)?.is_some();
         if is_taken {
-            self.state.borrow_mut().labels.note(block, true);
+            self.state.borrow_mut().labels.set_taken_out(block, true);
         }
         Ok(is_taken)
     }
 
-    /// Puts a block in that was taken out, with a new position. Nothing may be lacking for it. It shows nothing.
+    /// Puts a block in that was taken out, with a new position. Nothing may be missing for it. It shows nothing.
     ///
     /// # Errors
-    /// [`OramError::Contradiction`], if a PosMap block is lacking or the block is there; [`OramError::StashFull`].
+    /// [`OramError::Contradiction`], if a PosMap block is missing or the block is there; [`OramError::StashFull`].
     pub fn put_block_in(&self, block: BlockId, payload: &[u8]) -> Result<(), OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
-        let Renewal { handed, new_counter, .. } = self.renew(block)?;
+        let NewPosition { update, new_counter, .. } = self.assign_position(block)?;
         match &self.tags {
-            None => self.tree.put_in(block, handed.new, payload)?,
+            None => self.tree.put_in(block, update.new, payload)?,
             Some(tags) => {
                 let mut tagged = payload.to_vec();
                 tagged.resize(payload.len() + pmmac::TAG_BYTES, 0);
                 tags.write(block, new_counter, &mut tagged);
-                self.tree.put_in(block, handed.new, &tagged)?;
+                self.tree.put_in(block, update.new, &tagged)?;
             }
         }
-        self.state.borrow_mut().labels.note(block, false);
+        self.state.borrow_mut().labels.set_taken_out(block, false);
         Ok(())
     }
 
-    /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_at) later, so that its PosMap block
-    /// need not be at hand then. Nothing may be lacking for it now. It shows nothing. A position that is computed from a counter cannot
-    /// be drawn ahead: its group may be remapped meanwhile.
+    /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_remapped) later, so that
+    /// its PosMap block need not be available then. Nothing may be missing for it now. It shows nothing. A position
+    /// that is computed from a counter cannot be drawn ahead: its group may be remapped meanwhile.
     ///
     /// # Errors
-    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is lacking, or positions are computed.
+    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is missing, or positions are computed.
     pub fn remap_ahead(&self, block: BlockId) -> Result<Leaf, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
-        if matches!(self.parameters.positions, PositionsKept::Counters { .. }) {
+        if matches!(self.parameters.positions, PositionStorage::Counters { .. }) {
             return Err(OramError::Contradiction("a position that is computed is drawn ahead"));
         }
-        Ok(self.renew(block)?.handed.new)
+        Ok(self.assign_position(block)?.update.new)
     }
 
     /// Puts a block in that was taken out, with the position that it was given since. It shows nothing.
     ///
     /// # Errors
     /// [`OramError::Contradiction`], if the block is there; [`OramError::StashFull`].
-    pub fn put_block_in_at(
+    pub fn put_block_in_remapped(
         &self,
         block: BlockId,
         leaf: Leaf,
@@ -182,21 +183,21 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
 
     /// The place of a block on the trusted side, if it is there and that can be told. Secret: only simulations look.
     pub fn trusted_place(&self, block: BlockId) -> Option<TrustedPlace> {
-        let position = if self.is_at_hand(block) { self.position(block) } else { None };
+        let position = if self.is_position_available(block) { self.position(block) } else { None };
         self.tree.trusted_place(block, position)
     }
 
-    /// Tells whether a PosMap block is in the buffer.
+    /// Returns whether a PosMap block is in the buffer.
     fn is_buffered(&self, block: BlockId) -> bool {
         self.state.borrow().look_aside.place(block).is_some()
     }
 
-    /// Tells whether the position of a block is at hand, in the table of the trusted side or in the buffer. Secret: only simulations
-    /// look from outside.
-    pub fn is_at_hand(&self, block: BlockId) -> bool {
-        match self.space.keeper(block) {
-            Keeper::Block(above, _) => self.is_buffered(above),
-            Keeper::Trusted(_) => true,
+    /// Returns whether the position of a block is available, in the table of the trusted side or in the buffer.
+    /// Secret: only simulations look from outside.
+    pub fn is_position_available(&self, block: BlockId) -> bool {
+        match self.space.position_entry(block) {
+            PositionEntry::Block(above, _) => self.is_buffered(above),
+            PositionEntry::Trusted(_) => true,
         }
     }
 
@@ -204,13 +205,13 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.parameters.hits == TrustedHits::ReadThePath
     }
 
-    /// The position of a block, if it is at hand and may save a path.
+    /// The position of a block, if it is available and may save a path.
     fn known_position(&self, block: BlockId) -> Option<Leaf> {
         let saves = self.parameters.hits == TrustedHits::SaveThePath;
-        if saves && self.is_at_hand(block) { self.position(block) } else { None }
+        if saves && self.is_position_available(block) { self.position(block) } else { None }
     }
 
-    /// Tells whether a block whose position is known, or is not, can be found on the trusted side.
+    /// Returns whether a block whose position is known, or is not, can be found on the trusted side.
     fn may_find(&self, position: Option<Leaf>) -> bool {
         position.is_some() || self.parameters.hits != TrustedHits::SaveThePath || self.tree.has_tree_top()
     }
@@ -220,7 +221,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         labels.get(&self.space, look_aside, block)
     }
 
-    /// The counter of a block at hand; [`NEVER`] where positions are kept.
+    /// The counter of a block whose position is available; [`NEVER`] where positions are kept.
     fn counter(&self, block: BlockId) -> u64 {
         let State { look_aside, labels, .. } = &*self.state.borrow();
         labels.counted().map_or(NEVER, |counted| counted.counter(&self.space, look_aside, block))
@@ -234,23 +235,26 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         }
     }
 
-    /// Accesses a block that has a new position: one path. Its tag is checked, and replaced by that for its new counter.
-    pub(super) async fn access_renewed(
+    /// Accesses a block that has a new position: one path. Its tag is checked, and replaced by that for its new
+    /// counter.
+    pub(super) async fn access_remapped(
         &self,
         block: BlockId,
-        renewal: &Renewal,
+        new_position: &NewPosition,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        let Some(tags) = &self.tags else { return self.tree.access_at(block, renewal.handed, serve).await };
+        let Some(tags) = &self.tags else {
+            return self.tree.access_at(block, new_position.update, serve).await;
+        };
         let mut fits = false;
         let checked = |tagged: &mut [u8]| {
-            fits = tags.fits(block, renewal.old_counter, tagged);
+            fits = tags.fits(block, new_position.old_counter, tagged);
             if fits {
                 serve(pmmac::split(tagged).0);
-                tags.write(block, renewal.new_counter, tagged);
+                tags.write(block, new_position.new_counter, tagged);
             }
         };
-        self.tree.access_at(block, renewal.handed, checked).await?;
+        self.tree.access_at(block, new_position.update, checked).await?;
         self.check_tag(fits)
     }
 
@@ -287,39 +291,40 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// Refuses everything from now on: the store was found out.
     fn poison(&self) {
         self.tree.poison();
-        drop(self.condition.begin());
+        drop(self.poison_flag.begin());
     }
 
-    /// Lines 3 and 7: gives a block a new position. The PosMap block is the most recently used one of its set from then on.
-    pub(super) fn renew(&self, block: BlockId) -> Result<Renewal, OramError<S::Error>> {
+    /// Lines 3 and 7: gives a block a new position. The PosMap block is the most recently used one of its set from
+    /// then on.
+    pub(super) fn assign_position(&self, block: BlockId) -> Result<NewPosition, OramError<S::Error>> {
         let State { random, look_aside, labels, .. } = &mut *self.state.borrow_mut();
-        if let Keeper::Block(above, _) = self.space.keeper(block) {
+        if let PositionEntry::Block(above, _) = self.space.position_entry(block) {
             let Some(place) = look_aside.place(above) else {
                 return Err(OramError::Contradiction("the position of a block is not at hand"));
             };
             look_aside.touch(place);
         }
         let drawn = || sampling::leaf(random, self.tree.geometry());
-        labels.renew(&self.space, look_aside, block, drawn).ok_or(OramError::Backlogged)
+        labels.assign_position(&self.space, look_aside, block, drawn).ok_or(OramError::Backlogged)
     }
 
-    /// Brings a PosMap block in that is found on the trusted side. Tells whether it was.
-    fn bring_in(&self, block: BlockId, position: Option<Leaf>) -> Result<bool, OramError<S::Error>> {
+    /// Brings a PosMap block in that is found on the trusted side. Returns whether it was.
+    fn load_trusted(&self, block: BlockId, position: Option<Leaf>) -> Result<bool, OramError<S::Error>> {
         if !self.may_find(position) {
             return Ok(false);
         }
         let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
         let found = self.tree.take_trusted(block, position, |payload| fetched.copy_from_slice(payload))?;
         if let Some(leaf) = found {
-            self.keep(block, (leaf, NEVER), &fetched)?;
+            self.insert_into_buffer(block, (leaf, NEVER), &fetched)?;
         }
         self.state.borrow_mut().fetched = fetched;
         Ok(found.is_some())
     }
 
-    /// Lines 4 and 5: puts a PosMap block into the buffer, and what had to leave it into the stash, with its tag. The counter
-    /// counts where blocks have tags.
-    fn keep(
+    /// Lines 4 and 5: puts a PosMap block into the buffer, and what had to leave it into the stash, with its tag. The
+    /// counter counts where blocks have tags.
+    fn insert_into_buffer(
         &self,
         block: BlockId,
         (leaf, counter): (Leaf, u64),

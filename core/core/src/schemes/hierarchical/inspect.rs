@@ -10,7 +10,7 @@ impl<S: Store, R: RngCore> Inspect for HierarchicalOram<S, R> {
     /// Has the slots of the buffer as stale that hold what an earlier epoch wrote.
     fn inspect(&self) -> Option<Inspection> {
         let epoch = self.epoch.borrow();
-        let parts = [(epoch.number, epoch.held), (epoch.number + 1, epoch.sinking)];
+        let parts = [(epoch.number, epoch.held), (epoch.number + 1, epoch.merging)];
         let holds: alloc::vec::Vec<Bucket> =
             parts.iter().flat_map(|(number, copies)| self.buffer(*number).take(*copies as usize)).collect();
         let slots = self.parameters.buffers() * u64::from(self.parameters.buffer);

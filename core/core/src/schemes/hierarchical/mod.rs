@@ -1,5 +1,6 @@
-//! Hierarchical ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996, section 5.
-//! Levels of hash tables, each twice as large as the one above. A block that was read goes to the top, and sinks.
+//! Hierarchical ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996,
+//! section 5. Levels of hash tables, each twice as large as the one above. A block that was read goes to the top, and
+//! sinks.
 //!
 //! ```text
 //! to access block v:
@@ -15,25 +16,28 @@
 //!
 //! No bucket is read twice for the same block between two buildings of its table: the block is in a smaller level then.
 //!
-//! Three things are done otherwise than in the paper. A level also has its blocks in a list without the room of its hash
-//! table, so that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead of a
-//! second pass over all of it. And the accesses of a batch are served together, level by level.
+//! Three things are done otherwise than in the paper. A level also has its blocks in a list without the room of its
+//! hash table, so that a rebuild sorts fewer records. A copy is appended to the buffer, whose slot is public, instead
+//! of a second pass over all of it. And the accesses of a batch are served together, level by level.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its begin to the last
-//! copy, and written behind it; which levels hold something follows from the number of epochs; the buckets that are read are
-//! uniform, under a pseudorandom function for the blocks that are looked for; a rebuild is copies and four oblivious sorts
-//! (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is hashed again, which shows: with
-//! a probability below 2^-80 for each building ([`overflow_exponent`]), whatever was asked.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The buffer is read from its begin to
+//! the last copy, and written behind it; which levels hold something follows from the number of epochs; the buckets
+//! that are read are uniform, under a pseudorandom function for the blocks that are looked for; a rebuild is copies
+//! and four oblivious sorts (`oblivious_sort.rs`), five for the last level. A table that does not hold its blocks is
+//! hashed again, which shows: with a probability below 2^-80 for each building ([`overflow_exponent`]), whatever was
+//! asked.
 //!
-//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch: t + n Σ m_i
-//! slots read, over the levels that hold something, and n written; a round trip for the buffer, one for each of these
-//! levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
+//! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch: t + n
+//! Σ m_i slots read, over the levels that hold something, and n written; a round trip for the buffer, one for each of
+//! these levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
 //!
-//! **Spread out**, a rebuild goes on beside the accesses of the next epoch: they append to a second buffer, read both, and
-//! use the old levels until the new one is in place. `step` is the rebuild, which may stay in flight beside accesses.
+//! **Spread out**, a rebuild runs in parallel with the accesses of the next epoch: they append to a second buffer,
+//! read both, and use the old levels until the new one is in place. `step` is the rebuild, which may stay in flight
+//! during accesses.
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a rebuild. After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a
+//! rebuild. After a failure of the store, and after a future that was dropped half-way, it answers
+//! [`OramError::Poisoned`] only.
 
 mod hash;
 #[cfg(feature = "inspect")]
@@ -60,7 +64,7 @@ use core::mem;
 use core::ops::Range;
 use hash::HashFunction;
 use rand_core::RngCore;
-use rebuild::{Rebuild, Scrap};
+use rebuild::{Rebuild, RebuildBuffers};
 
 /// A hierarchical ORAM over a store.
 pub struct HierarchicalOram<S, R> {
@@ -69,16 +73,16 @@ pub struct HierarchicalOram<S, R> {
     first_bucket: Bucket,
     store: S,
     /// The turns of batches, and of the moments in which an epoch begins and a level comes into place.
-    turns: FifoLock,
-    rebuilds: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    rebuild_lock: FifoLock,
+    poison_flag: PoisonFlag,
     random: RefCell<R>,
     /// Accesses of the epoch, those that still wait for their turn among them.
     accesses: Cell<u64>,
     epoch: RefCell<Epoch>,
     /// The buffers of batches and of rebuilds, unless an operation has taken them.
     serving: RefCell<Option<Serving>>,
-    scrap: RefCell<Option<Scrap>>,
+    buffers: RefCell<Option<RebuildBuffers>>,
 }
 
 /// The state between batches. All of it is public but the hash functions.
@@ -88,7 +92,7 @@ struct Epoch {
     /// Copies in the buffer of this epoch.
     held: u64,
     /// Copies in the other buffer, which are on their way down.
-    sinking: u64,
+    merging: u64,
     /// The hash function of each level that holds something.
     hashes: Vec<Option<HashFunction>>,
     /// The one of the last level's tables that is in use.
@@ -117,7 +121,7 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         parameters.validate()?;
         let levels = parameters.levels();
         let epoch =
-            Epoch { number: 1, held: 0, sinking: 0, hashes: alloc::vec![None; levels.len()], last_table: 0 };
+            Epoch { number: 1, held: 0, merging: 0, hashes: alloc::vec![None; levels.len()], last_table: 0 };
         let (slots, bytes, records) = <_>::default();
         let serving = Serving { record_bytes: parameters.slot_bytes(), slots, bytes, records };
         Ok(HierarchicalOram {
@@ -125,14 +129,14 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
             levels,
             first_bucket,
             store,
-            turns: FifoLock::default(),
-            rebuilds: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            rebuild_lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             random: RefCell::new(random),
             accesses: Cell::new(0),
             epoch: RefCell::new(epoch),
             serving: RefCell::new(Some(serving)),
-            scrap: RefCell::new(Some(Scrap::default())),
+            buffers: RefCell::new(Some(RebuildBuffers::default())),
         })
     }
 
@@ -187,8 +191,8 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
 
     /// Reads all copies that are in buffers, the newest last. Returns their number.
     async fn read_buffers(&self, serving: &mut Serving) -> Result<usize, S::Error> {
-        let Epoch { number, held, sinking, .. } = *self.epoch.borrow();
-        let older = self.buffer(number + 1).take(sinking as usize);
+        let Epoch { number, held, merging, .. } = *self.epoch.borrow();
+        let older = self.buffer(number + 1).take(merging as usize);
         let copies = older.chain(self.buffer(number).take(held as usize));
         serving.slots.clear();
         serving.slots.extend(copies.map(Slot::only));
@@ -233,7 +237,7 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         Ok(())
     }
 
-    /// Tells whether the buffer has no room for the longest batch.
+    /// Returns whether the buffer has no room for the longest batch.
     fn is_full(&self) -> bool {
         self.accesses.get() + u64::from(self.parameters.max_batch) > self.parameters.buffer.into()
     }
@@ -245,16 +249,16 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         }
         let epoch = &mut *self.epoch.borrow_mut();
         let level = self.parameters.level_of_epoch(epoch.number);
-        epoch.sinking = mem::take(&mut epoch.held);
+        epoch.merging = mem::take(&mut epoch.held);
         epoch.number += 1;
-        self.accesses.update(|accesses| accesses - epoch.sinking);
+        self.accesses.update(|accesses| accesses - epoch.merging);
         Some(Rebuild {
             parameters: &self.parameters,
             levels: &self.levels,
             first_bucket: self.first_bucket,
             store: &self.store,
             epoch: epoch.number - 1,
-            held: epoch.sinking,
+            held: epoch.merging,
             full: epoch.hashes.iter().map(Option::is_some).collect(),
             level,
             table: epoch.last_table ^ 1,
@@ -264,7 +268,7 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
     /// Puts a level in the place of the buffer and of the levels above it.
     fn put_in_place(&self, level: usize, hash: HashFunction) {
         let epoch = &mut *self.epoch.borrow_mut();
-        epoch.sinking = 0;
+        epoch.merging = 0;
         epoch.hashes[..level].fill(None);
         epoch.hashes[level] = Some(hash);
         if level + 1 == self.levels.len() {
@@ -301,53 +305,52 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
-        self.condition.check()?;
+        self.poison_flag.check()?;
         if self.must_step() {
             return Err(OramError::Backlogged);
         }
         self.accesses.update(|accesses| accesses + batch.len() as u64);
-        let unfinished = self.condition.begin();
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let operation = self.poison_flag.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         let mut serving = self.serving.take().ok_or(OramError::Poisoned)?;
         self.serve(&mut serving, batch).await?;
         self.serving.replace(Some(serving));
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
     fn pending_steps(&self) -> u64 {
-        u64::from(self.is_full() || self.epoch.borrow().sinking > 0)
+        u64::from(self.is_full() || self.epoch.borrow().merging > 0)
     }
 
     fn must_step(&self) -> bool {
-        self.is_full() || !self.parameters.spread && self.epoch.borrow().sinking > 0
+        self.is_full() || !self.parameters.spread && self.epoch.borrow().merging > 0
     }
 
-    /// Carries out the rebuild that is owed, all of it.
+    /// Carries out the pending rebuild, all of it.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _rebuild = self.rebuilds.take().await;
-        self.condition.check()?;
-        let turn = self.turns.take().await;
-        self.condition.check()?;
+        let _rebuild_guard = self.rebuild_lock.acquire().await;
+        self.poison_flag.check()?;
+        let guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         let Some(rebuild) = self.begin_epoch() else { return Ok(()) };
-        let unfinished = self.condition.begin();
-        let mut scrap = self.scrap.take().ok_or(OramError::Poisoned)?;
-        // Without a second buffer nobody else has a turn until all is in place.
-        let turn = (!self.parameters.spread).then_some(turn);
-        let hash = rebuild.sink(&mut scrap, &self.random).await?;
-        let _turn = match turn {
-            Some(turn) => turn,
-            None => self.turns.take().await,
+        let operation = self.poison_flag.begin();
+        let mut buffers = self.buffers.take().ok_or(OramError::Poisoned)?;
+        // Without a second buffer the lock is held until the rebuild is in place.
+        let guard = (!self.parameters.spread).then_some(guard);
+        let hash = rebuild.run(&mut buffers, &self.random).await?;
+        let _guard = match guard {
+            Some(guard) => guard,
+            None => self.lock.acquire().await,
         };
-        self.condition.check()?;
+        self.poison_flag.check()?;
         self.put_in_place(rebuild.level, hash);
-        self.scrap.replace(Some(scrap));
-        unfinished.finished();
+        self.buffers.replace(Some(buffers));
+        operation.complete();
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ pub struct HierarchicalParameters {
     pub run_blocks: u32,
     /// The most accesses of one batch: 1 to 2^16.
     pub max_batch: u32,
-    /// True if a rebuild is carried out beside the accesses of the next epoch, which have a buffer of their own.
+    /// True if a rebuild runs in parallel with the accesses of the next epoch, which have a buffer of their own.
     pub spread: bool,
 }
 
@@ -36,16 +36,16 @@ pub struct LevelShape {
     pub buckets: u64,
     /// m, slots of each of them.
     pub slots: u32,
-    /// The numbers of the first bucket of its table: of the one in use, and of the one that is built beside it. Only the
-    /// last level has two, and only if rebuilds are spread out.
+    /// The numbers of the first bucket of its table: of the one in use, and of the one that is built beside it. Only
+    /// the last level has two, and only if rebuilds are spread out.
     pub(super) tables: [u64; 2],
     /// The number of the bucket with its list's first block.
     pub(super) list: u64,
 }
 
 impl HierarchicalParameters {
-    /// The paper's parameters for so many blocks: one is expected in a bucket, and the smallest table is for as many blocks
-    /// as there are accesses in a batch.
+    /// The paper's parameters for so many blocks: one is expected in a bucket, and the smallest table is for as many
+    /// blocks as there are accesses in a batch.
     pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
         let parameters = HierarchicalParameters {
             capacity,
@@ -117,8 +117,8 @@ impl HierarchicalParameters {
         (epoch.trailing_zeros() as usize).min(self.levels().len() - 1)
     }
 
-    /// Records that come together when a level is rebuilt: those of the buffer and of all smaller levels, and for the last
-    /// one its own.
+    /// Records that come together when a level is rebuilt: those of the buffer and of all smaller levels, and for the
+    /// last one its own.
     pub fn incoming(&self, level: usize) -> u64 {
         let comes_in = u64::from(self.buffer) << level;
         let is_last = comes_in >= self.capacity;
@@ -145,9 +145,9 @@ impl HierarchicalParameters {
         last.map_or(0, |level| level.list + level.blocks)
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers; for each level its table, a bucket for
-    /// each of its buckets, and its list; and the area in which a level is sorted. All but the tables are in buckets of one
-    /// slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the buffers; for each level its table, a
+    /// bucket for each of its buckets, and its list; and the area in which a level is sorted. All but the tables are
+    /// in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let slot_bytes = self.slot_bytes() as u32;
         let extent = |buckets, slots| Extent { buckets, slots, slot_bytes };

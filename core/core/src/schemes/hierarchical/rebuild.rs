@@ -1,7 +1,7 @@
 //! Rebuilds: the blocks of the buffer and of smaller levels sink into a level.
 //!
 //! ```text
-//! bring all records together in the area
+//! gather all records in the area
 //! sort by block, the newest copy first;  older copies become dummies       [the last level: sort again, dummies last]
 //! keep what is left as the list of the level
 //! until all blocks have room:
@@ -22,9 +22,9 @@ use core::iter;
 use core::ops::Range;
 use rand_core::RngCore;
 
-/// The buffers of a scrap.
+/// The buffers of a rebuild, kept to be used again.
 #[derive(Default)]
-pub(super) struct Scrap {
+pub(super) struct RebuildBuffers {
     scratch: Scratch,
     slots: Vec<Slot>,
     buckets: Vec<Bucket>,
@@ -49,16 +49,16 @@ pub(super) struct Rebuild<'a, S> {
 
 impl<S: Store> Rebuild<'_, S> {
     /// Brings the buffer, and all levels above this one, to the level. Returns its hash function.
-    pub(super) async fn sink<R: RngCore>(
+    pub(super) async fn run<R: RngCore>(
         &self,
-        scrap: &mut Scrap,
+        buffers: &mut RebuildBuffers,
         random: &RefCell<R>,
     ) -> Result<HashFunction, S::Error> {
-        self.bring_together(scrap).await?;
-        self.list_the_newest(scrap).await?;
+        self.gather_copies(buffers).await?;
+        self.list_newest(buffers).await?;
         loop {
             let hash = HashFunction::draw(self.shape().buckets, &mut *random.borrow_mut());
-            if self.build_table(scrap, hash).await? {
+            if self.build_table(buffers, hash).await? {
                 return Ok(hash);
             }
         }
@@ -69,7 +69,7 @@ impl<S: Store> Rebuild<'_, S> {
     }
 
     /// Copies all copies of all blocks to the area, each with the order of its age: a newer one is less.
-    async fn bring_together(&self, scrap: &mut Scrap) -> Result<(), S::Error> {
+    async fn gather_copies(&self, buffers: &mut RebuildBuffers) -> Result<(), S::Error> {
         let buffer = u64::from(self.parameters.buffer);
         let first = self.parameters.buffer_of(self.epoch);
         let copies = (first..first + buffer).map(|nth| self.bucket(nth));
@@ -79,14 +79,14 @@ impl<S: Store> Rebuild<'_, S> {
             false => record::label(record, None, LAST),
         };
         let mut area = self.parameters.area();
-        self.copy(scrap, copies, area, label).await?;
+        self.copy(buffers, copies, area, label).await?;
         area += buffer;
         for (nth, above) in self.levels[..self.sources()].iter().enumerate() {
             let label = |_: u64, record: &mut [u8]| match self.full[nth] {
                 true => relabel(record, buffer + 1 + nth as u64),
                 false => record::label(record, None, LAST),
             };
-            self.copy(scrap, self.list(above), area, label).await?;
+            self.copy(buffers, self.list(above), area, label).await?;
             area += above.blocks;
         }
         Ok(())
@@ -102,7 +102,7 @@ impl<S: Store> Rebuild<'_, S> {
     }
 
     /// Leaves the newest copy of each block, and keeps the list of them.
-    async fn list_the_newest(&self, scrap: &mut Scrap) -> Result<(), S::Error> {
+    async fn list_newest(&self, buffers: &mut RebuildBuffers) -> Result<(), S::Error> {
         let incoming = self.parameters.incoming(self.level);
         let is_beyond = move |place: u64| place >= incoming;
         let blank = |place: u64, record: &mut [u8]| {
@@ -113,26 +113,26 @@ impl<S: Store> Rebuild<'_, S> {
         let by_block =
             |record: &[u8]| (record::block(record).map_or(u64::MAX, |block| block.0), record::order(record));
         let records = self.area(incoming);
-        records.sort(self.store, &mut scrap.scratch, blank, by_block).await?;
+        records.sort(self.store, &mut buffers.scratch, blank, by_block).await?;
         let LevelShape { blocks, list, .. } = self.shape();
         if incoming > blocks {
             let mut last = None;
             let newest = |_: u64, record: &mut [u8]| keep_newest(record, &mut last);
-            records.sort(self.store, &mut scrap.scratch, newest, by_block).await?;
+            records.sort(self.store, &mut buffers.scratch, newest, by_block).await?;
         }
         let mut last = None;
         let area = self.parameters.area();
         let from = (area..area + blocks).map(|nth| self.bucket(nth));
         let newest = |_: u64, record: &mut [u8]| keep_newest(record, &mut last);
-        self.copy(scrap, from, list, newest).await
+        self.copy(buffers, from, list, newest).await
     }
 
     /// Hashes the list of a level into its table. Returns false if a bucket has no room for its blocks.
-    async fn build_table(&self, scrap: &mut Scrap, hash: HashFunction) -> Result<bool, S::Error> {
+    async fn build_table(&self, buffers: &mut RebuildBuffers, hash: HashFunction) -> Result<bool, S::Error> {
         let shape = self.shape();
         let LevelShape { blocks, buckets, slots, .. } = shape;
         let slots = u64::from(slots);
-        self.copy(scrap, self.list(&shape), self.parameters.area(), |_, _| ()).await?;
+        self.copy(buffers, self.list(&shape), self.parameters.area(), |_, _| ()).await?;
 
         let by_bucket = |place: u64, record: &mut [u8]| {
             let filler = place.checked_sub(blocks).map(|nth| nth / slots);
@@ -143,10 +143,10 @@ impl<S: Store> Rebuild<'_, S> {
             }
         };
         let records = self.area(blocks + buckets * slots);
-        records.sort(self.store, &mut scrap.scratch, by_bucket, record::order).await?;
+        records.sort(self.store, &mut buffers.scratch, by_bucket, record::order).await?;
 
         let (mut bucket, mut before, mut has_room) = (0, 0, true);
-        let to_front = |_: u64, record: &mut [u8]| {
+        let compact = |_: u64, record: &mut [u8]| {
             let order = record::order(record);
             if order / 2 != bucket {
                 (bucket, before) = (order / 2, 0);
@@ -156,23 +156,23 @@ impl<S: Store> Rebuild<'_, S> {
             relabel(record, if stays { bucket * slots + before } else { LAST });
             before += 1;
         };
-        records.sort(self.store, &mut scrap.scratch, to_front, record::order).await?;
-        self.copy_to_table(scrap, &shape).await?;
+        records.sort(self.store, &mut buffers.scratch, compact, record::order).await?;
+        self.copy_to_table(buffers, &shape).await?;
         Ok(has_room)
     }
 
     /// Copies the begin of the area to a table, about as many buckets at once as there are blocks in a run.
-    async fn copy_to_table(&self, scrap: &mut Scrap, shape: &LevelShape) -> Result<(), S::Error> {
+    async fn copy_to_table(&self, buffers: &mut RebuildBuffers, shape: &LevelShape) -> Result<(), S::Error> {
         let slots = u64::from(shape.slots);
         let at_once = u64::from(self.parameters.run_blocks) / slots;
         let table = shape.tables[self.table];
         let area = self.parameters.area();
         for buckets in pieces(0..shape.buckets, at_once) {
             let from = area + buckets.start * slots..area + buckets.end * slots;
-            self.read_piece(scrap, from.map(|nth| self.bucket(nth))).await?;
-            scrap.buckets.clear();
-            scrap.buckets.extend(buckets.map(|bucket| self.bucket(table + bucket)));
-            self.store.write_buffer(&scrap.buckets, &mut scrap.bytes).await?;
+            self.read_piece(buffers, from.map(|nth| self.bucket(nth))).await?;
+            buffers.buckets.clear();
+            buffers.buckets.extend(buckets.map(|bucket| self.bucket(table + bucket)));
+            self.store.write_buffer(&buffers.buckets, &mut buffers.bytes).await?;
         }
         Ok(())
     }
@@ -181,39 +181,39 @@ impl<S: Store> Rebuild<'_, S> {
     /// among them.
     async fn copy(
         &self,
-        scrap: &mut Scrap,
+        buffers: &mut RebuildBuffers,
         mut from: impl Iterator<Item = Bucket>,
         to: u64,
         mut prepare: impl FnMut(u64, &mut [u8]),
     ) -> Result<(), S::Error> {
         let mut copied = 0;
         loop {
-            self.read_piece(scrap, from.by_ref().take(self.parameters.run_blocks as usize)).await?;
-            if scrap.slots.is_empty() {
+            self.read_piece(buffers, from.by_ref().take(self.parameters.run_blocks as usize)).await?;
+            if buffers.slots.is_empty() {
                 return Ok(());
             }
-            let records = scrap.bytes.chunks_exact_mut(self.parameters.slot_bytes());
+            let records = buffers.bytes.chunks_exact_mut(self.parameters.slot_bytes());
             (copied..).zip(records).for_each(|(nth, record)| prepare(nth, record));
-            let end = copied + scrap.slots.len() as u64;
-            scrap.buckets.clear();
-            scrap.buckets.extend((to + copied..to + end).map(|nth| self.bucket(nth)));
-            self.store.write_buffer(&scrap.buckets, &mut scrap.bytes).await?;
+            let end = copied + buffers.slots.len() as u64;
+            buffers.buckets.clear();
+            buffers.buckets.extend((to + copied..to + end).map(|nth| self.bucket(nth)));
+            self.store.write_buffer(&buffers.buckets, &mut buffers.bytes).await?;
             copied = end;
         }
     }
 
     async fn read_piece(
         &self,
-        scrap: &mut Scrap,
+        buffers: &mut RebuildBuffers,
         from: impl Iterator<Item = Bucket>,
     ) -> Result<(), S::Error> {
-        scrap.slots.clear();
-        scrap.slots.extend(from.map(Slot::only));
-        if scrap.slots.is_empty() {
+        buffers.slots.clear();
+        buffers.slots.extend(from.map(Slot::only));
+        if buffers.slots.is_empty() {
             return Ok(());
         }
-        scrap.bytes.resize(scrap.slots.len() * self.parameters.slot_bytes(), 0);
-        self.store.read_buffer(&scrap.slots, &mut scrap.bytes).await
+        buffers.bytes.resize(buffers.slots.len() * self.parameters.slot_bytes(), 0);
+        self.store.read_buffer(&buffers.slots, &mut buffers.bytes).await
     }
 
     /// The buckets of a level's list.

@@ -98,8 +98,8 @@ struct Level {
 }
 
 impl Level {
-    /// Takes as many unread slots as the level has room for blocks: all of its blocks, and dummies. Their number and their
-    /// places tell nothing of how many blocks there are.
+    /// Takes as many unread slots as the level has room for blocks: all of its blocks, and dummies. Their number and
+    /// their places tell nothing of how many blocks there are.
     fn drain(self, room: u64) -> Vec<(u64, Option<BlockId>)> {
         let blocks = self.blocks.into_iter().map(|(block, slot)| (slot, Some(block)));
         let dummies = self.dummies.into_iter().map(|slot| (slot, None));

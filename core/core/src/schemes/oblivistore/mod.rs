@@ -1,5 +1,5 @@
-//! ObliviStore: Stefanov, Shi, "ObliviStore: High Performance Oblivious Cloud Storage", S&P 2013, over the SSS ORAM: Stefanov, Shi,
-//! Song, "Towards Practical Oblivious RAM", NDSS 2012.
+//! ObliviStore: Stefanov, Shi, "ObliviStore: High Performance Oblivious Cloud Storage", S&P 2013, over the SSS ORAM:
+//! Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012.
 //!
 //! ```text
 //! to take block v from a partition, or a dummy:
@@ -10,20 +10,23 @@
 //!     write their blocks and the new one to level l, with as many dummies and more, by a new permutation
 //! ```
 //!
-//! At the begin the last level holds dummies only: slots that were never written. Between two buildings of a level there are no more takes than it has dummies: each take is followed by a put. What is common
-//! to partitions is in [`partitions`](crate::partitions), with what the trace shows.
+//! At the begin the last level holds dummies only: slots that were never written. Between two buildings of a level
+//! there are no more takes than it has dummies: each take is followed by a put. What is common to partitions is in
+//! [`partitions`](crate::partitions), with what the trace shows.
 //!
-//! It was built from the papers' ideas, from the parameters of the code that the thesis ran, and from its definition of oblivious
-//! scheduling. The semaphores of the original are not there: an operation waits for its partition only, which is public. A put
-//! carries out its rebuild as a whole, beside those of other partitions; the original spreads it over later accesses. And
-//! Bindschaedler et al. (CCS 2015) read of a level, before a rebuild, only as many slots as it holds blocks where many were read
-//! already, as the original did, and noted that this tells how many blocks there are: here it is always the same number.
+//! It was built from the papers' ideas, from the parameters of the code that the thesis ran, and from its definition
+//! of oblivious scheduling. The semaphores of the original are not there: an operation waits for its partition only,
+//! which is public. A put carries out its rebuild as a whole, beside those of other partitions; the original spreads
+//! it over later accesses. And Bindschaedler et al. (CCS 2015) read of a level, before a rebuild, only as many slots
+//! as it holds blocks where many were read already, as the original did, and noted that this tells how many blocks
+//! there are: here it is always the same number.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions are uniform and independent; the slots that
-//! are read are uniform among the unread ones; which levels hold something follows from the number of puts.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. Partitions are uniform and independent;
+//! the slots that are read are uniform among the unread ones; which levels hold something follows from the number of
+//! puts.
 //!
-//! **Costs**, l levels of a partition. An access: at most l slots read on line, in one round trip for a batch. A put: in the mean
-//! about l slots read and 2 l written, in two round trips, off line.
+//! **Costs**, l levels of a partition. An access: at most l slots read on line, in one round trip for a batch. A put:
+//! in the mean about l slots read and 2 l written, in two round trips, off line.
 //!
 //! **Errors**: those of [`partitions`](crate::partitions).
 
@@ -42,8 +45,8 @@ use rand_core::RngCore;
 /// An ObliviStore over a store.
 pub type ObliviStore<S, R> = Partitions<Levels<S, R>, R>;
 
-/// Builds an ObliviStore over a store that was never written. Its buckets are numbered from `first_bucket`. `random` gives the
-/// randomness of the partitions, then that of each one.
+/// Builds an ObliviStore over a store that was never written. Its buckets are numbered from `first_bucket`. `random`
+/// gives the randomness of the partitions, then that of each one.
 ///
 /// # Errors
 /// [`OutOfRange`] for parameters that are not valid.

@@ -26,7 +26,7 @@ impl<S: Store, N, R> Inspect for ParallelOram<S, N, FlatPositionMap<S::Error>, R
         }
         Some(Inspection {
             stash,
-            positions: self.positions.look(leaves),
+            positions: self.positions.with_positions(leaves),
             stale: parts.iter().flat_map(|part| part.held_buckets()).copied().collect(),
             counters: alloc::vec![("emergencies", self.emergencies.get())],
             ..Inspection::default()

@@ -74,7 +74,7 @@ use core::cell::{Cell, RefCell};
 use futures_util::future::try_join_all;
 use rand_core::RngCore;
 use routing::Butterfly;
-use steps::{InRun, Places, carry, message, place, spread};
+use steps::{InRun, Places, exchange, message, place, spread};
 use sub_oram::SubOram;
 
 /// An oblivious parallel RAM over a store for each processor, a network between them, and a position map and randomness
@@ -86,8 +86,8 @@ pub struct ParallelOram<S, N, P, R> {
     stores: Vec<S>,
     network: N,
     positions: P,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     /// True from a round to its evictions.
     owes: Cell<bool>,
     /// True if a processor lacks room for a round.
@@ -133,8 +133,8 @@ where
             stores,
             network,
             positions,
-            turns: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             owes: Cell::new(false),
             is_crowded: Cell::new(false),
             emergencies: Cell::new(0),
@@ -231,20 +231,20 @@ where
         places: &mut Places,
         lookups: &[Lookup],
     ) -> Result<(), OramError<S::Error>> {
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for (from, lookup) in lookups.iter().enumerate() {
             let drawn = self.draw_leaf(random);
             let (owner, leaf) = self.locate(lookup.old.unwrap_or(drawn))?;
             let mut request = [0; 16];
             record::set_word(&mut request, 0, record::word_of(lookup.block.filter(|_| lookup.old.is_some())));
             record::set_word(&mut request, 8, leaf.0);
-            asked.push(message(from, owner, &request));
+            requested.push(message(from, owner, &request));
         }
-        let asked = carry(&self.network, asked).await?;
+        let requested = exchange(&self.network, requested).await?;
 
         let paths: Vec<Vec<Leaf>> = (0..parts.len())
             .map(|owner| {
-                let own = asked.iter().filter(|request| place(request.to) == owner);
+                let own = requested.iter().filter(|request| place(request.to) == owner);
                 own.map(|request| Leaf(record::word(&request.contents, 8))).collect()
             })
             .collect();
@@ -252,7 +252,7 @@ where
         try_join_all(readers.map(|((part, store), paths)| part.read(paths, store))).await?;
 
         let mut answers = Vec::new();
-        for Message { from, to, contents } in asked {
+        for Message { from, to, contents } in requested {
             let mut payload = alloc::vec![0; self.parameters.block_bytes as usize];
             let (block, leaf) =
                 (record::block_of(record::word(&contents, 0)), Leaf(record::word(&contents, 8)));
@@ -261,7 +261,7 @@ where
             }
             answers.push(Message { from: to, to: from, contents: payload });
         }
-        for Message { to, contents, .. } in carry(&self.network, answers).await? {
+        for Message { to, contents, .. } in exchange(&self.network, answers).await? {
             let (record, lookup) = (places.record_mut(place(to)), &lookups[place(to)]);
             if lookup.block.is_some() {
                 record::set_leaf(record, lookup.new);
@@ -301,7 +301,7 @@ where
         for (part, entries) in parts.iter_mut().zip(&entries) {
             for (block, leaf, payload) in entries.iter().filter_map(|entry| routing::contents(entry)) {
                 let (_, leaf) = self.locate(leaf)?;
-                part.take_in(block, leaf, payload)?;
+                part.add_to_stash(block, leaf, payload)?;
             }
         }
         Ok(())
@@ -360,22 +360,17 @@ where
 
     /// Serves a round. Its n-th access is that of the n-th processor, and sees what those before it write.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        let operation = admission::begin(self, &self.poison_flag)?;
         let mut state = self.state.take().ok_or(OramError::Poisoned)?;
         self.owes.set(true);
         state.parts.iter_mut().for_each(SubOram::begin_round);
         self.round(&mut state, batch).await?;
         self.put_down(state);
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -390,9 +385,9 @@ where
     /// Does the evictions of a round; when none are due, one of each processor that lacks room, or a step of the
     /// position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         if self.owes.replace(false) || self.is_crowded.get() {
             let mut state = self.state.take().ok_or(OramError::Poisoned)?;
             self.evict(&mut state.parts).await?;
@@ -400,7 +395,7 @@ where
         } else {
             self.positions.step().await?;
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! are as long whatever is in them.
 
 use super::load;
-use super::steps::{carry, place};
+use super::steps::{exchange, place};
 use crate::network::{Message, Network, Processor};
 use crate::tree::block_header::{self, HEADER_BYTES};
 use crate::types::{BlockId, Leaf};
@@ -58,7 +58,7 @@ impl Butterfly {
                     .map(|from| self.message(step, from, &mut going[from]))
                     .collect();
                 sending.fill(false);
-                for came in carry(network, messages).await? {
+                for came in exchange(network, messages).await? {
                     let (entries, more) = came.contents.split_at(came.contents.len() - 1);
                     let blocks =
                         entries.chunks_exact(self.entry_bytes).filter(|entry| contents(entry).is_some());

@@ -7,12 +7,15 @@ use alloc::vec::Vec;
 
 /// Carries the messages of one step, in their order. A message of a processor to itself stays
 /// there, and a step without messages does not show.
-pub(super) async fn carry<N: Network>(network: &N, messages: Vec<Message>) -> Result<Vec<Message>, N::Error> {
+pub(super) async fn exchange<N: Network>(
+    network: &N,
+    messages: Vec<Message>,
+) -> Result<Vec<Message>, N::Error> {
     let is_own = |message: &Message| message.from == message.to;
     let order: Vec<bool> = messages.iter().map(is_own).collect();
     let (own, mut sent): (Vec<Message>, Vec<Message>) = messages.into_iter().partition(is_own);
     if !sent.is_empty() {
-        network.carry(&mut sent).await?;
+        network.exchange(&mut sent).await?;
     }
     let (mut own, mut sent) = (own.into_iter(), sent.into_iter());
     Ok(order.iter().filter_map(|is_own| if *is_own { own.next() } else { sent.next() }).collect())
@@ -72,14 +75,14 @@ impl Places {
         network: &N,
         key: impl Fn(&[u8]) -> K,
     ) -> Result<(), N::Error> {
-        for stage in stages(self.len() as u64) {
+        for driver in stages(self.len() as u64) {
             let mut messages = Vec::new();
-            for (one, other) in stage {
+            for (one, other) in driver {
                 let (one, other) = (one as usize, other as usize);
                 messages.push(message(one, other, self.record(one)));
                 messages.push(message(other, one, self.record(other)));
             }
-            for came in carry(network, messages).await? {
+            for came in exchange(network, messages).await? {
                 let (from, to) = (place(came.from), place(came.to));
                 let mine = self.record_mut(to);
                 let is_smaller = key(&came.contents) < key(mine);
@@ -105,7 +108,7 @@ impl Places {
             InRun { is_first: is_one, is_last: is_one }
         };
         let mut runs: Vec<InRun> = (0..self.len()).map(alone).collect();
-        for came in carry(network, messages).await? {
+        for came in exchange(network, messages).await? {
             let (from, to) = (place(came.from), place(came.to));
             if came.contents == block_at(to) {
                 let InRun { is_first, is_last } = &mut runs[to];
@@ -123,7 +126,7 @@ impl Places {
             let messages = (distance..self.len())
                 .map(|to| message(to - distance, to, self.record(to - distance)))
                 .collect();
-            for came in carry(network, messages).await? {
+            for came in exchange(network, messages).await? {
                 record::learn(self.record_mut(place(came.to)), &came.contents);
             }
             distance *= 2;
@@ -139,7 +142,7 @@ pub(super) async fn spread<N: Network>(network: &N, own: Vec<Vec<u8>>) -> Result
     let mut distance = 1;
     while distance < known.len() {
         let messages = known.iter().enumerate().map(|(from, known)| message(from, from ^ distance, known));
-        for came in carry(network, messages.collect()).await? {
+        for came in exchange(network, messages.collect()).await? {
             let (from, to) = (place(came.from), place(came.to));
             let at = if from < to { 0 } else { known[to].len() };
             known[to].splice(at..at, came.contents);

@@ -81,7 +81,7 @@ impl SubOram {
     }
 
     /// Takes a block into the stash, with its new leaf.
-    pub(super) fn take_in<E: Error + 'static>(
+    pub(super) fn add_to_stash<E: Error + 'static>(
         &mut self,
         block: BlockId,
         leaf: Leaf,
@@ -94,7 +94,7 @@ impl SubOram {
         Ok(())
     }
 
-    /// Tells whether a round fits the stash in which all blocks come here.
+    /// Returns whether a round fits the stash in which all blocks come here.
     pub(super) fn has_room(&self, parameters: &ParallelParameters) -> bool {
         self.stash.len() + parameters.processors as usize <= parameters.stash_bound as usize
     }

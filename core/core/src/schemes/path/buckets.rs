@@ -1,11 +1,11 @@
 //! Buckets whose size depends on their level: IR-Alloc (Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory
 //! Intensity Reduction for Path-ORAM", section IV-B).
 //!
-//! In a tree that is half full the levels between the root's and the leaves' are the emptiest, and every access reads and writes
-//! all of them. Smaller buckets there make each path shorter. The sizes are public, and every path is as long as any
-//! other: the trace depends on what it did before. In return more blocks wait in the stash, and background evictions become
-//! likelier than what [`PathParameters::waiting_bound`] promises; [`Oram::emergencies`](crate::oram::Oram::emergencies)
-//! counts them.
+//! In a tree that is half full the levels between the root's and the leaves' are the emptiest, and every access reads
+//! and writes all of them. Smaller buckets there make each path shorter. The sizes are public, and every path is as
+//! long as any other: the trace depends on what it did before. In return more blocks wait in the stash, and
+//! background evictions become likelier than what [`PathParameters::waiting_bound`] promises;
+//! [`Oram::emergencies`](crate::oram::Oram::emergencies) counts them.
 
 use super::{PathParameters, PathParametersError};
 use crate::range;
@@ -88,7 +88,8 @@ impl BucketsByLevel {
         self.blocks.iter().map(|blocks| u64::from(*blocks)).sum()
     }
 
-    /// The share of the slots of a tree of equal buckets that these lack, its trusted levels counted as if they were buckets.
+    /// The share of the slots of a tree of equal buckets that these lack, its trusted levels counted as if they were
+    /// buckets.
     pub fn space_lost(&self) -> f64 {
         let whole = u64::from(self.parameters.blocks_per_bucket) * ((2 << self.parameters.leaf_level.0) - 1);
         (whole - self.slots()) as f64 / whole as f64

@@ -1,4 +1,4 @@
-//! The trusted state of a Path ORAM, written down bit by bit: positions are its words, the paths that it holds the rest.
+//! The trusted state of a Path ORAM, written as changes: positions are its words, the paths that it holds the rest.
 
 use super::snapshot::PathSnapshotError;
 use super::{PathOram, PathParameters, PathParametersError};
@@ -24,9 +24,9 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
         vec![parameters.capacity]
     }
 
-    fn watch(&self) {
-        self.positions.table().watch();
-        self.state.borrow_mut().stash.watch();
+    fn track_changes(&self) {
+        self.positions.table().track_changes();
+        self.state.borrow_mut().stash.track_changes();
     }
 
     fn take_changes(&self) -> Result<Changes, PathSnapshotError> {
@@ -65,7 +65,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
         store: S,
         random: R,
     ) -> Result<Self, PathSnapshotError> {
-        let Parts { mut tables, rest, order, payloads, keeper } = parts;
+        let Parts { mut tables, rest, order, payloads, payload_source } = parts;
         let (Some(words), true) = (tables.pop(), tables.is_empty()) else {
             return Err(SnapshotError::Mismatch);
         };
@@ -77,10 +77,11 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
         let path = PathOram::new(parameters, Bucket(0), store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *path.state.borrow_mut();
-            if let Some(keeper) = keeper {
-                state.stash.keep_with(keeper);
+            if let Some(payload_source) = payload_source {
+                state.stash.set_payload_source(payload_source);
             }
-            let filled = path.positions.look(|positions| state.stash.refill(order, payloads, positions));
+            let filled =
+                path.positions.with_positions(|positions| state.stash.refill(order, payloads, positions));
             let fits = state.stash.len() <= path.parameters.stash_bound as usize
                 && held.iter().all(|path_held| path_held.0 < path.tree.leaves());
             if !filled || !fits {

@@ -37,7 +37,7 @@
 //!
 //! **Errors**: those of [`OramError`]. Everything before the first look-up refuses without a change: a batch that is
 //! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
-//! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Poisoned`] only.
+//! future dropped half-way, leaves the scheme poisoned; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod buckets;
@@ -80,11 +80,11 @@ pub struct PathOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    /// The turns to look at the stash as a whole: of an access, or of the planning of a write-back.
-    turns: FifoLock,
-    /// The turns to write back.
-    write_backs: FifoLock,
-    condition: PoisonFlag,
+    /// The lock of the stash: for an access, or for planning a write-back.
+    lock: FifoLock,
+    /// The lock of write-backs.
+    write_back_lock: FifoLock,
+    poison_flag: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -150,7 +150,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         Self::over(buckets.parameters().clone(), (tree, top), store, positions, random)
     }
 
-    /// The same with parameters that may be bad: the simulations show what becomes of those.
+    /// The same without validating the parameters, for simulations of bad ones.
     pub(crate) fn unchecked(
         parameters: PathParameters,
         first_bucket: Bucket,
@@ -175,9 +175,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             tree,
             store,
             positions,
-            turns: FifoLock::default(),
-            write_backs: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::default(),
+            write_back_lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             state: RefCell::new(State {
                 random,
                 stash,
@@ -192,7 +192,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         }
     }
 
-    /// Goes on with other randomness: a state that was brought back must not draw what it drew before. The position
+    /// Replaces the randomness: a restored state must not draw what it drew before. The position
     /// map may have randomness of its own, to be reseeded at the same time.
     pub fn reseed(&self, random: R) {
         self.state.borrow_mut().random = random;
@@ -243,12 +243,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         if n == 0 {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        let operation = admission::begin(self, &self.poison_flag)?;
 
         let mut reading = self.draw(n, &block);
         self.positions.remap(&mut reading.lookups).await?;
@@ -257,7 +253,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         self.until_written(&reading.paths).await?;
         self.plan_read(&mut reading);
         self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
-        self.take_in(&reading)?;
+        self.add_to_stash(&reading)?;
 
         for nth in 0..n {
             if let Some(block) = block(nth) {
@@ -265,11 +261,11 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             }
         }
         self.state.borrow_mut().spare_reading = reading;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
-    /// Tells whether a largest batch fits below the hard bound of the stash, however full its paths are.
+    /// Returns whether a largest batch fits below the hard bound of the stash, however full its paths are.
     ///
     /// An access begins only then, so a background eviction fits as well: a write-back leaves at most a block more for
     /// each access than there were before, and a path brings fewer than a largest batch.
@@ -278,8 +274,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= max
     }
 
-    /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a path
-    /// is read that was drawn for nothing else, and held.
+    /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a
+    /// path is read that was drawn for nothing else, and held.
     async fn make_room(&self) -> Result<(), OramError<S::Error>> {
         let held = self.state.borrow().held.len();
         if self.has_room() || held >= self.max_batch() {
@@ -294,7 +290,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         reading.paths.push(sampling::leaf(&mut self.state.borrow_mut().random, &self.tree));
         self.plan_read(&mut reading);
         self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
-        self.take_in(&reading)?;
+        self.add_to_stash(&reading)?;
         self.state.borrow_mut().spare_reading = reading;
         Ok(())
     }
@@ -322,7 +318,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             let meets = |path| state.in_flight.iter().any(|other| subtree(path) == subtree(other));
             !paths.iter().any(meets)
         };
-        self.condition.wait_until(is_apart).await
+        self.poison_flag.wait_until(is_apart).await
     }
 
     /// Line 3: plans which buckets are read. All of the paths, but each once, and no bucket that is held. From now on
@@ -349,7 +345,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     }
 
     /// Lines 4 and 5: all real blocks of the buckets go into the stash.
-    fn take_in(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
+    fn add_to_stash(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
         let State { stash, tree_top, .. } = &mut *self.state.borrow_mut();
         for path in &reading.paths {
             for level in (0..tree_top.levels()).map(Level) {
@@ -416,7 +412,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
         self.update(n, block, |nth, payload| batch.borrow_mut()[nth].serve(payload)).await
     }
 
-    /// Returns 1 while paths are held or the stash lacks room, and adds the steps that the position map owes.
+    /// Returns 1 while paths are held or the stash lacks room, and adds the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
         let is_due = !self.state.borrow().held.is_empty() || !self.has_room();
         u64::from(is_due) + self.positions.pending_steps()
@@ -431,13 +427,13 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
     /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one
     /// step of the position map's if not.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _write_back = self.write_backs.take().await;
-        let turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _write_back_guard = self.write_back_lock.acquire().await;
+        let guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         self.make_room().await?;
         let writing = self.place();
-        drop(turn);
+        drop(guard);
         match writing {
             Some(mut writing) => {
                 self.store.write_buffer(&writing.buckets, &mut writing.bytes).await?;
@@ -445,7 +441,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
             }
             None => self.positions.step().await?,
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

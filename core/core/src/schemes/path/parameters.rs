@@ -168,9 +168,10 @@ impl PathParameters {
         self.waiting_per_subtree().0 * self.subtrees()
     }
 
-    /// The mean and the deviation of the blocks that wait for a subtree, in a tree that is half full: measured under scans
-    /// and random reads, and rounded up. A block waits until a path leads through its subtree; a subtree of one level, a lone bucket, has at
-    /// times more blocks than places; and buckets of three are a narrow way up to its root.
+    /// The mean and the deviation of the blocks that wait for a subtree, in a tree that is half full: measured under
+    /// scans and random reads, and rounded up. A block waits until a path leads through its subtree; a subtree of one
+    /// level, a lone bucket, has at times more blocks than places; and buckets of three are a narrow way up to its
+    /// root.
     fn waiting_per_subtree(&self) -> (f64, f64) {
         match (self.blocks_per_bucket, self.path_buckets()) {
             (..4, 1..=4) => (1.3, 1.25),
@@ -214,15 +215,8 @@ impl PathParameters {
         if (1..MIN_BLOCKS).contains(&self.blocks_per_bucket) {
             return Err(PathParametersError::BucketsTooSmall { blocks_per_bucket: self.blocks_per_bucket });
         }
-        let ranges = [
-            ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
-            ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
-            ("blocks_per_bucket", u64::from(self.blocks_per_bucket), MIN_BLOCKS.into(), 64),
-            ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
-            ("max_batch", u64::from(self.max_batch), 1, 1024),
-            ("capacity", self.capacity, 1, u64::from(u32::MAX)),
-        ];
-        range::check(&ranges)?;
+        let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, MIN_BLOCKS));
+        range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
         let levels = self.path_buckets();
         if self.blocks_per_bucket == 3 && levels > MAX_LEVELS_OF_THREE {
             return Err(PathParametersError::TreeTooHigh { levels });
@@ -278,18 +272,14 @@ fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::parameters::{plan_sizes, refusal};
     use alloc::vec::Vec;
 
     #[test]
     fn planned_parameters_are_valid_and_at_most_three_quarters_full_at_every_size() {
-        for capacity in (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]) {
-            for share in [4, 8, 32, 1000] {
-                for max_batch in [1, 16, 1024] {
-                    let planned =
-                        PathParameters::for_capacity(capacity, 64, capacity / share, max_batch).unwrap();
-                    assert_eq!(planned.validate(), Ok(()), "{planned:?}");
-                }
-            }
+        for (capacity, trusted, max_batch) in plan_sizes() {
+            let planned = PathParameters::for_capacity(capacity, 64, trusted, max_batch).unwrap();
+            assert_eq!(planned.validate(), Ok(()), "{planned:?}");
         }
     }
 
@@ -313,11 +303,7 @@ mod tests {
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = PathParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        let refused = |change: fn(&mut PathParameters)| {
-            let mut bad = good.clone();
-            change(&mut bad);
-            bad.validate().unwrap_err()
-        };
+        let refused = |change: fn(&mut PathParameters)| refusal(&good, PathParameters::validate, change);
         let named = |change| match refused(change) {
             PathParametersError::OutOfRange(out) => out.name,
             other => panic!("{other}"),

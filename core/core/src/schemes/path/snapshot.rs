@@ -1,4 +1,4 @@
-//! The snapshot that a Path ORAM is put down as.
+//! The snapshot that a Path ORAM is written as.
 
 use super::{PathOram, PathParameters, PathParametersError};
 use crate::position_map::PositionMap;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::RngCore;
 
-/// The state that a Path ORAM must remember beside its position map, its parameters and the store.
+/// The state that a Path ORAM must remember in addition to its position map, its parameters and the store.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub struct PathSnapshot {
     stash: StashSnapshot,
@@ -29,7 +29,7 @@ pub struct FlatPathSnapshot {
 /// The reason why there is no snapshot of a Path ORAM now, or it cannot go on from one.
 pub type PathSnapshotError = SnapshotError<PathParametersError>;
 
-/// A Path ORAM over any position map, which is put down and taken up at the same time.
+/// A Path ORAM over any position map, which is saved and restored at the same time.
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// A Path ORAM that goes on from a snapshot, over the store and the position map as they were when it was taken.
     ///
@@ -73,10 +73,10 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), PathSnapshotError> {
-        if self.condition.is_torn() {
+        if self.poison_flag.is_poisoned() {
             return Err(PathSnapshotError::Poisoned);
         }
-        let is_quiet = self.turns.is_free() && self.write_backs.is_free();
+        let is_quiet = self.lock.is_free() && self.write_back_lock.is_free();
         if is_quiet { Ok(()) } else { Err(PathSnapshotError::InFlight) }
     }
 }

@@ -1,12 +1,12 @@
 //! The top of the tree, kept as buckets on the trusted side.
 //!
-//! Kept so, a path costs as much untrusted memory less as in a stash that takes the top levels in, and the stash proper stays
-//! small: hardware searches it as a whole, and cannot search thousands of blocks so.
+//! Kept so, a path costs as much untrusted memory less as in a stash that takes the top levels in, and the stash
+//! proper stays small: hardware searches it as a whole, and cannot search thousands of blocks so.
 //!
 //! With an index by block it is the S-Stash of IR-Stash (Raoufi, Zhang, Yang, "IR-ORAM: Path Access Type Based Memory
-//! Intensity Reduction for Path-ORAM", section IV-C): a block is found without its position. The index is set-associative, so a
-//! block may find its set full; it then waits in the stash. Without an index a block is found by its position alone: the
-//! dedicated cache that IR-ORAM is compared with.
+//! Intensity Reduction for Path-ORAM", section IV-C): a block is found without its position. The index is
+//! set-associative, so a block may find its set full; it then waits in the stash. Without an index a block is found
+//! by its position alone: the dedicated cache that IR-ORAM is compared with.
 
 use crate::oram::OramError;
 use crate::range::{self, OutOfRange};
@@ -37,8 +37,8 @@ impl TreeTopParameters {
     }
 }
 
-/// The buckets of the top levels. Each entry stands as it would in untrusted memory: a header and a payload, zeros if it is
-/// empty.
+/// The buckets of the top levels. Each entry stands as it would in untrusted memory: a header and a payload, zeros if
+/// it is empty.
 pub(super) struct TreeTop {
     levels: u32,
     entry_bytes: usize,
@@ -147,7 +147,8 @@ impl TreeTop {
         Ok(())
     }
 
-    /// Reserves the place of the index that a block needs; `false` if its set is full. The block is put in a bucket then.
+    /// Reserves the place of the index that a block needs; `false` if its set is full. The block is put in a bucket
+    /// then.
     pub(super) fn reserve(&mut self, block: BlockId) -> bool {
         self.sets.as_mut().is_none_or(|sets| sets.reserve(block))
     }

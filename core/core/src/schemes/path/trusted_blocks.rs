@@ -1,9 +1,10 @@
 //! Blocks that are on the trusted side already: a front end serves them without a path, and they keep their leaf.
 //!
-//! **What the trace shows.** Nothing at once: the leaf of such a block was not shown since it was drawn, and is not shown now. But
-//! it is **not oblivious** to use this where a block would have shown its path otherwise: that a path is shown says then that its
-//! block had left the trusted side, and so that the path shares its beginning with one that was shown since the block's last
-//! access. See [`TrustedHits`](crate::schemes::freecursive::TrustedHits). Simulations of processors that do so need it.
+//! **What the trace shows.** Nothing at once: the leaf of such a block was not shown since it was drawn, and is not
+//! shown now. But it is **not oblivious** to use this where a block would have shown its path otherwise: that a path
+//! is shown says then that its block had left the trusted side, and so that the path shares its beginning with one
+//! that was shown since the block's last access. See [`TrustedHits`](crate::schemes::freecursive::TrustedHits).
+//! Simulations of processors that do so need it.
 
 use super::tree_top::{self, TreeTop, TreeTopParameters};
 use super::{BucketsByLevel, PathOram, PathParametersError};
@@ -42,9 +43,9 @@ impl Found {
 }
 
 impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
-    /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all levels, from
-    /// the root's: their `top` is 0. Untrusted memory has a bucket for each level, of which those of the tree top are used
-    /// by [`set_down`](Self::set_down) only.
+    /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all
+    /// levels, from the root's: their `top` is 0. Untrusted memory has a bucket for each level, of which those of the
+    /// tree top are used by [`set_down`](Self::set_down) only.
     ///
     /// # Errors
     /// [`PathParametersError::OutOfRange`].
@@ -63,18 +64,18 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         Ok(Self::over(parameters, (tree, top), store, ExternalPositions::default(), random))
     }
 
-    /// The place of a block on the trusted side. A tree top without an index needs the block's position; with `None` it is not
-    /// searched.
+    /// The place of a block on the trusted side. A tree top without an index needs the block's position; with `None`
+    /// it is not searched.
     pub fn trusted_place(&self, block: BlockId, position: Option<Leaf>) -> Option<TrustedPlace> {
         let state = self.state.borrow();
         Some(self.find_trusted(&state.stash, &state.tree_top, block, position)?.place(&state.tree_top))
     }
 
-    /// Puts a block of zeros that is not there into the tree top, as deep as there is room; `false` if there is none. For simulations that
-    /// begin with a filled tree.
+    /// Puts a block of zeros that is not there into the tree top, as deep as there is room; `false` if there is none.
+    /// For simulations that begin with a filled tree.
     ///
     /// # Errors
-    /// As [`put_in`](Self::put_in).
+    /// As [`put_in`](crate::position_map::external_access::ExternalPositionOram::put_in).
     pub fn put_in_tree_top(&self, block: BlockId, leaf: Leaf) -> Result<bool, OramError<S::Error>> {
         if leaf.0 >= self.tree.leaves() {
             return Err(OramError::Contradiction("a position lies beyond the tree"));
@@ -91,7 +92,8 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         stash.chain(state.tree_top.blocks()).collect()
     }
 
-    /// The times that a block stayed in the stash because its set of the tree top's index was full. Secret: only simulations look.
+    /// The times that a block stayed in the stash because its set of the tree top's index was full. Secret: only
+    /// simulations look.
     pub fn index_refusals(&self) -> u64 {
         self.state.borrow().tree_top.refusals()
     }
@@ -106,7 +108,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         position: Option<Leaf>,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<Option<TrustedPlace>, OramError<S::Error>> {
-        self.condition.check()?;
+        self.poison_flag.check()?;
         let state = &mut *self.state.borrow_mut();
         let Some(found) = self.find_trusted(&state.stash, &state.tree_top, block, position) else {
             return Ok(None);
@@ -129,7 +131,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         position: Option<Leaf>,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<Option<Leaf>, OramError<S::Error>> {
-        self.condition.check()?;
+        self.poison_flag.check()?;
         let state = &mut *self.state.borrow_mut();
         Ok(match self.find_trusted(&state.stash, &state.tree_top, block, position) {
             Some(Found::InStash(handle)) => {
@@ -161,8 +163,8 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         top.find_in(buckets, block).map(Found::InTop)
     }
 
-    /// Writes the tree top into untrusted memory, as for a context switch: all of its buckets, in one operation. The tree top is
-    /// empty then. Paths that are held are written back before.
+    /// Writes the tree top into untrusted memory, as for a context switch: all of its buckets, in one operation. The
+    /// tree top is empty then. Paths that are held are written back before.
     ///
     /// # Errors
     /// Those of [`Oram::step`](crate::oram::Oram::step).
@@ -170,28 +172,28 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         while !self.state.borrow().held.is_empty() {
             crate::oram::Oram::step(self).await?;
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         let buckets = self.top_buckets();
         let bytes = {
             let state = &mut *self.state.borrow_mut();
             state.tree_top.empty_all()
         };
         self.store.write(&buckets, &bytes).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
-    /// Reads the tree top back that [`set_down`](Self::set_down) wrote, in one operation. Nothing else may have been done in
-    /// between.
+    /// Reads the tree top back that [`set_down`](Self::set_down) wrote, in one operation. Nothing else may have been
+    /// done in between.
     ///
     /// # Errors
     /// The store's; [`OramError::Contradiction`] if a block stands where it cannot, or its set of the index is full.
     pub async fn resume(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         let buckets = self.top_buckets();
         let slots: Vec<Slot> = buckets.iter().map(|bucket| Slot::only(*bucket)).collect();
         let mut bytes = vec![0; self.state.borrow().tree_top.entries_bytes()];
@@ -201,7 +203,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
             self.tree.check_block((block, leaf), self.parameters.capacity, at)
         };
         self.state.borrow_mut().tree_top.fill(&buckets, &bytes, is_sound)?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -38,7 +38,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
                 let bucket = self.tree.bucket(level, *path);
                 for (nth, handle) in state.placement.chosen(level).iter().enumerate() {
                     let entry = state.tree_top.put(bucket, nth, state.stash.block(*handle));
-                    state.stash.lay_out(*handle, entry);
+                    state.stash.serialize_block(*handle, entry);
                     state.stash.remove(*handle);
                 }
             }
@@ -51,7 +51,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
                 let mut entries = writing.bytes[at..end].chunks_exact_mut(self.entry_bytes());
                 for handle in state.placement.chosen(level) {
                     let entry = entries.next().expect("no more than Z blocks were chosen");
-                    state.stash.lay_out(*handle, entry);
+                    state.stash.serialize_block(*handle, entry);
                     state.stash.remove(*handle);
                 }
                 for dummy in entries {
@@ -69,6 +69,6 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         let mut state = self.state.borrow_mut();
         state.in_flight.clear();
         state.spare_writing = writing;
-        self.condition.changed();
+        self.poison_flag.wake_waiters();
     }
 }

@@ -7,7 +7,7 @@ use crate::types::Bucket;
 
 impl<S, R> Inspect for PracticalOs<S, R> {
     fn inspect(&self) -> Option<Inspection> {
-        self.epochs.look(|state| self.inspect_state(state))
+        self.epochs.with_state(|state| self.inspect_state(state))
     }
 }
 

@@ -1,5 +1,6 @@
-//! PracticalOS: Goodrich, Mitzenmacher, Ohrimenko, Tamassia, "Practical Oblivious Storage", CODASPY 2012, the solution with
-//! a client memory of 2√N. Memory is permuted in secret, and the trusted side keeps each block that was read.
+//! PracticalOS: Goodrich, Mitzenmacher, Ohrimenko, Tamassia, "Practical Oblivious Storage", CODASPY 2012, the
+//! solution with a client memory of 2√N. Memory is permuted in secret, and the trusted side keeps each block that was
+//! read.
 //!
 //! ```text
 //! for the t-th access of an epoch, to block v:
@@ -10,22 +11,24 @@
 //!     shuffle the N blocks and S dummies by a new π
 //! ```
 //!
-//! It is [Square-Root ORAM](crate::schemes::square_root) with its shelter on the trusted side: an access reads one slot and
-//! writes none, and there is a single copy of each block, so that the shuffle is one sort and not two.
+//! It is [Square-Root ORAM](crate::schemes::square_root) with its shelter on the trusted side: an access reads one
+//! slot and writes none, and there is a single copy of each block, so that the shuffle is one sort and not two.
 //!
-//! Three things are done otherwise than in the paper. The shuffle is Batcher's network over runs (`oblivious_sort.rs`),
-//! which never fails, in place of the paper's sort of a constant number of passes. The blocks of the cache come back within
-//! the first pass of the shuffle. And π is a table in trusted memory, 4 bytes for each block and each dummy.
+//! Three things are done otherwise than in the paper. The shuffle is Batcher's network over runs
+//! (`oblivious_sort.rs`), which never fails, instead of the paper's sort of a constant number of passes. The blocks
+//! of the cache come back within the first pass of the shuffle. And π is a table in trusted memory, 4 bytes for each
+//! block and each dummy.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The places that are read are uniform among
-//! those of the epoch that were not read, whatever was asked. The shuffle is an oblivious sort.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The places that are read are uniform
+//! among those of the epoch that were not read, whatever was asked. The shuffle is an oblivious sort.
 //!
-//! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle each S
-//! accesses, by [`step`](Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where r is the number
-//! of [runs](PracticalOsParameters::runs).
+//! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle
+//! each S accesses, by [`step`](Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where
+//! r is the number of [runs](PracticalOsParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a shuffle. After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a
+//! shuffle. After a failure of the store, and after a future that was dropped half-way, it answers
+//! [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -96,7 +99,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
     pub fn trusted_bytes(&self) -> usize {
         let entry = size_of::<(BlockId, usize)>() + self.parameters.slot_bytes();
         let cache = self.parameters.cache as usize * entry;
-        self.epochs.look(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
+        self.epochs.with_state(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
     }
 
     async fn serve(&self, state: &mut State<R>, batch: &mut [Access<'_>]) -> Result<(), S::Error> {
@@ -164,8 +167,7 @@ impl<S: Store, R: RngCore> Oram for PracticalOs<S, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await

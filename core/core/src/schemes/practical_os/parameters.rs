@@ -22,8 +22,8 @@ pub struct PracticalOsParameters {
 }
 
 impl PracticalOsParameters {
-    /// The paper's parameters for so many blocks: a cache of √N blocks, or of one batch if that is more, and as many beside it
-    /// while the trusted side shuffles.
+    /// The paper's parameters for so many blocks: a cache of √N blocks, or of one batch if that is more, and as many
+    /// in addition while the trusted side shuffles.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let root = root + u64::from(root * root < capacity);
@@ -65,8 +65,8 @@ impl PracticalOsParameters {
         HEADER_BYTES + self.block_bytes as usize
     }
 
-    /// The untrusted memory that the scheme needs, in plaintext bytes: the permuted memory and what fills the last run, in
-    /// buckets of one slot.
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the permuted memory and what fills the last
+    /// run, in buckets of one slot.
     pub fn layout(&self) -> Layout {
         let buckets = self.runs() * u64::from(self.run_blocks);
         Layout::new(alloc::vec![Extent { buckets, slots: 1, slot_bytes: self.slot_bytes() as u32 }])

@@ -17,7 +17,7 @@ pub(super) struct Path<'a> {
 
 impl Path<'_> {
     /// Takes all blocks into the stash that the headers name.
-    pub(super) fn take_in<E: Error + 'static>(
+    pub(super) fn add_to_stash<E: Error + 'static>(
         &self,
         bytes: &[u8],
         stash: &mut Stash,
@@ -48,7 +48,7 @@ impl Path<'_> {
             let (header, body) = bucket.split_at_mut(header_bytes);
             for (place, handle) in placement.chosen(level).iter().copied().enumerate() {
                 let entry = &mut header[place * HEADER_BYTES..][..HEADER_BYTES];
-                stash.lay_out_apart(handle, entry, &mut body[place * block_bytes..][..block_bytes]);
+                stash.serialize_split(handle, entry, &mut body[place * block_bytes..][..block_bytes]);
                 stash.remove(handle);
             }
         }

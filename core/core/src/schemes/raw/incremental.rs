@@ -1,4 +1,4 @@
-//! The trusted state of a RAW ORAM, written down bit by bit: positions are its words, the headers that it holds and the
+//! The trusted state of a RAW ORAM, written as changes: positions are its words, the headers that it holds and the
 //! schedule the rest.
 
 use super::snapshot::{Progress, RawSnapshotError};
@@ -25,9 +25,9 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
         vec![parameters.capacity]
     }
 
-    fn watch(&self) {
-        self.positions.table().watch();
-        self.state.borrow_mut().stash.watch();
+    fn track_changes(&self) {
+        self.positions.table().track_changes();
+        self.state.borrow_mut().stash.track_changes();
     }
 
     fn take_changes(&self) -> Result<Changes, RawSnapshotError> {
@@ -69,7 +69,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
         store: S,
         random: R,
     ) -> Result<Self, RawSnapshotError> {
-        let Parts { mut tables, rest, order, payloads, keeper } = parts;
+        let Parts { mut tables, rest, order, payloads, payload_source } = parts;
         let (Some(words), true) = (tables.pop(), tables.is_empty()) else {
             return Err(SnapshotError::Mismatch);
         };
@@ -81,10 +81,10 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
         let oram = RawOram::new(parameters, Bucket(0), store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *oram.state.borrow_mut();
-            if let Some(keeper) = keeper {
-                state.stash.keep_with(keeper);
+            if let Some(payload_source) = payload_source {
+                state.stash.set_payload_source(payload_source);
             }
-            let fits = oram.positions.look(|positions| {
+            let fits = oram.positions.with_positions(|positions| {
                 state.stash.refill(order, payloads, positions) && oram.go_on(progress, state, positions)
             });
             if !fits {

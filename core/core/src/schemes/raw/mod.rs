@@ -1,5 +1,5 @@
-//! RAW ORAM: Fletcher, Ren, Kwon, van Dijk, Stefanov, Serpanos, Devadas, "A Low-Latency, Low-Area Hardware Oblivious RAM
-//! Controller" (Tiny ORAM), FCCM 2015, section IV.
+//! RAW ORAM: Fletcher, Ren, Kwon, van Dijk, Stefanov, Serpanos, Devadas, "A Low-Latency, Low-Area Hardware Oblivious
+//! RAM Controller" (Tiny ORAM), FCCM 2015, section IV.
 //!
 //! ```text
 //! AO(a, op, data*)                                                                access only; Steps 2 to 4 of II-A
@@ -15,29 +15,30 @@
 //! ```
 //!
 //! An AO takes one block and leaves the others where they are, so a controller decrypts L + 1 headers and a block. To
-//! take the block out without a writing of its bucket, each bucket of the tree is two in untrusted memory: the **header**,
-//! one slot with the block and the leaf of each place, and the **body**, Z slots with a payload each. An AO replaces
-//! headers only. A stale payload is none that a header names.
+//! take the block out without a writing of its bucket, each bucket of the tree is two in untrusted memory: the
+//! **header**, one slot with the block and the leaf of each place, and the **body**, Z slots with a payload each. An
+//! AO replaces headers only. A stale payload is none that a header names.
 //!
 //! AO up to its last line is the on-line work ([`access`](Oram::access)). The writing of headers, and EO, are the
-//! off-line work ([`step`](Oram::step)). Between reading and writing headers are **held** on the trusted side. The levels
-//! above `top` are on the trusted side for good, as part of the stash (see [`Stash`]).
+//! off-line work ([`step`](Oram::step)). Between reading and writing headers are **held** on the trusted side. The
+//! levels above `top` are on the trusted side for good, as part of the stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, n paths that are
-//! independent and uniform, whatever was asked: as in Path ORAM. Of each bucket it reads the header, unless that is held,
-//! and all Z slots of the body; of a batch each bucket once. A step of `step` writes all held headers, in the order in
-//! which they were read; they follow from the paths. When no header is held and an EO is due, a step reads the whole of the
-//! next path in reverse lexicographic order, and writes it. Which one is due follows from the count of accesses. Accesses
-//! and steps of `step` wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies): an
-//! EO outside of the schedule, while a largest batch might not fit below the hard bound.
+//! independent and uniform, whatever was asked: as in Path ORAM. Of each bucket it reads the header, unless that is
+//! held, and all Z slots of the body; of a batch each bucket once. A step writes all held headers, in the order in
+//! which they were read; they follow from the paths. When no header is held and an EO is due, a step reads the whole
+//! of the next path in reverse lexicographic order, and writes it. Which one is due follows from the count of
+//! accesses. Accesses and steps wait for one another. The filling of the stash shows only by an
+//! [emergency](Oram::emergencies): an EO outside of the schedule, while a largest batch might not fit below the hard
+//! bound.
 //!
-//! **Costs**, with K = L + 1 - top buckets a path: of a batch of n, on line one round trip of at most n·K·(Z + 1) slots,
-//! off line one that writes at most n·K of one slot each; every A accesses one round trip that reads K·(Z + 1) slots, and
-//! one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots an access, as in section IV-B.
-//! **Parameters**: [`RawParameters`].
+//! **Costs**, with K = L + 1 - top buckets a path: of a batch of n, on line one round trip of at most n·K·(Z + 1)
+//! slots, off line one that writes at most n·K of one slot each; every A accesses one round trip that reads K·(Z + 1)
+//! slots, and one that writes them. For each bucket of a path that is `Z + 2 + 2(Z + 1)/A` slots an access, as in
+//! section IV-B. **Parameters**: [`RawParameters`].
 //!
-//! **Errors**: those of [`OramError`]; of `access` never `StashFull`. After any but a refusal, and after a future that was
-//! dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; of `access` never `StashFull`. After any but a refusal, and after a future
+//! that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod eviction;
@@ -77,8 +78,8 @@ pub struct RawOram<S, P, R> {
     trees: Trees,
     store: S,
     positions: P,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -88,7 +89,7 @@ struct State<R> {
     schedule: EvictionSchedule,
     /// Accesses whose headers are not written yet.
     unwritten: u64,
-    /// The held headers and lists, which the holder of the turn takes.
+    /// The held headers and lists, which the holder of the lock takes.
     work: Work,
 }
 
@@ -120,12 +121,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         if n == 0 {
             return Ok(());
         }
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        let operation = admission::begin(self, &self.poison_flag)?;
         let mut work = mem::take(&mut self.state.borrow_mut().work);
         self.draw((0..n).map(&block), &mut work);
         self.positions.remap(&mut work.lookups).await?;
@@ -137,11 +134,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
             }
         }
         self.state.borrow_mut().work = work;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
-    /// Counts the accesses, and draws a leaf and a path for each, the path for the case that it turns out to be a dummy.
+    /// Counts the accesses, and draws a leaf and a path for each, the path for the case that it turns out to be a
+    /// dummy.
     fn draw(&self, blocks: impl Iterator<Item = Option<BlockId>>, work: &mut Work) {
         let State { random, schedule, unwritten, .. } = &mut *self.state.borrow_mut();
         let Work { lookups, paths, .. } = work;
@@ -161,7 +159,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         reading.plan(paths, &self.trees, held);
         reading.read(&self.store).await?;
         for header in reading.headers() {
-            held.take_in(header, &self.trees.headers, self.parameters.capacity)?;
+            held.add_contents(header, &self.trees.headers, self.parameters.capacity)?;
         }
         Ok(())
     }
@@ -208,7 +206,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         let path = eviction::Path { leaf, trees: &self.trees, capacity: self.parameters.capacity };
         {
             let stash = &mut self.state.borrow_mut().stash;
-            path.take_in(reading.bytes(), stash)?;
+            path.add_to_stash(reading.bytes(), stash)?;
             path.fill(reading.bytes_mut(), stash, placement);
         }
         reading.write(&self.store).await?;
@@ -216,7 +214,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         Ok(())
     }
 
-    /// Tells whether the stash has room for a largest batch.
+    /// Returns whether the stash has room for a largest batch.
     fn has_room(&self) -> bool {
         let after = self.state.borrow().stash.len() + self.parameters.max_batch as usize;
         after <= self.parameters.stash_bound as usize
@@ -257,15 +255,15 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
         self.update(n, block, |nth, payload| batch.borrow_mut()[nth].serve(payload)).await
     }
 
-    /// Counts the writing of headers, the evictions that are due or that room is lacking for, and the steps that the
-    /// position map owes.
+    /// Counts the writing of headers, the evictions that are due or that room is missing for, and the
+    /// pending steps of the position map.
     fn pending_steps(&self) -> u64 {
         let headers = u64::from(self.state.borrow().unwritten > 0);
         headers + self.behind().max(u64::from(!self.has_room())) + self.positions.pending_steps()
     }
 
-    /// True after a largest batch's worth of accesses whose headers are not written, while a second eviction is due, and
-    /// while the next batch might not fit the stash.
+    /// True after a largest batch's worth of accesses whose headers are not written, while a second eviction is due,
+    /// and while the next batch might not fit the stash.
     fn must_step(&self) -> bool {
         self.state.borrow().unwritten >= u64::from(self.parameters.max_batch)
             || self.behind() > 1
@@ -275,15 +273,15 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
 
     /// Writes the held headers, or does one eviction; when neither is due, one step of the position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         match self.next_due() {
             Some(Due::Headers) => self.write_headers().await?,
             Some(Due::Evict(leaf)) => self.evict(leaf).await?,
             None => self.positions.step().await?,
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -91,19 +91,19 @@ impl RawParameters {
         Ok(best)
     }
 
-    /// The number of blocks that wait on the trusted side when no eviction is due, but for a probability below 2^-80, with
-    /// Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf. It extrapolates the measurements of
-    /// `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree with more, a deviation of at most 1.5
-    /// times the square root of the subtrees; and beyond that each further block at least halves the probability while
-    /// subtrees are few.
+    /// The number of blocks that wait on the trusted side when no eviction is due, but for a probability below 2^-80,
+    /// with Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf. It extrapolates the
+    /// measurements of `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree with more, a
+    /// deviation of at most 1.5 times the square root of the subtrees; and beyond that each further block at least
+    /// halves the probability while subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         let waiting = libm::ceil(self.waiting() + 12.0 * libm::sqrt(subtrees)) as u32;
         waiting.saturating_add(60)
     }
 
-    /// Blocks that wait on average when no eviction is due, with Z = A = 5: half an eviction's for each subtree, and what
-    /// its buckets cannot hold.
+    /// Blocks that wait on average when no eviction is due, with Z = A = 5: half an eviction's for each subtree, and
+    /// what its buckets cannot hold.
     pub fn waiting(&self) -> f64 {
         WAITING * libm::exp2(self.top.0.into())
     }
@@ -113,18 +113,13 @@ impl RawParameters {
     /// # Errors
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), RawParametersError> {
+        let (levels, blocks) = ((self.leaf_level, self.top), (self.blocks_per_bucket, 2));
+        range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
         let blocks = u64::from(self.blocks_per_bucket);
-        let ranges = [
-            ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
-            ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
-            ("blocks_per_bucket", blocks, 2, 64),
-            ("eviction_rate", u64::from(self.eviction_rate), 1, (2 * blocks).saturating_sub(1)),
-            ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
-            ("max_batch", u64::from(self.max_batch), 1, 1024),
-            ("capacity", self.capacity, 1, u64::from(u32::MAX)),
-            ("stash_bound", u64::from(self.stash_bound), u64::from(self.max_batch), u64::from(u32::MAX)),
-        ];
-        range::check(&ranges)?;
+        range::check(&[
+            ("eviction_rate", self.eviction_rate.into(), 1, 2 * blocks - 1),
+            ("stash_bound", self.stash_bound.into(), self.max_batch.into(), u32::MAX.into()),
+        ])?;
         let max = blocks << self.leaf_level.0;
         if self.capacity > max {
             return Err(RawParametersError::TreeTooSmall { max, capacity: self.capacity });
@@ -142,7 +137,7 @@ impl RawParameters {
         Pace { evictions: 1, accesses: self.eviction_rate.into() }
     }
 
-    /// Tells whether a schedule can have come so far, with so many accesses whose headers are not written.
+    /// Returns whether a schedule can have come so far, with so many accesses whose headers are not written.
     pub(super) fn is_schedule(&self, schedule: &EvictionSchedule, unwritten: u64) -> bool {
         let batch = u64::from(self.max_batch);
         schedule.emergencies <= schedule.evictions
@@ -179,18 +174,14 @@ const WAITING: f64 = 2.8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::parameters::{plan_sizes, refusal};
     use alloc::vec::Vec;
 
     #[test]
     fn planned_parameters_are_valid_at_every_size() {
-        for capacity in (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]) {
-            for share in [4, 8, 32, 1000] {
-                for max_batch in [1, 16, 1024] {
-                    let planned =
-                        RawParameters::for_capacity(capacity, 64, capacity / share, max_batch).unwrap();
-                    assert_eq!(planned.validate(), Ok(()), "{planned:?}");
-                }
-            }
+        for (capacity, trusted, max_batch) in plan_sizes() {
+            let planned = RawParameters::for_capacity(capacity, 64, trusted, max_batch).unwrap();
+            assert_eq!(planned.validate(), Ok(()), "{planned:?}");
         }
     }
 
@@ -204,11 +195,7 @@ mod tests {
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = RawParameters::for_capacity(4096, 64, 512, 16).unwrap();
-        let refused = |change: fn(&mut RawParameters)| {
-            let mut bad = good.clone();
-            change(&mut bad);
-            bad.validate().unwrap_err()
-        };
+        let refused = |change: fn(&mut RawParameters)| refusal(&good, RawParameters::validate, change);
         let named = |change| match refused(change) {
             RawParametersError::OutOfRange(out) => out.name,
             other => panic!("{other}"),

@@ -25,7 +25,7 @@ pub struct RawSnapshot {
     progress: Progress,
 }
 
-/// The trusted state beside positions and stash. All but the contents of headers is public.
+/// The trusted state without positions and stash. All but the contents of headers is public.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(super) struct Progress {
     /// The headers that are held, each without the blocks that were taken.
@@ -55,9 +55,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         // A header is a bucket whose blocks have no bytes.
         let held = BucketBuffer::new(parameters.blocks_per_bucket, 0);
         let (work, schedule) = (Work { held, ..Work::default() }, EvictionSchedule::default());
-        let (trees, turns) = (parameters.trees(first_bucket), FifoLock::default());
+        let (trees, lock) = (parameters.trees(first_bucket), FifoLock::default());
         let state = RefCell::new(State { random, stash, schedule, unwritten: 0, work });
-        Ok(RawOram { parameters, trees, store, positions, turns, condition: PoisonFlag::default(), state })
+        Ok(RawOram { parameters, trees, store, positions, lock, poison_flag: PoisonFlag::default(), state })
     }
 
     /// The parameters that it was built with.
@@ -87,13 +87,13 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
 
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), RawSnapshotError> {
-        if self.condition.is_torn() {
+        if self.poison_flag.is_poisoned() {
             return Err(SnapshotError::Poisoned);
         }
-        if self.turns.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
+        if self.lock.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 
-    /// The state beside positions and stash.
+    /// The state without positions and stash.
     pub(super) fn progress(&self) -> Progress {
         let State { work, unwritten, schedule, .. } = &*self.state.borrow();
         Progress { held: work.held.snapshot(), unwritten: *unwritten, schedule: *schedule }

@@ -1,5 +1,5 @@
-//! The two trees of a RAW ORAM in untrusted memory: headers, which an access replaces, and bodies, which only an eviction
-//! does.
+//! The two trees of a RAW ORAM in untrusted memory: headers, which an access replaces, and bodies, which only an
+//! eviction does.
 
 use crate::tree::geometry::{BucketShape, Geometry};
 use crate::tree::layout::Layout;

@@ -1,5 +1,6 @@
-//! The small tree of ρ: Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019, as Raoufi,
-//! Zhang, Yang describe it in "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM" (sections II-C and VI).
+//! The small tree of ρ: Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019, as
+//! Raoufi, Zhang, Yang describe it in "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM"
+//! (sections II-C and VI).
 //!
 //! ```text
 //! to access block a, with a small tree before the main one:
@@ -13,15 +14,15 @@
 //!  8          put it into the main tree, by the position map of that
 //! ```
 //!
-//! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The tree before which it stands is any whose blocks can
-//! be taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs no position map: a tag
-//! has the leaf of its block. In untrusted memory a block has a number that says nothing of its own: no more than there are tags, and
-//! blocks on their way out.
+//! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The tree before which it stands is any whose
+//! blocks can be taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs
+//! no position map: a tag has the leaf of its block. In untrusted memory a block has a number that says nothing of
+//! its own: no more than there are tags, and blocks on their way out.
 //!
 //! **What the trace shows** (adversary `Full`). [`access`](SmallTree::access), [`take_out`](SmallTree::take_out) and
 //! [`dummy`](SmallTree::dummy) show the same: a path that was drawn for this and never shown before.
-//! [`put_in`](SmallTree::put_in) shows nothing. Whether a path of this tree or of the other one comes next shows, so whoever drives
-//! both needs a fixed order of them, with dummies of both.
+//! [`put_in`](SmallTree::put_in) shows nothing. Whether a path of this tree or of the other one comes next shows, so
+//! a caller that drives both needs a fixed order of them, with dummies of both.
 //!
 //! **Costs** of an access: one path of the small tree; without a tag, none.
 //!
@@ -34,6 +35,7 @@ pub use parameters::{SmallTreeParameters, SmallTreeParametersError};
 use crate::oram::{Oram, OramError};
 use crate::permutation::sampling;
 use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::external_access::ExternalPositionOram;
 use crate::position_map::look_aside::{LookAside, Place, Victim};
 use crate::schemes::path::{PathOram, TrustedPlace};
 use crate::store::Store;
@@ -58,13 +60,13 @@ struct State<R> {
 
 /// A block that lost its tag, and has to leave the small tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaving {
+pub struct EvictedBlock {
     block: BlockId,
     leaf: Leaf,
     number: u32,
 }
 
-impl Leaving {
+impl EvictedBlock {
     /// The block.
     pub fn block(&self) -> BlockId {
         self.block
@@ -88,8 +90,8 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Self::over_filled_store(parameters, &[], first_bucket, store, random)
     }
 
-    /// A small tree over a store that a simulation has filled: the `nth` of `held` stands there under the number `nth`, on the path
-    /// to this leaf.
+    /// A small tree over a store that a simulation has filled: the `nth` of `held` stands there under the number
+    /// `nth`, on the path to this leaf.
     ///
     /// # Errors
     /// As [`new`](Self::new); [`SmallTreeParametersError::Held`].
@@ -128,12 +130,12 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         self.tree.trusted_bytes() + state.tags.bytes() + size_of_val(&state.free[..])
     }
 
-    /// Tells whether a block has a tag.
+    /// Returns whether a block has a tag.
     pub fn holds(&self, block: BlockId) -> bool {
         self.state.borrow().tags.place(block).is_some()
     }
 
-    /// Tells whether a block can be put in: whether few enough are on their way out, and the stash has room.
+    /// Returns whether a block can be put in: whether few enough are on their way out, and the stash has room.
     pub fn has_room(&self) -> bool {
         !self.state.borrow().free.is_empty() && !self.tree.must_step()
     }
@@ -151,8 +153,8 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         self.tree.access_at(BlockId(number.into()), handed, serve).await
     }
 
-    /// Serves a block without a path, if it has a tag and is on the trusted side. It keeps its leaf, which is not oblivious: see
-    /// [`TrustedHits`](super::freecursive::TrustedHits).
+    /// Serves a block without a path, if it has a tag and is on the trusted side. It keeps its leaf, which is not
+    /// oblivious: see [`TrustedHits`](super::freecursive::TrustedHits).
     ///
     /// # Errors
     /// [`OramError::Poisoned`].
@@ -171,11 +173,16 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Ok(found)
     }
 
-    /// Puts a block in that has no tag, lines 5 and 6. It shows nothing. Returns the block that lost its tag to it, and must be taken out.
+    /// Puts a block in that has no tag, lines 5 and 6. It shows nothing. Returns the block that lost its tag to it,
+    /// and must be taken out.
     ///
     /// # Errors
     /// [`OramError::Contradiction`], if the block is there, or too many are on their way out; [`OramError::StashFull`].
-    pub fn put_in(&self, block: BlockId, payload: &[u8]) -> Result<Option<Leaving>, OramError<S::Error>> {
+    pub fn put_in(
+        &self,
+        block: BlockId,
+        payload: &[u8],
+    ) -> Result<Option<EvictedBlock>, OramError<S::Error>> {
         let State { random, tags, free } = &mut *self.state.borrow_mut();
         if tags.place(block).is_some() {
             return Err(OramError::Contradiction("a block is put into the small tree that is there"));
@@ -189,7 +196,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         let (place, victim) = tags.victim(block);
         let leaving = victim.map(|Victim { block, leaf, .. }| {
             let number = number_at(tags, place);
-            Leaving { block, leaf, number }
+            EvictedBlock { block, leaf, number }
         });
         tags.put(place, block, leaf, &number.to_le_bytes());
         Ok(leaving)
@@ -201,7 +208,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// Those of [`Oram::access`].
     pub async fn take_out(
         &self,
-        leaving: Leaving,
+        leaving: EvictedBlock,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
         self.tree.take_out(BlockId(leaving.number.into()), Some(leaving.leaf), take).await?;
@@ -209,14 +216,14 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         Ok(())
     }
 
-    /// Takes a block out without a path, if it is on the trusted side. Tells whether it was. As with [`answer`](Self::answer), this is not
-    /// oblivious.
+    /// Takes a block out without a path, if it is on the trusted side. Returns whether it was. As with
+    /// [`answer`](Self::answer), this is not oblivious.
     ///
     /// # Errors
     /// [`OramError::Poisoned`].
     pub fn take_trusted_out(
         &self,
-        leaving: Leaving,
+        leaving: EvictedBlock,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<bool, OramError<S::Error>> {
         let number = BlockId(leaving.number.into());
@@ -235,7 +242,8 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         self.tree.dummy().await
     }
 
-    /// Draws a new leaf for a block with a tag, which is the most recently used one of its set from then on. Returns its number.
+    /// Draws a new leaf for a block with a tag, which is the most recently used one of its set from then on. Returns
+    /// its number.
     fn remap(&self, block: BlockId) -> Result<(u32, PositionUpdate), OramError<S::Error>> {
         let State { random, tags, .. } = &mut *self.state.borrow_mut();
         let Some(place) = tags.place(block) else {

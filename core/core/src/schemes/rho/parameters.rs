@@ -10,8 +10,8 @@ pub struct SmallTreeParameters {
     pub sets: u32,
     /// Tags of a set: 1 to 64.
     pub ways: u32,
-    /// The tree, in batches of 1 and with `top` 0. Its capacity is that of the [tags](Self::tags), and the most blocks that may be
-    /// on their way out: at least one.
+    /// The tree, in batches of 1 and with `top` 0. Its capacity is that of the [tags](Self::tags), and the most
+    /// blocks that may be on their way out: at least one.
     pub tree: BucketsByLevel,
     /// Its levels on the trusted side.
     pub tree_top: TreeTopParameters,

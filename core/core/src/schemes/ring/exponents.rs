@@ -1,20 +1,20 @@
 //! The exponents θ of Chernoff's bounds: the search for the best, and steeper ones for a part of a sum.
 
 /// The exponents that a bound on an overflow is looked for with, each so many times θ.
-pub(super) const STEEPER: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
+pub(super) const SCALES: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 
 /// The number of exponents that a bound is looked for with at first.
 const NEAR: u32 = 40;
 
 /// The least bound on `E[e^(θ max(y, 0))] - 1`, where `moment` gives one on `E[e^(θ y)]`: `e^(θ y) - 1` is at most
 /// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ. Infinite where there is none.
-pub(super) fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn scaled(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
     let with = |times: f64| {
-        let steeper = ScaledExponent::new(times, theta);
-        libm::exp(steeper.log_part) * moment(steeper.theta)
+        let scaled = ScaledExponent::new(times, theta);
+        libm::exp(scaled.log_part) * moment(scaled.theta)
     };
     // The minimum passes over what is no number: an infinity times nothing.
-    STEEPER.into_iter().map(with).fold(f64::INFINITY, f64::min)
+    SCALES.into_iter().map(with).fold(f64::INFINITY, f64::min)
 }
 
 /// An exponent θ' that is so many times θ.

@@ -1,9 +1,9 @@
 //! A Ring ORAM that is full from the beginning: every block gets a uniform leaf and goes as deep as there is room, and
 //! every bucket is written once, in the order of their numbers.
 //!
-//! It brings a vault back whose old positions must not be read by any more: the new ones are drawn here, and the order of
-//! the writes says nothing. What finds no room on its path waits in the stash, as a rule no block at all: leaf buckets have
-//! room for their share and three standard deviations of it, and the levels above them are empty.
+//! It brings a vault back whose old positions must not be read by any more: the new ones are drawn here, and the
+//! order of the writes says nothing. What finds no room on its path waits in the stash, as a rule no block at all:
+//! leaf buckets have room for their share and three standard deviations of it, and the levels above them are empty.
 //!
 //! It takes no more memory than the tables that it makes: until a bucket is written, its part of the metadata lists its
 //! blocks.
@@ -34,7 +34,8 @@ pub struct RingFilling<R> {
     random: R,
 }
 
-/// The trusted state of a Ring ORAM that was filled: for [`IncrementalSnapshot::resume`](crate::snapshot::incremental::Incremental), and for
+/// The trusted state of a Ring ORAM that was filled: for
+/// [`IncrementalSnapshot::resume`](crate::snapshot::incremental::IncrementalSnapshot), and for
 /// [`over_filled_store`](super::RingOram::over_filled_store).
 #[derive(Clone)]
 pub struct FilledRing {
@@ -104,8 +105,8 @@ impl<R: RngCore> RingFilling<R> {
         blocks.into_iter().map(place).collect()
     }
 
-    /// Reads so many random slots without a block of a bucket that was placed, as accesses to other blocks would have; fewer, if it
-    /// has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
+    /// Reads so many random slots without a block of a bucket that was placed, as accesses to other blocks would
+    /// have; fewer, if it has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
     pub fn wear(&mut self, level: Level, bucket: Bucket, reads: u32) {
         for _ in 0..reads.min(self.max_reads) {
             let dummies: Vec<Slot> = self.metadata.unread(&self.tree, level, bucket, false).collect();
@@ -134,8 +135,8 @@ impl FilledRing {
         Positions::from_words(self.tables.first_mut().map(mem::take).unwrap_or_default())
     }
 
-    /// The metadata, the schedule and the buckets to be reshuffled; `None` if they are not those of such a tree. The positions are
-    /// not looked at.
+    /// The metadata, the schedule and the buckets to be reshuffled; `None` if they are not those of such a tree. The
+    /// positions are not looked at.
     pub(super) fn into_parts(
         self,
         parameters: &RingParameters,

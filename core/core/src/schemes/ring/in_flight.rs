@@ -55,7 +55,7 @@ impl InFlight {
         self.reading.contains(&bucket).then_some(self.round)
     }
 
-    /// Tells whether a round of reads has not ended.
+    /// Returns whether a round of reads has not ended.
     pub(crate) fn lasts(&self, round: Round) -> bool {
         !self.reading.is_empty() && round == self.round
     }
@@ -81,7 +81,7 @@ impl InFlight {
         self.rewrites.len()
     }
 
-    /// Tells whether a bucket is being read by an eviction, or written. Public.
+    /// Returns whether a bucket is being read by an eviction, or written. Public.
     pub(crate) fn has(&self, bucket: Bucket) -> bool {
         self.reading.contains(&bucket)
             || self.rewrites.iter().any(|rewrite| rewrite.buckets.contains(&bucket))
@@ -92,7 +92,7 @@ impl InFlight {
         self.rewrites.iter().map(|rewrite| rewrite.placed.len()).sum()
     }
 
-    /// Tells whether a block may be placed: no batch asks for it, and it is not placed already.
+    /// Returns whether a block may be placed: no batch asks for it, and it is not placed already.
     pub(crate) fn is_free(&self, block: BlockId) -> bool {
         self.pinned_to(block).is_none()
             && self.rewrites.iter().flat_map(|rewrite| &rewrite.placed).all(|placed| placed.block != block)

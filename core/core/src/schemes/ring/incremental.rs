@@ -1,4 +1,4 @@
-//! The trusted state of a Ring ORAM, written down bit by bit: positions, slots and the buckets that were ever written
+//! The trusted state of a Ring ORAM, written as changes: positions, slots and the buckets that were ever written
 //! are its tables of words; the schedule and the worn buckets are the rest.
 
 use super::snapshot::RingSnapshotError;
@@ -31,11 +31,11 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         vec![parameters.capacity, slots, written]
     }
 
-    fn watch(&self) {
-        self.positions.table().watch();
+    fn track_changes(&self) {
+        self.positions.table().track_changes();
         let state = &mut *self.state.borrow_mut();
-        state.metadata.watch();
-        state.stash.watch();
+        state.metadata.track_changes();
+        state.stash.track_changes();
     }
 
     fn take_changes(&self) -> Result<Changes, RingSnapshotError> {
@@ -78,7 +78,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
     }
 
     fn locate(&self, block: BlockId) -> Option<BlockPlace> {
-        let Some(leaf) = self.positions.look(|positions| positions.get(block)) else {
+        let Some(leaf) = self.positions.with_positions(|positions| positions.get(block)) else {
             return Some(BlockPlace::Nowhere);
         };
         let state = self.state.borrow();
@@ -93,7 +93,8 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         buckets.iter().map(|bucket| self.tree.shape(self.tree.level_of(*bucket)).blocks as usize).sum()
     }
 
-    /// Refuses a state that contradicts itself, as [`FullSnapshot::restore`](crate::snapshot::full::Resumable::restore) does.
+    /// Refuses a state that contradicts itself, as
+    /// [`FullSnapshot::restore`](crate::snapshot::full::FullSnapshot::restore) does.
     fn resume(
         parameters: RingParameters,
         parts: Parts<'_>,
@@ -113,12 +114,13 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         let ring = RingOram::new(parameters, store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *ring.state.borrow_mut();
-            if let Some(keeper) = parts.keeper {
-                state.stash.keep_with(keeper);
+            if let Some(payload_source) = parts.payload_source {
+                state.stash.set_payload_source(payload_source);
             }
-            let filled =
-                ring.positions.look(|positions| state.stash.refill(parts.order, parts.payloads, positions));
-            let agrees = ring.positions.look(|positions| {
+            let filled = ring
+                .positions
+                .with_positions(|positions| state.stash.refill(parts.order, parts.payloads, positions));
+            let agrees = ring.positions.with_positions(|positions| {
                 let (metadata, schedule, worn) = (&metadata, &schedule, &worn);
                 let stash = &state.stash;
                 Agreement { parameters: &ring.parameters, tree: &tree, positions, metadata, schedule, worn }

@@ -30,12 +30,12 @@
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
-//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps of `step` may be in
+//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps may be in
 //! flight: the second one reads while the first one writes, so that a link is busy both ways.
 //!
-//! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much is owed, or that could exceed
-//! the stash's bound is refused before anything changes. Any later error, and any future dropped half-way, leaves the
-//! scheme torn; it then answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much work is pending, or that
+//! could exceed the stash's bound is refused before anything changes. Any later error, and any future dropped
+//! half-way, leaves the scheme poisoned; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod exponents;
@@ -88,10 +88,10 @@ pub struct RingOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    /// The turns of accesses, one at a time, and of steps of `step`, one at a time up to its write.
-    access_turns: FifoLock,
-    idle_turns: FifoLock,
-    condition: PoisonFlag,
+    /// The lock of accesses, and the lock of steps, which a step holds up to its write.
+    access_lock: FifoLock,
+    step_lock: FifoLock,
+    poison_flag: PoisonFlag,
     buffers: Buffers,
     state: RefCell<State<R>>,
 }
@@ -139,9 +139,9 @@ where
             parameters,
             store,
             positions,
-            access_turns: FifoLock::default(),
-            idle_turns: FifoLock::default(),
-            condition: PoisonFlag::default(),
+            access_lock: FifoLock::default(),
+            step_lock: FifoLock::default(),
+            poison_flag: PoisonFlag::default(),
             buffers: Buffers::default(),
         }
     }
@@ -195,21 +195,21 @@ where
         block: impl Fn(usize) -> Option<BlockId>,
         serve: impl FnMut(usize, &mut Stash, Handle),
     ) -> Result<(), OramError<S::Error>> {
-        let _turn = self.access_turns.take().await;
-        self.condition.check()?;
+        let _guard = self.access_lock.acquire().await;
+        self.poison_flag.check()?;
         let resident = self.state.borrow().resident();
         let more = n * self.parameters.max_blocks_per_access() as usize;
         admission::check_room(resident, more, self.parameters.max_stash_blocks() as usize)?;
         if self.must_step() {
             return Err(OramError::Backlogged);
         }
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         let mut lookups = self.look_up((0..n).map(&block));
         self.positions.remap(&mut lookups).await?;
         self.check_positions(&lookups)?;
         self.read_paths(&lookups).await?;
         self.serve(&lookups, block, serve)?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -235,7 +235,7 @@ where
         let (fetches, meets) = self.plan_reads(lookups);
         self.fetch(&fetches).await?;
         let lasts = |round| self.state.borrow().in_flight.lasts(round);
-        self.condition.wait_until(|| !meets.is_some_and(lasts)).await
+        self.poison_flag.wait_until(|| !meets.is_some_and(lasts)).await
     }
 
     /// Plans to read one slot of every bucket of each path, but of those that were never written or are in flight.
@@ -279,7 +279,7 @@ where
         let state = &mut *self.state.borrow_mut();
         for (fetch, slot) in fetches.iter().zip(buffer.chunks_exact(slot_bytes)) {
             if let Some(block) = fetch.block {
-                state.take_in(block, slot, &self.tree)?;
+                state.add_to_stash(block, slot, &self.tree)?;
             }
         }
         self.buffers.give_back(buffer);
@@ -313,14 +313,14 @@ where
     /// turn ends with the reads: those of the next step overlap this write.
     async fn rewrite(
         &self,
-        turn: FifoGuard<'_>,
+        guard: FifoGuard<'_>,
         leaf: Leaf,
         buckets: &[(Level, Bucket)],
     ) -> Result<(), OramError<S::Error>> {
         let fetches = self.plan_evacuation(buckets);
         self.fetch(&fetches).await?;
         let (round, mut buffer) = self.refill(leaf, buckets);
-        drop(turn);
+        drop(guard);
         let numbers: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
         self.store.write_buffer(&numbers, &mut buffer).await?;
         self.written(round);
@@ -370,13 +370,13 @@ where
         for (level, bucket) in buckets.iter().copied() {
             let (into, behind) = rest.split_at_mut(bytes(level));
             state.metadata.rewrite(&self.tree, level, bucket);
-            state.lay_out(placement.chosen(level), level, bucket, &self.tree, into, &mut placed);
+            state.fill_buckets(placement.chosen(level), level, bucket, &self.tree, into, &mut placed);
             rest = behind;
         }
         state.placement = placement;
         state.unfilled = false;
         let round = state.in_flight.rewrite(placed);
-        self.condition.changed();
+        self.poison_flag.wake_waiters();
         (round, buffer)
     }
 
@@ -387,7 +387,7 @@ where
             let handle = stash.find(block).expect("a placed block stays until its bucket is written");
             stash.remove(handle);
         }
-        self.condition.changed();
+        self.poison_flag.wake_waiters();
     }
 
     /// Waits until at most one rewrite is being written, and its buckets are not those of the next path.
@@ -398,7 +398,7 @@ where
             state.in_flight.rewrites() < MAX_REWRITES
                 && self.tree.path(next).all(|(_, bucket)| !state.in_flight.has(bucket))
         };
-        self.condition.wait_until(may_read).await
+        self.poison_flag.wait_until(may_read).await
     }
 
     /// Begins what is due next: a reshuffle before an eviction.
@@ -442,7 +442,7 @@ where
         self.update(n, block, serve).await
     }
 
-    /// Counts the reshuffles and evictions that are due, and the steps that the position map owes.
+    /// Counts the reshuffles and evictions that are due, and the pending steps of the position map.
     fn pending_steps(&self) -> u64 {
         let state = self.state.borrow();
         let emergency = u64::from(state.needs_emergency(&self.parameters));
@@ -465,21 +465,21 @@ where
 
     /// Does one reshuffle or one eviction; when neither is due, one step of the position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let turn = self.idle_turns.take().await;
+        let guard = self.step_lock.acquire().await;
         self.until_written().await?;
-        let unfinished = self.condition.begin();
+        let operation = self.poison_flag.begin();
         match self.next_due() {
             Some(Due::Reshuffle(bucket)) => {
                 let level = self.tree.level_of(bucket);
-                self.rewrite(turn, self.tree.first_leaf_below(level, bucket), &[(level, bucket)]).await?;
+                self.rewrite(guard, self.tree.first_leaf_below(level, bucket), &[(level, bucket)]).await?;
             }
             Some(Due::Evict(leaf)) => {
                 let path: Vec<(Level, Bucket)> = self.tree.path(leaf).collect();
-                self.rewrite(turn, leaf, &path).await?;
+                self.rewrite(guard, leaf, &path).await?;
             }
             None => self.positions.step().await?,
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 //! Ring ORAM's parameters: their ranges, the paper's analysis of them, and what follows from them.
 
-use super::stash_bound::StashBound;
 use crate::oram::Bounds;
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::bucket_metadata::MAX_BLOCKS;
@@ -19,7 +18,7 @@ pub struct RingBucket {
     pub blocks: u32,
     /// Slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every read of a
     /// bucket finds a slot that was not read yet. Where it is less than Z + S, the last of the S reads may take real
-    /// blocks in place of dummies, which go to the stash (the compacted bucket of String ORAM, 2021).
+    /// blocks instead of dummies, which go to the stash (the compacted bucket of String ORAM, 2021).
     pub slots: u32,
 }
 
@@ -136,25 +135,14 @@ pub(super) const MAX_BATCH: u32 = 1024;
 
 impl RingParameters {
     /// The least stash bound that is accepted: A/2 blocks wait for each subtree on average, one eviction more may be
-    /// owed, and a batch arrives. The planner makes room for a tail beyond it.
+    /// pending, and a batch arrives. The planner makes room for a tail beyond it.
     pub(super) fn min_stash_bound(&self) -> u64 {
         let waiting = libm::exp2(self.top.0.into()) * f64::from(self.eviction_rate) / 2.0;
         libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
     }
 
-    /// The log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at the worst
-    /// time of the schedule of a full vault, whatever is asked. Computed from the parameters (`stash_bound.rs` has the
-    /// law and its assumptions); negative infinity where no more blocks exist than there is room for.
-    pub fn emergency_log2(&self) -> f64 {
-        let room = self.stash_bound.saturating_sub(self.max_batch);
-        if u64::from(room) >= self.capacity {
-            return f64::NEG_INFINITY;
-        }
-        StashBound::of(self).log2_tail(f64::from(room) + 1.0)
-    }
-
     /// The most blocks that are ever in the stash, those of an eviction in flight apart: the stash bound, and what the
-    /// last batch may bring from compacted buckets beside the blocks that it asked for.
+    /// last batch may bring from compacted buckets in addition to the blocks that it asked for.
     pub fn max_stash_blocks(&self) -> u64 {
         u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }
@@ -247,8 +235,8 @@ impl RingParameters {
         self.on_path(|bucket| bucket.slots)
     }
 
-    /// Z of all its buckets together: the most blocks that an eviction writes, and the most slots that it reads of buckets that
-    /// are not compacted.
+    /// Z of all its buckets together: the most blocks that an eviction writes, and the most slots that it reads of
+    /// buckets that are not compacted.
     pub fn blocks_on_path(&self) -> u64 {
         self.on_path(|bucket| bucket.blocks)
     }
@@ -269,7 +257,7 @@ fn analysis(blocks: u32, rate: u32) -> f64 {
     z * libm::log(2.0 * z / a) + a / 2.0 - z - libm::log(4.0)
 }
 
-/// Tells whether the analysis holds: its condition, on the branch that it is proved for.
+/// Returns whether the analysis holds: its condition, on the branch that it is proved for.
 fn is_bounded(blocks: u32, rate: u32) -> bool {
     2 * u64::from(blocks) > u64::from(rate) && analysis(blocks, rate) > 0.0
 }
@@ -305,6 +293,7 @@ pub(super) fn min_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::parameters::refusal;
 
     #[test]
     fn the_paper_s_own_pairs_of_z_and_a_pass_its_analysis_and_the_next_a_does_not() {
@@ -318,11 +307,7 @@ mod tests {
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = RingParameters::for_capacity(4096, 64, 512, 16);
-        let refused = |change: fn(&mut RingParameters)| {
-            let mut bad = good.clone();
-            change(&mut bad);
-            bad.validate().unwrap_err()
-        };
+        let refused = |change: fn(&mut RingParameters)| refusal(&good, RingParameters::validate, change);
         assert!(matches!(refused(|p| p.capacity = 0), RingParametersError::Capacity(0)));
         assert!(matches!(refused(|p| p.block_bytes = u32::MAX), RingParametersError::BlockBytes(u32::MAX)));
         assert!(matches!(refused(|p| p.top = Level(p.leaf_level.0 + 1)), RingParametersError::Levels { .. }));

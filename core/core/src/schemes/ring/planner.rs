@@ -8,8 +8,8 @@ use crate::types::Level;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest keeps
-/// the path that an eviction has in flight small.
+/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest
+/// keeps the path that an eviction has in flight small.
 const RATES: RangeInclusive<u32> = 4..=256;
 
 /// The planned probability that a batch makes an emergency eviction necessary is 2 to the minus this.
@@ -30,7 +30,7 @@ const SEARCHED: usize = 3;
 /// The part of a cost that a better one must be below: less is not worth the search.
 const MIN_GAIN: f64 = 0.999;
 
-/// The wishes that a plan must meet.
+/// The constraints that a plan must meet.
 #[derive(Clone, Copy)]
 struct PlanConstraints {
     capacity: u64,
@@ -60,7 +60,7 @@ impl Choice {
     }
 
     /// The choices that the search begins with: the more room, the surer that some rate fits.
-    fn first(&self) -> [Self; 3] {
+    fn initial_choices(&self) -> [Self; 3] {
         [(0.8, 0.75), (2.0, 2.0), (4.0, 3.0)].map(|(inner_slots, leaf_slots)| Choice {
             inner_slots,
             leaf_slots,
@@ -69,7 +69,7 @@ impl Choice {
     }
 
     /// The choices around this one, so far away.
-    fn around(&self, step: f64) -> impl Iterator<Item = Self> + use<> {
+    fn neighbours(&self, step: f64) -> impl Iterator<Item = Self> + use<> {
         let this = *self;
         let is_leaf = this.top == this.leaf_level;
         let moves = [(0.0, -1.0), (0.0, 1.0), (-1.0, 0.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0)];
@@ -107,10 +107,10 @@ impl RingParameters {
             let nearest = Self::for_objective(max, block_bytes, trusted_blocks, batch, objective);
             return RingParameters { capacity, max_batch, ..nearest };
         }
-        let wishes = PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, objective };
+        let constraints = PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, objective };
         // A stash for all blocks and a batch always suffices.
         let mut more = core::iter::successors(Some(trusted_blocks.max(1)), |less| Some(2 * less));
-        more.find_map(|trusted_blocks| cheapest(&PlanConstraints { trusted_blocks, ..wishes }, RATES))
+        more.find_map(|trusted_blocks| cheapest(&PlanConstraints { trusted_blocks, ..constraints }, RATES))
             .expect("it ends where a stash holds every block")
     }
 
@@ -132,11 +132,11 @@ impl RingParameters {
     }
 
     /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
-    /// are chosen anew, the stash bound too. [`validate`](Self::validate) says whether they work.
+    /// are chosen again, the stash bound too. [`validate`](Self::validate) says whether they work.
     pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
-        let wishes = self.wishes();
+        let constraints = self.constraints();
         let rate = a.unwrap_or(self.eviction_rate);
-        let mut adjusted = with_rate(&wishes, &Choice::tight(self.top, self.leaf_level), rate);
+        let mut adjusted = with_rate(&constraints, &Choice::tight(self.top, self.leaf_level), rate);
         adjusted.reads = min_reads(rate, self.max_batch);
         if let Some(blocks) = z {
             adjusted.inner.blocks = blocks;
@@ -146,11 +146,11 @@ impl RingParameters {
             adjusted.leaf.slots = adjusted.leaf.blocks.saturating_add(adjusted.reads);
         }
         adjusted.inner.slots = adjusted.inner.blocks.saturating_add(adjusted.reads);
-        with_stash_bound(adjusted, &wishes)
+        with_stash_bound(adjusted, &constraints)
     }
 
-    /// The wishes that these parameters were planned for: the stash that they have may be trusted.
-    fn wishes(&self) -> PlanConstraints {
+    /// The constraints that these parameters were planned for: as many trusted blocks as their stash bound.
+    fn constraints(&self) -> PlanConstraints {
         PlanConstraints {
             capacity: self.capacity,
             block_bytes: self.block_bytes,
@@ -160,8 +160,8 @@ impl RingParameters {
         }
     }
 
-    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in flight
-    /// as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
+    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in
+    /// flight as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
     fn cost(&self, objective: &RingObjective) -> f64 {
         let (top, leaves) = (libm::exp2(self.top.0.into()), libm::exp2(self.leaf_level.0.into()));
         let slots = (leaves - top) * f64::from(self.inner.slots) + leaves * f64::from(self.leaf.slots);
@@ -173,19 +173,20 @@ impl RingParameters {
 }
 
 /// The cheapest parameters with one of these rates. `None` if all need more than may be trusted.
-fn cheapest(wishes: &PlanConstraints, rates: RangeInclusive<u32>) -> Option<RingParameters> {
+fn cheapest(constraints: &PlanConstraints, rates: RangeInclusive<u32>) -> Option<RingParameters> {
     // The greatest rate is the cheapest. First that for which the blocks that wait fit without any others.
     let mut levels: Vec<(f64, Choice, u32)> = Vec::new();
-    for top in 0..=finest(wishes.capacity) {
+    for top in 0..=finest(constraints.capacity) {
         let level = Level(top);
         let waits = |rate: u32| {
-            let planned = with_rate(wishes, &Choice::tight(level, level), rate);
-            bound_for(&planned, StashBound::of(&planned).min_waiting(EMERGENCY_BITS)) <= wishes.trusted_blocks
+            let planned = with_rate(constraints, &Choice::tight(level, level), rate);
+            bound_for(&planned, StashBound::of(&planned).min_waiting(EMERGENCY_BITS))
+                <= constraints.trusted_blocks
         };
         let Some(rate) = greatest(rates.clone(), waits) else { continue };
-        for leaf_level in top..=finest(wishes.capacity) {
+        for leaf_level in top..=finest(constraints.capacity) {
             let choice = Choice::tight(level, Level(leaf_level));
-            levels.push((with_rate(wishes, &choice, rate).cost(&wishes.objective), choice, rate));
+            levels.push((with_rate(constraints, &choice, rate).cost(&constraints.objective), choice, rate));
         }
     }
     levels.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -195,21 +196,23 @@ fn cheapest(wishes: &PlanConstraints, rates: RangeInclusive<u32>) -> Option<Ring
             break;
         }
         let rates = *rates.start()..=max;
-        let first = choice.first().iter().find_map(|choice| better(wishes, choice, &rates, None));
+        let first =
+            choice.initial_choices().iter().find_map(|choice| better(constraints, choice, &rates, None));
         found.extend(first.map(|first| (first, rates)));
     }
     found.sort_by(|(one, _), (other, _)| one.cost.total_cmp(&other.cost));
-    let searched = found.into_iter().take(SEARCHED).map(|(found, rates)| search(wishes, found, &rates));
+    let searched = found.into_iter().take(SEARCHED).map(|(found, rates)| search(constraints, found, &rates));
     let best = searched.min_by(|one, other| one.cost.total_cmp(&other.cost))?;
-    Some(with_stash_bound(best.planned, wishes))
+    Some(with_stash_bound(best.planned, constraints))
 }
 
 /// Goes from these parameters to cheaper ones around them, until there are none.
-fn search(wishes: &PlanConstraints, mut found: Found, rates: &RangeInclusive<u32>) -> Found {
+fn search(constraints: &PlanConstraints, mut found: Found, rates: &RangeInclusive<u32>) -> Found {
     for step in STEPS {
         loop {
-            let mut around = found.choice.around(step);
-            let Some(next) = around.find_map(|choice| better(wishes, &choice, rates, Some(found.cost)))
+            let mut neighbours = found.choice.neighbours(step);
+            let Some(next) =
+                neighbours.find_map(|choice| better(constraints, &choice, rates, Some(found.cost)))
             else {
                 break;
             };
@@ -229,24 +232,24 @@ struct Found {
 
 /// The cheapest parameters with this choice and one of these rates, if they are cheaper than this cost.
 fn better(
-    wishes: &PlanConstraints,
+    constraints: &PlanConstraints,
     choice: &Choice,
     rates: &RangeInclusive<u32>,
     cheaper_than: Option<f64>,
 ) -> Option<Found> {
     let min = cheaper_than.map_or(f64::INFINITY, |cost| cost * MIN_GAIN);
-    let of_rate = |rate: u32| with_rate(wishes, choice, rate);
-    let cost = |rate: u32| of_rate(rate).cost(&wishes.objective);
+    let of_rate = |rate: u32| with_rate(constraints, choice, rate);
+    let cost = |rate: u32| of_rate(rate).cost(&constraints.objective);
     // A rate that is no cheaper than the best so far need not fit.
     let first = greatest(rates.clone(), |rate| cost(rate) >= min).map_or(*rates.start(), |dear| dear + 1);
-    let rate = greatest(first..=*rates.end(), |rate| fits(wishes, &of_rate(rate)))?;
+    let rate = greatest(first..=*rates.end(), |rate| fits(constraints, &of_rate(rate)))?;
     Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })
 }
 
-/// Tells whether the stash that these parameters need may be trusted.
-fn fits(wishes: &PlanConstraints, planned: &RingParameters) -> bool {
-    let room = wishes.trusted_blocks.saturating_sub(planned.max_batch.into());
-    planned.min_stash_bound() <= wishes.trusted_blocks
+/// Returns whether the stash that these parameters need may be trusted.
+fn fits(constraints: &PlanConstraints, planned: &RingParameters) -> bool {
+    let room = constraints.trusted_blocks.saturating_sub(planned.max_batch.into());
+    planned.min_stash_bound() <= constraints.trusted_blocks
         && (room >= planned.capacity || StashBound::of(planned).fills_at_most(room as f64, EMERGENCY_BITS))
 }
 
@@ -278,8 +281,8 @@ fn min_reads(rate: u32, max_batch: u32) -> u32 {
 }
 
 /// The parameters with this choice and this rate, and the least stash bound that is accepted.
-fn with_rate(wishes: &PlanConstraints, choice: &Choice, rate: u32) -> RingParameters {
-    let PlanConstraints { capacity, block_bytes, max_batch, .. } = *wishes;
+fn with_rate(constraints: &PlanConstraints, choice: &Choice, rate: u32) -> RingParameters {
+    let PlanConstraints { capacity, block_bytes, max_batch, .. } = *constraints;
     let Choice { top, leaf_level, .. } = *choice;
     let reads = min_reads(rate, max_batch);
     let spare = |roots: f64, of: f64| libm::ceil(roots * libm::sqrt(of)) as u32;
@@ -313,8 +316,8 @@ fn with_rate(wishes: &PlanConstraints, choice: &Choice, rate: u32) -> RingParame
 }
 
 /// The parameters with the stash bound that they need; all that may be trusted, if that is more.
-fn with_stash_bound(planned: RingParameters, wishes: &PlanConstraints) -> RingParameters {
-    let bound = needed_stash(&planned).max(wishes.trusted_blocks.min(wishes.capacity));
+fn with_stash_bound(planned: RingParameters, constraints: &PlanConstraints) -> RingParameters {
+    let bound = needed_stash(&planned).max(constraints.trusted_blocks.min(constraints.capacity));
     RingParameters { stash_bound: bound.min(u32::MAX.into()) as u32, ..planned }
 }
 

@@ -52,8 +52,8 @@ impl Threshold {
         (libm::log((within + beyond).max(1.0)), beyond / (within + beyond))
     }
 
-    /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X of
-    /// these means; infinity where that may be above what a number holds.
+    /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X
+    /// of these means; infinity where that may be above what a number holds.
     pub(super) fn growth(&self, mean: f64, more: f64, theta: f64) -> f64 {
         let exponent = more * libm::expm1(theta);
         if more <= 0.0 {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     /// The probabilities of 0 to 400.
-    fn law(mean: f64) -> impl Iterator<Item = (f64, f64)> {
+    fn distribution(mean: f64) -> impl Iterator<Item = (f64, f64)> {
         let mut p = libm::exp(-mean);
         (0..400).map(move |value| {
             let this = (f64::from(value), p);
@@ -140,7 +140,7 @@ mod tests {
             for number in [0, 1, 20, 40, 100] {
                 let (threshold, theta) = (Threshold::of(number), 0.3);
                 let (mut tail, mut moment, mut excess) = (0.0, 0.0, 0.0);
-                for (value, p) in law(mean) {
+                for (value, p) in distribution(mean) {
                     let more = (value - f64::from(number)).max(0.0);
                     tail += if more > 0.0 { p } else { 0.0 };
                     moment += p * libm::exp(theta * more);
@@ -152,8 +152,8 @@ mod tests {
                 assert!(is_near(log_moment, libm::log(moment)), "{mean} {number}");
                 assert!(is_near(threshold.mean_excess(mean), excess), "{mean} {number}");
                 let mut growth = 0.0;
-                for (value, p) in law(mean) {
-                    for (more, p_more) in law(5.0) {
+                for (value, p) in distribution(mean) {
+                    for (more, p_more) in distribution(5.0) {
                         let exceeds = |sum: f64| (sum - f64::from(number)).max(0.0);
                         let grown = exceeds(value + more) - exceeds(value);
                         growth += p * p_more * libm::expm1(theta * grown);

@@ -1,4 +1,4 @@
-//! The snapshot that a Ring ORAM is put down as.
+//! The snapshot that a Ring ORAM is written as.
 
 use super::validate::Agreement;
 use super::{RingOram, RingParameters, RingParametersError};
@@ -94,10 +94,10 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Er
 impl<S, P, R> RingOram<S, P, R> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), RingSnapshotError> {
-        if self.condition.is_torn() {
+        if self.poison_flag.is_poisoned() {
             return Err(SnapshotError::Poisoned);
         }
-        let is_quiet = self.access_turns.is_free() && self.idle_turns.is_free();
+        let is_quiet = self.access_lock.is_free() && self.step_lock.is_free();
         if !is_quiet || self.state.borrow().in_flight.rewrites() > 0 {
             return Err(SnapshotError::InFlight);
         }

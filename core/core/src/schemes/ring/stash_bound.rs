@@ -1,27 +1,28 @@
-//! The law of Ring ORAM's stash: how improbable a filling is, computed for any parameters.
+//! The tail bound of Ring ORAM's stash: a bound on the probability of a filling, computed for any parameters.
 //!
 //! For every θ > 0, Chernoff's bound says that `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted
 //! side are a sum of three parts, and so is the logarithm of that expectation:
 //!
-//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and evictions
-//!   go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with probability
-//!   `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses had no
-//!   eviction at all. An access whose block was asked for again since has no such coin.
+//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and
+//!   evictions go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with
+//!   probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1`
+//!   accesses had no eviction at all. An access whose block was asked for again since has no such coin.
 //! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, the
-//!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2 blocks
-//!   on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the tree, level
-//!   by level, for the depth and the leaf buckets that there are.
-//! - **Compaction**: blocks read in place of dummies. With c blocks written into a bucket of s slots, and x reads since
-//!   for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that was not
-//!   in it only if that block was asked for before, since the bucket was written: so it took a coin of the first kind away.
+//!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2
+//!   blocks on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the
+//!   tree, level by level, for the depth and the leaf buckets that there are.
+//! - **Compaction**: blocks read instead of dummies. With c blocks written into a bucket of s slots, and x reads
+//!   since for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that
+//!   was not in it only if that block was asked for before, since the bucket was written: so it took a coin of the
+//!   first kind away.
 //!
 //! How often blocks are asked for again decides between the first part and the third. The bound is the greatest over
-//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again. Where
-//! only leaf buckets stand in the store, every block read in place of a dummy is made up for by a coin, and the third
-//! part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is assumed where
-//! there are inner buckets.
+//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again.
+//! Where only leaf buckets stand in the store, every block read instead of a dummy is made up for by a coin, and the
+//! third part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is
+//! assumed where there are inner buckets.
 
-use super::exponents::{STEEPER, ScaledExponent, exponents, min, steeper};
+use super::exponents::{SCALES, ScaledExponent, exponents, min, scaled};
 use super::parameters::{RingBucket, RingParameters};
 use super::poisson::Threshold;
 use core::f64::consts::LN_2;
@@ -31,16 +32,30 @@ use core::f64::consts::LN_2;
 const GROUPS: f64 = 8.0;
 
 /// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
-const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
+const REPEATS: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
-/// The most slots of a bucket, and accesses for an eviction, that the law is computed for: more is no wish of anyone's,
-/// and would take long.
+/// The most slots of a bucket, and accesses for an eviction, that the bound is computed for: larger values are of no
+/// use, and would take long.
 const MAX_SLOTS: f64 = 1_048_576.0;
 
 /// The most that a probability of a sum of coins is, times its deviation.
 const MAX_BY_DEVIATION: f64 = 0.46883;
 
-/// A bound on the law of the stash of a full vault, at the worst time of the schedule.
+impl RingParameters {
+    /// Returns the log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at
+    /// the worst time of the schedule of a full vault, for every access sequence. It is computed from the parameters
+    /// (see the bound and its assumptions in `stash_bound.rs`). Negative infinity if no more blocks exist than the
+    /// stash can hold.
+    pub fn emergency_log2(&self) -> f64 {
+        let room = self.stash_bound.saturating_sub(self.max_batch);
+        if u64::from(room) >= self.capacity {
+            return f64::NEG_INFINITY;
+        }
+        StashBound::of(self).log2_tail(f64::from(room) + 1.0)
+    }
+}
+
+/// A bound on the blocks in the stash of a full vault, at the worst time of the schedule.
 pub(crate) struct StashBound {
     /// A.
     rate: f64,
@@ -93,8 +108,8 @@ impl StashBound {
         min(|theta| (bits * LN_2 + self.log_moment(theta, f64::INFINITY)) / theta)
     }
 
-    /// Tells, as a bound that is looked for less closely says, whether so many blocks are there with a probability of at
-    /// most 2^-bits.
+    /// Returns whether so many blocks are there with a probability of at most 2^-bits, by a coarser search for the
+    /// bound.
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
         // Where the blocks that wait alone are too many, nothing else need be looked at.
@@ -120,10 +135,10 @@ impl StashBound {
     #[cfg(feature = "testing")]
     pub(crate) fn log2_excess_tail(&self, blocks: f64) -> f64 {
         let log_moment = |theta| {
-            let again = self.again(0.0);
+            let repeats = self.repeats(0.0);
             let none = f64::INFINITY;
-            self.overflow(theta, again)
-                + self.inner_compaction(theta, again, none)
+            self.overflow(theta, repeats)
+                + self.inner_compaction(theta, repeats, none)
                 + self.leaf_compaction(theta, 0.0, none)
         };
         (min(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)
@@ -143,31 +158,32 @@ impl StashBound {
         if !self.newest_first(theta) {
             return f64::INFINITY;
         }
-        let (newest, turn) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
+        let (newest, round) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
         // What comes beside the blocks that wait, where so many accesses are not repeated.
-        let beside = |not_repeated: f64, limit: f64| {
-            let again = self.again(not_repeated);
-            let mut sum = self.overflow(theta, again);
+        let other = |not_repeated: f64, limit: f64| {
+            let repeats = self.repeats(not_repeated);
+            let mut sum = self.overflow(theta, repeats);
             if sum <= limit {
                 sum += self.leaf_compaction(theta, not_repeated, limit - sum);
             }
             if sum <= limit {
-                sum += self.inner_compaction(theta, again, limit - sum);
+                sum += self.inner_compaction(theta, repeats, limit - sum);
             }
             if sum.is_nan() { f64::INFINITY } else { sum }
         };
         let mut max = f64::NEG_INFINITY;
-        let mut max_beside = None;
+        let mut max_other = None;
         // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
-        for (nth, part) in AGAIN.iter().enumerate() {
+        for (nth, part) in REPEATS.iter().enumerate() {
             let waiting = self.log_waiting(theta, self.whole(1.0 - part));
-            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with the rest.
-            if nth > 0 && waiting + *max_beside.get_or_insert_with(|| beside(0.0, f64::INFINITY)) <= max {
+            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with
+            // the rest.
+            if nth > 0 && waiting + *max_other.get_or_insert_with(|| other(0.0, f64::INFINITY)) <= max {
                 break;
             }
-            let next = AGAIN.get(nth + 1);
-            let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * turn);
-            let sum = waiting + beside(fewer, limit - waiting);
+            let next = REPEATS.get(nth + 1);
+            let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * round);
+            let sum = waiting + other(fewer, limit - waiting);
             if sum > limit {
                 return sum;
             }
@@ -179,13 +195,13 @@ impl StashBound {
     /// The coins, and what Chernoff's bound leaves out. Weighted with e^(θ c), the number C of coins is again a sum of
     /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.46883 / √v`:
     ///
-    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p that
-    ///   is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`. The mean
-    ///   of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
-    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is
-    ///   `e^(-θ n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
-    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for
-    ///   `n - X`, which has `E[e^(θ X)]` as a factor.
+    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p
+    ///   that is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`.
+    ///   The mean of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
+    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is `e^(-θ
+    ///   n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
+    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for `n
+    ///   - X`, which has `E[e^(θ X)]` as a factor.
     /// - For a whole k, `P(C + X >= r) <= E[max(C + X - (r - k), 0)] / k`: the best k is near 1/θ.
     fn log_waiting(&self, theta: f64, part: f64) -> f64 {
         // Less one turn's coins, so that the sum has no less than the integral.
@@ -219,29 +235,29 @@ impl StashBound {
         (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
     }
 
-    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set below a
-    /// bucket is empty or has its root.
-    fn sets(&self, theta: f64, again: f64, levels: u32) -> f64 {
+    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set
+    /// below a bucket is empty or has its root.
+    fn sets(&self, theta: f64, repeats: f64, levels: u32) -> f64 {
         let leaf = self.leaf.weight(theta, self.leaf.load);
-        (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, again))
+        (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, repeats))
     }
 
     /// The same sum for the bucket above one that has this sum.
-    fn sets_above(&self, sets: f64, theta: f64, again: f64) -> f64 {
+    fn sets_above(&self, sets: f64, theta: f64, repeats: f64) -> f64 {
         if sets > 1e9 {
             return f64::INFINITY;
         }
-        self.inner.weight(theta, self.inner.load * (1.0 + again)) * (1.0 + sets) * (1.0 + sets)
+        self.inner.weight(theta, self.inner.load * (1.0 + repeats)) * (1.0 + sets) * (1.0 + sets)
     }
 
     /// The blocks that the buckets of all subtrees cannot hold.
-    fn overflow(&self, theta: f64, again: f64) -> f64 {
-        let best = steeper(theta, |theta| self.sets(theta, again, self.inner_levels));
+    fn overflow(&self, theta: f64, repeats: f64) -> f64 {
+        let best = scaled(theta, |theta| self.sets(theta, repeats, self.inner_levels));
         self.subtrees * libm::log1p(best)
     }
 
-    /// The blocks that are read in place of a dummy, for each access: they come down once more.
-    fn again(&self, not_repeated: f64) -> f64 {
+    /// The blocks that are read instead of a dummy, for each access: they come down once more.
+    fn repeats(&self, not_repeated: f64) -> f64 {
         let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
         let misses = (self.rate - not_repeated / leaves).max(0.0);
         let leaf = self.leaf.slots.mean_excess(self.leaf.load + misses) / self.rate;
@@ -253,18 +269,18 @@ impl StashBound {
     /// eviction of the subtree and those since that of the bucket. Ends early, with some number above the limit, where
     /// the sum is above it.
     fn over_buckets(&self, depth: u32, limit: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
-        let turn = self.rate * self.subtrees;
+        let round = self.rate * self.subtrees;
         let below = libm::exp2(depth.into());
-        let (groups, turns) = (self.subtrees.min(GROUPS), below.min(GROUPS));
-        let counts = self.subtrees * below / (groups * turns);
+        let (groups, rounds) = (self.subtrees.min(GROUPS), below.min(GROUPS));
+        let counts = self.subtrees * below / (groups * rounds);
         let mut sum = 0.0;
         // The oldest first: they give the most.
-        for turns_ago in (1..=turns as u32).rev() {
+        for rounds_ago in (1..=rounds as u32).rev() {
             for group in (1..=groups as u32).rev() {
                 let evictions = self.subtrees / groups * f64::from(group) - 1.0;
                 let since = 2.0 * self.rate - 1.0 + evictions * self.rate;
-                let before = below / turns * f64::from(turns_ago) - 1.0;
-                sum += counts * of(since, since + before * turn);
+                let before = below / rounds * f64::from(rounds_ago) - 1.0;
+                sum += counts * of(since, since + before * round);
                 if sum > limit {
                     return sum;
                 }
@@ -273,7 +289,7 @@ impl StashBound {
         sum
     }
 
-    /// The blocks that the leaf buckets give in place of dummies, if so many of the newest accesses are not repeated.
+    /// The blocks that the leaf buckets give instead of dummies, if so many of the newest accesses are not repeated.
     fn leaf_compaction(&self, theta: f64, not_repeated: f64, limit: f64) -> f64 {
         let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
         self.over_buckets(self.inner_levels, limit, |since, all| {
@@ -283,24 +299,24 @@ impl StashBound {
         })
     }
 
-    /// The blocks that the inner buckets give in place of dummies: all of their reads may be for blocks that were not in
+    /// The blocks that the inner buckets give instead of dummies: all of their reads may be for blocks that were not in
     /// them, whatever is asked.
-    fn inner_compaction(&self, theta: f64, again: f64, limit: f64) -> f64 {
+    fn inner_compaction(&self, theta: f64, repeats: f64, limit: f64) -> f64 {
         let slots = &self.inner.slots;
-        let steeper = STEEPER.map(|times| ScaledExponent::new(times, theta));
+        let scaled = SCALES.map(|times| ScaledExponent::new(times, theta));
         // The sets of buckets below a level, for each exponent: from the lowest level up.
-        let mut sets = steeper.each_ref().map(|steeper| self.sets(steeper.theta, again, 0));
+        let mut sets = scaled.each_ref().map(|scaled| self.sets(scaled.theta, repeats, 0));
         let mut sum = 0.0;
         for depth in (0..self.inner_levels).rev() {
             let buckets = self.subtrees * libm::exp2(depth.into());
             // What the buckets below cannot hold takes room in this one.
-            let mut logs = [0.0; STEEPER.len()];
-            for ((log, steeper), sets) in logs.iter_mut().zip(&steeper).zip(&sets) {
-                *log = steeper.log_part + libm::log(sets * (2.0 + sets)) - steeper.theta * slots.number();
+            let mut logs = [0.0; SCALES.len()];
+            for ((log, scaled), sets) in logs.iter_mut().zip(&scaled).zip(&sets) {
+                *log = scaled.log_part + libm::log(sets * (2.0 + sets)) - scaled.theta * slots.number();
             }
             sum += self.over_buckets(depth, limit - sum, |since, all| {
-                let mean = self.inner.load * (1.0 + again) + all / buckets;
-                let moments = steeper.iter().zip(&logs).map(|(steeper, log)| mean * steeper.growth + log);
+                let mean = self.inner.load * (1.0 + repeats) + all / buckets;
+                let moments = scaled.iter().zip(&logs).map(|(scaled, log)| mean * scaled.growth + log);
                 let more = libm::exp(moments.fold(f64::INFINITY, f64::min));
                 let recent = since / buckets;
                 libm::log1p(slots.growth(mean - recent, recent, theta) + more)
@@ -308,14 +324,14 @@ impl StashBound {
             if sum > limit {
                 return sum;
             }
-            for (sets, steeper) in sets.iter_mut().zip(&steeper) {
-                *sets = self.sets_above(*sets, steeper.theta, again);
+            for (sets, scaled) in sets.iter_mut().zip(&scaled) {
+                *sets = self.sets_above(*sets, scaled.theta, repeats);
             }
         }
         sum
     }
 
-    /// Tells whether more wait when the newest accesses are those that are not repeated, rather than others: what a
+    /// Returns whether more wait when the newest accesses are those that are not repeated, rather than others: what a
     /// leaf bucket gives since it was evicted together with its subtree grows more slowly than coins are lost.
     fn newest_first(&self, theta: f64) -> bool {
         let below = libm::exp2(self.inner_levels.into());
@@ -333,41 +349,41 @@ mod tests {
 
     /// The law of the sum of two independent numbers.
     fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {
-        let mut law = vec![0.0; one.len() + other.len() - 1];
+        let mut distribution = vec![0.0; one.len() + other.len() - 1];
         for (first, p) in one.iter().enumerate().filter(|(_, p)| **p > 0.0) {
             for (second, q) in other.iter().enumerate() {
-                law[first + second] += p * q;
+                distribution[first + second] += p * q;
             }
         }
-        law
+        distribution
     }
 
     /// The exact law of the coins of the newest `2A - 1` accesses, and of so many evictions' before.
     fn coins(rate: u32, subtrees: u32, evictions: u32) -> Vec<f64> {
-        let mut law = vec![0.0; 2 * rate as usize];
-        law[2 * rate as usize - 1] = 1.0;
+        let mut distribution = vec![0.0; 2 * rate as usize];
+        distribution[2 * rate as usize - 1] = 1.0;
         for eviction in 1..=evictions.min(subtrees - 1) {
             let waits = 1.0 - f64::from(eviction) / f64::from(subtrees);
             for _ in 0..rate {
-                law = sum(&law, &[1.0 - waits, waits]);
+                distribution = sum(&distribution, &[1.0 - waits, waits]);
             }
         }
-        law
+        distribution
     }
 
     /// The exact law of what a Poisson number of blocks has more than fits a bucket.
     fn excess(load: f64, blocks: u32) -> Vec<f64> {
-        let mut law = vec![0.0; 200];
+        let mut distribution = vec![0.0; 200];
         let mut p = libm::exp(-load);
-        for value in 0..blocks as usize + law.len() {
-            law[value.saturating_sub(blocks as usize)] += p;
+        for value in 0..blocks as usize + distribution.len() {
+            distribution[value.saturating_sub(blocks as usize)] += p;
             p *= load / (value as f64 + 1.0);
         }
-        law
+        distribution
     }
 
-    fn from(law: &[f64], value: usize) -> f64 {
-        libm::log2(law.iter().skip(value).sum())
+    fn from(distribution: &[f64], value: usize) -> f64 {
+        libm::log2(distribution.iter().skip(value).sum())
     }
 
     #[test]
@@ -375,7 +391,7 @@ mod tests {
         for (capacity, trusted) in [(1024, 512), (4096, 1024), (4096, 1500)] {
             let planned = RingParameters::for_capacity(capacity, 0, trusted, 16);
             assert_eq!(planned.top, planned.leaf_level, "{planned:?}");
-            let (subtrees, law) = (1 << planned.top.0, StashBound::of(&planned));
+            let (subtrees, bound) = (1 << planned.top.0, StashBound::of(&planned));
             let load = capacity as f64 / f64::from(subtrees);
             let mut exact = coins(planned.eviction_rate, subtrees, subtrees);
             for _ in 0..subtrees {
@@ -383,8 +399,8 @@ mod tests {
                 exact.truncate(2000);
             }
             for bits in [10.0, 40.0, 80.0] {
-                let value = libm::ceil(law.min_filling(bits));
-                let (computed, exact) = (law.log2_tail(value), from(&exact, value as usize));
+                let value = libm::ceil(bound.min_filling(bits));
+                let (computed, exact) = (bound.log2_tail(value), from(&exact, value as usize));
                 assert!(computed <= -bits + 0.01, "2^{computed:.1} for {bits}");
                 assert!(exact <= computed && exact > computed - 6.0, "2^{exact:.1} and 2^{computed:.1}");
             }
@@ -399,10 +415,10 @@ mod tests {
                 top: crate::types::Level(top),
                 ..RingParameters::for_capacity(4096, 0, 512, 16)
             };
-            let (law, subtrees) = (StashBound::of(&planned), 1 << top);
+            let (bound, subtrees) = (StashBound::of(&planned), 1 << top);
             let exact = coins(rate, subtrees, (part * f64::from(subtrees)) as u32);
             for bits in [20.0, 60.0] {
-                let filling = min(|theta| (bits * LN_2 + law.log_waiting(theta, part)) / theta);
+                let filling = min(|theta| (bits * LN_2 + bound.log_waiting(theta, part)) / theta);
                 let exact = from(&exact, libm::ceil(filling) as usize);
                 assert!(exact <= -bits, "2^{exact:.1} for {bits}: {rate}, {top}, {part}");
                 assert!(
@@ -415,7 +431,7 @@ mod tests {
 
     #[test]
     fn the_variance_of_weighted_coins_is_that_of_their_sum() {
-        let law = StashBound::of(&RingParameters::for_capacity(4096, 0, 512, 16));
+        let bound = StashBound::of(&RingParameters::for_capacity(4096, 0, 512, 16));
         for (theta, part) in [(0.05, 1.0), (0.5, 1.0), (0.5, 0.3), (2.0, 0.7)] {
             let steps = 100_000;
             let variance = |step: u32| {
@@ -424,7 +440,7 @@ mod tests {
                 weighted * (1.0 - weighted) * part / f64::from(steps)
             };
             let exact: f64 = (0..steps).map(variance).sum();
-            let computed = law.weighted_variance(theta, part);
+            let computed = bound.weighted_variance(theta, part);
             assert!((computed - exact).abs() < 1e-6, "{computed} and {exact} for {theta}, {part}");
         }
     }

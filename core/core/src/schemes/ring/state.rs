@@ -82,7 +82,7 @@ impl<R: RngCore> State<R> {
     }
 
     /// Takes a block that was read into the stash. A block that the batch in flight asks for already has a new leaf.
-    pub(super) fn take_in<E: core::error::Error + 'static>(
+    pub(super) fn add_to_stash<E: core::error::Error + 'static>(
         &mut self,
         expected: BlockId,
         slot: &[u8],
@@ -100,7 +100,7 @@ impl<R: RngCore> State<R> {
     }
 
     /// Lays a bucket's plaintext out, each block in a random slot, and says where they were placed.
-    pub(super) fn lay_out(
+    pub(super) fn fill_buckets(
         &mut self,
         chosen: &[Handle],
         level: Level,
@@ -114,7 +114,7 @@ impl<R: RngCore> State<R> {
         for handle in chosen.iter().copied() {
             let index = free.swap_remove(sampling::below(&mut self.random, free.len()));
             let (slot, block) = (Slot { bucket, index }, self.stash.block(handle));
-            self.stash.lay_out(handle, &mut into[index as usize * slot_bytes..][..slot_bytes]);
+            self.stash.serialize_block(handle, &mut into[index as usize * slot_bytes..][..slot_bytes]);
             self.metadata.put(tree, level, slot, block);
             placed.push(Placed { block, level, slot });
         }
@@ -125,12 +125,12 @@ impl<R: RngCore> State<R> {
         self.stash.len() - self.in_flight.placed()
     }
 
-    /// Tells whether more than one scheduled eviction has not filled its buckets: no access may come before.
+    /// Returns whether more than one scheduled eviction has not filled its buckets: no access may come before.
     pub(super) fn is_late(&self, parameters: &RingParameters) -> bool {
         self.schedule.behind(parameters.pace()) + u64::from(self.unfilled) > 1
     }
 
-    /// Tells whether the next batch may need more room than there is. The evictions that the schedule puts first may
+    /// Returns whether the next batch may need more room than there is. The evictions that the schedule puts first may
     /// make some.
     pub(super) fn needs_emergency(&self, parameters: &RingParameters) -> bool {
         let room = self.resident() + parameters.max_batch as usize <= parameters.stash_bound as usize;

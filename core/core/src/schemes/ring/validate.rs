@@ -21,19 +21,19 @@ pub(super) struct Agreement<'a> {
 }
 
 impl Agreement<'_> {
-    /// Tells whether the parts agree with one another, and with a stash that holds these blocks.
+    /// Returns whether the parts agree with one another, and with a stash that holds these blocks.
     pub(super) fn holds(&self, stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
         let has_positions = self.positions.blocks() == self.parameters.capacity;
         has_positions && self.is_in_range() && self.reads_agree() && self.blocks_agree(stash)
     }
 
-    /// Tells whether the metadata are for such a tree, and the schedule is one.
+    /// Returns whether the metadata are for such a tree, and the schedule is one.
     pub(super) fn is_in_range(&self) -> bool {
         self.metadata.fits(self.tree, self.parameters.capacity)
             && self.schedule.emergencies <= self.schedule.evictions
     }
 
-    /// Tells whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
+    /// Returns whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
     pub(super) fn reads_agree(&self) -> bool {
         let (tree, metadata) = (self.tree, self.metadata);
         let max = self.parameters.reads;
@@ -54,7 +54,7 @@ impl Agreement<'_> {
         worn == found
     }
 
-    /// Tells whether every mapped block, and no other, stands in one place, which is on its path.
+    /// Returns whether every mapped block, and no other, stands in one place, which is on its path.
     fn blocks_agree(&self, mut stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
         let (tree, positions) = (self.tree, self.positions);
         // A bit for each block that was met: it must not be met again, and none that is mapped must be left.

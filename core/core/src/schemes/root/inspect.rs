@@ -6,6 +6,6 @@ use rand_core::RngCore;
 
 impl<E, R: RngCore> Inspect for NearPositionMap<E, R> {
     fn inspect(&self) -> Option<Inspection> {
-        Some(Inspection { positions: self.look(leaves), ..Inspection::default() })
+        Some(Inspection { positions: self.with_positions(leaves), ..Inspection::default() })
     }
 }

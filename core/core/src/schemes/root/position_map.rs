@@ -9,7 +9,8 @@ use core::error::Error;
 use core::marker::PhantomData;
 use rand_core::RngCore;
 
-/// A flat map that keeps a block in its subtree with a probability, and otherwise gives it the uniform leaf that was drawn.
+/// A flat map that keeps a block in its subtree with a probability, and otherwise gives it the uniform leaf that was
+/// drawn.
 pub struct NearPositionMap<E, R> {
     positions: RefCell<Positions>,
     coins: RefCell<R>,
@@ -33,8 +34,8 @@ impl<E, R: RngCore> NearPositionMap<E, R> {
 
     /// Lets the caller look at the positions.
     #[cfg(feature = "inspect")]
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Positions) -> T) -> T {
-        look(&self.positions.borrow())
+    pub(super) fn with_positions<T>(&self, with_positions: impl FnOnce(&Positions) -> T) -> T {
+        with_positions(&self.positions.borrow())
     }
 }
 

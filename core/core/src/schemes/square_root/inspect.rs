@@ -6,7 +6,7 @@ use crate::types::{BlockId, Bucket};
 
 impl<S, R> Inspect for SquareRootOram<S, R> {
     fn inspect(&self) -> Option<Inspection> {
-        self.epochs.look(|state| self.inspect_state(state))
+        self.epochs.with_state(|state| self.inspect_state(state))
     }
 }
 

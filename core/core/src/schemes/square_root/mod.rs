@@ -1,5 +1,6 @@
-//! Square-Root ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996, section 4.
-//! Memory is permuted in secret, and a block that was read is kept in a shelter, so that no place is read twice.
+//! Square-Root ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996,
+//! section 4. Memory is permuted in secret, and a block that was read is kept in a shelter, so that no place is read
+//! twice.
 //!
 //! ```text
 //! for the t-th access of an epoch, to block v:
@@ -11,20 +12,22 @@
 //!     sort the newest copies and S dummies by a new π
 //! ```
 //!
-//! Two things are done otherwise than in the paper. A copy is appended to the shelter, whose slot is public, instead of a
-//! second pass over all of it. And π is a table in trusted memory, uniform and certain, where the paper computes it by a
-//! random oracle: it takes 4 bytes for each block.
+//! Two things are done otherwise than in the paper. A copy is appended to the shelter, whose slot is public, instead
+//! of a second pass over all of it. And π is a table in trusted memory, uniform and certain, where the paper computes
+//! it by a random oracle: it takes 4 bytes for each block.
 //!
-//! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its begin to the
-//! last copy, and written behind it; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places that are read
-//! are uniform among those of the epoch that were not read, whatever was asked: each stands for another address under π.
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its begin to
+//! the last copy, and written behind it; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places that
+//! are read are uniform among those of the epoch that were not read, whatever was asked: each stands for another
+//! address under π.
 //!
-//! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n written, in
-//! two round trips, one after the other. A rebuild each S accesses, by [`step`](Oram::step): about 2 + lg r (lg r + 1)
-//! times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
+//! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n
+//! written, in two round trips, one after the other. A rebuild each S accesses, by [`step`](Oram::step): about 2 + lg
+//! r (lg r + 1) times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a rebuild. After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a
+//! rebuild. After a failure of the store, and after a future that was dropped half-way, it answers
+//! [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -88,7 +91,7 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
     /// Trusted memory that outlasts an operation, in bytes: π and the shelter's table.
     pub fn trusted_bytes(&self) -> usize {
         let table = self.parameters.shelter as usize * size_of::<Option<BlockId>>();
-        self.epochs.look(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)
+        self.epochs.with_state(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)
     }
 
     /// The slot of permuted memory at a place, or behind it of the shelter.
@@ -152,8 +155,8 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         };
         let State { random, permutation, shelter: sheltered, scratch, .. } = state;
 
-        // All copies of a block come together, the newest first, and dummies come last. Behind the last copy of the shelter
-        // there are dummies, or what was never written.
+        // All copies of a block come together, the newest first, and dummies come last. Behind the last copy of the
+        // shelter there are dummies, or what was never written.
         let addresses = permutation.inverse();
         let permuted = self.parameters.permuted();
         let by_place = |place: u64, record: &mut [u8]| {
@@ -189,8 +192,7 @@ impl<S: Store, R: RngCore> Oram for SquareRootOram<S, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await

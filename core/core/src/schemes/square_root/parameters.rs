@@ -12,8 +12,8 @@ pub struct SquareRootParameters {
     pub capacity: u64,
     /// Bytes of a block: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
-    /// S, slots of the shelter, which are the accesses of an epoch: `max_batch` or more; √N in the paper. N + S is at most
-    /// 2^32.
+    /// S, slots of the shelter, which are the accesses of an epoch: `max_batch` or more; √N in the paper. N + S is at
+    /// most 2^32.
     pub shelter: u32,
     /// c, blocks of a run that is sorted at once: at least 1, as in the paper. The trusted side holds two runs.
     pub run_blocks: u32,

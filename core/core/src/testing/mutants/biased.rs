@@ -1,7 +1,7 @@
 //! Position maps whose draws are biased, and only on some occasions.
 
-use super::super::oblivious::mirrored::mirrored;
-use super::super::oblivious::watch::draw_below;
+use super::super::oblivious::observer::draw_below;
+use super::super::oblivious::reverse_bits::reverse_bits;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use crate::types::{BlockId, Leaf};
@@ -20,7 +20,8 @@ pub enum Bias {
     LowerOfTwo,
     /// Of two leaves that on which fewer blocks lie.
     EmptierOfTwo,
-    /// Of two leaves the one that shares more of its path with the next eviction, of which one comes for so many accesses.
+    /// Of two leaves the one that shares more of its path with the next eviction, of which one comes for so many
+    /// accesses.
     SoonerEvictedOfTwo(u64),
     /// Of two leaves the one that is farther from the block's last one.
     FartherOfTwo,
@@ -49,7 +50,7 @@ pub enum Occasion {
     AfterDummy,
     /// At the third access of a block, and at all later ones.
     Repeated,
-    /// While the stash is full, as [`MindsFullStash`](super::MindsFullStash) tells.
+    /// While the stash is full, as [`ReactsToFullStash`](super::ReactsToFullStash) tells.
     FullStash,
 }
 
@@ -124,7 +125,7 @@ impl Memory {
             Bias::LowerOfTwo => drawn.min(other),
             Bias::EmptierOfTwo => min(&|leaf| self.loads[leaf as usize] as u64),
             Bias::SoonerEvictedOfTwo(accesses) => {
-                let next = mirrored(self.leaves.ilog2(), self.accesses / accesses);
+                let next = reverse_bits(self.leaves.ilog2(), self.accesses / accesses);
                 min(&|leaf| leaf ^ next)
             }
             Bias::FartherOfTwo => last.map_or(drawn, |last| min(&|leaf| !(leaf ^ last))),

@@ -1,7 +1,7 @@
 //! Front ends that show which paths they save.
 
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::schemes::freecursive::{FreecursiveOram, Next};
+use crate::schemes::freecursive::{FreecursiveOram, NextPath};
 use crate::store::Store;
 use rand_core::{RngCore, SeedableRng};
 
@@ -11,9 +11,9 @@ pub struct ShowsHits<S: Store, R>(pub FreecursiveOram<S, R>);
 /// The same in which dummies stand in for paths of PosMap blocks only: an answer without a path shows.
 pub struct ShowsAnswers<S: Store, R>(pub FreecursiveOram<S, R>);
 
-/// A Freecursive ORAM with counters in which no dummy stands in for the remap turn that no group needs. Dummies stand in for the
-/// other paths that are saved.
-pub struct ShowsTurns<S: Store, R>(pub FreecursiveOram<S, R>);
+/// A Freecursive ORAM with counters in which no dummy stands in for the remap turn that no group needs. Dummies stand
+/// in for the other paths that are saved.
+pub struct ShowsRemapTurns<S: Store, R>(pub FreecursiveOram<S, R>);
 
 async fn settle<O: Oram>(oram: &O) -> Result<(), OramError<O::Error>> {
     while oram.pending_steps() > 0 {
@@ -58,25 +58,25 @@ front_end!(ShowsHits, oram, access => {
     if oram.answer(block, |payload| access.serve(payload))?.is_some() {
         continue;
     }
-    while let Next::PosMap(lacking) = oram.next(block)? {
+    while let NextPath::PosMap(lacking) = oram.next(block)? {
         oram.fetch(lacking).await?;
         settle(oram).await?;
     }
     oram.access_block(block, |payload| access.serve(payload)).await?;
 });
-front_end!(ShowsTurns, oram, access => {
+front_end!(ShowsRemapTurns, oram, access => {
     let mut paths = oram.parameters().paths_per_access() - 1;
     if let Some(block) = access.block() {
         let mut has_turned = false;
         loop {
             let next = oram.next(block)?;
-            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
-            if !has_turned && oram.remap_turn(renewed).await? {
+            let renewed = if let NextPath::PosMap(lacking) = next { lacking } else { block };
+            if !has_turned && oram.remap_straggler(renewed).await? {
                 has_turned = true;
                 settle(oram).await?;
             }
             paths -= 1;
-            if next == Next::Block {
+            if next == NextPath::Block {
                 break;
             }
             oram.fetch(renewed).await?;

@@ -1,4 +1,4 @@
-//! Schemes broken on purpose, for judges to be tested on. Each is a sound part with one wrapper around it that does
+//! Schemes that are broken on purpose, to test the judge. Each is a sound part with one wrapper around it that does
 //! what a hasty implementation would do: the schemes themselves stay as they are.
 //!
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
@@ -14,13 +14,13 @@ mod raw;
 mod stores;
 
 pub use biased::{Bias, BiasedLeaves, Occasion};
-pub use front_ends::{ShowsAnswers, ShowsHits, ShowsTurns};
+pub use front_ends::{ShowsAnswers, ShowsHits, ShowsRemapTurns};
 pub use networks::{SkipsDummies, TrimsMessages};
-pub use partitions::LooksElsewhere;
+pub use partitions::ReadsRandomPartition;
 pub use positions::{KeepsToOwnPart, NeverRemaps, RepeatsPaths, ReusesLeafSometimes};
-pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Repeats, Source, Uneven};
-pub use raw::{StopsAtWanted, SwapsHalves, TellsWanted, WaitsUntilFull, Wanted};
-pub use stores::{Edit, EditingStore, FirstWhen, SkipsUnchanged};
+pub use randomness::{DrawsOnce, LowBits, OneDraw, Repeats, SharedDraw, Source, Uneven};
+pub use raw::{AnnouncesTarget, StopsAtTarget, SwapsHalves, TargetBlock, WaitsUntilFull};
+pub use stores::{Edit, EditingStore, FirstUnreadWhen, SkipsUnchanged};
 
 use super::trace_store::{TraceStore, TraceStoreError};
 use crate::oram::{Access, Bounds, Oram, OramError};
@@ -60,10 +60,11 @@ async fn run_without<O: Oram>(
     skipped: &[bool],
 ) -> Result<(), OramError<O::Error>> {
     let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
-    let mut asked: Vec<Access<'_>> = kept.map(|(access, _)| mem::replace(access, Access::Dummy)).collect();
-    let outcome = oram.access(&mut asked).await;
+    let mut requested: Vec<Access<'_>> =
+        kept.map(|(access, _)| mem::replace(access, Access::Dummy)).collect();
+    let outcome = oram.access(&mut requested).await;
     let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
-    kept.zip(asked).for_each(|((access, _), asked)| *access = asked);
+    kept.zip(requested).for_each(|((access, _), requested)| *access = requested);
     outcome
 }
 
@@ -154,7 +155,7 @@ oram_like!(SkipsHits.oram, mutant, batch => {
     Ok(())
 });
 
-/// An ORAM that lets a step pass before an access of a block that the batch before asked for, too.
+/// An ORAM that yields once before an access of a block that the batch before asked for, too.
 pub struct DelaysHits<O> {
     oram: O,
     last: RefCell<BTreeSet<BlockId>>,
@@ -168,16 +169,16 @@ impl<O> DelaysHits<O> {
 }
 
 oram_like!(DelaysHits.oram, mutant, batch => {
-    let asked: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
-    let last = mutant.last.replace(asked.clone());
-    if !asked.is_disjoint(&last) {
-        let_step_pass().await;
+    let requested: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
+    let last = mutant.last.replace(requested.clone());
+    if !requested.is_disjoint(&last) {
+        yield_once().await;
     }
     mutant.oram.access(batch).await
 });
 
-/// Goes on in the next step.
-async fn let_step_pass() {
+/// Yields once.
+async fn yield_once() {
     let mut waits = true;
     poll_fn(|context| {
         if mem::take(&mut waits) {
@@ -189,48 +190,48 @@ async fn let_step_pass() {
     .await;
 }
 
-/// The deed of a batch while the stash is full.
+/// The reaction of a batch while the stash is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtFullStash {
-    /// It goes on as ever, but a part of the scheme learns that the stash is full.
-    Tells,
-    /// It lets a step pass.
-    LetsStepPass,
+pub enum FullStashReaction {
+    /// It runs as usual, but a part of the scheme learns that the stash is full.
+    Reports,
+    /// It yields once.
+    Yields,
     /// It leaves out its last access, if that is a dummy.
-    LeavesOutDummy,
+    DropsDummy,
 }
 
 /// An ORAM whose batches do that if the stash holds at least so many blocks when they begin.
-pub struct MindsFullStash<O> {
+pub struct ReactsToFullStash<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,
     full: usize,
-    then: AtFullStash,
+    then: FullStashReaction,
     is_full: Rc<Cell<bool>>,
 }
 
-impl<O> MindsFullStash<O> {
+impl<O> ReactsToFullStash<O> {
     /// An ORAM whose stash is full with so many blocks; `is_full` learns when it is.
     pub fn new(
         oram: O,
         stash_blocks: fn(&O) -> usize,
         full: usize,
-        then: AtFullStash,
+        then: FullStashReaction,
         is_full: Rc<Cell<bool>>,
     ) -> Self {
-        MindsFullStash { oram, stash_blocks, full, then, is_full }
+        ReactsToFullStash { oram, stash_blocks, full, then, is_full }
     }
 }
 
-oram_like!(MindsFullStash.oram, mutant, batch => {
+oram_like!(ReactsToFullStash.oram, mutant, batch => {
     let is_full = (mutant.stash_blocks)(&mutant.oram) >= mutant.full;
     mutant.is_full.set(is_full);
-    if is_full && mutant.then == AtFullStash::LetsStepPass {
-        let_step_pass().await;
+    if is_full && mutant.then == FullStashReaction::Yields {
+        yield_once().await;
     }
-    let leaves_out = is_full && mutant.then == AtFullStash::LeavesOutDummy;
+    let drops_dummy = is_full && mutant.then == FullStashReaction::DropsDummy;
     match batch {
-        [first @ .., Access::Dummy] if leaves_out && !first.is_empty() => mutant.oram.access(first).await,
+        [first @ .., Access::Dummy] if drops_dummy && !first.is_empty() => mutant.oram.access(first).await,
         all => mutant.oram.access(all).await,
     }
 });

@@ -9,13 +9,13 @@ pub struct TrimsMessages<N>(pub N);
 impl<N: Network> Network for TrimsMessages<N> {
     type Error = N::Error;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), N::Error> {
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), N::Error> {
         let lengths: Vec<usize> = messages.iter().map(|message| message.contents.len()).collect();
         for Message { contents, .. } in messages.iter_mut() {
             let end = contents.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             contents.truncate(end);
         }
-        self.0.carry(messages).await?;
+        self.0.exchange(messages).await?;
         for (message, length) in messages.iter_mut().zip(lengths) {
             message.contents.resize(length, 0);
         }
@@ -29,12 +29,12 @@ pub struct SkipsDummies<N>(pub N);
 impl<N: Network> Network for SkipsDummies<N> {
     type Error = N::Error;
 
-    async fn carry(&self, messages: &mut [Message]) -> Result<(), N::Error> {
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), N::Error> {
         let says_something = |message: &&Message| message.contents.iter().take(8).any(|byte| *byte != 0);
         let mut said: Vec<Message> = messages.iter().filter(says_something).cloned().collect();
         match &mut said[..] {
             [] => Ok(()),
-            said => self.0.carry(said).await,
+            said => self.0.exchange(said).await,
         }
     }
 }

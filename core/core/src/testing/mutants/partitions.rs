@@ -9,20 +9,20 @@ use core::cell::RefCell;
 use rand_core::RngCore;
 
 /// Partitions that look for a cached block in a fresh random partition, and leave it in the cache as it is.
-pub struct LooksElsewhere<P, R> {
+pub struct ReadsRandomPartition<P, R> {
     oram: Partitions<P, R>,
     /// The contents of every block that was asked for.
     known: RefCell<BTreeMap<BlockId, Vec<u8>>>,
 }
 
-impl<P, R> LooksElsewhere<P, R> {
+impl<P, R> ReadsRandomPartition<P, R> {
     /// Partitions that were never used, with that mistake.
     pub fn new(oram: Partitions<P, R>) -> Self {
-        LooksElsewhere { oram, known: RefCell::default() }
+        ReadsRandomPartition { oram, known: RefCell::default() }
     }
 }
 
-impl<P: SubOram, R: RngCore> Oram for LooksElsewhere<P, R> {
+impl<P: SubOram, R: RngCore> Oram for ReadsRandomPartition<P, R> {
     type Error = P::Error;
 
     fn bounds(&self) -> Bounds {
@@ -31,17 +31,17 @@ impl<P: SubOram, R: RngCore> Oram for LooksElsewhere<P, R> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
         let blocks: Vec<Option<BlockId>> = batch.iter().map(Access::block).collect();
-        let elsewhere = |block: &BlockId| self.oram.is_cached(*block);
+        let random_partition = |block: &BlockId| self.oram.is_cached(*block);
         let mut scratch: Vec<Vec<u8>> = blocks.iter().map(|_| alloc::vec![0; self.block_bytes()]).collect();
         let taken: Vec<Option<BlockId>> =
-            blocks.iter().map(|block| block.filter(|block| !elsewhere(block))).collect();
+            blocks.iter().map(|block| block.filter(|block| !random_partition(block))).collect();
         let look = |(block, into)| match block {
             Some(block) => Access::Read(block, into),
             None => Access::Dummy,
         };
         let into = scratch.iter_mut().map(Vec::as_mut_slice);
-        let mut asked: Vec<Access<'_>> = taken.iter().copied().zip(into).map(look).collect();
-        self.oram.access(&mut asked).await?;
+        let mut requested: Vec<Access<'_>> = taken.iter().copied().zip(into).map(look).collect();
+        self.oram.access(&mut requested).await?;
 
         let known = &mut *self.known.borrow_mut();
         for (access, block) in batch.iter_mut().zip(blocks) {

@@ -1,6 +1,6 @@
 //! Position maps that give a leaf twice, or the wrong one.
 
-use super::super::oblivious::watch::draw_below;
+use super::super::oblivious::observer::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use crate::types::Leaf;

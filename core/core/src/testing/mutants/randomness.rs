@@ -1,7 +1,7 @@
 //! Randomness that is not what it should be.
 
-use super::super::oblivious::watch::draw_below;
-use super::super::stage::Work;
+use super::super::driver::Work;
+use super::super::oblivious::observer::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use alloc::rc::Rc;
@@ -80,7 +80,7 @@ impl<R: RngCore> RngCore for Repeats<R> {
 }
 
 /// The number that [`OneDraw`] uses again and again, as the high half of a draw; `None` while it does not.
-pub type KeptDraw = Rc<Cell<Option<u32>>>;
+pub type SharedDraw = Rc<Cell<Option<u32>>>;
 
 /// Randomness that draws one number for all dummies of an access: Ring ORAM then reads the same place of every bucket
 /// of the path, but of that which holds the block. Leaves, which are low bits, stay uniform and independent; so do the
@@ -89,9 +89,9 @@ pub struct OneDraw<R> {
     /// Sound randomness.
     pub random: R,
     /// The number, which [`DrawsOnce`] draws.
-    pub kept: KeptDraw,
+    pub kept: SharedDraw,
     /// The work that is under way: evictions draw as they should.
-    pub working: Rc<Cell<Work>>,
+    pub current_work: Rc<Cell<Work>>,
 }
 
 impl<R: RngCore> RngCore for OneDraw<R> {
@@ -100,7 +100,7 @@ impl<R: RngCore> RngCore for OneDraw<R> {
     }
     fn next_u64(&mut self) -> u64 {
         let draw = self.random.next_u64();
-        match self.kept.get().filter(|_| self.working.get() == Work::Access) {
+        match self.kept.get().filter(|_| self.current_work.get() == Work::Access) {
             Some(kept) => u64::from(kept) << 32 | draw & u64::from(u32::MAX),
             None => draw,
         }
@@ -113,7 +113,7 @@ impl<R: RngCore> RngCore for OneDraw<R> {
 /// A position map that tells [`OneDraw`] when the choices of slots of the next batch begin.
 pub struct DrawsOnce<P> {
     map: P,
-    kept: KeptDraw,
+    kept: SharedDraw,
     source: Source,
     per_mille: usize,
     random: RefCell<ChaCha8Rng>,
@@ -130,7 +130,7 @@ pub enum Source {
 
 impl<P> DrawsOnce<P> {
     /// A map that lets so many of a thousand batches use one number, drawn from a seed.
-    pub fn new(map: P, kept: KeptDraw, source: Source, per_mille: usize, seed: u64) -> Self {
+    pub fn new(map: P, kept: SharedDraw, source: Source, per_mille: usize, seed: u64) -> Self {
         let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
         DrawsOnce { map, kept, source, per_mille, random }
     }

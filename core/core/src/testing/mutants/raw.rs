@@ -10,23 +10,23 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// The block that a batch of one asks for, as a mutant tells its store.
-pub type Wanted = Rc<Cell<Option<BlockId>>>;
+/// The block that a batch of one asks for, as a mutant announces it to its store.
+pub type TargetBlock = Rc<Cell<Option<BlockId>>>;
 
-/// An ORAM that tells its store what is wanted.
-pub struct TellsWanted<O> {
+/// An ORAM that announces the target block to its store.
+pub struct AnnouncesTarget<O> {
     oram: O,
-    wanted: Wanted,
+    target: TargetBlock,
 }
 
-impl<O> TellsWanted<O> {
-    /// An ORAM over a store that shares `wanted`.
-    pub fn new(oram: O, wanted: Wanted) -> Self {
-        TellsWanted { oram, wanted }
+impl<O> AnnouncesTarget<O> {
+    /// An ORAM over a store that shares `target`.
+    pub fn new(oram: O, target: TargetBlock) -> Self {
+        AnnouncesTarget { oram, target }
     }
 }
 
-/// An ORAM that does what it owes only when so many blocks are in its stash, or when it must.
+/// An ORAM that runs its pending steps only when so many blocks are in its stash, or when it must.
 pub struct WaitsUntilFull<O> {
     oram: O,
     stash_blocks: fn(&O) -> usize,
@@ -40,16 +40,16 @@ impl<O> WaitsUntilFull<O> {
     }
 }
 
-impl<O: Oram> Oram for TellsWanted<O> {
+impl<O: Oram> Oram for AnnouncesTarget<O> {
     type Error = O::Error;
 
     fn bounds(&self) -> Bounds {
         self.oram.bounds()
     }
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
-        self.wanted.set(if let [access] = batch { access.block() } else { None });
+        self.target.set(if let [access] = batch { access.block() } else { None });
         let outcome = self.oram.access(batch).await;
-        self.wanted.set(None);
+        self.target.set(None);
         outcome
     }
     fn pending_steps(&self) -> u64 {
@@ -85,26 +85,26 @@ impl<O: Oram> Oram for WaitsUntilFull<O> {
 }
 
 /// A store of headers, and bodies behind them, that reads no bucket below the one whose header names what is wanted.
-pub struct StopsAtWanted<'a> {
+pub struct StopsAtTarget<'a> {
     store: &'a TraceStore,
     headers: u64,
-    wanted: Wanted,
+    target: TargetBlock,
 }
 
-impl<'a> StopsAtWanted<'a> {
+impl<'a> StopsAtTarget<'a> {
     /// A store whose first `headers` buckets are headers.
-    pub fn new(store: &'a TraceStore, headers: u64, wanted: Wanted) -> Self {
-        StopsAtWanted { store, headers, wanted }
+    pub fn new(store: &'a TraceStore, headers: u64, target: TargetBlock) -> Self {
+        StopsAtTarget { store, headers, target }
     }
 
     /// The number of slots up to the end of the bucket that holds the block.
-    fn end(&self, slots: &[Slot], bytes: &[u8], wanted: BlockId) -> usize {
+    fn end(&self, slots: &[Slot], bytes: &[u8], target: BlockId) -> usize {
         let mut at = 0;
         for (nth, slot) in slots.iter().enumerate() {
             let here = &bytes[at..][..self.store.layout().slot_bytes(*slot)];
             at += here.len();
             let mut named = here.chunks_exact(HEADER_BYTES).filter_map(block_header::read);
-            if slot.bucket.0 < self.headers && named.any(|(block, _)| block == wanted) {
+            if slot.bucket.0 < self.headers && named.any(|(block, _)| block == target) {
                 let body = slots[nth + 1..].iter().take_while(|slot| slot.bucket.0 >= self.headers);
                 return nth + 1 + body.count();
             }
@@ -113,15 +113,15 @@ impl<'a> StopsAtWanted<'a> {
     }
 }
 
-impl Store for StopsAtWanted<'_> {
+impl Store for StopsAtTarget<'_> {
     type Error = TraceStoreError;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
-        let Some(wanted) = self.wanted.get() else { return self.store.read(slots, into).await };
+        let Some(target) = self.target.get() else { return self.store.read(slots, into).await };
         self.store.record(false);
         self.store.read(slots, into).await?;
         self.store.record(true);
-        let read = &slots[..self.end(slots, into, wanted)];
+        let read = &slots[..self.end(slots, into, target)];
         let bytes = read.iter().map(|slot| self.store.layout().slot_bytes(*slot)).sum();
         self.store.read(read, &mut vec![0; bytes]).await
     }

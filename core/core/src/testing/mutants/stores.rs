@@ -1,6 +1,6 @@
 //! Stores that do wrongly what a scheme asks: each does what a scheme broken in that way would ask for.
 
-use super::super::stage::Work;
+use super::super::driver::Work;
 use super::super::trace_store::{TraceStore, TraceStoreError};
 use crate::store::Store;
 use crate::tree::block_header::{self, HEADER_BYTES};
@@ -60,7 +60,7 @@ pub struct EditingStore<'a> {
     store: &'a TraceStore,
     edit: Edit,
     /// The work that is under way.
-    working: Rc<Cell<Work>>,
+    current_work: Rc<Cell<Work>>,
     /// Bytes of a block and its header.
     entry_bytes: usize,
     /// The real place of each slot of a bucket, for [`Edit::RealFirst`] and [`Edit::FirstUnread`].
@@ -83,7 +83,7 @@ pub enum Edit {
     /// A bucket is rewritten as soon as a block was read from it.
     RewritesWhereReal,
     /// The first unread slot of a bucket is read, on some occasion.
-    FirstUnread(FirstWhen),
+    FirstUnread(FirstUnreadWhen),
     /// The paths of a batch are read in the order of their leaves.
     SortsPaths,
     /// An access reads slot after slot up to the first that holds a block.
@@ -92,7 +92,7 @@ pub enum Edit {
 
 /// The occasion on which [`Edit::FirstUnread`] reads the first unread slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstWhen {
+pub enum FirstUnreadWhen {
     /// An access reads a bucket that has no unread dummy left.
     NoDummyIsLeft,
     /// An access reads a bucket of which so many unread slots hold blocks.
@@ -103,10 +103,10 @@ pub enum FirstWhen {
 
 impl<'a> EditingStore<'a> {
     /// A store that makes this mistake, for blocks of so many bytes.
-    pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, working: Rc<Cell<Work>>) -> Self {
+    pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, current_work: Rc<Cell<Work>>) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes;
         let (places, unread) = Default::default();
-        EditingStore { store, edit, working, entry_bytes, places, unread }
+        EditingStore { store, edit, current_work, entry_bytes, places, unread }
     }
 
     fn holds_block(&self, bytes: &[u8]) -> bool {
@@ -146,7 +146,7 @@ impl<'a> EditingStore<'a> {
         let slot_bytes = into.len() / slots.len().max(1);
         let mut order: Vec<(Slot, usize)> =
             slots.iter().enumerate().map(|(nth, slot)| (self.place(*slot), nth)).collect();
-        if matches!(self.working.get(), Work::Idle(_)) {
+        if matches!(self.current_work.get(), Work::Step(_)) {
             order.sort_unstable();
         }
         let places: Vec<Slot> = order.iter().map(|(place, _)| *place).collect();
@@ -173,7 +173,7 @@ impl<'a> EditingStore<'a> {
     }
 
     /// Moves what a slot holds to the first unread place of its bucket if the occasion is there; no trace shows it.
-    async fn move_first(&self, slot: Slot, when: FirstWhen) -> Result<(), TraceStoreError> {
+    async fn move_first(&self, slot: Slot, when: FirstUnreadWhen) -> Result<(), TraceStoreError> {
         let place = self.place(slot).index;
         let Some(unread) = self.unread.borrow().get(&slot.bucket).cloned() else { return Ok(()) };
         let mut bytes = self.peek_bucket(slot.bucket).await?;
@@ -181,9 +181,9 @@ impl<'a> EditingStore<'a> {
         let of = |place: u32| place as usize * slot_bytes..(place as usize + 1) * slot_bytes;
         let real = unread.iter().filter(|place| self.holds_block(&bytes[of(**place)])).count();
         let is_now = match when {
-            FirstWhen::NoDummyIsLeft => real == unread.len(),
-            FirstWhen::Full(blocks) => real >= blocks,
-            FirstWhen::Evicts => true,
+            FirstUnreadWhen::NoDummyIsLeft => real == unread.len(),
+            FirstUnreadWhen::Full(blocks) => real >= blocks,
+            FirstUnreadWhen::Evicts => true,
         };
         let shown = if is_now { unread[0] } else { place };
         if shown != place {
@@ -207,13 +207,16 @@ impl<'a> EditingStore<'a> {
     async fn read_first(
         &self,
         slots: &[Slot],
-        when: FirstWhen,
+        when: FirstUnreadWhen,
         into: &mut [u8],
     ) -> Result<(), TraceStoreError> {
-        let on_line = self.working.get() == Work::Access;
+        let on_line = self.current_work.get() == Work::Access;
         for slot in slots {
-            let when =
-                if on_line == (when == FirstWhen::Evicts) { FirstWhen::Full(usize::MAX) } else { when };
+            let when = if on_line == (when == FirstUnreadWhen::Evicts) {
+                FirstUnreadWhen::Full(usize::MAX)
+            } else {
+                when
+            };
             self.move_first(*slot, when).await?;
         }
         self.read_in_place(slots, into).await
@@ -258,7 +261,7 @@ impl Store for EditingStore<'_> {
     type Error = TraceStoreError;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
-        let on_line = self.working.get() == Work::Access;
+        let on_line = self.current_work.get() == Work::Access;
         match self.edit {
             Edit::EvictsOnlyReal if !on_line => {
                 self.peek(slots, into).await?;

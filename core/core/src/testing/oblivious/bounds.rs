@@ -16,23 +16,28 @@ pub(super) fn log2_of_ratio(half: f64, freedom: f64) -> f64 {
 }
 
 /// The log2 of Chernoff's bound on the probability of so many or more.
-pub(super) fn log2_of_many(n: u64, mean: f64, seen: u64) -> f64 {
-    let (of, seen) = (n as f64, seen as f64);
-    if seen <= mean || mean <= 0.0 {
+pub(super) fn log2_of_many(n: u64, mean: f64, observed: u64) -> f64 {
+    let (of, observed) = (n as f64, observed as f64);
+    if observed <= mean || mean <= 0.0 {
         return 0.0;
     }
-    let misses = if seen < of { (of - seen) * libm::log((of - seen) / (of - mean)) } else { 0.0 };
-    -(seen * libm::log(seen / mean) + misses) / LN_2
+    let misses = if observed < of { (of - observed) * libm::log((of - observed) / (of - mean)) } else { 0.0 };
+    -(observed * libm::log(observed / mean) + misses) / LN_2
 }
 
-/// The log2 of a bound on the probability that a sample succeeds so often, and another so seldom, where the first has at most
-/// e^ε times the probability of the second: twice the tails at the p at which both are alike.
-pub(super) fn log2_of_likelier(epsilon: f64, (seen, n): (u64, u64), (other_seen, m): (u64, u64)) -> f64 {
-    let so_many = |p: f64| match seen {
+/// The log2 of a bound on the probability that a sample succeeds so often, and another so seldom, where the first has
+/// at most e^ε times the probability of the second: twice the tails at the p at which both are alike.
+pub(super) fn log2_of_likelier(
+    epsilon: f64,
+    (observed, n): (u64, u64),
+    (other_observed, m): (u64, u64),
+) -> f64 {
+    let so_many = |p: f64| match observed {
         0 => 1.0,
-        seen => Binomial::new(p.min(1.0), n).map_or(1.0, |law| law.sf(seen - 1)),
+        observed => Binomial::new(p.min(1.0), n).map_or(1.0, |distribution| distribution.sf(observed - 1)),
     };
-    let so_few = |p: f64| Binomial::new(p.min(1.0), m).map_or(1.0, |law| law.cdf(other_seen));
+    let so_few =
+        |p: f64| Binomial::new(p.min(1.0), m).map_or(1.0, |distribution| distribution.cdf(other_observed));
     // The first grows with p and the second falls.
     let (mut below, mut above) = (0.0f64, 1.0f64);
     for _ in 0..60 {

@@ -1,8 +1,8 @@
 //! Freecursive ORAM's public schedule, accounted for a second time: from the parameters and the trace alone.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, ShownLeaf, Sights, Watch, ensure};
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, ensure};
 use super::{front_end, raw, ring};
 use crate::schemes::freecursive::{BackendParameters, FreecursiveParameters};
 use alloc::boxed::Box;
@@ -10,50 +10,50 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The watch over a Freecursive ORAM whose buckets are numbered from 0, from its first access on, driven promptly or late. Of
-/// the paths of an access, all are checked; the sights are those of the `shown`th. A Ring ORAM must have its root in untrusted
-/// memory: then only the paths before its first eviction show nothing.
-pub fn watch(
+/// The observer of a Freecursive ORAM whose buckets are numbered from 0, from its first access on, driven promptly or
+/// late. Of the paths of an access, all are checked; the observations are those of the `shown`th. A Ring ORAM must
+/// have its root in untrusted memory: then only the paths before its first eviction show nothing.
+pub fn observer(
     parameters: &FreecursiveParameters,
     shown: u32,
     adversary: Adversary,
     seed: u64,
-) -> Box<dyn Watch> {
+) -> Box<dyn Observer> {
     let paths = parameters.paths_per_access();
     match &parameters.tree {
-        BackendParameters::Path { .. } => path_watch(parameters, (paths, shown), adversary),
+        BackendParameters::Path { .. } => path_observer(parameters, (paths, shown), adversary),
         BackendParameters::Raw(raw) => {
-            let tree = |adversary| raw::watch(raw, adversary, seed);
-            front_end::watch(tree, (paths, shown), adversary)
+            let tree = |adversary| raw::observer(raw, adversary, seed);
+            front_end::observer(tree, (paths, shown), adversary)
         }
         BackendParameters::Ring(ring) => {
-            let tree = |adversary| ring::watch(ring, adversary, seed);
-            front_end::watch(tree, (paths, shown), adversary)
+            let tree = |adversary| ring::observer(ring, adversary, seed);
+            front_end::observer(tree, (paths, shown), adversary)
         }
     }
 }
 
-fn path_watch(
+fn path_observer(
     parameters: &FreecursiveParameters,
     (paths, shown): (u32, u32),
     adversary: Adversary,
-) -> Box<dyn Watch> {
-    Box::new(FreecursiveWatch {
+) -> Box<dyn Observer> {
+    Box::new(FreecursiveObserver {
         leaf_level: parameters.tree.leaf_level().0,
         top: parameters.tree.top().0,
         paths: paths as usize,
         shown: shown as usize,
         sees_reads: adversary == Adversary::Full,
         accesses: 0,
-        left: 0,
+        remaining: 0,
         begun: 0,
         held: None,
-        sights: Sights::default(),
+        observations: Observations::default(),
     })
 }
 
-/// The watch over a front end whose tree is a Path ORAM.
-struct FreecursiveWatch {
+/// The observer of a front end whose tree is a Path ORAM.
+struct FreecursiveObserver {
     leaf_level: u32,
     top: u32,
     /// Paths of an access.
@@ -63,14 +63,14 @@ struct FreecursiveWatch {
     /// Accesses that began before this batch.
     accesses: usize,
     /// Paths of the batch in flight that are still to be read, and those that it has in all.
-    left: usize,
+    remaining: usize,
     begun: usize,
     /// The path that was read and is not written back.
     held: Option<u64>,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl FreecursiveWatch {
+impl FreecursiveObserver {
     /// The leaf to which exactly these buckets lead, those of a whole path in untrusted memory.
     fn path(&self, buckets: &[u64]) -> Result<u64, String> {
         let first_leaf = (1 << self.leaf_level) - 1;
@@ -83,14 +83,14 @@ impl FreecursiveWatch {
     }
 
     fn read(&mut self, leaf: u64) -> Result<(), String> {
-        ensure(self.left > 0, || String::from("a path too many was read"))?;
+        ensure(self.remaining > 0, || String::from("a path too many was read"))?;
         ensure(self.held.is_none(), || String::from("a path was read before the last was written back"))?;
-        let nth = self.begun - self.left;
-        self.left -= 1;
+        let nth = self.begun - self.remaining;
+        self.remaining -= 1;
         self.held = Some(leaf);
         if self.sees_reads && nth % self.paths == self.shown {
             let access = Some(self.accesses + nth / self.paths);
-            self.sights.leaves.push(ShownLeaf { access, leaf });
+            self.observations.leaves.push(ShownLeaf { access, leaf });
         }
         Ok(())
     }
@@ -99,51 +99,53 @@ impl FreecursiveWatch {
         let held = self.held.take();
         ensure(held == Some(leaf), || format!("the path to {leaf} was written, held is {held:?}"))?;
         if !self.sees_reads {
-            self.sights.leaves.push(ShownLeaf { access: None, leaf });
+            self.observations.leaves.push(ShownLeaf { access: None, leaf });
         }
         Ok(())
     }
 }
 
-impl Watch for FreecursiveWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for FreecursiveObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
+            Event::Pending { pending_steps, must_step } => {
                 let due = (u64::from(self.held.is_some()), self.held.is_some());
-                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}; due is {due:?}"))
+                ensure((*pending_steps, *must_step) == due, || {
+                    format!("pending: {pending_steps}, {must_step}; due is {due:?}")
+                })
             }
             Event::AccessBegins(accesses) => {
                 self.begun = accesses * self.paths;
-                self.left = self.begun;
+                self.remaining = self.begun;
                 Ok(())
             }
-            Event::Asks(work, TraceEntry::Read(slots)) => {
-                ensure(*work == Work::Access, || String::from("idle read"))?;
+            Event::StoreRequest(work, TraceEntry::Read(slots)) => {
+                ensure(*work == Work::Access, || String::from("a step read"))?;
                 let buckets: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
                 self.read(self.path(&buckets)?)
             }
-            Event::Asks(_, TraceEntry::Write(buckets)) => {
+            Event::StoreRequest(_, TraceEntry::Write(buckets)) => {
                 let buckets: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
                 self.write(self.path(&buckets)?)
             }
             Event::Ends(Work::Access) => {
-                ensure(self.left == 0, || format!("an access ended {} paths early", self.left))?;
+                ensure(self.remaining == 0, || format!("an access ended {} paths early", self.remaining))?;
                 self.accesses += self.begun / self.paths;
                 Ok(())
             }
-            Event::Ends(Work::Idle(_)) => {
-                ensure(self.held.is_none(), || String::from("idle ended before it wrote"))
+            Event::Ends(Work::Step(_)) => {
+                ensure(self.held.is_none(), || String::from("a step ended before it wrote"))
             }
-            Event::IdleBegins(_)
-            | Event::Answered(..)
-            | Event::Rests
+            Event::StepBegins(_)
+            | Event::StoreAnswer(..)
+            | Event::Quiescent
             | Event::Recovers(_)
             | Event::Yields(_) => Ok(()),
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

@@ -1,59 +1,60 @@
-//! The front end of Freecursive ORAM over a tree with a watch of its own: the accesses of that tree, one for each path, and what
-//! it owes between them.
+//! The front end of Freecursive ORAM over a tree with an observer of its own: the accesses of that tree, one for each
+//! path, and the pending steps between them.
 //!
-//! For a driver that is prompt or late, over a store that is ready at once: then each request belongs to the path that comes next,
-//! or to what is owed before it.
+//! For a driver that is prompt or late, over a store that is ready at once: then each request belongs to the path
+//! that comes next, or to the pending work before it.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, ensure};
+use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, ensure};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
-/// A step of what is owed between two paths. No other step is in flight beside an access.
-const STEP: Work = Work::Idle(0);
+/// A step of the pending work between two paths. No other step is in flight during an access.
+const STEP: Work = Work::Step(0);
 
-/// The watch over a front end with so many paths an access; `tree` gives that over the tree. All paths are checked; the sights are
-/// those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which path is which.
-pub(super) fn watch(
-    tree: impl Fn(Adversary) -> Box<dyn Watch>,
+/// The observer of a front end with so many paths an access; `tree` gives that over the tree. All paths are checked;
+/// the observations are those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which
+/// path is which.
+pub(super) fn observer(
+    tree: impl Fn(Adversary) -> Box<dyn Observer>,
     (paths, shown): (u32, u32),
     adversary: Adversary,
-) -> Box<dyn Watch> {
-    Box::new(FrontEndWatch {
+) -> Box<dyn Observer> {
+    Box::new(FrontEndObserver {
         tree: tree(Adversary::Full),
-        eyes: (adversary != Adversary::Full).then(|| tree(adversary)),
+        weaker: (adversary != Adversary::Full).then(|| tree(adversary)),
         paths: paths as usize,
         shown: shown as usize,
-        left: 0,
+        remaining: 0,
         is_first: false,
-        doing: None,
-        sights: Sights::default(),
-        noted: (0, 0),
+        current: None,
+        observations: Observations::default(),
+        copied: (0, 0),
     })
 }
 
-struct FrontEndWatch {
-    /// The watch that knows what is due.
-    tree: Box<dyn Watch>,
-    /// The watch of an adversary that sees less.
-    eyes: Option<Box<dyn Watch>>,
+struct FrontEndObserver {
+    /// The observer that knows what is due.
+    tree: Box<dyn Observer>,
+    /// The observer for an adversary that sees less.
+    weaker: Option<Box<dyn Observer>>,
     /// Paths of an access.
     paths: usize,
     shown: usize,
     /// Paths of the batch in flight that are still to come; true if none has come.
-    left: usize,
+    remaining: usize,
     is_first: bool,
     /// The work of the tree that the access in flight is at.
-    doing: Option<Doing>,
-    sights: Sights,
-    /// Leaves and choices of the tree's sights that were looked at.
-    noted: (usize, usize),
+    current: Option<CurrentWork>,
+    observations: Observations,
+    /// Leaves and choices of the tree's observations that were looked at.
+    copied: (usize, usize),
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Doing {
+enum CurrentWork {
     Path,
     /// A step, which ends when it has written.
     Step {
@@ -61,31 +62,31 @@ enum Doing {
     },
 }
 
-impl FrontEndWatch {
-    /// Shows an event of the tree to its watches.
+impl FrontEndObserver {
+    /// Shows an event of the tree to its observers.
     fn show(&mut self, event: &Event) -> Result<(), String> {
-        self.tree.see(event)?;
-        self.eyes.as_mut().map_or(Ok(()), |eyes| eyes.see(event))
+        self.tree.observe(event)?;
+        self.weaker.as_mut().map_or(Ok(()), |weaker| weaker.observe(event))
     }
 
-    fn is_settled(&mut self) -> bool {
-        self.tree.see(&Event::Owes { owed: 0, must_step: false }).is_ok()
+    fn has_no_pending_steps(&mut self) -> bool {
+        self.tree.observe(&Event::Pending { pending_steps: 0, must_step: false }).is_ok()
     }
 
     fn begin_path(&mut self) -> Result<(), String> {
-        ensure(self.left > 0, || String::from("a path too many"))?;
-        (self.left, self.is_first) = (self.left - 1, false);
+        ensure(self.remaining > 0, || String::from("a path too many"))?;
+        (self.remaining, self.is_first) = (self.remaining - 1, false);
         self.show(&Event::AccessBegins(1))
     }
 
     /// Finds the work that a request of the access belongs to.
     fn request(&mut self, entry: &TraceEntry) -> Result<(), String> {
         let writes = matches!(entry, TraceEntry::Write(_));
-        while self.doing.is_none() {
-            ensure(self.left > 0, || format!("{entry:?} after the last path of a batch"))?;
-            if !self.is_first && !self.is_settled() {
-                self.show(&Event::IdleBegins(0))?;
-                self.doing = Some(Doing::Step { writes });
+        while self.current.is_none() {
+            ensure(self.remaining > 0, || format!("{entry:?} after the last path of a batch"))?;
+            if !self.is_first && !self.has_no_pending_steps() {
+                self.show(&Event::StepBegins(0))?;
+                self.current = Some(CurrentWork::Step { writes });
                 break;
             }
             self.begin_path()?;
@@ -93,29 +94,29 @@ impl FrontEndWatch {
                 // The path shows nothing: no bucket of it was written before.
                 self.show(&Event::Ends(Work::Access))?;
             } else {
-                self.doing = Some(Doing::Path);
+                self.current = Some(CurrentWork::Path);
             }
         }
-        let work = match &mut self.doing {
-            Some(Doing::Step { writes: step_writes }) => {
+        let work = match &mut self.current {
+            Some(CurrentWork::Step { writes: step_writes }) => {
                 *step_writes = writes;
                 STEP
             }
             _ => Work::Access,
         };
-        self.show(&Event::Asks(work, entry.clone()))
+        self.show(&Event::StoreRequest(work, entry.clone()))
     }
 
     /// Ends the work whose last request was answered.
     fn answer(&mut self) -> Result<(), String> {
-        let (work, ends) = match self.doing {
-            Some(Doing::Path) => (Work::Access, true),
-            Some(Doing::Step { writes }) => (STEP, writes),
-            None => return Err(String::from("an answer to nobody")),
+        let (work, ends) = match self.current {
+            Some(CurrentWork::Path) => (Work::Access, true),
+            Some(CurrentWork::Step { writes }) => (STEP, writes),
+            None => return Err(String::from("an answer that no work waits for")),
         };
-        self.show(&Event::Answered(work, 0))?;
+        self.show(&Event::StoreAnswer(work, 0))?;
         if ends {
-            self.doing = None;
+            self.current = None;
             self.show(&Event::Ends(work))?;
         }
         Ok(())
@@ -123,20 +124,20 @@ impl FrontEndWatch {
 
     /// Ends an access: the paths that are left show nothing, and nothing is owed before them.
     fn end_access(&mut self) -> Result<(), String> {
-        ensure(self.doing.is_none(), || String::from("an access ended amid what was owed"))?;
-        while self.left > 0 {
-            let is_due = self.is_first || self.is_settled();
-            ensure(is_due, || format!("an access ended {} paths early", self.left))?;
+        ensure(self.current.is_none(), || String::from("an access ended before its pending steps"))?;
+        while self.remaining > 0 {
+            let is_due = self.is_first || self.has_no_pending_steps();
+            ensure(is_due, || format!("an access ended {} paths early", self.remaining))?;
             self.begin_path()?;
             self.show(&Event::Ends(Work::Access))?;
         }
-        self.note();
+        self.copy_observations();
         Ok(())
     }
 
-    /// Notes what the tree showed since the last time, of the paths that are looked at and of what is owed.
-    fn note(&mut self) {
-        let all = self.eyes.as_ref().unwrap_or(&self.tree).sights();
+    /// Notes what the tree showed since the last time, of the paths that are looked at and of the pending work.
+    fn copy_observations(&mut self) {
+        let all = self.weaker.as_ref().unwrap_or(&self.tree).observations();
         let (paths, shown) = (self.paths, self.shown);
         // `None` for another path than those that are looked at.
         let access = |path: Option<usize>| match path {
@@ -144,46 +145,46 @@ impl FrontEndWatch {
             Some(_) => None,
             None => Some(None),
         };
-        let leaves = all.leaves[self.noted.0..].iter();
-        self.sights
-            .leaves
-            .extend(leaves.filter_map(|seen| Some(ShownLeaf { access: access(seen.access)?, ..*seen })));
-        let picks = all.picks[self.noted.1..].iter();
-        self.sights
-            .picks
-            .extend(picks.filter_map(|seen| Some(Pick { access: access(seen.access)?, ..*seen })));
-        self.sights.totals.clone_from(&all.totals);
-        self.noted = (all.leaves.len(), all.picks.len());
+        let leaves = all.leaves[self.copied.0..].iter();
+        self.observations.leaves.extend(
+            leaves.filter_map(|observed| Some(ShownLeaf { access: access(observed.access)?, ..*observed })),
+        );
+        let picks = all.picks[self.copied.1..].iter();
+        self.observations.picks.extend(
+            picks.filter_map(|observed| Some(Pick { access: access(observed.access)?, ..*observed })),
+        );
+        self.observations.totals.clone_from(&all.totals);
+        self.copied = (all.leaves.len(), all.picks.len());
     }
 }
 
-impl Watch for FrontEndWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for FrontEndObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::AccessBegins(accesses) => {
-                (self.left, self.is_first) = (accesses * self.paths, true);
+                (self.remaining, self.is_first) = (accesses * self.paths, true);
                 Ok(())
             }
-            Event::Asks(Work::Access, entry) => self.request(entry),
-            Event::Answered(Work::Access, _) => self.answer(),
+            Event::StoreRequest(Work::Access, entry) => self.request(entry),
+            Event::StoreAnswer(Work::Access, _) => self.answer(),
             Event::Ends(Work::Access) => self.end_access(),
-            Event::Ends(Work::Idle(_)) => {
+            Event::Ends(Work::Step(_)) => {
                 self.show(event)?;
-                self.note();
+                self.copy_observations();
                 Ok(())
             }
-            Event::Owes { .. }
-            | Event::IdleBegins(_)
-            | Event::Asks(..)
-            | Event::Answered(..)
-            | Event::Acts(..)
-            | Event::Rests
+            Event::Pending { .. }
+            | Event::StepBegins(_)
+            | Event::StoreRequest(..)
+            | Event::StoreAnswer(..)
+            | Event::ProcessorAction(..)
+            | Event::Quiescent
             | Event::Recovers(_)
             | Event::Yields(_) => self.show(event),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

@@ -1,10 +1,10 @@
 //! Hierarchical ORAM's public schedule: the buffers are read whole and appended to, a bucket is read of each level that
 //! holds something, and a rebuild is the same each time for its level.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
+use super::observer::{Adversary, Observations, Observer, Pick, ensure};
 use super::sorting::{self, buckets, slots};
-use super::watch::{Adversary, Pick, Sights, Watch, ensure};
 use crate::schemes::hierarchical::{HierarchicalParameters, LevelShape};
 use crate::types::Slot;
 use alloc::boxed::Box;
@@ -17,9 +17,9 @@ use core::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a hierarchical ORAM whose buckets are numbered from 0.
-pub fn watch(parameters: &HierarchicalParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-    Box::new(HierarchicalWatch {
+/// The observer of a hierarchical ORAM whose buckets are numbered from 0.
+pub fn observer(parameters: &HierarchicalParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+    Box::new(HierarchicalObserver {
         parameters: parameters.clone(),
         levels: parameters.levels(),
         adversary,
@@ -27,8 +27,8 @@ pub fn watch(parameters: &HierarchicalParameters, adversary: Adversary, seed: u6
         epoch: Epoch { number: 1, ..Epoch::default() },
         access: VecDeque::new(),
         rebuild: None,
-        seen: BTreeMap::new(),
-        sights: Sights::default(),
+        observed: BTreeMap::new(),
+        observations: Observations::default(),
     })
 }
 
@@ -41,7 +41,7 @@ enum Due {
     Buckets(usize),
 }
 
-/// A rebuild in flight: the step of `step` that carries it out, its level, and what is due of it.
+/// A rebuild in flight: the step that carries it out, its level, and what is due of it.
 struct Rebuilt {
     nth: usize,
     level: usize,
@@ -64,7 +64,7 @@ struct Epoch {
 }
 
 // Wide: an account of its own of all that the scheme keeps.
-struct HierarchicalWatch {
+struct HierarchicalObserver {
     parameters: HierarchicalParameters,
     levels: Vec<LevelShape>,
     adversary: Adversary,
@@ -73,11 +73,11 @@ struct HierarchicalWatch {
     access: VecDeque<Due>,
     rebuild: Option<Rebuilt>,
     /// The bucket that was shown last for each level and each access of an epoch, by its place in the epoch.
-    seen: BTreeMap<(usize, u64), f64>,
-    sights: Sights,
+    observed: BTreeMap<(usize, u64), f64>,
+    observations: Observations,
 }
 
-impl HierarchicalWatch {
+impl HierarchicalObserver {
     fn buffer_slots(&self) -> u64 {
         self.parameters.buffer.into()
     }
@@ -152,14 +152,14 @@ impl HierarchicalWatch {
         let sorts = |records: u64| sorting::sort(area, records.div_ceil(run), run);
         let mut trace = Vec::new();
         let mut to = area;
-        let mut bring = |from: Range<u64>, trace: &mut Vec<TraceEntry>| {
+        let mut load_payload = |from: Range<u64>, trace: &mut Vec<TraceEntry>| {
             copy(from.clone(), to, run, trace);
             to += from.end - from.start;
         };
-        bring(self.buffer(self.epoch.number - 1, 0..self.buffer_slots()), &mut trace);
-        (0..level).for_each(|above| bring(self.list(above), &mut trace));
+        load_payload(self.buffer(self.epoch.number - 1, 0..self.buffer_slots()), &mut trace);
+        (0..level).for_each(|above| load_payload(self.list(above), &mut trace));
         if level == self.last() {
-            bring(self.list(level), &mut trace);
+            load_payload(self.list(level), &mut trace);
         }
         let records = to - area;
         trace.extend(sorts(records));
@@ -201,8 +201,8 @@ impl HierarchicalWatch {
             let access = begun + nth;
             let at = (rank as usize, buckets as usize);
             let mut pick = Pick::of(&mut self.random, Some(access), level as u32, at, None);
-            pick.before = self.seen.insert((level, access as u64 - self.epoch.before), pick.value);
-            self.sights.picks.push(pick);
+            pick.before = self.observed.insert((level, access as u64 - self.epoch.before), pick.value);
+            self.observations.picks.push(pick);
         }
         Ok(())
     }
@@ -240,12 +240,12 @@ impl HierarchicalWatch {
                 let is_left = !self.access.is_empty();
                 ensure(!is_left, || format!("an access ended early: {:?} are due", self.access))
             }
-            (Work::Idle(nth), Some(rebuild)) if rebuild.nth == nth => {
+            (Work::Step(nth), Some(rebuild)) if rebuild.nth == nth => {
                 ensure(rebuild.due.is_empty(), || String::from("a rebuild ended early"))?;
                 self.end_rebuild(rebuild.level);
                 Ok(())
             }
-            (Work::Idle(_), _) => ensure(!self.is_full(), || String::from("a rebuild was left out")),
+            (Work::Step(_), _) => ensure(!self.is_full(), || String::from("a rebuild was left out")),
         }
     }
 }
@@ -259,38 +259,44 @@ fn copy(from: Range<u64>, to: u64, run: u64, trace: &mut Vec<TraceEntry>) {
     }
 }
 
-impl Watch for HierarchicalWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for HierarchicalObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
+            Event::Pending { pending_steps, must_step } => {
                 let owes = self.is_full() || self.rebuild.is_some();
                 let must = self.is_full() || !self.parameters.spread && self.rebuild.is_some();
-                ensure((*owed, *must_step) == (u64::from(owes), must), || format!("owes {owed}, {must_step}"))
+                ensure((*pending_steps, *must_step) == (u64::from(owes), must), || {
+                    format!("pending: {pending_steps}, {must_step}")
+                })
             }
             Event::AccessBegins(accesses) => {
                 ensure(!self.is_full(), || String::from("an access begins that has no room"))?;
                 self.begin_access(*accesses);
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Read(_)) if self.adversary == Adversary::Snapshot => Ok(()),
-            Event::Asks(Work::Access, entry) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Read(_))
+                if self.adversary == Adversary::Snapshot =>
+            {
+                Ok(())
+            }
+            Event::StoreRequest(Work::Access, entry) => {
                 if self.adversary == Adversary::Snapshot {
                     self.access.retain(|due| matches!(due, Due::Exactly(TraceEntry::Write(_))));
                 }
                 self.accessed(entry)
             }
-            Event::Asks(Work::Idle(nth), entry) => self.rebuilt(*nth, entry),
+            Event::StoreRequest(Work::Step(nth), entry) => self.rebuilt(*nth, entry),
             Event::Ends(work) => self.ended(*work),
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::IdleBegins(_)
-            | Event::Answered(..)
-            | Event::Rests
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
+            Event::StepBegins(_)
+            | Event::StoreAnswer(..)
+            | Event::Quiescent
             | Event::Recovers(_)
             | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

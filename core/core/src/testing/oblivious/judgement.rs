@@ -20,12 +20,12 @@ impl Judgement {
         self.findings.iter().filter(|finding| finding.log2_p < ALARM_LOG2)
     }
 
-    /// Tells whether there was no alarm.
+    /// Returns whether there was no alarm.
     pub fn passes(&self) -> bool {
         self.alarms().next().is_none()
     }
 
-    /// Tells whether a test whose name contains this has alarmed.
+    /// Returns whether a test whose name contains this has alarmed.
     pub fn alarmed(&self, name: &str) -> bool {
         self.alarms().any(|finding| finding.name.contains(name))
     }

@@ -1,14 +1,15 @@
-//! Judging a scheme that is differentially private: how much likelier an event is under one sequence of requests than under
-//! another that differs in one access.
+//! Judging a scheme that is differentially private: how much likelier an event is under one sequence of requests than
+//! under another that differs in one access.
 //!
-//! The adversary's events are patterns: which of some accesses have shown leaves of the same subtree. Of a scheme whose next
-//! leaf depends on whether it stays in the subtree, each pattern has one likelihood ratio, so that the greatest ratio of any
-//! event is that of a pattern. An event of another kind, such as the fill of a stash, is not looked at.
+//! The adversary's events are patterns: which of some accesses have shown leaves of the same subtree. Of a scheme
+//! whose next leaf depends on whether it stays in the subtree, each pattern has one likelihood ratio, so that the
+//! greatest ratio of any event is that of a pattern. An event of another kind, such as the fill of a stash, is not
+//! looked at.
 
 use super::judgement::Judgement;
-use super::sides::{Seen, Side, Trial};
+use super::observer::Observer;
+use super::run_sets::{ObservedRun, RunSet, Trial};
 use super::statistics::{Finding, at_most_so_much_likelier, certain};
-use super::watch::Watch;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -22,31 +23,31 @@ pub struct Patterns<'a> {
     pub subtree: &'a dyn Fn(u64) -> u64,
 }
 
-/// Judges runs of two sequences of requests that differ in one access: no pattern may be more than e^ε times as likely under
-/// the one as under the other.
+/// Judges runs of two sequences of requests that differ in one access: no pattern may be more than e^ε times as
+/// likely under the one as under the other.
 pub fn judge_likelihood(
     epsilon: f64,
     patterns: &Patterns<'_>,
-    watch: impl Fn(u64) -> Box<dyn Watch>,
+    observer: impl Fn(u64) -> Box<dyn Observer>,
     one: &[Trial],
     other: &[Trial],
 ) -> Judgement {
-    let sides = [Side::look("one", &watch, one, 0), Side::look("other", &watch, other, 1 << 32)];
-    let shape = |side: &Side| certain(format!("{}: shape", side.name), side.deviation.clone());
-    let mut judgement = Judgement { findings: sides.iter().map(shape).collect() };
+    let run_sets = [RunSet::look("one", &observer, one, 0), RunSet::look("other", &observer, other, 1 << 32)];
+    let shape = |run_set: &RunSet| certain(format!("{}: shape", run_set.name), run_set.deviation.clone());
+    let mut judgement = Judgement { findings: run_sets.iter().map(shape).collect() };
     if judgement.passes() {
-        judgement.findings.extend(compare(epsilon, patterns, &sides));
+        judgement.findings.extend(compare(epsilon, patterns, &run_sets));
     }
     judgement
 }
 
-fn compare(epsilon: f64, patterns: &Patterns<'_>, [one, other]: &[Side; 2]) -> Vec<Finding> {
+fn compare(epsilon: f64, patterns: &Patterns<'_>, [one, other]: &[RunSet; 2]) -> Vec<Finding> {
     let (of_one, of_other) = (patterns.count(one), patterns.count(other));
-    let seen: BTreeSet<&Vec<usize>> = of_one.keys().chain(of_other.keys()).collect();
+    let observed: BTreeSet<&Vec<usize>> = of_one.keys().chain(of_other.keys()).collect();
     let count = |counts: &BTreeMap<Vec<usize>, u64>, pattern| counts.get(pattern).copied().unwrap_or(0);
     let (n, m) = (one.runs.len() as u64, other.runs.len() as u64);
     let mut findings = Vec::new();
-    for pattern in seen {
+    for pattern in observed {
         let (a, b) = (count(&of_one, pattern), count(&of_other, pattern));
         let name = |likelier: &str| format!("likelier under {likelier}: subtrees {pattern:?}");
         findings.push(at_most_so_much_likelier(name("one"), epsilon, (a, n), (b, m)));
@@ -56,15 +57,15 @@ fn compare(epsilon: f64, patterns: &Patterns<'_>, [one, other]: &[Side; 2]) -> V
 }
 
 impl Patterns<'_> {
-    fn count(&self, side: &Side) -> BTreeMap<Vec<usize>, u64> {
+    fn count(&self, run_set: &RunSet) -> BTreeMap<Vec<usize>, u64> {
         let mut counts = BTreeMap::new();
-        side.runs.iter().for_each(|run| *counts.entry(self.of(run)).or_insert(0) += 1);
+        run_set.runs.iter().for_each(|run| *counts.entry(self.of(run)).or_insert(0) += 1);
         counts
     }
 
-    /// The pattern of a run: for each of the accesses, the first of them whose leaf is in the same subtree. An access that
-    /// shows no leaf of its own counts as a subtree of its own.
-    fn of(&self, run: &Seen) -> Vec<usize> {
+    /// The pattern of a run: for each of the accesses, the first of them whose leaf is in the same subtree. An access
+    /// that shows no leaf of its own counts as a subtree of its own.
+    fn of(&self, run: &ObservedRun) -> Vec<usize> {
         let leaves = run.leaf_of_access();
         let subtree = |nth: usize| leaves[self.accesses[nth]].map(self.subtree);
         let first = |nth| (0..nth).find(|other| subtree(nth).is_some() && subtree(*other) == subtree(nth));

@@ -63,8 +63,8 @@ pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
     share.map(|share| Limit { share, of: "of the draws in one cell" })
 }
 
-/// The limit for n draws over so many even cells, one of which is judged against the log2 of this probability: the share
-/// of the draws that fall into it, if the others are uniform.
+/// The limit for n draws over so many even cells, one of which is judged against the log2 of this probability: the
+/// share of the draws that fall into it, if the others are uniform.
 pub(super) fn of_cell(n: u64, cells: usize, alarm: f64) -> Option<Limit> {
     let even = 1.0 / cells as f64;
     let limit = of_many_beyond(n, n as f64 * even, alarm)?;
@@ -77,32 +77,32 @@ pub(super) fn of_many(n: u64, mean: f64) -> Option<Limit> {
 }
 
 fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
-    let alarms = |seen: u64| log2_of_many(n, mean, seen) < alarm;
+    let alarms = |observed: u64| log2_of_many(n, mean, observed) < alarm;
     if mean <= 0.0 || !alarms(n) {
         return None;
     }
     let (mut quiet, mut max) = (0, n);
     while max - quiet > 1 {
-        let seen = quiet + (max - quiet) / 2;
-        if alarms(seen) {
-            max = seen;
+        let observed = quiet + (max - quiet) / 2;
+        if alarms(observed) {
+            max = observed;
         } else {
-            quiet = seen;
+            quiet = observed;
         }
     }
     let at_random = mean / n as f64;
     let is_found = |share: f64| {
-        let law = Binomial::new((at_random + share * (1.0 - at_random)).min(1.0), n);
-        law.is_ok_and(|law| law.sf(max - 1) >= FOUND)
+        let distribution = Binomial::new((at_random + share * (1.0 - at_random)).min(1.0), n);
+        distribution.is_ok_and(|distribution| distribution.sf(max - 1) >= FOUND)
     };
     min(is_found).map(|share| Limit { share, of: "of the trials beyond chance" })
 }
 
-/// The limit for two samples over so many even cells: the share of one sample that falls into one cell, if the rest of it
-/// and the other sample are uniform.
+/// The limit for two samples over so many even cells: the share of one sample that falls into one cell, if the rest
+/// of it and the other sample are uniform.
 pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
-    let law = Normal::standard();
-    let alarm = -law.inverse_cdf(libm::exp2(ALARM_LOG2) / (2.0 * cells as f64));
+    let distribution = Normal::standard();
+    let alarm = -distribution.inverse_cdf(libm::exp2(ALARM_LOG2) / (2.0 * cells as f64));
     let (n, m, even) = (n as f64, m as f64, 1.0 / cells as f64);
     let deviation = |one: f64, other: f64| libm::sqrt(one * (1.0 - one) / n + other * (1.0 - other) / m);
     let is_found = |share: f64| {
@@ -123,36 +123,37 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
         libm::log2(2.0 * coin.cdf(less)) < ALARM_LOG2
     })?;
     let is_found = |share: f64| {
-        let law = Binomial::new((0.5 + share / 2.0).min(1.0), pairs);
-        law.is_ok_and(|law| law.sf(max - 1) >= FOUND)
+        let distribution = Binomial::new((0.5 + share / 2.0).min(1.0), pairs);
+        distribution.is_ok_and(|distribution| distribution.sf(max - 1) >= FOUND)
     };
     min(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
 }
 
-/// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given how
-/// many of the other one have. `log2_p` judges so many.
+/// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given
+/// how many of the other one have. `log2_p` judges so many.
 pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
-    let alarms = |seen: u64| log2_p(seen) < ALARM_LOG2;
+    let alarms = |observed: u64| log2_p(observed) < ALARM_LOG2;
     if !alarms(n) {
         return None;
     }
     let (mut quiet, mut max) = (0, n);
     while max - quiet > 1 {
-        let seen = quiet + (max - quiet) / 2;
-        if alarms(seen) {
-            max = seen;
+        let observed = quiet + (max - quiet) / 2;
+        if alarms(observed) {
+            max = observed;
         } else {
-            quiet = seen;
+            quiet = observed;
         }
     }
-    let is_found = |share: f64| Binomial::new(share, n).is_ok_and(|law| law.sf(max - 1) >= FOUND);
+    let is_found =
+        |share: f64| Binomial::new(share, n).is_ok_and(|distribution| distribution.sf(max - 1) >= FOUND);
     min(is_found).map(|share| Limit { share, of: "of the likelier runs" })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::observer::draw_below;
     use super::super::statistics::{fair_signs, homogeneous, not_too_many, tally, uniform};
-    use super::super::watch::draw_below;
     use super::*;
     use alloc::string::String;
     use rand_chacha::ChaCha8Rng;

@@ -1,10 +1,10 @@
-//! The judge of obliviousness: does a trace tell anything of what was asked?
+//! The judge of obliviousness: it tests whether a trace depends on what was asked.
 //!
 //! It is given many independently seeded runs of two access sequences that could hardly differ more, with the same
 //! batch sizes and the same driver. Two things are asked of every run, and both must hold for every adversary:
 //!
 //! 1. **Shape.** Every operation, its size, its order and its time follow from the parameters, the batch sizes, the
-//!    random choices shown before, and the order in which the store got done. A [`Watch`] knows the public schedule
+//!    random choices shown before, and the order in which the store got done. A [`Observer`] knows the public schedule
 //!    by an account of its own and refuses every deviation. This is certain: it has no false alarms.
 //! 2. **Choices.** The leaves and the slots are left. Each must be uniform and independent of everything else: of
 //!    its predecessors, of the block's own earlier leaf, of what was asked. Statistical tests, each with a bound on its
@@ -27,7 +27,7 @@ pub mod judgement;
 pub mod leaves;
 pub mod likelihood;
 pub mod limits;
-pub mod mirrored;
+pub mod observer;
 pub mod opam;
 pub mod pace;
 pub mod parallel;
@@ -37,29 +37,29 @@ pub mod permuted;
 pub mod pool;
 pub mod programs;
 pub mod raw;
+pub mod reverse_bits;
 pub mod ring;
 mod ring_tree;
+mod run_sets;
 pub mod schedule;
 pub mod script;
 pub mod side_by_side;
-mod sides;
 mod slots;
 mod sorting;
 pub mod statistics;
 pub mod trivial;
 pub mod views;
-pub mod watch;
 
 pub use judge::{judge, judge_and_pool};
 pub use judgement::{Judgement, MAX_TESTS};
 pub use likelihood::{Patterns, judge_likelihood};
 pub use limits::Limit;
+pub use observer::{Adversary, Observer};
 pub use pace::{Pace, run_script};
 pub use pool::{EvictionRate, Pool, Power};
 pub use programs::Program;
+pub use run_sets::Trial;
 pub use script::{Batches, Sequence};
 pub use side_by_side::judge_side_by_side;
-pub use sides::Trial;
 pub use statistics::{ALARM_LOG2, Finding};
 pub use views::judge_views;
-pub use watch::{Adversary, Watch};

@@ -1,9 +1,9 @@
 //! The trace that OPAM would have to show to be oblivious: at each access a uniform path, one slot of each of its
 //! buckets chosen uniformly, and the same slots written. It does not: the slots give it away.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, ensure};
+use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, ensure};
 use crate::schemes::opam::OpamParameters;
 use crate::types::Bucket;
 use alloc::boxed::Box;
@@ -14,10 +14,10 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over an OPAM from its first access on. `Snapshot` sees the slots that were written, `Full` those that were
-/// read before as well.
-pub fn watch(parameters: &OpamParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-    Box::new(OpamWatch {
+/// The observer of an OPAM from its first access on. `Snapshot` sees the slots that were written, `Full` those that
+/// were read before as well.
+pub fn observer(parameters: &OpamParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+    Box::new(OpamObserver {
         leaf_level: parameters.leaf_level.0,
         slots: parameters.slots_per_bucket.into(),
         adversary,
@@ -26,11 +26,11 @@ pub fn watch(parameters: &OpamParameters, adversary: Adversary, seed: u64) -> Bo
         accesses: 0,
         read: None,
         last: BTreeMap::new(),
-        sights: Sights::default(),
+        observations: Observations::default(),
     })
 }
 
-struct OpamWatch {
+struct OpamObserver {
     leaf_level: u32,
     slots: u64,
     adversary: Adversary,
@@ -42,10 +42,10 @@ struct OpamWatch {
     read: Option<Vec<Bucket>>,
     /// The slot that was chosen last in each node of the tree, with the number that the judge made of it.
     last: BTreeMap<u64, (u64, f64)>,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl OpamWatch {
+impl OpamObserver {
     /// Notes leaf and choices of a path: one slot of each of its nodes, root side first.
     fn choices(&mut self, chosen: &[Bucket]) -> Result<(), String> {
         ensure(chosen.len() == self.leaf_level as usize + 1, || format!("{} slots of a path", chosen.len()))?;
@@ -53,7 +53,7 @@ impl OpamWatch {
         let node = |bucket: &Bucket| bucket.0 / self.slots;
         let leaf = chosen.last().map_or(0, node).checked_sub(first_leaf);
         let leaf = leaf.ok_or_else(|| String::from("the last slot is not a leaf's"))?;
-        self.sights.leaves.push(ShownLeaf { access: Some(self.accesses), leaf });
+        self.observations.leaves.push(ShownLeaf { access: Some(self.accesses), leaf });
         for (level, bucket) in (0..).zip(chosen) {
             let due = (1u64 << level) - 1 + (leaf >> (self.leaf_level - level));
             let (node, slot) = (bucket.0 / self.slots, bucket.0 % self.slots);
@@ -61,37 +61,41 @@ impl OpamWatch {
             let at = (slot as usize, self.slots as usize);
             let mut pick = Pick::of(&mut self.random, Some(self.accesses), level, at, None);
             let before = self.last.insert(node, (slot, pick.value));
-            self.sights.add(
+            self.observations.add(
                 "slots that come again at once",
                 u64::from(before.is_some_and(|(last, _)| last == slot)),
             );
             pick.before = before.map(|(_, value)| value);
-            self.sights.picks.push(pick);
+            self.observations.picks.push(pick);
         }
         self.accesses += 1;
         Ok(())
     }
 }
 
-impl Watch for OpamWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for OpamObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
-                ensure((*owed, *must_step) == (0, false), || String::from("it owes something"))
+            Event::Pending { pending_steps, must_step } => {
+                ensure((*pending_steps, *must_step) == (0, false), || String::from("it has pending steps"))
             }
             Event::AccessBegins(accesses) => {
                 self.due = *accesses;
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Read(_)) if self.adversary == Adversary::Snapshot => Ok(()),
-            Event::Asks(Work::Access, TraceEntry::Read(slots)) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Read(_))
+                if self.adversary == Adversary::Snapshot =>
+            {
+                Ok(())
+            }
+            Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => {
                 ensure(self.read.is_none() && self.due > 0, || String::from("a read too many"))?;
                 let read: Vec<Bucket> = slots.iter().map(|slot| slot.bucket).collect();
                 self.choices(&read)?;
                 self.read = Some(read);
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Write(buckets)) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Write(buckets)) => {
                 ensure(self.due > 0, || String::from("a write too many"))?;
                 self.due -= 1;
                 match self.adversary {
@@ -101,7 +105,7 @@ impl Watch for OpamWatch {
                     Adversary::Snapshot => self.choices(buckets),
                 }
             }
-            Event::Asks(Work::Idle(_), entry) => Err(format!("idle asked for {entry:?}")),
+            Event::StoreRequest(Work::Step(_), entry) => Err(format!("a step asked for {entry:?}")),
             Event::Ends(Work::Access) => {
                 ensure(self.due == 0, || format!("the batch ended {} accesses early", self.due))
             }
@@ -109,7 +113,7 @@ impl Watch for OpamWatch {
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

@@ -2,12 +2,12 @@
 //! processors alone, messages included.
 
 use super::super::array_model::Operation;
-use super::super::stage::{Event, Work};
-use super::super::trace_store::{Act, Sent, TraceEntry};
-use super::mirrored::mirrored;
-use super::path::{FullWatch, Tree};
+use super::super::driver::{Event, Work};
+use super::super::trace_store::{ProcessorAction, SentMessage, TraceEntry};
+use super::observer::{Observations, Observer, ShownLeaf, ensure};
+use super::path::{FullObserver, Tree};
+use super::reverse_bits::reverse_bits;
 use super::sorting;
-use super::watch::{ShownLeaf, Sights, Watch, ensure};
 use crate::network::Processor;
 use crate::schemes::parallel::ParallelParameters;
 use alloc::boxed::Box;
@@ -17,20 +17,20 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
-/// The watch over a parallel ORAM with a flat position map, from its first round on, for an adversary that sees all
+/// The observer of a parallel ORAM with a flat position map, from its first round on, for an adversary that sees all
 /// traces: each operation with its processor, and the ends and the length of each message.
 ///
 /// It shows leaves in the order of places: [`in_order_of_places`] says which request is at which.
-pub fn watch(parameters: &ParallelParameters, seed: u64) -> Box<dyn Watch> {
+pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer> {
     let processors = parameters.processors as usize;
     let bits = parameters.processors.ilog2();
     let (leaf_level, top) = (parameters.leaf_level.0 - bits, parameters.top.0 - bits);
     let part = |nth: u64| {
         let tree = Tree { leaf_level, top, first: nth * ((2 << leaf_level) - (1 << top)) };
-        let paths = FullWatch::new(tree, seed.wrapping_mul(1 << 11).wrapping_add(nth));
+        let paths = FullObserver::new(tree, seed.wrapping_mul(1 << 11).wrapping_add(nth));
         Part { paths, held: Vec::new() }
     };
-    Box::new(ParallelWatch {
+    Box::new(ParallelObserver {
         block_bytes: parameters.block_bytes as usize,
         routed: parameters.message_bytes().routed,
         leaf_level,
@@ -39,11 +39,11 @@ pub fn watch(parameters: &ParallelParameters, seed: u64) -> Box<dyn Watch> {
         has_begun: false,
         empty_batch: false,
         waiting: 0,
-        owes: false,
-        will_owe: false,
+        is_eviction_due: false,
+        will_be_due: false,
         rounds: 0,
         evictions: 0,
-        sights: Sights::default(),
+        observations: Observations::default(),
     })
 }
 
@@ -71,7 +71,7 @@ pub fn in_order_of_places(round: &[Operation], processors: usize) -> Vec<Operati
 #[derive(Clone, Debug)]
 enum Due {
     /// Exactly these messages.
-    Messages(Vec<Sent>),
+    Messages(Vec<SentMessage>),
     /// A message from each processor to the one whose path it asks for, unless that is itself.
     Requests,
     /// A processor reads the paths that these places ask for.
@@ -84,11 +84,11 @@ enum Due {
 
 /// A processor's subtree, and the buckets of it that were read and not written.
 struct Part {
-    paths: FullWatch,
+    paths: FullObserver,
     held: Vec<u64>,
 }
 
-struct ParallelWatch {
+struct ParallelObserver {
     block_bytes: usize,
     /// The lengths of the messages of the butterfly.
     routed: Vec<usize>,
@@ -104,19 +104,19 @@ struct ParallelWatch {
     /// Operations that the stores and the network have not ended.
     waiting: usize,
     /// True if evictions are due; true if they will be when all works have ended.
-    owes: bool,
-    will_owe: bool,
+    is_eviction_due: bool,
+    will_be_due: bool,
     rounds: usize,
     evictions: u64,
-    sights: Sights,
+    observations: Observations,
 }
 
-fn sent(from: usize, to: usize, bytes: usize) -> Sent {
+fn sent(from: usize, to: usize, bytes: usize) -> SentMessage {
     let [from, to] = [from, to].map(|place| Processor(place as u32));
-    Sent { from, to, bytes }
+    SentMessage { from, to, bytes }
 }
 
-impl ParallelWatch {
+impl ParallelObserver {
     fn processors(&self) -> usize {
         self.parts.len()
     }
@@ -131,14 +131,16 @@ impl ParallelWatch {
                 let (one, other) = (one as usize, other as usize);
                 [sent(one, other, record), sent(other, one, record)]
             };
-            sorting::stages(m as u64).into_iter().map(move |stage| stage.into_iter().flat_map(both).collect())
+            sorting::stages(m as u64)
+                .into_iter()
+                .map(move |driver| driver.into_iter().flat_map(both).collect())
         };
         let neighbours = (1..m).flat_map(|p| [sent(p - 1, p, 8), sent(p, p - 1, 8)]).collect();
-        let mut steps: Vec<Vec<Sent>> = sort().chain([neighbours]).collect();
+        let mut steps: Vec<Vec<SentMessage>> = sort().chain([neighbours]).collect();
         steps.extend(doubling().map(|d| (0..m).map(|p| sent(p, p ^ d, 16 * d)).collect()));
         let mut due: VecDeque<Due> = steps.into_iter().map(Due::Messages).collect();
         due.push_back(Due::Requests);
-        let mut steps: Vec<Vec<Sent>> = Vec::new();
+        let mut steps: Vec<Vec<SentMessage>> = Vec::new();
         steps.extend(doubling().map(|d| (d..m).map(|p| sent(p - d, p, record)).collect()));
         let routing = doubling().zip(&self.routed);
         steps.extend(routing.map(|(d, bytes)| (0..m).map(|p| sent(p, p ^ d, *bytes)).collect()));
@@ -154,7 +156,7 @@ impl ParallelWatch {
     }
 
     /// Notes which processor each one asks, and what follows from it.
-    fn request(&mut self, messages: &[Sent]) -> Result<(), String> {
+    fn request(&mut self, messages: &[SentMessage]) -> Result<(), String> {
         let m = self.processors();
         let mut owners: Vec<usize> = (0..m).collect();
         for message in messages {
@@ -172,7 +174,7 @@ impl ParallelWatch {
             }
         }
         let answered = (0..m).filter(|place| owners[*place] != *place);
-        let answers: Vec<Sent> = answered.map(|p| sent(owners[p], p, self.block_bytes)).collect();
+        let answers: Vec<SentMessage> = answered.map(|p| sent(owners[p], p, self.block_bytes)).collect();
         if !answers.is_empty() {
             due.push_back(Due::Messages(answers));
         }
@@ -190,15 +192,15 @@ impl ParallelWatch {
         paths.begin_access(places.len());
         paths.read(slots)?;
         held.extend(slots.iter().map(|slot| slot.bucket.0));
-        let leaves = mem::take(&mut paths.sights.leaves);
+        let leaves = mem::take(&mut paths.observations.leaves);
         let first = (self.rounds - 1) * self.parts.len();
         for (place, shown) in places.iter().zip(leaves) {
             let leaf = (owner as u64) << self.leaf_level | shown.leaf;
-            self.sights.leaves.push(ShownLeaf { access: Some(first + place), leaf });
+            self.observations.leaves.push(ShownLeaf { access: Some(first + place), leaf });
         }
         // Readers come in the order of their numbers, which are part of the leaves.
-        self.sights.leaves[first..].sort_unstable_by_key(|shown| shown.access);
-        self.sights.add("slots read on line", slots.len() as u64);
+        self.observations.leaves[first..].sort_unstable_by_key(|shown| shown.access);
+        self.observations.add("slots read on line", slots.len() as u64);
         Ok(())
     }
 
@@ -207,7 +209,7 @@ impl ParallelWatch {
         let Part { paths, held } = &mut self.parts[processor];
         let before = held.len();
         for eviction in [2 * self.evictions, 2 * self.evictions + 1] {
-            for bucket in paths.tree.apart(mirrored(self.leaf_level, eviction), &[]) {
+            for bucket in paths.tree.apart(reverse_bits(self.leaf_level, eviction), &[]) {
                 if !held.contains(&bucket) {
                     held.push(bucket);
                 }
@@ -224,7 +226,7 @@ impl ParallelWatch {
         ensure(written == *held, || format!("wrote {written:?}, held are {held:?}"))?;
         held.clear();
         paths.held.clear();
-        self.sights.add("buckets written", written.len() as u64);
+        self.observations.add("buckets written", written.len() as u64);
         Ok(())
     }
 
@@ -233,33 +235,39 @@ impl ParallelWatch {
         if mem::replace(&mut self.has_begun, true) {
             return;
         }
-        self.owes = *work == Work::Access;
-        self.rounds += usize::from(self.owes);
+        self.is_eviction_due = *work == Work::Access;
+        self.rounds += usize::from(self.is_eviction_due);
     }
 
-    fn acted(&mut self, work: Work, act: &Act) -> Result<(), String> {
+    fn acted(&mut self, work: Work, act: &ProcessorAction) -> Result<(), String> {
         self.waiting += 1;
         self.begins();
         let due = self.works.front_mut().filter(|(of, _)| *of == work).and_then(|(_, due)| due.pop_front());
         let due = due.ok_or_else(|| format!("{work:?} did {act:?}, and nothing was due"))?;
         match (&due, act) {
-            (Due::Messages(messages), Act::Sends(sent)) => {
+            (Due::Messages(messages), ProcessorAction::Messages(sent)) => {
                 ensure(messages == sent, || format!("sent {sent:?}, due were {messages:?}"))
             }
-            (Due::Requests, Act::Sends(sent)) => self.request(sent),
-            (Due::Requests, Act::Asks(..)) => {
+            (Due::Requests, ProcessorAction::Messages(sent)) => self.request(sent),
+            (Due::Requests, ProcessorAction::StoreRequest(..)) => {
                 // Each asks itself.
                 self.request(&[])?;
                 self.waiting -= 1;
                 self.acted(work, act)
             }
-            (Due::Reads(owner, places), Act::Asks(processor, entry)) if processor.0 as usize == *owner => {
+            (Due::Reads(owner, places), ProcessorAction::StoreRequest(processor, entry))
+                if processor.0 as usize == *owner =>
+            {
                 self.read(*owner, places, entry)
             }
-            (Due::Evicts(of), Act::Asks(processor, entry)) if processor.0 as usize == *of => {
+            (Due::Evicts(of), ProcessorAction::StoreRequest(processor, entry))
+                if processor.0 as usize == *of =>
+            {
                 self.evict(*of, entry)
             }
-            (Due::Writes(of), Act::Asks(processor, entry)) if processor.0 as usize == *of => {
+            (Due::Writes(of), ProcessorAction::StoreRequest(processor, entry))
+                if processor.0 as usize == *of =>
+            {
                 self.write(*of, entry)
             }
             _ => Err(format!("{act:?}, due was {due:?}")),
@@ -281,44 +289,48 @@ impl ParallelWatch {
     }
 }
 
-impl Watch for ParallelWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for ParallelObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
-                let due = (u64::from(self.owes), self.owes);
-                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}"))
+            Event::Pending { pending_steps, must_step } => {
+                let due = (u64::from(self.is_eviction_due), self.is_eviction_due);
+                ensure((*pending_steps, *must_step) == due, || {
+                    format!("pending: {pending_steps}, {must_step}")
+                })
             }
             Event::AccessBegins(0) => {
                 self.empty_batch = true;
                 Ok(())
             }
             Event::AccessBegins(_) => {
-                ensure(!self.will_owe, || String::from("a round begins before the evictions of the last"))?;
-                self.will_owe = true;
+                ensure(!self.will_be_due, || {
+                    String::from("a round begins before the evictions of the last")
+                })?;
+                self.will_be_due = true;
                 let round = self.round();
                 self.works.push_back((Work::Access, round));
                 Ok(())
             }
-            Event::IdleBegins(nth) => {
-                let due = if mem::take(&mut self.will_owe) { self.evictions() } else { VecDeque::new() };
-                self.works.push_back((Work::Idle(*nth), due));
+            Event::StepBegins(nth) => {
+                let due = if mem::take(&mut self.will_be_due) { self.evictions() } else { VecDeque::new() };
+                self.works.push_back((Work::Step(*nth), due));
                 Ok(())
             }
-            Event::Acts(work, act) => self.acted(*work, act),
-            Event::Asks(..) => Err(format!("no processor's: {event:?}")),
-            Event::Answered(..) => {
+            Event::ProcessorAction(work, act) => self.acted(*work, act),
+            Event::StoreRequest(..) => Err(format!("no processor's: {event:?}")),
+            Event::StoreAnswer(..) => {
                 self.waiting -= 1;
                 Ok(())
             }
             Event::Ends(work) => self.ends(*work),
-            Event::Rests => ensure(self.works.is_empty() || self.waiting > 0, || {
+            Event::Quiescent => ensure(self.works.is_empty() || self.waiting > 0, || {
                 format!("{:?} lingers", self.works.front())
             }),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

@@ -1,9 +1,9 @@
 //! Path ORAM's public schedule, and that of its recursive position map, accounted for a second time: from the
 //! parameters and the trace alone.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, ShownLeaf, Sights, Watch, draw_below, ensure};
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
 use crate::schemes::path::PathParameters;
 use crate::types::Slot;
 use alloc::boxed::Box;
@@ -14,20 +14,20 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a Path ORAM with a flat position map, whose buckets are numbered from 0, from its first access on.
-pub fn watch(parameters: &PathParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-    watch_recursive(core::slice::from_ref(parameters), 0, adversary, seed)
+/// The observer of a Path ORAM with a flat position map, whose buckets are numbered from 0, from its first access on.
+pub fn observer(parameters: &PathParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+    recursive_observer(core::slice::from_ref(parameters), 0, adversary, seed)
 }
 
-/// The watch over a Path ORAM and the inner ORAMs of its position map, the largest first, their buckets numbered one
-/// after the other. All are checked; the sights are those of the `shown`th. With inner ORAMs, only for a store that
-/// is ready at once.
-pub fn watch_recursive(
+/// The observer of a Path ORAM and the inner ORAMs of its position map, the largest first, their buckets numbered one
+/// after the other. All are checked; the observations are those of the `shown`th. With inner ORAMs, only for a store
+/// that is ready at once.
+pub fn recursive_observer(
     trees: &[PathParameters],
     shown: usize,
     adversary: Adversary,
     seed: u64,
-) -> Box<dyn Watch> {
+) -> Box<dyn Observer> {
     let max_batch = trees.first().map_or(0, |parameters| parameters.max_batch as usize);
     let mut first = 0;
     let trees: Vec<Tree> = trees
@@ -44,17 +44,17 @@ pub fn watch_recursive(
             let levels = trees
                 .into_iter()
                 .zip(0..)
-                .map(|(tree, nth)| FullWatch::new(tree, seed.wrapping_mul(64) + nth))
+                .map(|(tree, nth)| FullObserver::new(tree, seed.wrapping_mul(64) + nth))
                 .collect();
-            Box::new(RecursiveWatch { levels, shown, max_batch, at: 0, accesses: 0, idle: 0 })
+            Box::new(RecursiveObserver { levels, shown, max_batch, at: 0, accesses: 0, off_line_level: 0 })
         }
-        Adversary::Snapshot => Box::new(SnapshotWatch {
+        Adversary::Snapshot => Box::new(SnapshotObserver {
             trees,
             shown,
             random: ChaCha8Rng::seed_from_u64(seed),
             accesses: 0,
             since: 0,
-            sights: Sights::default(),
+            observations: Observations::default(),
         }),
     }
 }
@@ -109,8 +109,8 @@ impl Tree {
 
 pub(super) struct OnLine {
     pub(super) accesses: usize,
-    pub(super) asked: bool,
-    pub(super) waits_for_store: bool,
+    pub(super) requested: bool,
+    pub(super) is_waiting_for_store: bool,
     /// The paths that were being written when it should have read: it waited for them.
     pub(super) waited_for: Vec<u64>,
 }
@@ -123,8 +123,8 @@ enum OffLine {
     MustEnd,
 }
 
-/// The watch over one tree. An access that meets a path that is being written back waits; all else goes on at once.
-pub(super) struct FullWatch {
+/// The observer of one tree. An access that meets a path that is being written back waits; all else goes on at once.
+pub(super) struct FullObserver {
     pub(super) tree: Tree,
     random: ChaCha8Rng,
     /// Paths that were read and are not yet written back, each once; and how many accesses came to one of them again.
@@ -134,12 +134,12 @@ pub(super) struct FullWatch {
     writing: Vec<u64>,
     pub(super) on_line: Option<OnLine>,
     off_line: Option<OffLine>,
-    pub(super) sights: Sights,
+    pub(super) observations: Observations,
 }
 
-impl FullWatch {
+impl FullObserver {
     pub(super) fn new(tree: Tree, seed: u64) -> Self {
-        FullWatch {
+        FullObserver {
             tree,
             random: ChaCha8Rng::seed_from_u64(seed),
             held: Vec::new(),
@@ -148,20 +148,24 @@ impl FullWatch {
             writing: Vec::new(),
             on_line: None,
             off_line: None,
-            sights: Sights::default(),
+            observations: Observations::default(),
         }
     }
 
     pub(super) fn begin_access(&mut self, accesses: usize) {
-        self.on_line =
-            Some(OnLine { accesses, asked: accesses == 0, waits_for_store: false, waited_for: Vec::new() });
+        self.on_line = Some(OnLine {
+            accesses,
+            requested: accesses == 0,
+            is_waiting_for_store: false,
+            waited_for: Vec::new(),
+        });
     }
 
     pub(super) fn read(&mut self, slots: &[Slot]) -> Result<(), String> {
-        let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.asked) else {
+        let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.requested) else {
             return Err(String::from("a second read for one batch"));
         };
-        (on_line.asked, on_line.waits_for_store) = (true, true);
+        (on_line.requested, on_line.is_waiting_for_store) = (true, true);
         let (accesses, waited_for) = (on_line.accesses, core::mem::take(&mut on_line.waited_for));
         let buckets: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         let paths = self.tree.paths(&buckets)?;
@@ -175,13 +179,13 @@ impl FullWatch {
         let shown: Vec<u64> = paths.iter().map(|(leaf, _)| *leaf).collect();
         let leaves = self.fill_in(&before, &shown, accesses, &waited_for)?;
         for leaf in leaves {
-            let access = Some(self.sights.leaves.len());
-            self.sights.leaves.push(ShownLeaf { access, leaf });
+            let access = Some(self.observations.leaves.len());
+            self.observations.leaves.push(ShownLeaf { access, leaf });
         }
         self.repeats += accesses - shown.len();
         self.accesses_held += accesses;
-        self.sights.add("slots read on line", slots.len() as u64);
-        self.sights.add("accesses that waited", u64::from(!waited_for.is_empty()));
+        self.observations.add("slots read on line", slots.len() as u64);
+        self.observations.add("accesses that waited", u64::from(!waited_for.is_empty()));
         Ok(())
     }
 
@@ -247,7 +251,7 @@ impl FullWatch {
         Err(format!("a batch of paths to {shown:?} waited, or did not, against the schedule"))
     }
 
-    fn begin_idle(&mut self) {
+    fn begin_step(&mut self) {
         self.off_line = Some(if self.accesses_held > 0 || self.on_line.is_some() {
             OffLine::Waiting
         } else {
@@ -259,7 +263,7 @@ impl FullWatch {
     /// ones.
     fn write(&mut self, buckets: &[u64]) -> Result<(), String> {
         ensure(self.off_line == Some(OffLine::Waiting) && self.on_line.is_none(), || {
-            String::from("idle wrote out of turn")
+            String::from("a step wrote out of turn")
         })?;
         self.off_line = Some(OffLine::Writing);
         let order: Vec<u64> = self.tree.paths(buckets)?.into_iter().map(|(leaf, _)| leaf).collect();
@@ -284,34 +288,34 @@ impl FullWatch {
         })?;
         self.writing = core::mem::take(&mut self.held);
         (self.repeats, self.accesses_held) = (0, 0);
-        self.sights.add("buckets written", buckets.len() as u64);
+        self.observations.add("buckets written", buckets.len() as u64);
         Ok(())
     }
 
-    fn rests(&mut self) -> Result<(), String> {
-        if let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.asked) {
+    fn on_quiescent(&mut self) -> Result<(), String> {
+        if let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.requested) {
             on_line.waited_for.clone_from(&self.writing);
         }
-        let access_may_rest = self
-            .on_line
-            .as_ref()
-            .is_none_or(|on_line| on_line.waits_for_store || (!on_line.asked && !self.writing.is_empty()));
-        ensure(access_may_rest, || String::from("an access lingers"))?;
-        let idle_may_rest = match self.off_line {
+        let access_may_wait = self.on_line.as_ref().is_none_or(|on_line| {
+            on_line.is_waiting_for_store || (!on_line.requested && !self.writing.is_empty())
+        });
+        ensure(access_may_wait, || String::from("an access waits for nothing"))?;
+        let step_may_wait = match self.off_line {
             None | Some(OffLine::Writing) => true,
             Some(OffLine::Waiting) => self.on_line.is_some(),
             Some(OffLine::MustEnd) => false,
         };
-        ensure(idle_may_rest, || String::from("idle lingers"))
+        ensure(step_may_wait, || String::from("a step waits for nothing"))
     }
 
     pub(super) fn end_access(&mut self) -> Result<(), String> {
-        let done = self.on_line.take().is_some_and(|on_line| on_line.asked && !on_line.waits_for_store);
+        let done =
+            self.on_line.take().is_some_and(|on_line| on_line.requested && !on_line.is_waiting_for_store);
         ensure(done, || String::from("an access ended before its reads"))
     }
 
-    fn end_idle(&mut self) -> Result<(), String> {
-        ensure(self.off_line.take() == Some(OffLine::MustEnd), || String::from("idle ended out of turn"))
+    fn end_step(&mut self) -> Result<(), String> {
+        ensure(self.off_line.take() == Some(OffLine::MustEnd), || String::from("a step ended out of turn"))
     }
 }
 
@@ -325,27 +329,27 @@ fn longest_rise(places: &[usize]) -> usize {
     longest.into_iter().max().unwrap_or(0)
 }
 
-/// The trees of a recursion: an access goes through them from the smallest to the largest, a step of idle is for the
+/// The trees of a recursion: an access goes through them from the smallest to the largest, a step is for the
 /// largest that holds paths.
-struct RecursiveWatch {
-    levels: Vec<FullWatch>,
+struct RecursiveObserver {
+    levels: Vec<FullObserver>,
     shown: usize,
     max_batch: usize,
     /// The level that the access in flight has come to, and the number of accesses in it.
     at: usize,
     accesses: usize,
-    /// The level that the step of idle in flight is for.
-    idle: usize,
+    /// The level that the step in flight is for.
+    off_line_level: usize,
 }
 
-impl Watch for RecursiveWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for RecursiveObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
+            Event::Pending { pending_steps, must_step } => {
                 let due = self.levels.iter().filter(|level| level.accesses_held > 0).count() as u64;
                 let must = self.levels.iter().any(|level| level.accesses_held >= self.max_batch);
-                ensure((*owed, *must_step) == (due, must), || {
-                    format!("owes {owed}, {must_step}; due is {due}, {must}")
+                ensure((*pending_steps, *must_step) == (due, must), || {
+                    format!("pending: {pending_steps}, {must_step}; due is {due}, {must}")
                 })
             }
             Event::AccessBegins(accesses) => {
@@ -354,11 +358,11 @@ impl Watch for RecursiveWatch {
                 self.levels[self.at].begin_access(*accesses);
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Read(slots)) => self.levels[self.at].read(slots),
-            Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::Answered(Work::Access, _) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => self.levels[self.at].read(slots),
+            Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
+            Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.levels[self.at].on_line {
-                    on_line.waits_for_store = false;
+                    on_line.is_waiting_for_store = false;
                 }
                 if self.at > 0 {
                     self.levels[self.at].end_access()?;
@@ -371,52 +375,52 @@ impl Watch for RecursiveWatch {
                 ensure(self.at == 0, || String::from("an access ended before it came to the largest tree"))?;
                 self.levels[0].end_access()
             }
-            Event::IdleBegins(_) => {
-                let holds = |level: &FullWatch| level.accesses_held > 0 || level.on_line.is_some();
-                self.idle = self.levels.iter().position(holds).unwrap_or(0);
-                self.levels[self.idle].begin_idle();
+            Event::StepBegins(_) => {
+                let holds = |level: &FullObserver| level.accesses_held > 0 || level.on_line.is_some();
+                self.off_line_level = self.levels.iter().position(holds).unwrap_or(0);
+                self.levels[self.off_line_level].begin_step();
                 Ok(())
             }
-            Event::Asks(Work::Idle(_), TraceEntry::Read(_)) => Err(String::from("idle read")),
-            Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
-                self.levels[self.idle].write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
-            }
-            Event::Answered(Work::Idle(_), _) => {
-                self.levels[self.idle].off_line = Some(OffLine::MustEnd);
-                self.levels[self.idle].writing.clear();
+            Event::StoreRequest(Work::Step(_), TraceEntry::Read(_)) => Err(String::from("a step read")),
+            Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => self.levels
+                [self.off_line_level]
+                .write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>()),
+            Event::StoreAnswer(Work::Step(_), _) => {
+                self.levels[self.off_line_level].off_line = Some(OffLine::MustEnd);
+                self.levels[self.off_line_level].writing.clear();
                 Ok(())
             }
-            Event::Ends(Work::Idle(_)) => self.levels[self.idle].end_idle(),
-            Event::Rests => self.levels.iter_mut().try_for_each(FullWatch::rests),
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
+            Event::Ends(Work::Step(_)) => self.levels[self.off_line_level].end_step(),
+            Event::Quiescent => self.levels.iter_mut().try_for_each(FullObserver::on_quiescent),
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.levels[self.shown].sights
+    fn observations(&self) -> &Observations {
+        &self.levels[self.shown].observations
     }
 }
 
-/// The watch of an adversary that sees writes only: it sees which paths were written back.
-struct SnapshotWatch {
+/// The observer for an adversary that sees writes only: it sees which paths were written back.
+struct SnapshotObserver {
     trees: Vec<Tree>,
     shown: usize,
     random: ChaCha8Rng,
     accesses: usize,
     since: usize,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl Watch for SnapshotWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for SnapshotObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         let buckets = match event {
             Event::AccessBegins(accesses) => {
                 self.accesses += accesses;
                 self.since += accesses;
                 return Ok(());
             }
-            Event::Asks(_, TraceEntry::Write(buckets)) => buckets,
+            Event::StoreRequest(_, TraceEntry::Write(buckets)) => buckets,
             _ => return Ok(()),
         };
         // The order in which they were written does not show.
@@ -435,13 +439,13 @@ impl Watch for SnapshotWatch {
             let leaf = leaves[draw_below(&mut self.random, leaves.len())];
             let access = (self.since == 1).then(|| self.accesses - 1);
             self.since = 0;
-            self.sights.leaves.push(ShownLeaf { access, leaf });
-            self.sights.add("paths written", leaves.len() as u64);
+            self.observations.leaves.push(ShownLeaf { access, leaf });
+            self.observations.add("paths written", leaves.len() as u64);
         }
         Ok(())
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

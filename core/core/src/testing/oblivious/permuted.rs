@@ -1,10 +1,10 @@
-//! The public schedule of permuted memory: places are read once in an epoch, a shelter in the store is read and appended to,
-//! and the rebuild is the same each time.
+//! The public schedule of permuted memory: places are read once in an epoch, a shelter in the store is read and
+//! appended to, and the rebuild is the same each time.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
+use super::observer::{Adversary, Observations, Observer, Pick, ensure};
 use super::sorting::{self, buckets, slots};
-use super::watch::{Adversary, Pick, Sights, Watch, ensure};
 use crate::schemes::practical_os::PracticalOsParameters;
 use crate::schemes::square_root::SquareRootParameters;
 use crate::types::{Bucket, Slot};
@@ -18,24 +18,28 @@ use core::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a Square-Root ORAM whose buckets are numbered from 0.
-pub fn square_root(parameters: &SquareRootParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+/// The observer of a Square-Root ORAM whose buckets are numbered from 0.
+pub fn square_root(parameters: &SquareRootParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let SquareRootParameters { shelter, run_blocks, max_batch, .. } = *parameters;
     let (permuted, runs) = (parameters.permuted(), parameters.runs());
     // By block, and by place.
     let sorts = 2;
     let memory =
         Memory { permuted, epoch: shelter, max_batch, sheltered_in_store: true, runs, run_blocks, sorts };
-    watch(memory, adversary, seed)
+    observer(memory, adversary, seed)
 }
 
-/// The watch over a PracticalOS whose buckets are numbered from 0.
-pub fn practical_os(parameters: &PracticalOsParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+/// The observer of a PracticalOS whose buckets are numbered from 0.
+pub fn practical_os(
+    parameters: &PracticalOsParameters,
+    adversary: Adversary,
+    seed: u64,
+) -> Box<dyn Observer> {
     let PracticalOsParameters { cache, run_blocks, max_batch, .. } = *parameters;
     let (permuted, runs) = (parameters.permuted(), parameters.runs());
     let memory =
         Memory { permuted, epoch: cache, max_batch, sheltered_in_store: false, runs, run_blocks, sorts: 1 };
-    watch(memory, adversary, seed)
+    observer(memory, adversary, seed)
 }
 
 /// The public shape of a permuted memory.
@@ -53,8 +57,8 @@ struct Memory {
     sorts: u32,
 }
 
-fn watch(memory: Memory, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-    Box::new(PermutedWatch {
+fn observer(memory: Memory, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+    Box::new(PermutedObserver {
         adversary,
         random: ChaCha8Rng::seed_from_u64(seed),
         due: VecDeque::new(),
@@ -64,7 +68,7 @@ fn watch(memory: Memory, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
         accesses: 0,
         epoch: Vec::new(),
         earlier: Vec::new(),
-        sights: Sights::default(),
+        observations: Observations::default(),
         memory,
     })
 }
@@ -79,7 +83,7 @@ enum Due {
 }
 
 // Wide: an account of its own of all that the scheme keeps.
-struct PermutedWatch {
+struct PermutedObserver {
     memory: Memory,
     adversary: Adversary,
     random: ChaCha8Rng,
@@ -88,18 +92,18 @@ struct PermutedWatch {
     /// Places of permuted memory that were not read in this epoch.
     unread: Vec<u64>,
     sheltered: u64,
-    /// The step of `step` that rebuilds.
+    /// The step that rebuilds.
     rebuilds: Option<usize>,
     /// Accesses of the run.
     accesses: usize,
     /// The choices of this epoch and of the one before.
     epoch: Vec<f64>,
     earlier: Vec<f64>,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl PermutedWatch {
-    fn owes(&self) -> bool {
+impl PermutedObserver {
+    fn is_rebuild_due(&self) -> bool {
         self.sheltered + u64::from(self.memory.max_batch) > self.memory.epoch.into()
     }
 
@@ -117,14 +121,14 @@ impl PermutedWatch {
         self.sheltered += accesses as u64;
     }
 
-    fn begin_idle(&mut self, nth: usize) {
-        if !self.owes() || self.rebuilds.is_some() {
+    fn begin_step(&mut self, nth: usize) {
+        if !self.is_rebuild_due() || self.rebuilds.is_some() {
             return;
         }
         self.rebuilds = Some(nth);
         for _sort in 0..self.memory.sorts {
             let sort = sorting::sort(0, self.memory.runs, self.memory.run_blocks.into());
-            self.due.extend(sort.map(|entry| (Work::Idle(nth), Due::Exactly(entry))));
+            self.due.extend(sort.map(|entry| (Work::Step(nth), Due::Exactly(entry))));
         }
     }
 
@@ -145,13 +149,13 @@ impl PermutedWatch {
             let pick = Pick::of(&mut self.random, Some(self.accesses), 0, at, before);
             self.unread.remove(rank);
             self.epoch.push(pick.value);
-            self.sights.picks.push(pick);
+            self.observations.picks.push(pick);
             self.accesses += 1;
         }
         Ok(())
     }
 
-    fn asked(&mut self, work: Work, entry: &TraceEntry) -> Result<(), String> {
+    fn requested(&mut self, work: Work, entry: &TraceEntry) -> Result<(), String> {
         let due = self.due.pop_front().filter(|(of, _)| *of == work);
         let (_, due) = due.ok_or_else(|| format!("{work:?} asked for {entry:?}, and it was not due"))?;
         match (&due, entry) {
@@ -177,46 +181,45 @@ impl PermutedWatch {
     }
 }
 
-impl Watch for PermutedWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for PermutedObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
-                ensure((*owed, *must_step) == (u64::from(self.owes()), self.owes()), || {
-                    format!("owes {owed}, {must_step}")
-                })
-            }
+            Event::Pending { pending_steps, must_step } => ensure(
+                (*pending_steps, *must_step) == (u64::from(self.is_rebuild_due()), self.is_rebuild_due()),
+                || format!("pending: {pending_steps}, {must_step}"),
+            ),
             Event::AccessBegins(accesses) => {
-                ensure(!self.owes(), || String::from("an access begins that has no room"))?;
+                ensure(!self.is_rebuild_due(), || String::from("an access begins that has no room"))?;
                 self.begin_access(*accesses);
                 Ok(())
             }
-            Event::IdleBegins(nth) => {
-                self.begin_idle(*nth);
+            Event::StepBegins(nth) => {
+                self.begin_step(*nth);
                 Ok(())
             }
-            Event::Asks(_, TraceEntry::Read(_)) if self.adversary == Adversary::Snapshot => Ok(()),
-            Event::Asks(work, entry) => {
+            Event::StoreRequest(_, TraceEntry::Read(_)) if self.adversary == Adversary::Snapshot => Ok(()),
+            Event::StoreRequest(work, entry) => {
                 if self.adversary == Adversary::Snapshot {
                     self.skip_reads();
                 }
-                self.asked(*work, entry)
+                self.requested(*work, entry)
             }
             Event::Ends(work) => {
                 if self.adversary == Adversary::Snapshot {
                     self.skip_reads();
                 }
-                if self.rebuilds.is_some_and(|nth| *work == Work::Idle(nth)) {
+                if self.rebuilds.is_some_and(|nth| *work == Work::Step(nth)) {
                     self.end_rebuild();
                 }
                 let is_left = self.due.iter().any(|(of, _)| of == work);
                 ensure(!is_left, || format!("{work:?} ended early: {:?} are due", self.due))
             }
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Answered(..) | Event::Rests | Event::Recovers(_) | Event::Yields(_) => Ok(()),
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
+            Event::StoreAnswer(..) | Event::Quiescent | Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

@@ -2,7 +2,7 @@
 //! the pages are not.
 
 use super::super::array_model::Operation;
-use super::watch::draw_below;
+use super::observer::draw_below;
 use crate::types::BlockId;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,13 +27,13 @@ pub enum Program {
     /// Pages at random, changed.
     Random,
     /// Pages that were never written are read, all in turn; one page goes out.
-    ReadsAnew,
+    ReadsUnwritten,
 }
 
 /// All of them, for a window of so many pages.
 pub fn programs(window: u64) -> [Program; 8] {
     use Program::*;
-    [OnePage, OneDirtyPage, TwoPages, Sweep, CleanBackwards, Window(window), Random, ReadsAnew]
+    [OnePage, OneDirtyPage, TwoPages, Sweep, CleanBackwards, Window(window), Random, ReadsUnwritten]
 }
 
 impl Program {
@@ -85,7 +85,7 @@ impl Program {
                 let mut page = || draw_below(random, capacity as usize) as u64;
                 (page(), page(), true)
             }
-            Program::ReadsAnew => (0, nth % capacity, false),
+            Program::ReadsUnwritten => (0, nth % capacity, false),
         }
     }
 }

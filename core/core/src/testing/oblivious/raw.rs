@@ -1,11 +1,11 @@
 //! RAW ORAM's public schedule, accounted for a second time: on line the paths of Path ORAM, off line their headers, and
 //! after every A accesses the next path around the leaves.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::mirrored::mirrored;
-use super::path::{FullWatch, Tree};
-use super::watch::{Adversary, ShownLeaf, Sights, Watch, ensure};
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, ensure};
+use super::path::{FullObserver, Tree};
+use super::reverse_bits::reverse_bits;
 use crate::schemes::raw::RawParameters;
 use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
@@ -14,31 +14,31 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The watch over a RAW ORAM with a flat position map, from its first access on; for a driver with one access and one
-/// step of `step` at a time.
-pub fn watch(parameters: &RawParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+/// The observer of a RAW ORAM with a flat position map, from its first access on; for a driver with one access and one
+/// step at a time.
+pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let (leaf_level, top) = (parameters.leaf_level.0, parameters.top.0);
     let headers = (2 << leaf_level) - (1 << top);
     let bodies = Tree { leaf_level, top, first: headers };
     let schedule = Schedule { rate: parameters.eviction_rate.into(), accesses: 0, evictions: 0 };
     match adversary {
-        Adversary::Full => Box::new(RawWatch {
-            on_line: FullWatch::new(bodies, seed),
+        Adversary::Full => Box::new(RawObserver {
+            on_line: FullObserver::new(bodies, seed),
             headers,
             body_slots: parameters.blocks_per_bucket,
             max_batch: parameters.max_batch as usize,
             held: Vec::new(),
             unwritten: 0,
             schedule,
-            idle: None,
+            off_line: None,
         }),
-        Adversary::Snapshot => Box::new(SnapshotWatch {
+        Adversary::Snapshot => Box::new(SnapshotObserver {
             bodies,
             headers,
             schedule,
             written: 0,
             included: 0,
-            sights: Sights::default(),
+            observations: Observations::default(),
         }),
     }
 }
@@ -58,14 +58,14 @@ impl Schedule {
     /// The buckets of the path that is due next, each header before its body.
     fn evict(&mut self, bodies: &Tree, headers: u64) -> Result<Vec<u64>, String> {
         ensure(self.due() > 0, || String::from("an eviction that is not due"))?;
-        let leaf = mirrored(bodies.leaf_level, self.evictions);
+        let leaf = reverse_bits(bodies.leaf_level, self.evictions);
         self.evictions += 1;
         Ok(bodies.apart(leaf, &[]).flat_map(|body| [body - headers, body]).collect())
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Idle {
+enum StepState {
     /// Waits until no access is in flight.
     Waiting,
     Headers,
@@ -75,9 +75,9 @@ enum Idle {
     MustEnd,
 }
 
-struct RawWatch {
+struct RawObserver {
     /// Path ORAM's account of an access, for bodies: no path is held from one batch to the next.
-    on_line: FullWatch,
+    on_line: FullObserver,
     /// The number of headers: they are the first buckets.
     headers: u64,
     /// Z.
@@ -88,12 +88,12 @@ struct RawWatch {
     /// Accesses since then.
     unwritten: usize,
     schedule: Schedule,
-    idle: Option<Idle>,
+    off_line: Option<StepState>,
 }
 
-impl RawWatch {
-    fn has_asked(&self) -> bool {
-        self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.asked)
+impl RawObserver {
+    fn has_requested(&self) -> bool {
+        self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.requested)
     }
 
     /// The slots of a body, after its header where that is to be read.
@@ -104,8 +104,8 @@ impl RawWatch {
 
     /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
     fn access(&mut self, slots: &[Slot]) -> Result<(), String> {
-        let may_read = matches!(self.idle, None | Some(Idle::Waiting));
-        ensure(may_read, || String::from("an access read beside an idle"))?;
+        let may_read = matches!(self.off_line, None | Some(StepState::Waiting));
+        ensure(may_read, || String::from("an access read during a step"))?;
         let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         bodies.retain(|bucket| *bucket >= self.headers);
         bodies.dedup();
@@ -127,128 +127,134 @@ impl RawWatch {
     }
 
     fn evict(&mut self, read: &[Slot]) -> Result<(), String> {
-        ensure(self.idle == Some(Idle::Waiting) && !self.has_asked() && self.unwritten == 0, || {
-            String::from("idle read out of turn")
-        })?;
+        ensure(
+            self.off_line == Some(StepState::Waiting) && !self.has_requested() && self.unwritten == 0,
+            || String::from("a step read out of turn"),
+        )?;
         let path = self.schedule.evict(&self.on_line.tree, self.headers)?;
         let due: Vec<Slot> =
             path.iter().skip(1).step_by(2).flat_map(|body| self.slots(*body, true)).collect();
         ensure(read == due, || format!("read {read:?}, due are {due:?}"))?;
-        self.idle = Some(Idle::Reading(path));
+        self.off_line = Some(StepState::Reading(path));
         Ok(())
     }
 
     fn write(&mut self, written: &[u64]) -> Result<(), String> {
-        let (due, next) = match self.idle.take() {
-            Some(Idle::MustWrite(path)) => (path, Idle::Writing),
-            Some(Idle::Waiting) if !self.has_asked() && self.unwritten > 0 => {
-                self.on_line.sights.add("headers written", written.len() as u64);
-                (core::mem::take(&mut self.held), Idle::Headers)
+        let (due, next) = match self.off_line.take() {
+            Some(StepState::MustWrite(path)) => (path, StepState::Writing),
+            Some(StepState::Waiting) if !self.has_requested() && self.unwritten > 0 => {
+                self.on_line.observations.add("headers written", written.len() as u64);
+                (core::mem::take(&mut self.held), StepState::Headers)
             }
-            other => return Err(format!("idle wrote out of turn: {other:?}")),
+            other => return Err(format!("a step wrote out of turn: {other:?}")),
         };
         ensure(written == due, || format!("wrote {written:?}, due are {due:?}"))?;
-        self.idle = Some(next);
+        self.off_line = Some(next);
         Ok(())
     }
 
-    fn rests(&self) -> Result<(), String> {
-        let works = matches!(self.idle, Some(Idle::Headers | Idle::Reading(_) | Idle::Writing));
-        let access_waits = |waits_for_store: bool| waits_for_store || (works && !self.has_asked());
+    fn on_quiescent(&self) -> Result<(), String> {
+        let works =
+            matches!(self.off_line, Some(StepState::Headers | StepState::Reading(_) | StepState::Writing));
+        let access_waits =
+            |is_waiting_for_store: bool| is_waiting_for_store || (works && !self.has_requested());
         let access =
-            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.waits_for_store));
-        ensure(access, || String::from("an access lingers"))?;
-        let idle = self.idle.is_none() || works || (self.idle == Some(Idle::Waiting) && self.has_asked());
-        ensure(idle, || String::from("idle lingers"))
+            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.is_waiting_for_store));
+        ensure(access, || String::from("an access waits for nothing"))?;
+        let off_line = self.off_line.is_none()
+            || works
+            || (self.off_line == Some(StepState::Waiting) && self.has_requested());
+        ensure(off_line, || String::from("a step waits for nothing"))
     }
 
-    fn answer_idle(&mut self) {
-        self.idle = match self.idle.take() {
-            Some(Idle::Reading(path)) => Some(Idle::MustWrite(path)),
-            Some(Idle::Headers) => {
+    fn answer_step(&mut self) {
+        self.off_line = match self.off_line.take() {
+            Some(StepState::Reading(path)) => Some(StepState::MustWrite(path)),
+            Some(StepState::Headers) => {
                 self.unwritten = 0;
-                Some(Idle::MustEnd)
+                Some(StepState::MustEnd)
             }
-            _ => Some(Idle::MustEnd),
+            _ => Some(StepState::MustEnd),
         };
     }
 }
 
-impl Watch for RawWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for RawObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
+            Event::Pending { pending_steps, must_step } => {
                 let due = self.schedule.due();
                 let all = u64::from(self.unwritten > 0) + due;
                 let must = self.unwritten >= self.max_batch || due > 1;
-                ensure((*owed, *must_step) == (all, must), || {
-                    format!("owes {owed}, {must_step}; due is {all}, {must}")
+                ensure((*pending_steps, *must_step) == (all, must), || {
+                    format!("pending: {pending_steps}, {must_step}; due is {all}, {must}")
                 })
             }
             Event::AccessBegins(accesses) => {
                 self.on_line.begin_access(*accesses);
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Read(slots)) => self.access(slots),
-            Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::Answered(Work::Access, _) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => self.access(slots),
+            Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
+            Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line.on_line {
-                    on_line.waits_for_store = false;
+                    on_line.is_waiting_for_store = false;
                 }
                 Ok(())
             }
             Event::Ends(Work::Access) => self.on_line.end_access(),
-            Event::IdleBegins(_) => {
+            Event::StepBegins(_) => {
                 let works = self.unwritten > 0 || self.schedule.due() > 0 || self.on_line.on_line.is_some();
-                self.idle = Some(if works { Idle::Waiting } else { Idle::MustEnd });
+                self.off_line = Some(if works { StepState::Waiting } else { StepState::MustEnd });
                 Ok(())
             }
-            Event::Asks(Work::Idle(_), TraceEntry::Read(slots)) => self.evict(slots),
-            Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
+            Event::StoreRequest(Work::Step(_), TraceEntry::Read(slots)) => self.evict(slots),
+            Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => {
                 self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
-            Event::Answered(Work::Idle(_), _) => {
-                self.answer_idle();
+            Event::StoreAnswer(Work::Step(_), _) => {
+                self.answer_step();
                 Ok(())
             }
-            Event::Ends(Work::Idle(_)) => {
-                let idle = self.idle.take();
-                ensure(idle == Some(Idle::MustEnd), || format!("idle ended while {idle:?}"))
+            Event::Ends(Work::Step(_)) => {
+                let off_line = self.off_line.take();
+                ensure(off_line == Some(StepState::MustEnd), || format!("a step ended while {off_line:?}"))
             }
-            Event::Rests => self.rests(),
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
+            Event::Quiescent => self.on_quiescent(),
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.on_line.sights
+    fn observations(&self) -> &Observations {
+        &self.on_line.observations
     }
 }
 
-/// The watch of an adversary that sees writes only: the headers of the paths of accesses, and the paths of evictions.
-struct SnapshotWatch {
+/// The observer for an adversary that sees writes only: the headers of the paths of accesses, and the paths of
+/// evictions.
+struct SnapshotObserver {
     bodies: Tree,
     headers: u64,
     schedule: Schedule,
     /// The accesses whose headers were written, and those that the next writing is for.
     written: u64,
     included: u64,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl Watch for SnapshotWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for SnapshotObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         let buckets = match event {
             Event::AccessBegins(accesses) => {
                 self.schedule.accesses += *accesses as u64;
                 return Ok(());
             }
-            Event::IdleBegins(_) => {
+            Event::StepBegins(_) => {
                 self.included = self.schedule.accesses;
                 return Ok(());
             }
-            Event::Asks(_, TraceEntry::Write(buckets)) => buckets,
+            Event::StoreRequest(_, TraceEntry::Write(buckets)) => buckets,
             _ => return Ok(()),
         };
         // The order in which they were written does not show.
@@ -266,14 +272,14 @@ impl Watch for SnapshotWatch {
             format!("{changed:?} changed, which are not the headers of {accesses} paths")
         })?;
         if let (1, Some(leaf)) = (accesses, leaves.first()) {
-            self.sights.leaves.push(ShownLeaf { access: Some(self.written as usize), leaf: *leaf });
+            self.observations.leaves.push(ShownLeaf { access: Some(self.written as usize), leaf: *leaf });
         }
-        self.sights.add("paths written", leaves.len() as u64);
+        self.observations.add("paths written", leaves.len() as u64);
         self.written = self.included;
         Ok(())
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

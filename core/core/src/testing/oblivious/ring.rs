@@ -1,9 +1,9 @@
 //! Ring ORAM's public schedule, accounted for a second time: from the parameters and the trace alone.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
+use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, draw_below, ensure};
 use super::ring_tree::Tree;
-use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, draw_below, ensure};
 use crate::schemes::ring::RingParameters;
 use crate::types::Slot;
 use alloc::boxed::Box;
@@ -15,18 +15,20 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// The watch over a Ring ORAM whose buckets are numbered from 0, from its first access on.
-pub fn watch(parameters: &RingParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+/// The observer of a Ring ORAM whose buckets are numbered from 0, from its first access on.
+pub fn observer(parameters: &RingParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let tree = Tree::of(parameters);
     match adversary {
-        Adversary::Full => Box::new(FullWatch::new(tree, parameters, seed)),
-        Adversary::Snapshot => Box::new(SnapshotWatch { tree, evictions: 0, sights: Sights::default() }),
+        Adversary::Full => Box::new(FullObserver::new(tree, parameters, seed)),
+        Adversary::Snapshot => {
+            Box::new(SnapshotObserver { tree, evictions: 0, observations: Observations::default() })
+        }
     }
 }
 
 /// The known state of a bucket.
 #[derive(Clone, Default)]
-struct Seen {
+struct BucketState {
     written: bool,
     unread: Vec<u32>,
     reads: u32,
@@ -36,8 +38,8 @@ struct Seen {
 
 struct OnLine {
     accesses: usize,
-    asked: bool,
-    waits_for_store: bool,
+    requested: bool,
+    is_waiting_for_store: bool,
     /// True if some, or all, of the leaves that it may be about lie on buckets that are being read.
     may_meet: bool,
     must_meet: bool,
@@ -65,11 +67,11 @@ struct OffLine {
     phase: Phase,
 }
 
-struct FullWatch {
+struct FullObserver {
     tree: Tree,
     parameters: RingParameters,
     random: ChaCha8Rng,
-    buckets: Vec<Seen>,
+    buckets: Vec<BucketState>,
     worn: VecDeque<u64>,
     accesses: u64,
     evictions: u64,
@@ -77,57 +79,59 @@ struct FullWatch {
     off_line: Vec<OffLine>,
     /// Rounds of evictions' reads so far.
     rounds: u64,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl Watch for FullWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
-        if self.on_line.as_ref().is_some_and(|on_line| !on_line.asked) && !is_request_of_access(event) {
+impl Observer for FullObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
+        if self.on_line.as_ref().is_some_and(|on_line| !on_line.requested) && !is_request_of_access(event) {
             // It began and asked for nothing: all of its paths must be in flight or never written.
             self.plan(&[])?;
         }
         match event {
-            Event::Owes { owed, must_step } => {
+            Event::Pending { pending_steps, must_step } => {
                 let due = (self.behind() + self.worn.len() as u64, self.must_step());
-                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}; due is {due:?}"))
+                ensure((*pending_steps, *must_step) == due, || {
+                    format!("pending: {pending_steps}, {must_step}; due is {due:?}")
+                })
             }
             Event::AccessBegins(accesses) => {
-                ensure(!self.must_step(), || String::from("an access began before what was owed"))?;
+                ensure(!self.must_step(), || String::from("an access began before a pending step"))?;
                 self.accesses += *accesses as u64;
                 self.on_line = Some(OnLine {
                     accesses: *accesses,
-                    asked: false,
-                    waits_for_store: false,
+                    requested: false,
+                    is_waiting_for_store: false,
                     may_meet: false,
                     must_meet: false,
                     round: 0,
                 });
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Read(slots)) => self.plan(slots),
-            Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::Answered(Work::Access, _) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => self.plan(slots),
+            Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
+            Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line {
-                    on_line.waits_for_store = false;
+                    on_line.is_waiting_for_store = false;
                 }
                 Ok(())
             }
             Event::Ends(Work::Access) => self.end_access(),
-            Event::IdleBegins(step) => {
+            Event::StepBegins(step) => {
                 let (evicts, buckets, phase) = (false, Vec::new(), Phase::Waits);
                 self.off_line.push(OffLine { step: *step, evicts, buckets, phase });
                 self.decide();
                 Ok(())
             }
-            Event::Asks(Work::Idle(step), TraceEntry::Read(slots)) => self.evacuate(*step, slots),
-            Event::Asks(Work::Idle(step), TraceEntry::Write(buckets)) => {
+            Event::StoreRequest(Work::Step(step), TraceEntry::Read(slots)) => self.evacuate(*step, slots),
+            Event::StoreRequest(Work::Step(step), TraceEntry::Write(buckets)) => {
                 self.rewrite(*step, &buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())?;
                 self.decide();
                 Ok(())
             }
-            Event::Answered(Work::Idle(step), _) => {
+            Event::StoreAnswer(Work::Step(step), _) => {
                 let Some(off_line) = self.off_line.iter_mut().find(|idle| idle.step == *step) else {
-                    return Err(String::from("an answer to nobody"));
+                    return Err(String::from("an answer that no work waits for"));
                 };
                 off_line.phase = match off_line.phase {
                     Phase::Reading => Phase::MustWrite,
@@ -135,30 +139,30 @@ impl Watch for FullWatch {
                 };
                 Ok(())
             }
-            Event::Ends(Work::Idle(step)) => {
-                self.end_idle(*step)?;
+            Event::Ends(Work::Step(step)) => {
+                self.end_step(*step)?;
                 self.decide();
                 Ok(())
             }
-            Event::Rests => self.rest(),
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
+            Event::Quiescent => self.rest(),
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }
 
 fn is_request_of_access(event: &Event) -> bool {
-    matches!(event, Event::Asks(Work::Access, _))
+    matches!(event, Event::StoreRequest(Work::Access, _))
 }
 
-impl FullWatch {
+impl FullObserver {
     fn new(tree: Tree, parameters: &RingParameters, seed: u64) -> Self {
-        FullWatch {
-            buckets: vec![Seen::default(); tree.buckets() as usize],
+        FullObserver {
+            buckets: vec![BucketState::default(); tree.buckets() as usize],
             tree,
             parameters: parameters.clone(),
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -168,7 +172,7 @@ impl FullWatch {
             on_line: None,
             off_line: Vec::new(),
             rounds: 0,
-            sights: Sights::default(),
+            observations: Observations::default(),
         }
     }
 
@@ -197,8 +201,8 @@ impl FullWatch {
     /// The leaves of which an access that reads now shows just these buckets: they lie below the last of them.
     fn leaves_showing(&self, shown: &[u64]) -> Vec<u64> {
         let visible = |bucket: &u64| {
-            let seen = &self.buckets[*bucket as usize];
-            seen.written && !seen.in_flight
+            let observed = &self.buckets[*bucket as usize];
+            observed.written && !observed.in_flight
         };
         let leaves = shown.last().map_or(0..self.tree.leaves(), |last| self.tree.below(*last));
         leaves.filter(|leaf| self.tree.path(*leaf).filter(visible).eq(shown.iter().copied())).collect()
@@ -208,18 +212,18 @@ impl FullWatch {
         self.off_line.iter().any(|idle| idle.phase == Phase::Reading && idle.buckets.contains(&bucket))
     }
 
-    /// Tells whether the reads of this round are still in flight.
+    /// Returns whether the reads of this round are still in flight.
     fn is_open(&self, round: u64) -> bool {
         round == self.rounds && self.off_line.iter().any(|idle| idle.phase == Phase::Reading)
     }
 
     /// The reads of a batch: for each access one unread slot of every visible bucket of one path.
     fn plan(&mut self, slots: &[Slot]) -> Result<(), String> {
-        let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.asked) else {
+        let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.requested) else {
             return Err(String::from("a second read for one batch"));
         };
-        on_line.asked = true;
-        on_line.waits_for_store = !slots.is_empty();
+        on_line.requested = true;
+        on_line.is_waiting_for_store = !slots.is_empty();
         let accesses = on_line.accesses;
         let mut groups = self.groups(slots);
         ensure(groups.len() <= accesses, || format!("{} paths for {accesses} accesses", groups.len()))?;
@@ -229,7 +233,7 @@ impl FullWatch {
             let at = draw_below(&mut self.random, groups.len() + 1);
             groups.insert(at, Vec::new());
         }
-        let first = self.sights.leaves.len();
+        let first = self.observations.leaves.len();
         let (mut may_meet, mut must_meet) = (false, false);
         for group in &groups {
             let shown: Vec<u64> = group.iter().map(|slot| slot.bucket.0).collect();
@@ -239,15 +243,15 @@ impl FullWatch {
             may_meet |= cell.iter().any(meets);
             must_meet |= cell.iter().all(meets);
             let leaf = cell[draw_below(&mut self.random, cell.len())];
-            let access = Some(self.sights.leaves.len());
-            self.sights.leaves.push(ShownLeaf { access, leaf });
+            let access = Some(self.observations.leaves.len());
+            self.observations.leaves.push(ShownLeaf { access, leaf });
         }
         for (nth, slot) in
             groups.iter().enumerate().flat_map(|(nth, group)| group.iter().map(move |slot| (nth, slot)))
         {
             self.take(*slot, Some(first + nth))?;
         }
-        self.sights.add("slots read on line", slots.len() as u64);
+        self.observations.add("slots read on line", slots.len() as u64);
         if let Some(on_line) = &mut self.on_line {
             (on_line.may_meet, on_line.must_meet, on_line.round) = (may_meet, must_meet, self.rounds);
         }
@@ -273,17 +277,17 @@ impl FullWatch {
     /// An access reads a slot: it must not have been read since its bucket was written.
     fn take(&mut self, slot: Slot, access: Option<usize>) -> Result<(), String> {
         let level = self.tree.level(slot.bucket.0);
-        let seen = &mut self.buckets[slot.bucket.0 as usize];
-        let Ok(rank) = seen.unread.binary_search(&slot.index) else {
+        let observed = &mut self.buckets[slot.bucket.0 as usize];
+        let Ok(rank) = observed.unread.binary_search(&slot.index) else {
             return Err(format!("{slot} was read twice"));
         };
-        let at = (rank, seen.unread.len());
-        let pick = Pick::of(&mut self.random, access, level, at, seen.last_pick);
-        seen.unread.remove(rank);
-        seen.reads += 1;
-        seen.last_pick = Some(pick.value);
-        self.sights.picks.push(pick);
-        if seen.reads == self.parameters.reads - self.parameters.max_batch + 1 {
+        let at = (rank, observed.unread.len());
+        let pick = Pick::of(&mut self.random, access, level, at, observed.last_pick);
+        observed.unread.remove(rank);
+        observed.reads += 1;
+        observed.last_pick = Some(pick.value);
+        self.observations.picks.push(pick);
+        if observed.reads == self.parameters.reads - self.parameters.max_batch + 1 {
             self.worn.push_back(slot.bucket.0);
         }
         Ok(())
@@ -293,13 +297,13 @@ impl FullWatch {
         let Some(on_line) = self.on_line.take() else {
             return Err(String::from("an access ended that had not begun"));
         };
-        ensure(!on_line.waits_for_store, || String::from("an access ended before its reads"))?;
+        ensure(!on_line.is_waiting_for_store, || String::from("an access ended before its reads"))?;
         ensure(!(on_line.must_meet && self.is_open(on_line.round)), || {
             String::from("an access did not wait for an eviction's reads")
         })
     }
 
-    /// Tells whether a step of idle may find out what it does: no other step reads, and at most one rewrite is on its
+    /// Returns whether a step may find out what it does: no other step reads, and at most one rewrite is on its
     /// way, which is not of the next eviction's path.
     fn can_decide(&self) -> bool {
         let reads =
@@ -322,7 +326,7 @@ impl FullWatch {
         }
         let mut evicts = false;
         let buckets = if let Some(bucket) = self.worn.pop_front() {
-            self.sights.add("early reshuffles", 1);
+            self.observations.add("early reshuffles", 1);
             vec![bucket]
         } else if self.behind() > 0 {
             self.evictions += 1;
@@ -350,13 +354,13 @@ impl FullWatch {
 
     /// The number of slots that an eviction reads from a bucket: Z, or as many as are unread.
     fn evacuated(&self, bucket: u64) -> usize {
-        let seen = &self.buckets[bucket as usize];
-        if seen.written { seen.unread.len().min(self.shape(bucket).0 as usize) } else { 0 }
+        let observed = &self.buckets[bucket as usize];
+        if observed.written { observed.unread.len().min(self.shape(bucket).0 as usize) } else { 0 }
     }
 
     fn evacuate(&mut self, step: usize, slots: &[Slot]) -> Result<(), String> {
         let Some(off_line) = self.step(step, Phase::MustRead) else {
-            return Err(String::from("idle read out of turn"));
+            return Err(String::from("a step read out of turn"));
         };
         off_line.phase = Phase::Reading;
         let buckets = off_line.buckets.clone();
@@ -373,9 +377,9 @@ impl FullWatch {
                 continue;
             }
             let level = self.tree.level(bucket);
-            let seen = &self.buckets[bucket as usize];
+            let observed = &self.buckets[bucket as usize];
             let ranks: Result<Vec<usize>, _> =
-                here.iter().map(|slot| seen.unread.binary_search(&slot.index)).collect();
+                here.iter().map(|slot| observed.unread.binary_search(&slot.index)).collect();
             let Ok(mut ranks) = ranks else {
                 return Err(format!("an eviction read a slot of bucket {bucket} twice"));
             };
@@ -383,22 +387,22 @@ impl FullWatch {
             ensure(ranks.len() == due, || format!("an eviction asked twice for a slot of bucket {bucket}"))?;
             // Any pick out of a uniform choice of several is a uniform choice.
             let rank = ranks[draw_below(&mut self.random, ranks.len())];
-            let at = (rank, seen.unread.len());
-            self.sights.picks.push(Pick::of(&mut self.random, None, level, at, seen.last_pick));
+            let at = (rank, observed.unread.len());
+            self.observations.picks.push(Pick::of(&mut self.random, None, level, at, observed.last_pick));
         }
-        self.sights.add("slots read off line", slots.len() as u64);
+        self.observations.add("slots read off line", slots.len() as u64);
         ensure(rest.is_empty(), || format!("an eviction read {} slots too many", rest.len()))
     }
 
     fn rewrite(&mut self, step: usize, buckets: &[u64]) -> Result<(), String> {
         let Some(off_line) = self.step(step, Phase::MustWrite) else {
-            return Err(String::from("idle wrote out of turn"));
+            return Err(String::from("a step wrote out of turn"));
         };
         off_line.phase = Phase::Writing;
         ensure(off_line.buckets == buckets, || format!("wrote {buckets:?}, due are {:?}", off_line.buckets))?;
         for bucket in buckets {
             let slots = self.shape(*bucket).1;
-            self.buckets[*bucket as usize] = Seen {
+            self.buckets[*bucket as usize] = BucketState {
                 written: true,
                 unread: (0..slots).collect(),
                 reads: 0,
@@ -406,15 +410,15 @@ impl FullWatch {
                 last_pick: None,
             };
         }
-        self.sights.add("buckets written", buckets.len() as u64);
+        self.observations.add("buckets written", buckets.len() as u64);
         Ok(())
     }
 
-    fn end_idle(&mut self, step: usize) -> Result<(), String> {
+    fn end_step(&mut self, step: usize) -> Result<(), String> {
         let Some(at) =
             self.off_line.iter().position(|idle| idle.step == step && idle.phase == Phase::MustEnd)
         else {
-            return Err(String::from("idle ended out of turn"));
+            return Err(String::from("a step ended out of turn"));
         };
         for bucket in self.off_line.remove(at).buckets {
             self.buckets[bucket as usize].in_flight = false;
@@ -424,48 +428,49 @@ impl FullWatch {
 
     /// Checks that nothing lingers that could go on.
     fn rest(&mut self) -> Result<(), String> {
-        let may_rest = |idle: &OffLine| match idle.phase {
+        let may_wait = |idle: &OffLine| match idle.phase {
             Phase::Reading | Phase::Writing => true,
             Phase::Waits => !self.can_decide(),
             Phase::MustRead | Phase::MustWrite | Phase::MustEnd => false,
         };
-        ensure(self.off_line.iter().all(may_rest), || String::from("idle lingers"))?;
-        let access_may_rest = self.on_line.as_ref().is_none_or(|on_line| {
-            on_line.waits_for_store || (on_line.may_meet && self.is_open(on_line.round))
+        ensure(self.off_line.iter().all(may_wait), || String::from("a step waits for nothing"))?;
+        let access_may_wait = self.on_line.as_ref().is_none_or(|on_line| {
+            on_line.is_waiting_for_store || (on_line.may_meet && self.is_open(on_line.round))
         });
-        ensure(access_may_rest, || String::from("an access lingers"))
+        ensure(access_may_wait, || String::from("an access waits for nothing"))
     }
 }
 
-/// The watch of an adversary that sees writes only: the evictions in their order, and now and then a reshuffled bucket.
-struct SnapshotWatch {
+/// The observer for an adversary that sees writes only: the evictions in their order, and now and then a reshuffled
+/// bucket.
+struct SnapshotObserver {
     tree: Tree,
     evictions: u64,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl Watch for SnapshotWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
-        let Event::Asks(_, TraceEntry::Write(buckets)) = event else {
+impl Observer for SnapshotObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
+        let Event::StoreRequest(_, TraceEntry::Write(buckets)) = event else {
             return Ok(());
         };
         let changed: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
         if changed == self.tree.eviction(self.evictions) {
             self.evictions += 1;
-            self.sights.add("evictions", 1);
+            self.observations.add("evictions", 1);
             return Ok(());
         }
         ensure(changed.len() == 1, || {
             format!("{changed:?} changed, which is no eviction's turn and no single bucket")
         })?;
-        self.sights.add("early reshuffles", 1);
+        self.observations.add("early reshuffles", 1);
         if self.tree.level(changed[0]) == self.tree.leaf_level {
-            self.sights.add("early reshuffles of leaves", 1);
+            self.observations.add("early reshuffles of leaves", 1);
         }
         Ok(())
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

@@ -1,6 +1,6 @@
 //! The arithmetic of Ring ORAM's tree, done a second time.
 
-use super::mirrored::mirrored;
+use super::reverse_bits::reverse_bits;
 use crate::schemes::ring::RingParameters;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -47,6 +47,6 @@ impl Tree {
 
     /// The path of an eviction, by the count of evictions before it.
     pub(super) fn eviction(&self, nth: u64) -> Vec<u64> {
-        self.path(mirrored(self.leaf_level, nth)).collect()
+        self.path(reverse_bits(self.leaf_level, nth)).collect()
     }
 }

@@ -1,9 +1,9 @@
 //! The public schedule of a deterministic write-only ORAM, accounted for a second time: slot by slot, without its
 //! formula.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Sights, Watch, ensure};
+use super::observer::{Observations, Observer, ensure};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -22,30 +22,30 @@ pub struct Schedule {
     pub late: u64,
 }
 
-/// The watch over a deterministic write-only ORAM. It refuses a change that is not due next, or is due but does not
+/// The observer of a deterministic write-only ORAM. It refuses a change that is not due next, or is due but does not
 /// come. Reads it lets pass: they follow the program, and are for a judge that
 /// [compares views](super::views::judge_views).
-pub fn watch(schedule: Schedule) -> Box<dyn Watch> {
+pub fn observer(schedule: Schedule) -> Box<dyn Observer> {
     let next = schedule.main;
-    Box::new(ScheduleWatch {
+    Box::new(ScheduleObserver {
         schedule,
         batches: 0,
-        asked: 0,
+        requested: 0,
         changed: 0,
         next,
         main: 0,
         holding: 0,
         rest: 0,
-        sights: Sights::default(),
+        observations: Observations::default(),
     })
 }
 
-struct ScheduleWatch {
+struct ScheduleObserver {
     schedule: Schedule,
     /// Batches begun.
     batches: usize,
     /// Writes that were asked for.
-    asked: u64,
+    requested: u64,
     /// Writes all of whose slots have changed.
     changed: u64,
     /// The bucket that changes next.
@@ -55,10 +55,10 @@ struct ScheduleWatch {
     holding: u64,
     /// The main slots that the writes so far leave due, in parts of M.
     rest: u64,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl ScheduleWatch {
+impl ScheduleObserver {
     /// Notes that the slot that was due has changed.
     fn step(&mut self) {
         let schedule = &self.schedule;
@@ -78,36 +78,36 @@ impl ScheduleWatch {
     }
 }
 
-impl Watch for ScheduleWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for ScheduleObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::AccessBegins(_) => {
                 let writes = self.schedule.writes.get(self.batches);
-                self.asked += *writes.ok_or_else(|| String::from("a batch too many"))? as u64;
+                self.requested += *writes.ok_or_else(|| String::from("a batch too many"))? as u64;
                 self.batches += 1;
                 Ok(())
             }
-            Event::Asks(_, TraceEntry::Write(buckets)) => buckets.iter().try_for_each(|bucket| {
-                ensure(self.changed < self.asked, || format!("{bucket} changed, and nothing was due"))?;
+            Event::StoreRequest(_, TraceEntry::Write(buckets)) => buckets.iter().try_for_each(|bucket| {
+                ensure(self.changed < self.requested, || format!("{bucket} changed, and nothing was due"))?;
                 ensure(bucket.0 == self.next, || format!("{bucket} changed, due was {}", self.next))?;
                 self.step();
                 Ok(())
             }),
-            Event::Owes { owed, must_step } => {
+            Event::Pending { pending_steps, must_step } => {
                 let as_due = match self.schedule.late {
-                    0 => *owed == 0,
-                    _ => *owed > 0 || self.changed == self.asked,
+                    0 => *pending_steps == 0,
+                    _ => *pending_steps > 0 || self.changed == self.requested,
                 };
-                ensure(as_due && !must_step, || format!("owes {owed}, {must_step}"))
+                ensure(as_due && !must_step, || format!("pending: {pending_steps}, {must_step}"))
             }
-            Event::Ends(Work::Access) => ensure(self.asked - self.changed <= self.schedule.late, || {
-                format!("{} of {} writes have changed their slots", self.changed, self.asked)
+            Event::Ends(Work::Access) => ensure(self.requested - self.changed <= self.schedule.late, || {
+                format!("{} of {} writes have changed their slots", self.changed, self.requested)
             }),
             _ => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

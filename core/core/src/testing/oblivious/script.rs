@@ -1,7 +1,7 @@
 //! Access sequences that could hardly differ more.
 
 use super::super::array_model::Operation;
-use super::watch::draw_below;
+use super::observer::draw_below;
 use crate::types::BlockId;
 use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;

@@ -1,33 +1,37 @@
-//! Judging two ORAMs that run side by side: the choices of the one must tell nothing of those of the other.
+//! Judging two ORAMs that run side by side: the choices of one must be independent of those of the other.
 
 use super::judgement::Judgement;
 use super::leaves::{WINDOW, cell, cells_of};
-use super::sides::{Side, Trial};
+use super::observer::{Observations, Observer};
+use super::run_sets::{RunSet, Trial};
 use super::slots::steps_between;
 use super::statistics::{certain, not_too_many, tally, uniform};
-use super::watch::{Sights, Watch};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Judges pairs of runs, the nth of `one` beside the nth of `other`, with the same batch sizes and over trees of
-/// `leaves` leaves; `watch` gives a new watch for the run of a number. Each is for [`judge`](super::judge()) by itself;
-/// here they are held against each other.
+/// Judges pairs of runs, the nth of `one` with the nth of `other`, with the same batch sizes and over trees of
+/// `leaves` leaves; `observer` gives a new observer for the run of a number. Each is for [`judge`](super::judge()) by
+/// itself; here they are held against each other.
 pub fn judge_side_by_side(
     leaves: u64,
-    watch: impl Fn(u64) -> Box<dyn Watch>,
+    observer: impl Fn(u64) -> Box<dyn Observer>,
     one: &[Trial],
     other: &[Trial],
 ) -> Judgement {
-    let sides = [Side::look("one", &watch, one, 0), Side::look("other", &watch, other, 1 << 32)];
-    let shape = |side: &Side| certain(format!("{}: shape", side.name), side.deviation.clone());
-    let mut judgement = Judgement { findings: sides.iter().map(shape).collect() };
+    let run_sets = [RunSet::look("one", &observer, one, 0), RunSet::look("other", &observer, other, 1 << 32)];
+    let shape = |run_set: &RunSet| certain(format!("{}: shape", run_set.name), run_set.deviation.clone());
+    let mut judgement = Judgement { findings: run_sets.iter().map(shape).collect() };
     if !judgement.passes() {
         return judgement;
     }
-    let pairs: Vec<(&Sights, &Sights)> =
-        sides[0].runs.iter().zip(&sides[1].runs).map(|(one, other)| (&one.sights, &other.sights)).collect();
+    let pairs: Vec<(&Observations, &Observations)> = run_sets[0]
+        .runs
+        .iter()
+        .zip(&run_sets[1].runs)
+        .map(|(one, other)| (&one.observations, &other.observations))
+        .collect();
     let steps = pairs.iter().flat_map(|(one, other)| {
         one.leaves.iter().zip(&other.leaves).map(|(one, other)| cell(one.leaf ^ other.leaf, leaves))
     });
@@ -37,17 +41,17 @@ pub fn judge_side_by_side(
     let steps = steps_between(picks.map(|(one, other)| (one.value, other.value)));
     judgement.findings.push(uniform(String::from("both: steps between slots side by side"), &steps));
 
-    let (mut n, mut mean, mut seen) = (0, 0.0, 0);
+    let (mut n, mut mean, mut observed) = (0, 0.0, 0);
     for (one, other) in pairs {
         for (at, shown) in one.leaves.iter().enumerate() {
             let end = (at + 1).min(other.leaves.len());
-            let beside = &other.leaves[end.saturating_sub(WINDOW)..end];
+            let recent = &other.leaves[end.saturating_sub(WINDOW)..end];
             n += 1;
-            mean += beside.len() as f64 / leaves as f64;
-            seen += u64::from(beside.iter().any(|other| other.leaf == shown.leaf));
+            mean += recent.len() as f64 / leaves as f64;
+            observed += u64::from(recent.iter().any(|other| other.leaf == shown.leaf));
         }
     }
     let name = format!("both: repeats of the other's last {WINDOW} leaves");
-    judgement.findings.push(not_too_many(name, n, mean, seen));
+    judgement.findings.push(not_too_many(name, n, mean, observed));
     judgement
 }

@@ -2,9 +2,9 @@
 //! slots of the other buckets of its access, of those that were chosen before it, and of leaves.
 
 use super::leaves::enough;
-use super::sides::{Seen, Side};
+use super::observer::Pick;
+use super::run_sets::{ObservedRun, RunSet};
 use super::statistics::{Finding, tally, uniform, uniform_rows};
-use super::watch::Pick;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -16,13 +16,13 @@ const CELLS: usize = 16;
 const PAIR_CELLS: usize = 8;
 
 /// Tests the slots of one side; `leaves` is the number of the tree's.
-pub(super) fn test(side: &Side, leaves: u64, findings: &mut Vec<Finding>) {
-    let name = |what: &str| format!("{}: {what}", side.name);
-    for (what, counts) in alone(side).into_iter().chain(jointly(side)) {
+pub(super) fn test(run_set: &RunSet, leaves: u64, findings: &mut Vec<Finding>) {
+    let name = |what: &str| format!("{}: {what}", run_set.name);
+    for (what, counts) in alone(run_set).into_iter().chain(jointly(run_set)) {
         findings.extend(enough(&counts).then(|| uniform(name(&what), &counts)));
     }
     if leaves >= PAIR_CELLS as u64 {
-        for (what, rows) in against_leaves(side, leaves) {
+        for (what, rows) in against_leaves(run_set, leaves) {
             let draws = rows.iter().flatten().sum::<u64>();
             let is_enough = draws >= 10 * (PAIR_CELLS * PAIR_CELLS) as u64;
             findings.extend(is_enough.then(|| uniform_rows(name(what), &rows)));
@@ -46,12 +46,12 @@ pub(super) fn steps_between(pairs: impl Iterator<Item = (f64, f64)>) -> Vec<u64>
 }
 
 /// Counts of slots by what they were read for, by level, and by the slot before in the same bucket.
-fn alone(side: &Side) -> Vec<(String, Vec<u64>)> {
+fn alone(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     let mut reasons: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut levels: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     let mut steps = vec![0; CELLS];
-    for run in &side.runs {
-        for pick in &run.sights.picks {
+    for run in &run_set.runs {
+        for pick in &run.observations.picks {
             let reason = pick.access.map_or("evictions", |access| run.kinds[access]);
             reasons.entry(reason).or_insert_with(|| vec![0; CELLS])[cell(pick.value, CELLS)] += 1;
             levels.entry(pick.level).or_insert_with(|| vec![0; CELLS])[cell(pick.value, CELLS)] += 1;
@@ -67,13 +67,13 @@ fn alone(side: &Side) -> Vec<(String, Vec<u64>)> {
 
 /// Counts of slots against the other slots of the same access, or of the same eviction; and against the slot of the
 /// same level of the access before, and of the access before for the same block.
-fn jointly(side: &Side) -> Vec<(String, Vec<u64>)> {
+fn jointly(run_set: &RunSet) -> Vec<(String, Vec<u64>)> {
     let mut counted = Vec::new();
     for (whose, is_access) in [("access", true), ("eviction", false)] {
-        let groups: Vec<&[Pick]> = side
+        let groups: Vec<&[Pick]> = run_set
             .runs
             .iter()
-            .flat_map(|run| groups(&run.sights.picks))
+            .flat_map(|run| groups(&run.observations.picks))
             .filter(|group| group.iter().any(|pick| pick.access.is_some()) == is_access)
             .collect();
         for lag in [1, 2] {
@@ -87,16 +87,16 @@ fn jointly(side: &Side) -> Vec<(String, Vec<u64>)> {
         counted.push((format!("pairs of slots of one {whose}"), tally(PAIR_CELLS * PAIR_CELLS, cells)));
     }
     let (mut successive, mut of_block) = (vec![0; CELLS], vec![0; CELLS]);
-    for run in &side.runs {
+    for run in &run_set.runs {
         let (mut last, mut last_of_block) = (BTreeMap::new(), BTreeMap::new());
-        for pick in &run.sights.picks {
+        for pick in &run.observations.picks {
             let Some(access) = pick.access else { continue };
             let count = |before: Option<f64>, steps: &mut Vec<u64>| {
                 let step = before.map(|before| cell(step(before, pick.value), CELLS));
                 step.into_iter().for_each(|step| steps[step] += 1);
             };
             count(last.insert(pick.level, pick.value), &mut successive);
-            if let Some(block) = run.asked[access] {
+            if let Some(block) = run.requested[access] {
                 count(last_of_block.insert((block, pick.level), pick.value), &mut of_block);
             }
         }
@@ -114,16 +114,16 @@ fn groups(picks: &[Pick]) -> impl Iterator<Item = &[Pick]> {
 /// Counts of slots in a row for each leaf, coarsely: the leaf of the same access, and that of the block's next one. The
 /// rows go by the leaf's highest bits, which say where the path begins, and by its lowest. Given all leaves, the slots
 /// are uniform and independent still.
-fn against_leaves(side: &Side, leaves: u64) -> [(&'static str, Vec<Vec<u64>>); 4] {
+fn against_leaves(run_set: &RunSet, leaves: u64) -> [(&'static str, Vec<Vec<u64>>); 4] {
     let mut rows = [
         ("slots against the access's leaf, by its high bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
         ("slots against the access's leaf, by its low bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
         ("slots against the block's next leaf, by its high bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
         ("slots against the block's next leaf, by its low bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
     ];
-    for run in &side.runs {
+    for run in &run_set.runs {
         let (shown, next) = (run.leaf_of_access(), next_leaves(run));
-        for pick in &run.sights.picks {
+        for pick in &run.observations.picks {
             let Some(access) = pick.access else { continue };
             for (nth, leaf) in [shown[access], next[access]].into_iter().enumerate() {
                 let Some(leaf) = leaf else { continue };
@@ -137,12 +137,12 @@ fn against_leaves(side: &Side, leaves: u64) -> [(&'static str, Vec<Vec<u64>>); 4
 }
 
 /// The leaf that each access's block shows when it is asked for next.
-fn next_leaves(run: &Seen) -> Vec<Option<u64>> {
+fn next_leaves(run: &ObservedRun) -> Vec<Option<u64>> {
     let shown = run.leaf_of_access();
     let mut next = vec![None; shown.len()];
     let mut later: BTreeMap<u64, Option<u64>> = BTreeMap::new();
     for access in (0..shown.len()).rev() {
-        if let Some(block) = run.asked[access] {
+        if let Some(block) = run.requested[access] {
             next[access] = later.insert(block, shown[access]).flatten();
         }
     }

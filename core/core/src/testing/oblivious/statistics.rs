@@ -56,16 +56,16 @@ pub fn uniform_rows<Row: AsRef<[u64]>>(name: String, rows: &[Row]) -> Finding {
 /// Half the likelihood ratio of these counts to even ones.
 pub(super) fn half_ratio(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
-    let seen = counts.iter().filter(|count| **count > 0).map(|count| *count as f64);
-    seen.fold(0.0, |sum, seen| sum + seen * libm::log(seen / expected))
+    let observed = counts.iter().filter(|count| **count > 0).map(|count| *count as f64);
+    observed.fold(0.0, |sum, observed| sum + observed * libm::log(observed / expected))
 }
 
-/// Trials of which each should succeed with at most such a probability, whatever came before: `seen` of `n` did, where
-/// `mean` is the sum of those probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones:
-/// `P(X >= x) <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
-pub fn not_too_many(name: String, n: u64, mean: f64, seen: u64) -> Finding {
-    let figure = alloc::format!("{seen} of {n}, at most {mean:.2} expected");
-    Finding { name, figure, log2_p: log2_of_many(n, mean, seen), limit: limits::of_many(n, mean) }
+/// Trials of which each should succeed with at most such a probability, whatever came before: `observed` of `n` did,
+/// where `mean` is the sum of those probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones: `P(X >=
+/// x) <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
+pub fn not_too_many(name: String, n: u64, mean: f64, observed: u64) -> Finding {
+    let figure = alloc::format!("{observed} of {n}, at most {mean:.2} expected");
+    Finding { name, figure, log2_p: log2_of_many(n, mean, observed), limit: limits::of_many(n, mean) }
 }
 
 /// Two samples over the same cells: for each cell, given how often it came in both together, the share of the first
@@ -74,9 +74,14 @@ pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     let (n, m): (u64, u64) = (one.iter().sum(), other.iter().sum());
     let mut min = 1.0f64;
     for (a, b) in one.iter().zip(other) {
-        if let Ok(law) = Hypergeometric::new(n + m, n, a + b) {
+        if let Ok(distribution) = Hypergeometric::new(n + m, n, a + b) {
             min = min.min(
-                2.0 * tail(&law, *a, n as f64 * (a + b) as f64 / (n + m) as f64, law_range(n, m, a + b)),
+                2.0 * tail(
+                    &distribution,
+                    *a,
+                    n as f64 * (a + b) as f64 / (n + m) as f64,
+                    support(n, m, a + b),
+                ),
             );
         }
     }
@@ -85,17 +90,17 @@ pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     Finding { name, figure, log2_p, limit: limits::of_homogeneous(n, m, one.len()) }
 }
 
-fn law_range(n: u64, m: u64, drawn: u64) -> (u64, u64) {
+fn support(n: u64, m: u64, drawn: u64) -> (u64, u64) {
     (drawn.saturating_sub(m), drawn.min(n))
 }
 
 /// The probability of this count and of all that lie further out on its side.
-fn tail(law: &Hypergeometric, at: u64, mean: f64, (min, max): (u64, u64)) -> f64 {
+fn tail(distribution: &Hypergeometric, at: u64, mean: f64, (min, max): (u64, u64)) -> f64 {
     let outwards: &mut dyn Iterator<Item = u64> =
         if at as f64 >= mean { &mut (at..=max) } else { &mut (min..=at).rev() };
     let mut sum = 0.0;
     for value in outwards {
-        let mass = libm::exp(law.ln_pmf(value));
+        let mass = libm::exp(distribution.ln_pmf(value));
         sum += mass;
         if mass < sum * 1e-9 {
             break;
@@ -120,22 +125,23 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
     }
 }
 
-/// Two samples of independent trials, each as how many succeeded and of how many: the first should succeed with at most e^ε
-/// times the probability of the second. If it does, then for every p either the first succeeds as often with a
-/// probability of at most its tail at e^ε p, or the second as seldom with one of at most its tail at p (Clopper and Pearson).
+/// Two samples of independent trials, each as how many succeeded and of how many: the first should succeed with at
+/// most e^ε times the probability of the second. If it does, then for every p either the first succeeds as often with
+/// a probability of at most its tail at e^ε p, or the second as seldom with one of at most its tail at p (Clopper and
+/// Pearson).
 pub fn at_most_so_much_likelier(
     name: String,
     epsilon: f64,
-    (seen, n): (u64, u64),
-    (other_seen, m): (u64, u64),
+    (observed, n): (u64, u64),
+    (other_observed, m): (u64, u64),
 ) -> Finding {
-    let ratio = seen as f64 / n as f64 / (other_seen as f64 / m as f64);
+    let ratio = observed as f64 / n as f64 / (other_observed as f64 / m as f64);
     let figure = alloc::format!(
-        "{seen} of {n} and {other_seen} of {m}: ratio e^{:.2}, at most e^{epsilon:.2}",
+        "{observed} of {n} and {other_observed} of {m}: ratio e^{:.2}, at most e^{epsilon:.2}",
         libm::log(ratio)
     );
-    let log2_p = |seen| log2_of_likelier(epsilon, (seen, n), (other_seen, m));
-    Finding { name, figure, log2_p: log2_p(seen), limit: limits::of_likelier(n, log2_p) }
+    let log2_p = |observed| log2_of_likelier(epsilon, (observed, n), (other_observed, m));
+    Finding { name, figure, log2_p: log2_p(observed), limit: limits::of_likelier(n, log2_p) }
 }
 
 /// The finding for something that must never happen: it did, or did not.
@@ -202,11 +208,11 @@ mod tests {
     #[test]
     fn the_bound_on_many_successes_is_never_below_their_exact_tail() {
         let (n, p) = (40, 0.05);
-        let law = Binomial::new(p, n).expect("a law");
-        for seen in 0..=n {
-            let exact: f64 = (seen..=n).map(|seen| law.pmf(seen)).sum();
-            let bound = log2_of_many(n, p * n as f64, seen);
-            assert!(exact <= libm::exp2(bound) + 1e-12, "{exact} > 2^{bound} at {seen}");
+        let distribution = Binomial::new(p, n).expect("a law");
+        for observed in 0..=n {
+            let exact: f64 = (observed..=n).map(|observed| distribution.pmf(observed)).sum();
+            let bound = log2_of_many(n, p * n as f64, observed);
+            assert!(exact <= libm::exp2(bound) + 1e-12, "{exact} > 2^{bound} at {observed}");
         }
         assert!(not_too_many(name(), 20_000, 5.0, 400).log2_p < ALARM_LOG2);
         assert!(not_too_many(name(), 20_000, 5.0, 12).log2_p > -10.0);

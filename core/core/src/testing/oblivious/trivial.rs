@@ -1,8 +1,8 @@
 //! Trivial ORAM's public schedule: every batch is one scan, always the same.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, Sights, Watch, ensure};
+use super::observer::{Adversary, Observations, Observer, ensure};
 use crate::schemes::trivial::TrivialParameters;
 use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
@@ -11,66 +11,72 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The watch over a Trivial ORAM whose buckets are numbered from 0.
-pub fn watch(parameters: &TrivialParameters, adversary: Adversary) -> Box<dyn Watch> {
-    Box::new(ScanWatch {
+/// The observer of a Trivial ORAM whose buckets are numbered from 0.
+pub fn observer(parameters: &TrivialParameters, adversary: Adversary) -> Box<dyn Observer> {
+    Box::new(ScanObserver {
         parameters: parameters.clone(),
         adversary,
         due: VecDeque::new(),
-        asked: false,
-        sights: Sights::default(),
+        requested: false,
+        observations: Observations::default(),
     })
 }
 
-struct ScanWatch {
+struct ScanObserver {
     parameters: TrivialParameters,
     adversary: Adversary,
     due: VecDeque<TraceEntry>,
-    asked: bool,
-    sights: Sights,
+    requested: bool,
+    observations: Observations,
 }
 
-impl Watch for ScanWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for ScanObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
-                ensure((*owed, *must_step) == (0, false), || String::from("it owes something"))
+            Event::Pending { pending_steps, must_step } => {
+                ensure((*pending_steps, *must_step) == (0, false), || String::from("it has pending steps"))
             }
             Event::AccessBegins(accesses) => {
                 self.due = self.scan(*accesses);
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Read(_)) if self.adversary == Adversary::Snapshot => Ok(()),
-            Event::Asks(Work::Access, entry) => {
-                self.asked = true;
+            Event::StoreRequest(Work::Access, TraceEntry::Read(_))
+                if self.adversary == Adversary::Snapshot =>
+            {
+                Ok(())
+            }
+            Event::StoreRequest(Work::Access, entry) => {
+                self.requested = true;
                 let due = self.due.pop_front();
                 ensure(due.as_ref() == Some(entry), || format!("asked for {entry:?}, due is {due:?}"))
             }
-            Event::Asks(Work::Idle(_), entry) => Err(format!("idle asked for {entry:?}")),
-            Event::Answered(..) => {
-                self.asked = false;
+            Event::StoreRequest(Work::Step(_), entry) => Err(format!("a step asked for {entry:?}")),
+            Event::StoreAnswer(..) => {
+                self.requested = false;
                 Ok(())
             }
             Event::Ends(Work::Access) => {
                 ensure(self.due.is_empty(), || format!("the scan ended {} operations early", self.due.len()))
             }
-            Event::IdleBegins(_) | Event::Ends(Work::Idle(_)) | Event::Recovers(_) | Event::Yields(_) => {
+            Event::StepBegins(_) | Event::Ends(Work::Step(_)) | Event::Recovers(_) | Event::Yields(_) => {
                 Ok(())
             }
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Rests => {
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
+            Event::Quiescent => {
                 let full = self.adversary == Adversary::Full;
-                ensure(self.due.is_empty() || self.asked || !full, || String::from("an access lingers"))
+                ensure(self.due.is_empty() || self.requested || !full, || {
+                    String::from("an access waits for nothing")
+                })
             }
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }
 
-impl ScanWatch {
+impl ScanObserver {
     fn scan(&self, accesses: usize) -> VecDeque<TraceEntry> {
         let mut scan = VecDeque::new();
         if accesses == 0 {

@@ -3,22 +3,34 @@
 use crate::model::setup::MAX_BATCH;
 pub(crate) use crate::model::setup::rng;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
-use ameles_core::testing::{TraceStore, TraceStoreError};
+use ameles_core::store::Store;
+use ameles_core::testing::TraceStoreError;
 use ameles_core::types::Level;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
 
-pub(crate) type FlatCircuit<'a> = CircuitOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
-
-pub(crate) fn flat_circuit<'a>(
+pub(crate) fn flat_circuit<S: Store<Error = TraceStoreError>>(
     parameters: &CircuitParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> FlatCircuit<'a> {
+) -> CircuitOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap()
+}
+
+pub(crate) fn recursive_circuit<S: Store<Error = TraceStoreError> + Clone>(
+    parameters: &CircuitParameters,
+    map: &RecursiveParameters,
+    store: S,
+    seed: u64,
+) -> CircuitOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
+    let first = parameters.layout().append(&map.layout().unwrap());
+    let mut random = rng(seed);
+    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut random).unwrap();
+    CircuitOram::new(parameters.clone(), store, positions, random).unwrap()
 }
 
 pub(crate) fn parameters(leaf_level: u32, top: u32) -> CircuitParameters {

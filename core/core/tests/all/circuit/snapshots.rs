@@ -1,84 +1,11 @@
 //! A Circuit ORAM goes on from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::setup::*;
-use crate::model::setup::batches;
-use crate::snapshots::read_whatever_comes;
+use crate::conformance::snapshots::{assert_contradictions_refused, bytes};
 use ameles_core::oram::Oram;
-use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters, CircuitSnapshot};
-use ameles_core::snapshot::full::FullSnapshot;
+use ameles_core::schemes::circuit::CircuitParameters;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 use ameles_core::types::BlockId;
-use proptest::prelude::*;
-use proptest::sample::Index;
-
-fn bytes(oram: &FlatCircuit<'_>) -> Vec<u8> {
-    borsh::to_vec(&oram.snapshot().expect("nothing is in flight")).expect("bytes")
-}
-
-fn restored<'a>(bytes: &[u8], store: &'a TraceStore, seed: u64) -> Option<FlatCircuit<'a>> {
-    let snapshot: CircuitSnapshot = borsh::from_slice(bytes).ok()?;
-    CircuitOram::restore(snapshot, store, rng(seed)).ok()
-}
-
-/// Runs batches, leaving what may be left undone.
-fn run(oram: &FlatCircuit<'_>, model: &mut ArrayModel, batches: &[Vec<Operation>]) {
-    finish_now(async {
-        for batch in batches {
-            while oram.must_step() {
-                oram.step().await.expect("idle works");
-            }
-            model.batch(oram, batch).await;
-        }
-    });
-}
-
-proptest! {
-    #[test]
-    fn circuit_oram_goes_on_from_a_snapshot_as_if_nothing_had_happened(
-        (parameters, before, after) in small()
-            .prop_flat_map(|p| (Just(p.clone()), batches(p.capacity), batches(p.capacity))),
-        seeds: [u64; 2],
-    ) {
-        let store = TraceStore::new(parameters.layout());
-        let oram = flat_circuit(&parameters, &store, seeds[0]);
-        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-        run(&oram, &mut model, &before);
-
-        let copy = TraceStore::new(parameters.layout());
-        copy.set_contents(&store.contents());
-        let other = restored(&bytes(&oram), &copy, seeds[1]).expect("a sound snapshot");
-        prop_assert_eq!(bytes(&other), bytes(&oram));
-        prop_assert_eq!(other.pending_steps(), oram.pending_steps());
-
-        oram.reseed(rng(seeds[1]));
-        store.take_trace();
-        run(&oram, &mut model.clone(), &after);
-        run(&other, &mut model, &after);
-        prop_assert_eq!(store.take_trace(), copy.take_trace());
-        prop_assert_eq!(bytes(&other), bytes(&oram));
-        finish_now(model.read_all(&other));
-    }
-
-    #[test]
-    fn no_bytes_of_a_snapshot_make_circuit_oram_panic(
-        (parameters, batches) in small().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
-        seed: u64,
-        at: Index,
-        change in 1u8..,
-    ) {
-        let store = TraceStore::new(parameters.layout());
-        let oram = flat_circuit(&parameters, &store, seed);
-        run(&oram, &mut ArrayModel::new(parameters.capacity, parameters.block_bytes as usize), &batches);
-        let mut snapshot = bytes(&oram);
-        let at = at.index(snapshot.len());
-        snapshot[at] ^= change;
-        // Other parameters may be sound, but this store is not theirs.
-        let restored = restored(&snapshot, &store, seed);
-        if let Some(oram) = restored.filter(|oram| oram.parameters() == &parameters) {
-            read_whatever_comes(&oram);
-        }
-    }
-}
 
 #[test]
 fn a_snapshot_whose_parts_contradict_one_another_is_refused() {
@@ -87,19 +14,15 @@ fn a_snapshot_whose_parts_contradict_one_another_is_refused() {
     let store = TraceStore::new(parameters.layout());
     let oram = flat_circuit(&parameters, &store, 1);
     let mut model = ArrayModel::new(4, 0);
-    run(&oram, &mut model, &[(0..4).map(|block| Operation::Read(BlockId(block))).collect()]);
+    finish_now(model.batch(&oram, &[0, 1, 2, 3].map(|block| Operation::Read(BlockId(block)))));
     assert!(oram.pending_steps() > 0, "all blocks are in the stash");
-    let snapshot = bytes(&oram);
     let positions = borsh::to_vec(&parameters).expect("bytes").len() + 4;
-    let sound = |change: &dyn Fn(&mut [u8])| {
-        let mut changed = snapshot.clone();
-        change(&mut changed);
-        restored(&changed, &store, 1).is_some()
-    };
-    assert!(sound(&|_| {}));
-    assert!(!sound(&|bytes| bytes[positions] = 3), "a block mapped to no leaf of the tree");
-    assert!(!sound(&|bytes| bytes[positions] = 0), "a block in the stash that is not mapped");
-    assert!(!sound(&|bytes| bytes[0] = 3), "positions of more blocks than there are");
-    let last = snapshot.len() - 1;
-    assert!(!sound(&|bytes| bytes[last] = 1), "more evictions outside of the schedule than evictions");
+    let last = bytes(&oram).len() - 1;
+    let changes: [(&str, &dyn Fn(&mut [u8])); 4] = [
+        ("a block mapped to no leaf of the tree", &|bytes| bytes[positions] = 3),
+        ("a block in the stash that is not mapped", &|bytes| bytes[positions] = 0),
+        ("positions of more blocks than there are", &|bytes| bytes[0] = 3),
+        ("more evictions outside of the schedule than evictions", &|bytes| bytes[last] = 1),
+    ];
+    assert_contradictions_refused(&oram, &store, &changes);
 }

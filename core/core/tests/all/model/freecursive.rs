@@ -3,20 +3,20 @@
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next,
-    PositionsKept, TAG_BYTES, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, NextPath,
+    PositionStorage, TAG_BYTES, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::store::Store;
-use ameles_core::testing::{TraceEntry, TraceStore, exercise, finish_now};
+use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, exercise, finish_now};
 use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top on the
-/// trusted side.
+/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top
+/// on the trusted side.
 pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
     let (labels, trusted_positions) = (3, 2 + capacity / 9);
     let blocks = FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions);
@@ -40,7 +40,7 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
         trusted_positions,
         look_aside: 4,
         look_aside_ways: 2,
-        positions: PositionsKept::InBlocks,
+        positions: PositionStorage::InBlocks,
         hits,
         max_batch: MAX_BATCH,
         tree: BackendParameters::Path { buckets: BucketsByLevel::uniform(path).unwrap(), top },
@@ -62,8 +62,8 @@ fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
 }
 
-/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less than blocks and
-/// dummies.
+/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less
+/// than blocks and dummies.
 pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
     let reads = 6;
     let bucket = |blocks| RingBucket { blocks, slots: blocks + reads - fewer };
@@ -102,12 +102,12 @@ pub(super) fn with_path(
 /// The same with counters of so many bits more than they need at least, and with tags.
 pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
     let bits = more_bits + FreecursiveParameters::min_bits(base.address_space().maps(), base.labels);
-    let positions = PositionsKept::Counters { bits, tags };
+    let positions = PositionStorage::Counters { bits, tags };
     let more = if tags { TAG_BYTES as u32 } else { 0 };
     with_path(FreecursiveParameters { positions, ..base }, |path| path.block_bytes += more)
 }
 
-fn small() -> impl Strategy<Value = FreecursiveParameters> {
+pub(crate) fn small() -> impl Strategy<Value = FreecursiveParameters> {
     let hits = prop_oneof![
         Just(TrustedHits::ReadThePath),
         Just(TrustedHits::StashAnswers),
@@ -121,7 +121,7 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
         let base =
             FreecursiveParameters { look_aside, look_aside_ways, ..parameters(capacity, levels, hits) };
         let base = match positions {
-            0 => FreecursiveParameters { positions: PositionsKept::Aside, ..base },
+            0 => FreecursiveParameters { positions: PositionStorage::Separate, ..base },
             1 => base,
             counters => counted(base, 0, counters == 3),
         };
@@ -134,35 +134,15 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
     })
 }
 
-fn oram<'a>(
+pub(crate) fn oram<S: Store<Error = TraceStoreError>>(
     parameters: &FreecursiveParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> FreecursiveOram<&'a TraceStore, ChaCha8Rng> {
+) -> FreecursiveOram<S, ChaCha8Rng> {
     FreecursiveOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
 proptest! {
-    #[test]
-    fn freecursive_oram_answers_like_an_array(
-        (parameters, batches) in small().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
-        seed: u64,
-        eager: bool,
-    ) {
-        let store = TraceStore::new(parameters.tree.layout());
-        exercise(&oram(&parameters, &store, seed), &batches, eager);
-    }
-
-    #[test]
-    fn freecursive_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
-        (parameters, steps) in small().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
-        seed: u64,
-    ) {
-        assert_replays(&parameters.tree.layout(), |store| {
-            drive(&oram(&parameters, store, seed), store, &steps);
-        });
-    }
-
     #[test]
     fn positions_aside_show_the_same_trace_as_positions_in_blocks(
         (parameters, batches) in small().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
@@ -174,7 +154,7 @@ proptest! {
             exercise(&oram(&parameters, &store, seed), &batches, true);
             store.take_trace()
         };
-        assert_eq!(trace(PositionsKept::Aside), trace(PositionsKept::InBlocks));
+        assert_eq!(trace(PositionStorage::Separate), trace(PositionStorage::InBlocks));
     }
 
     /// A processor takes lines out, changes them, and puts them in again when its cache evicts them.
@@ -248,7 +228,7 @@ impl<S: Store> Processor<S> {
 
     /// Moves a straggler of the group that counts for a block, if there is one.
     fn turn(&self, block: BlockId) {
-        finish_now(self.oram.remap_turn(block)).unwrap();
+        finish_now(self.oram.remap_straggler(block)).unwrap();
         self.settle();
     }
 
@@ -263,7 +243,7 @@ impl<S: Store> Processor<S> {
     }
 
     fn bring_in(&self, block: BlockId) {
-        while let Next::PosMap(lacking) = self.oram.next(block).unwrap() {
+        while let NextPath::PosMap(lacking) = self.oram.next(block).unwrap() {
             self.turn(lacking);
             finish_now(self.oram.fetch(lacking)).unwrap();
             self.settle();
@@ -293,7 +273,7 @@ fn an_access_shows_as_many_paths_as_there_are_levels_whatever_the_buffer_and_the
 
 /// Each access shows a path for each level and, with counters, one for group remaps.
 fn assert_shows_all_paths(parameters: &FreecursiveParameters) {
-    let has_counters = matches!(parameters.positions, PositionsKept::Counters { .. });
+    let has_counters = matches!(parameters.positions, PositionStorage::Counters { .. });
     let paths = 3 + usize::from(has_counters);
     assert_eq!(parameters.paths_per_access() as usize, paths);
     let store = TraceStore::new(parameters.tree.layout());
@@ -359,8 +339,8 @@ fn parameters_that_make_no_sense_are_refused_with_their_reason() {
     let ring = FreecursiveParameters { hits: TrustedHits::AnswerAtOnce, ..over_ring(good.clone(), 0) };
     assert_eq!(ring.validate(), Err(FreecursiveParametersError::Index));
 
-    const fn counters(bits: u32, tags: bool) -> PositionsKept {
-        PositionsKept::Counters { bits, tags }
+    const fn counters(bits: u32, tags: bool) -> PositionStorage {
+        PositionStorage::Counters { bits, tags }
     }
     let few = refused(|p| p.positions = counters(8, false));
     assert_eq!(few, FreecursiveParametersError::CounterBits { bits: 8, min: 9 });
@@ -378,7 +358,7 @@ fn steps_out_of_their_order_are_refused() {
     let parameters = parameters(50, 0, TrustedHits::ReadThePath);
     let store = TraceStore::new(parameters.tree.layout());
     let oram = oram(&parameters, &store, 1);
-    let Next::PosMap(lacking) = oram.next(BlockId(7)).unwrap() else { panic!("the buffer is empty") };
+    let NextPath::PosMap(lacking) = oram.next(BlockId(7)).unwrap() else { panic!("the buffer is empty") };
     let early = [
         finish_now(oram.access_block(BlockId(7), |_| ())),
         finish_now(oram.take_block_out(BlockId(7), |_| ())),

@@ -4,7 +4,7 @@ use super::freecursive::{Processor, counted, parameters, with_path};
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::freecursive::{
-    AddressSpace, FreecursiveOram, FreecursiveParameters, Next, PositionsKept, TrustedHits,
+    AddressSpace, FreecursiveOram, FreecursiveParameters, NextPath, PositionStorage, TrustedHits,
 };
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, exercise, finish_now, settle};
 use ameles_core::types::{BlockId, Bucket};
@@ -32,7 +32,7 @@ fn few_bits() -> impl Strategy<Value = FreecursiveParameters> {
         let (look_aside, look_aside_ways) = [(1, 1), (4, 1), (6, 3)][ways];
         let hits = if tags { TrustedHits::ReadThePath } else { hits };
         let base = counted(parameters(capacity, 2, hits), 0, tags);
-        let positions = PositionsKept::Counters { bits, tags };
+        let positions = PositionStorage::Counters { bits, tags };
         FreecursiveParameters { look_aside, look_aside_ways, positions, ..base }
     })
 }
@@ -54,7 +54,7 @@ proptest! {
         seed: u64,
         eager: bool,
     ) {
-        let PositionsKept::Counters { bits, .. } = parameters.positions else { panic!() };
+        let PositionStorage::Counters { bits, .. } = parameters.positions else { panic!() };
         assert_eq!(bits, 3);
         let store = TraceStore::new(parameters.tree.layout());
         let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).unwrap();
@@ -103,7 +103,7 @@ fn a_block_is_refused_without_a_change_until_the_stragglers_of_its_group_have_ha
     let settle = || finish_now(settle(&oram));
     let access = |block| {
         settle();
-        while let Next::PosMap(lacking) = oram.next(BlockId(block)).unwrap() {
+        while let NextPath::PosMap(lacking) = oram.next(BlockId(block)).unwrap() {
             finish_now(oram.fetch(lacking)).unwrap();
             settle();
         }
@@ -119,7 +119,7 @@ fn a_block_is_refused_without_a_change_until_the_stragglers_of_its_group_have_ha
     assert!(matches!(oram.remap_ahead(BlockId(0)), Err(OramError::Contradiction(_))));
     let turn = || {
         settle();
-        finish_now(oram.remap_turn(BlockId(0))).unwrap()
+        finish_now(oram.remap_straggler(BlockId(0))).unwrap()
     };
     assert_eq!([turn(), turn(), turn()], [true, true, false]);
     access(0).unwrap();
@@ -133,7 +133,7 @@ fn a_block_is_refused_without_a_change_until_the_stragglers_of_its_group_have_ha
 #[test]
 fn a_group_remap_out_of_turn_is_counted() {
     let base = counted(parameters(50, 0, TrustedHits::ReadThePath), 0, false);
-    let positions = PositionsKept::Counters { bits: 2, tags: false };
+    let positions = PositionStorage::Counters { bits: 2, tags: false };
     let few = FreecursiveParameters { positions, ..base };
     let store = TraceStore::new(few.tree.layout());
     let oram = with_any_bits(&few, &store, 1);
@@ -147,7 +147,8 @@ fn a_group_remap_out_of_turn_is_counted() {
     assert!(oram.emergencies() > 0);
 }
 
-/// Half of the tree's buckets of four blocks of 64 bytes full: 16 positions of 4 bytes, or 32 counters of 14 bits, in a PosMap block.
+/// Half of the tree's buckets of four blocks of 64 bytes full: 16 positions of 4 bytes, or 32 counters of 14 bits, in
+/// a PosMap block.
 #[test]
 fn a_compressed_posmap_has_a_level_less_or_a_smaller_table() {
     let space = |level: u32, has_counters: bool, kilobytes: u64| {

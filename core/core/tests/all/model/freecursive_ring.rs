@@ -1,12 +1,14 @@
-//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its bounds.
+//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its
+//! bounds.
 
 use super::freecursive::{counted, over_ring, parameters};
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::external::{ExternalPositions, PositionUpdate};
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next,
-    PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, NextPath,
+    PositionStorage, TrustedHits,
 };
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingOram, RingParameters, RingParametersError};
 use ameles_core::store::Store;
@@ -78,9 +80,10 @@ fn a_ring_oram_over_a_filled_store_reads_each_block_where_the_filling_put_it() {
         if filled.stash.contains(&block) {
             oram.put_in(block, leaf_of(&filled, block), &payload(block)).unwrap();
         }
-        let handed = PositionUpdate { old: Some(leaf_of(&filled, block)), new: Leaf(block.0 % 16) };
+        let external_positions =
+            PositionUpdate { old: Some(leaf_of(&filled, block)), new: Leaf(block.0 % 16) };
         let mut found = Vec::new();
-        finish_now(oram.access_at(block, handed, |payload| found = payload.to_vec())).unwrap();
+        finish_now(oram.access_at(block, external_positions, |payload| found = payload.to_vec())).unwrap();
         assert_eq!(found, payload(block), "{block}");
         let read = slots_read(&store);
         assert!(slots.get(&block).is_none_or(|slot| read.contains(slot)), "{block} was read elsewhere");
@@ -100,24 +103,24 @@ fn a_state_that_is_not_that_of_the_filled_store_is_refused() {
     assert_eq!(over(&larger, filled.clone()), Err(RingParametersError::Filled));
     let fewer = RingParameters { capacity: 63, ..ring.clone() };
     assert_eq!(over(&fewer, filled.clone()), Err(RingParametersError::Filled), "it names block 63");
-    let spoilt = |spoil: fn(&mut FilledRing)| {
-        let mut spoilt = filled.clone();
-        spoil(&mut spoilt);
-        over(&ring, spoilt)
+    let corrupted = |corrupt: fn(&mut FilledRing)| {
+        let mut corrupted = filled.clone();
+        corrupt(&mut corrupted);
+        over(&ring, corrupted)
     };
     let worn_out = |filled: &mut FilledRing| filled.tables[1][..6].fill(1 << 31);
     assert_eq!(
-        spoilt(worn_out),
+        corrupted(worn_out),
         Err(RingParametersError::Filled),
         "a bucket that must be reshuffled is not listed"
     );
-    assert_eq!(spoilt(|filled| filled.rest.clear()), Err(RingParametersError::Filled));
-    assert_eq!(spoilt(|filled| drop(filled.tables.pop())), Err(RingParametersError::Filled));
+    assert_eq!(corrupted(|filled| filled.rest.clear()), Err(RingParametersError::Filled));
+    assert_eq!(corrupted(|filled| drop(filled.tables.pop())), Err(RingParametersError::Filled));
 }
 
 fn filled_parameters(capacity: u64) -> FreecursiveParameters {
     let base = parameters(capacity, 2, TrustedHits::ReadThePath);
-    over_ring(FreecursiveParameters { positions: PositionsKept::Aside, ..base }, 2)
+    over_ring(FreecursiveParameters { positions: PositionStorage::Separate, ..base }, 2)
 }
 
 proptest! {
@@ -178,13 +181,13 @@ fn what_does_not_fit_ring_oram_is_refused_with_its_reason() {
         |parameters, filled| FreecursiveOram::over_filled_ring(parameters, filled, &store, rng(1)).map(drop);
     assert_eq!(over(parameters.clone(), filled.clone()), Ok(()));
     let path = FreecursiveParameters {
-        positions: PositionsKept::Aside,
+        positions: PositionStorage::Separate,
         ..super::freecursive::parameters(50, 2, TrustedHits::ReadThePath)
     };
     assert_eq!(over(path, filled.clone()), Err(FreecursiveParametersError::Filled));
-    let in_blocks = FreecursiveParameters { positions: PositionsKept::InBlocks, ..parameters.clone() };
-    let aside = over(in_blocks, filled.clone());
-    assert!(matches!(aside, Err(FreecursiveParametersError::Positions { .. })), "{aside:?}");
+    let in_blocks = FreecursiveParameters { positions: PositionStorage::InBlocks, ..parameters.clone() };
+    let separate = over(in_blocks, filled.clone());
+    assert!(matches!(separate, Err(FreecursiveParametersError::Positions { .. })), "{separate:?}");
     let mut fewer = filled.clone();
     fewer.tables[0].pop();
     let fewer = over(parameters, fewer);
@@ -192,7 +195,7 @@ fn what_does_not_fit_ring_oram_is_refused_with_its_reason() {
 }
 
 /// Sixteen leaves and no trusted level; an eviction after three accesses.
-fn handed() -> RingParameters {
+fn external_positions() -> RingParameters {
     RingParameters { max_batch: 1, top: Level(0), ..small_ring(6) }
 }
 
@@ -209,11 +212,12 @@ enum Way {
 #[test]
 fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
     for way in [Way::Serve, Way::Take, Way::TakeOut, Way::Access] {
-        let store = TraceStore::new(handed().layout());
-        let oram = Ring::new(handed(), &store, ExternalPositions::default(), rng(3)).unwrap();
+        let store = TraceStore::new(external_positions().layout());
+        let oram = Ring::new(external_positions(), &store, ExternalPositions::default(), rng(3)).unwrap();
         for block in 0..3 {
-            let handed = PositionUpdate { old: None, new: Leaf(block) };
-            finish_now(oram.access_at(BlockId(block), handed, |payload| payload.fill(1))).unwrap();
+            let external_positions = PositionUpdate { old: None, new: Leaf(block) };
+            finish_now(oram.access_at(BlockId(block), external_positions, |payload| payload.fill(1)))
+                .unwrap();
         }
         store.hold_back(true);
         let mut executor = Executor::new();
@@ -222,7 +226,7 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
         // The first eviction reads nothing: all three blocks are placed by now, and the store has not written them.
         assert_eq!((store.pending(), oram.stash_blocks(), oram.pending_steps()), (1, 3, 0));
         let block = BlockId(1);
-        assert!(oram.is_trusted(block) && oram.trusted_blocks().len() == 3);
+        assert!(oram.is_in_stash(block) && oram.blocks_in_stash().len() == 3);
         let set = |payload: &mut [u8]| {
             assert_eq!(payload, [1; 16]);
             payload.fill(2);
@@ -231,11 +235,11 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
         let is_out = matches!(way, Way::Take | Way::TakeOut);
         let leaf = match way {
             Way::Serve => {
-                assert!(oram.serve_trusted(block, set).unwrap());
+                assert!(oram.serve_from_stash(block, set).unwrap());
                 old
             }
             Way::Take => {
-                assert_eq!(oram.take_trusted(block, set).unwrap(), Some(old));
+                assert_eq!(oram.take_from_stash(block, set).unwrap(), Some(old));
                 new
             }
             Way::TakeOut => {
@@ -249,7 +253,7 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
             }
         };
         if is_out {
-            assert!(!oram.is_trusted(block));
+            assert!(!oram.is_in_stash(block));
             oram.put_in(block, leaf, &[2; 16]).unwrap();
         }
         store.complete(0);
@@ -259,21 +263,23 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
         assert_eq!(oram.stash_blocks(), 1, "{way:?}: the other two are in the store");
         let mut leaf = leaf;
         for next in 0..40 {
-            let handed = PositionUpdate { old: Some(leaf), new: Leaf(next % 16) };
-            finish_now(oram.access_at(block, handed, |payload| assert_eq!(payload, [2; 16], "{way:?}")))
-                .unwrap();
-            leaf = handed.new;
+            let external_positions = PositionUpdate { old: Some(leaf), new: Leaf(next % 16) };
+            finish_now(
+                oram.access_at(block, external_positions, |payload| assert_eq!(payload, [2; 16], "{way:?}")),
+            )
+            .unwrap();
+            leaf = external_positions.new;
             finish_now(settle(&oram));
             finish_now(oram.dummy()).unwrap();
             finish_now(settle(&oram));
         }
-        assert!(oram.trusted_blocks().len() <= 3, "{way:?}");
+        assert!(oram.blocks_in_stash().len() <= 3, "{way:?}");
     }
 }
 
 #[test]
 fn blocks_are_put_in_up_to_the_bound_of_the_stash_and_no_further() {
-    let parameters = RingParameters { stash_bound: 6, ..handed() };
+    let parameters = RingParameters { stash_bound: 6, ..external_positions() };
     let store = TraceStore::new(parameters.layout());
     let oram = Ring::new(parameters, &store, ExternalPositions::default(), rng(3)).unwrap();
     let put_in = |block: u64, leaf: u64| oram.put_in(BlockId(block), Leaf(leaf), &[7; 16]);
@@ -330,7 +336,7 @@ fn a_block_that_the_store_changed_is_found_out_over_ring_oram() {
                         Err(OramError::Poisoned)
                     ));
                     assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
-                    assert!(matches!(oram.next(BlockId(0)), Ok(Next::PosMap(_) | Next::Block)));
+                    assert!(matches!(oram.next(BlockId(0)), Ok(NextPath::PosMap(_) | NextPath::Block)));
                     break;
                 }
                 Err(other) => panic!("{other}"),

@@ -4,7 +4,7 @@ use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::range::OutOfRange;
 use ameles_core::schemes::hierarchical::{HierarchicalParameters, LevelShape, overflow_exponent};
-use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
+use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, exercise, finish_now};
 use ameles_core::types::BlockId;
 
 const PARAMETERS: HierarchicalParameters = HierarchicalParameters {
@@ -78,7 +78,8 @@ fn costs_are_as_documented() {
     assert_eq!(oram.trusted_bytes(), 5 * 32);
 }
 
-/// Slots that a rebuild of a level reads, and writes: copies to the area, to the list, back, and to the table, and sorts.
+/// Slots that a rebuild of a level reads, and writes: copies to the area, to the list, back, and to the table, and
+/// sorts.
 fn rebuilt(level: usize) -> u64 {
     let (blocks, buckets, slots) = shapes(&PARAMETERS)[level];
     let table = buckets * u64::from(slots);
@@ -109,11 +110,11 @@ fn a_rebuild_that_is_spread_out_keeps_no_access_waiting() {
         executor.spawn(async { oram.step().await.expect("the store works") });
         executor.run();
         assert!(!oram.must_step() && oram.pending_steps() == 1, "the next epoch has begun");
-        let asked = store.pending();
+        let requested = store.pending();
         store.hold_back(false);
         let read = |block: u64| Operation::Read(BlockId(block % 100));
         finish_now(model.batch(&oram, &[read(epoch), read(3 * epoch), read(7), read(5 * epoch)]));
-        assert_eq!(store.pending(), asked, "the rebuild has not gone on");
+        assert_eq!(store.pending(), requested, "the rebuild has not gone on");
         while store.pending() > 0 {
             store.complete(0);
             executor.run();
@@ -161,22 +162,18 @@ fn the_bound_on_a_table_is_above_the_probability_by_a_small_factor() {
 }
 
 #[test]
-fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
-    for (fail, spread) in [(false, false), (true, false), (false, true), (true, true)] {
-        let parameters = HierarchicalParameters { spread, ..PARAMETERS };
-        let store = TraceStore::new(parameters.layout());
-        let oram = hierarchical(&parameters, &store, 1);
-        for _ in 0..2 {
-            finish_now(oram.access(&mut [const { Access::Dummy }; 4])).unwrap();
+fn a_single_block_with_spread_rebuilds_is_answered_like_an_array() {
+    for run_blocks in [40, 45] {
+        let paper = HierarchicalParameters::for_capacity(1, 0, 1, MAX_BATCH);
+        let parameters = HierarchicalParameters { buffer: 6, load: 1, run_blocks, spread: true, ..paper };
+        let (write, read) = (Operation::Write(BlockId(0), 7), Operation::Read(BlockId(0)));
+        let batches = [vec![], vec![write], vec![read; 6], vec![write, read, Operation::Dummy, read]];
+        let batches: Vec<Vec<Operation>> = batches.iter().cycle().take(20).cloned().collect();
+        for eager in [false, true] {
+            let store = TraceStore::new(parameters.layout());
+            exercise(&hierarchical(&parameters, &store, 1), &batches, eager);
         }
-        assert_half_an_idle_tears(&oram, &store, fail);
     }
-}
-
-#[test]
-fn what_is_out_of_bounds_is_refused_up_front() {
-    let store = TraceStore::new(PARAMETERS.layout());
-    assert_refuses_up_front(&hierarchical(&PARAMETERS, &store, 1), &store);
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! Schemes against their model, a plain array, and their promises beyond it.
 
-mod array;
-mod curious;
-mod freecursive;
+pub(crate) mod curious;
+mod external_positions;
+pub(crate) mod freecursive;
 mod freecursive_counters;
 mod freecursive_ring;
-mod handed;
 mod hierarchical;
 mod oblivistore;
-mod opam;
-mod paging;
+pub(crate) mod opam;
+pub(crate) mod paging;
 mod path;
 mod path_emergencies;
 mod path_trace;

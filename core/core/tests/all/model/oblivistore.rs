@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
 
 use super::setup::*;
-use ameles_core::oram::{Access, Oram};
+use ameles_core::oram::Oram;
 use ameles_core::range::OutOfRange;
 use ameles_core::schemes::oblivistore::ObliviStoreParameters;
 use ameles_core::testing::oblivious::{Batches, Sequence};
@@ -89,22 +89,6 @@ fn the_peak_of_the_trusted_side_has_the_buffers_of_rebuilds() {
     assert!(oram.peak_blocks() >= last, "{} blocks, {last} of one rebuild", oram.peak_blocks());
     let max = cached + parameters.buffer_blocks() as usize + MAX_BATCH as usize;
     assert!(oram.peak_blocks() <= max, "{} blocks, of {max}", oram.peak_blocks());
-}
-
-#[test]
-fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
-    for fail in [false, true] {
-        let store = TraceStore::new(parameters().layout());
-        let oram = oblivistore_oram(&parameters(), &store, 1);
-        finish_now(oram.access(&mut [Access::Dummy])).unwrap();
-        assert_half_an_idle_tears(&oram, &store, fail);
-    }
-}
-
-#[test]
-fn what_is_out_of_bounds_is_refused_up_front() {
-    let store = TraceStore::new(parameters().layout());
-    assert_refuses_up_front(&oblivistore_oram(&parameters(), &store, 1), &store);
 }
 
 #[test]

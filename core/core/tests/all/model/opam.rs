@@ -3,7 +3,10 @@
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::opam::{OpamOram, OpamParameters, OpamParametersError};
-use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, exercise, finish_now};
+use ameles_core::store::Store;
+use ameles_core::testing::{
+    ArrayModel, Operation, TraceEntry, TraceStore, TraceStoreError, exercise, finish_now,
+};
 use ameles_core::types::{BlockId, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -19,15 +22,15 @@ fn parameters(capacity: u64, leaf_level: u32, slots_per_bucket: u32) -> OpamPara
     }
 }
 
-fn opam<'a>(
+pub(crate) fn opam<S: Store<Error = TraceStoreError>>(
     parameters: &OpamParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> OpamOram<&'a TraceStore, ChaCha8Rng> {
+) -> OpamOram<S, ChaCha8Rng> {
     OpamOram::new(parameters.clone(), store, rng(seed)).unwrap()
 }
 
-fn small() -> impl Strategy<Value = OpamParameters> {
+pub(crate) fn small() -> impl Strategy<Value = OpamParameters> {
     (0u32..6, 1u32..6).prop_flat_map(|(leaf_level, slots)| {
         let max = (u64::from(slots) * ((2 << leaf_level) - 1) * 3 / 4).max(1);
         (1..=max).prop_map(move |capacity| parameters(capacity, leaf_level, slots))
@@ -48,26 +51,6 @@ fn patterns(capacity: u64) -> Vec<Vec<Vec<Operation>>> {
         faults(&|nth| capacity - 1 - nth % capacity),
         faults(&|nth| nth % 3 % capacity),
     ]
-}
-
-proptest! {
-    #[test]
-    fn opam_answers_like_an_array(
-        (parameters, batches) in small().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
-        seed: u64,
-    ) {
-        let store = TraceStore::new(parameters.layout());
-        exercise(&opam(&parameters, &store, seed), &batches, true);
-    }
-
-    #[test]
-    fn opam_answers_like_an_array_in_whatever_order_the_store_finishes(
-        (parameters, steps) in small().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
-        seed: u64,
-    ) {
-        let store = TraceStore::new(parameters.layout());
-        drive(&opam(&parameters, &store, seed), &store, &steps);
-    }
 }
 
 #[test]
@@ -141,24 +124,6 @@ fn a_batch_that_could_exceed_the_stash_is_refused_before_anything_changes_and_id
     for page in 0..30 {
         finish_now(model.batch(&oram, &[Operation::Read(BlockId(page)), Operation::Dummy]));
     }
-}
-
-#[test]
-fn nothing_is_answered_after_opam_failed() {
-    let parameters = parameters(40, 3, 4);
-    let store = TraceStore::new(parameters.layout());
-    let oram = opam(&parameters, &store, 1);
-    store.hold_back(true);
-    let mut executor = ameles_core::testing::Executor::new();
-    executor.spawn(async {
-        assert!(matches!(oram.access(&mut [Access::Dummy]).await, Err(OramError::Store(_))));
-    });
-    executor.run();
-    store.fail(0);
-    executor.run();
-    assert_eq!(executor.unfinished(), 0);
-    store.hold_back(false);
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
 }
 
 #[test]

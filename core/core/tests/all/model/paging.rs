@@ -7,12 +7,12 @@ use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters, DetWoParameters
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
 use ameles_core::schemes::plain::{Plain, PlainParameters, PlainParametersError};
 use ameles_core::schemes::write_schedule::WriteSchedule;
+use ameles_core::store::Store;
 use ameles_core::testing::{
     ArrayModel, Executor, Operation, TraceEntry, TraceStore, exercise, finish_now, settle,
 };
 use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
-use std::cell::Cell;
 
 const PAGES: Pages = Pages { block_bytes: 3, max_batch: MAX_BATCH };
 
@@ -25,6 +25,30 @@ fn sizes() -> impl Strategy<Value = (u64, u64)> {
         1 => (1u64..40).prop_map(|n| (n, 1)),
         1 => Just((1, 1)),
     ]
+}
+
+pub(crate) fn small_areas() -> impl Strategy<Value = DetWoParameters> {
+    sizes().prop_map(|(main, holding)| PAGES.areas(main, holding))
+}
+
+pub(crate) fn small_eager() -> impl Strategy<Value = EagerParameters> {
+    (sizes(), 1u32..50).prop_map(|((main, holding), step)| PAGES.eager(main, holding, step))
+}
+
+pub(crate) fn small_plain() -> impl Strategy<Value = PlainParameters> {
+    (1u64..40).prop_map(|capacity| PAGES.plain(capacity))
+}
+
+pub(crate) fn detworam<S: Store>(parameters: &DetWoParameters, store: S) -> DetWoOram<S> {
+    DetWoOram::new(parameters.clone(), store).unwrap()
+}
+
+pub(crate) fn eager<S: Store>(parameters: &EagerParameters, store: S) -> EagerOram<S> {
+    EagerOram::new(parameters.clone(), store).unwrap()
+}
+
+pub(crate) fn plain<S: Store>(parameters: &PlainParameters, store: S) -> Plain<S> {
+    Plain::new(parameters.clone(), store).unwrap()
 }
 
 /// Batches as an adversary would have them: the accesses fall on the weakest places of the schedule.
@@ -119,22 +143,6 @@ proptest! {
     }
 
     #[test]
-    fn plain_paging_answers_like_an_array(
-        (capacity, batches) in sizes().prop_flat_map(|(n, m)| (Just(n), adversarial(n, m))),
-    ) {
-        let store = TraceStore::new(PAGES.plain(capacity).layout());
-        exercise(&Plain::new(PAGES.plain(capacity), &store).unwrap(), &batches, true);
-    }
-
-    #[test]
-    fn detworam_answers_like_an_array_in_whatever_order_the_store_finishes(
-        ((main, holding), steps) in sizes().prop_flat_map(|(n, m)| (Just((n, m)), schedule(n))),
-    ) {
-        let store = TraceStore::new(PAGES.areas(main, holding).layout());
-        drive(&DetWoOram::new(PAGES.areas(main, holding), &store).unwrap(), &store, &steps);
-    }
-
-    #[test]
     fn eager_detworam_answers_like_an_array_in_whatever_order_the_store_finishes(
         ((main, holding), steps) in sizes().prop_flat_map(|(n, m)| (Just((n, m)), schedule(n))),
         step in 1u32..50,
@@ -144,14 +152,6 @@ proptest! {
         drive(&oram, &store, &steps);
         finish_now(settle(&oram));
         prop_assert_eq!(written(&store.take_trace()), scheduled(main, holding, oram.writes()));
-    }
-
-    #[test]
-    fn plain_paging_answers_like_an_array_in_whatever_order_the_store_finishes(
-        (capacity, steps) in (1u64..20).prop_flat_map(|capacity| (Just(capacity), schedule(capacity))),
-    ) {
-        let store = TraceStore::new(PAGES.plain(capacity).layout());
-        drive(&Plain::new(PAGES.plain(capacity), &store).unwrap(), &store, &steps);
     }
 }
 
@@ -264,45 +264,6 @@ fn reads_of_eager_detworam_never_wait_for_a_step_and_a_write_does() {
     finish_now(model.read_all(&oram));
 }
 
-/// Asserts that no answer comes after a store operation failed or the future of an operation was dropped.
-fn torn_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, idle: bool) {
-    store.hold_back(true);
-    let failed = Cell::new(false);
-    let mut executor = Executor::new();
-    executor.spawn(async {
-        let outcome = if idle {
-            oram.step().await
-        } else {
-            oram.access(&mut [Access::Write(BlockId(0), &[1; 3])]).await
-        };
-        failed.set(matches!(outcome, Err(OramError::Store(_))));
-    });
-    executor.run();
-    assert_eq!(store.pending(), 1);
-    if fail {
-        store.fail(0);
-        executor.run();
-        assert!(failed.get());
-    }
-    drop(executor);
-    store.hold_back(false);
-    let read = finish_now(oram.access(&mut [Access::Read(BlockId(0), &mut [0; 3])]));
-    assert!(matches!(read, Err(OramError::Poisoned)));
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-}
-
-#[test]
-fn nothing_is_answered_after_an_operation_was_dropped_half_way_or_failed() {
-    for fail in [false, true] {
-        let store = TraceStore::new(PAGES.areas(6, 2).layout());
-        torn_after(&DetWoOram::new(PAGES.areas(6, 2), &store).unwrap(), &store, fail, false);
-        for idle in [false, true] {
-            let store = TraceStore::new(PAGES.areas(6, 2).layout());
-            torn_after(&EagerOram::new(PAGES.eager(6, 2, 2), &store).unwrap(), &store, fail, idle);
-        }
-    }
-}
-
 #[test]
 fn a_write_that_waits_for_a_step_that_fails_is_not_answered() {
     let store = TraceStore::new(PAGES.areas(6, 2).layout());
@@ -319,27 +280,6 @@ fn a_write_that_waits_for_a_step_that_fails_is_not_answered() {
     store.fail(0);
     executor.run();
     assert_eq!(executor.unfinished(), 0);
-}
-
-#[test]
-fn what_is_refused_up_front_shows_nothing_and_changes_nothing() {
-    let store = TraceStore::new(PAGES.areas(8, 2).layout());
-    let det = DetWoOram::new(PAGES.areas(8, 2), &store).unwrap();
-    let eager = EagerOram::new(PAGES.eager(8, 2, 1), &store).unwrap();
-    let plain = Plain::new(PAGES.plain(8), &store).unwrap();
-    fn refused<O: Oram>(oram: &O) {
-        let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
-        assert!(matches!(
-            refused(&mut [Access::Read(BlockId(8), &mut [0; 3])]),
-            OramError::OutOfRange { .. }
-        ));
-        assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
-        assert!(matches!(refused(&mut [const { Access::Dummy }; 7]), OramError::BatchTooLarge { .. }));
-    }
-    refused(&det);
-    refused(&eager);
-    refused(&plain);
-    assert_eq!((store.take_trace(), det.writes(), eager.writes()), (vec![], 0, 0));
 }
 
 #[test]

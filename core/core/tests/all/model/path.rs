@@ -2,81 +2,16 @@
 //! write-backs, and never answers from a state that is torn or a store that lies.
 
 use super::setup::*;
-use crate::lies::{ENTRY, LIES, TWICE, fill_with_junk, tamper};
-use crate::notebook::Notebook;
-use crate::snapshots::{assert_alike, run, write_all};
+use crate::conformance::runs::{assert_alike, run, write_all};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::position_map::recursive::RecursivePositionMap;
 use ameles_core::schemes::path::{PathOram, PathParameters, PathSnapshot, PathSnapshotError};
-use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now, settle};
 use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
-use std::cell::Cell;
-
-fn parameters(leaf_level: u32, top: u32) -> PathParameters {
-    PathParameters {
-        capacity: 4 << leaf_level,
-        block_bytes: 5,
-        leaf_level: Level(leaf_level),
-        top: Level(top),
-        blocks_per_bucket: 4,
-        max_batch: MAX_BATCH,
-        stash_bound: 4000,
-    }
-}
 
 proptest! {
-    #[test]
-    fn path_oram_goes_on_from_a_snapshot_as_if_nothing_had_happened(
-        (parameters, before, after) in small_path()
-            .prop_flat_map(|p| (Just(p.clone()), batches(p.capacity), batches(p.capacity))),
-        seeds: [u64; 2],
-    ) {
-        let store = TraceStore::new(parameters.layout());
-        let oram = flat_path(&parameters, &store, seeds[0]);
-        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-        run(&oram, &mut model, &before);
-        let snapshot = borsh::to_vec(&(oram.snapshot().unwrap(), oram.positions().snapshot())).unwrap();
-
-        let copy = TraceStore::new(parameters.layout());
-        copy.set_contents(&store.contents());
-        let (state, positions) = borsh::from_slice(&snapshot).unwrap();
-        let state: PathSnapshot = state;
-        let map = FlatPositionMap::new(positions);
-        let restored = PathOram::restore(parameters.clone(), Bucket(0), &copy, map, rng(seeds[1]), &state).unwrap();
-        prop_assert_eq!(restored.pending_steps(), oram.pending_steps());
-
-        oram.reseed(rng(seeds[1]));
-        assert_alike((&oram, &store), (&restored, &copy), model, &after);
-    }
-
-    #[test]
-    fn a_path_oram_that_was_written_down_bit_by_bit_is_the_one_that_went_on(
-        (parameters, before, after) in small_path()
-            .prop_flat_map(|p| (Just(p.clone()), batches(p.capacity), batches(p.capacity))),
-        seeds: [u64; 2],
-        every in 1usize..8,
-    ) {
-        let store = TraceStore::new(parameters.layout());
-        let oram = flat_path(&parameters, &store, seeds[0]);
-        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-        let mut notebook = Notebook::begin(&oram, &parameters);
-        for batches in before.chunks(every) {
-            run(&oram, &mut model, batches);
-            notebook.write(&oram);
-        }
-        let copy = TraceStore::new(parameters.layout());
-        copy.set_contents(&store.contents());
-        let other: FlatPath<'_> =
-            notebook.resume(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
-        let bytes = |oram: &FlatPath<'_>| borsh::to_vec(&FullSnapshot::snapshot(oram).unwrap()).unwrap();
-        prop_assert_eq!(bytes(&other), bytes(&oram));
-        oram.reseed(rng(seeds[1]));
-        assert_alike((&oram, &store), (&other, &copy), model, &after);
-    }
-
     #[test]
     fn a_recursive_map_goes_on_from_a_snapshot_as_if_nothing_had_happened(
         (parameters, map, before, after) in small_path()
@@ -103,72 +38,11 @@ proptest! {
         oram.reseed(rng(seeds[2]));
         assert_alike((&oram, &store), (&restored, &copy), model, &after);
     }
-
-    #[test]
-    fn no_bytes_in_the_store_make_path_oram_panic(
-        junk in prop::collection::vec(prop::collection::vec(any::<u8>(), 84), 1..8),
-        small_headers: bool,
-        seed: u64,
-    ) {
-        let parameters = parameters(4, 1);
-        let store = TraceStore::new(parameters.layout());
-        let oram = flat_path(&parameters, &store, seed);
-        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        fill_with_junk(&store, &parameters.layout(), (&junk, ENTRY), small_headers);
-        for block in 0..oram.capacity() {
-            let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
-            match outcome {
-                Ok(()) | Err(OramError::Contradiction(_) | OramError::Poisoned) => {}
-                Err(other) => panic!("{other}"),
-            }
-        }
-    }
-}
-
-/// Twenty rounds of six single accesses and a write-back; if `refused`, with what is refused on the way: one more access
-/// when the write-back must come first. Returns the trace.
-fn rounds(parameters: &PathParameters, refused: bool) -> Vec<TraceEntry> {
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(parameters, &store, 1);
-    let mut model = ArrayModel::new(parameters.capacity, 5);
-    write_all(&oram, &mut model);
-    let mut trace = store.take_trace();
-    let single = [Operation::Read(BlockId(77))];
-    for _ in 0..20 {
-        for _ in 0..6 {
-            finish_now(model.batch(&oram, &single));
-        }
-        trace.extend(store.take_trace());
-        if refused {
-            let outcome = finish_now(model.clone().prepare(&single).try_run(&oram));
-            assert_eq!(store.take_trace(), [], "a refusal shows nothing");
-            assert!(matches!(outcome, Err(OramError::Backlogged)));
-        }
-        finish_now(settle(&oram));
-        trace.extend(store.take_trace());
-    }
-    finish_now(model.read_all(&oram));
-    trace.extend(store.take_trace());
-    trace
-}
-
-#[test]
-fn a_refusal_for_what_is_owed_leaves_no_mark() {
-    let parameters = parameters(6, 2);
-    assert!(rounds(&parameters, true) == rounds(&parameters, false));
-}
-
-#[test]
-fn what_is_refused_up_front_shows_nothing() {
-    let parameters = parameters(3, 0);
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
-    assert_refuses_up_front(&oram, &store);
 }
 
 #[test]
 fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
-    let parameters = parameters(6, 3);
+    let parameters = full_path(6, 3);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
@@ -215,7 +89,7 @@ fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
 
 #[test]
 fn whatever_is_begun_side_by_side_takes_turns() {
-    let parameters = parameters(4, 2);
+    let parameters = full_path(4, 2);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
@@ -239,34 +113,8 @@ fn whatever_is_begun_side_by_side_takes_turns() {
 }
 
 #[test]
-fn nothing_is_answered_after_the_store_failed() {
-    let parameters = parameters(3, 0);
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
-    store.hold_back(true);
-    let failed = Cell::new(0);
-    let mut executor = Executor::new();
-    executor.spawn(async {
-        let error = oram.access(&mut [Access::Write(BlockId(1), &[1; 5])]).await.unwrap_err();
-        assert!(matches!(error, OramError::Store(_)));
-        failed.set(failed.get() + 1);
-    });
-    executor.spawn(async {
-        let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
-        assert!(matches!(error, OramError::Poisoned));
-        failed.set(failed.get() + 1);
-    });
-    executor.run();
-    store.fail(0);
-    executor.run();
-    assert_eq!(failed.get(), 2);
-    assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
-    assert!(matches!(oram.snapshot(), Err(PathSnapshotError::Poisoned)));
-}
-
-#[test]
 fn an_access_that_waits_for_a_write_back_learns_that_it_failed() {
-    let parameters = parameters(3, 0);
+    let parameters = full_path(3, 0);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
     let write = &mut [Access::Write(BlockId(1), &[1; 5])];
@@ -286,55 +134,22 @@ fn an_access_that_waits_for_a_write_back_learns_that_it_failed() {
 }
 
 #[test]
-fn nothing_is_answered_after_an_access_was_dropped_half_way() {
-    let parameters = parameters(3, 0);
-    let store = TraceStore::new(parameters.layout());
-    let oram = flat_path(&parameters, &store, 1);
-    store.hold_back(true);
-    {
-        let mut executor = Executor::new();
-        executor.spawn(async { oram.access(&mut [Access::Dummy]).await.unwrap() });
-        executor.run();
-        assert!(matches!(oram.snapshot(), Err(PathSnapshotError::InFlight)));
-    }
-    store.hold_back(false);
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-}
-
-#[test]
-fn a_store_that_lies_is_found_out() {
-    for (expected, lie) in LIES.into_iter().chain([TWICE]) {
-        let parameters = parameters(6, 2);
-        let store = TraceStore::new(parameters.layout());
-        let oram = flat_path(&parameters, &store, 1);
-        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
-        let read = |block| finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
-        match (0..oram.capacity()).find_map(|block| read(block).err()) {
-            Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
-            other => panic!("{expected}: {other:?}"),
-        }
-        assert!(matches!(read(0), Err(OramError::Poisoned)));
-    }
-}
-
-#[test]
 fn positions_of_another_moment_are_found_out() {
-    let parameters = parameters(6, 6);
+    let parameters = full_path(6, 6);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
     finish_now(oram.access(&mut [Access::Write(BlockId(1), &[1; 5])])).unwrap();
     let before = FlatPositionMap::new(oram.positions().snapshot());
     finish_now(oram.access(&mut [Access::Write(BlockId(1), &[2; 5])])).unwrap();
     let snapshot = oram.snapshot().unwrap();
-    let torn = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
-    let outcome = finish_now(torn.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
+    let poisoned = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
+    let outcome = finish_now(poisoned.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
     assert!(matches!(outcome, Err(OramError::Contradiction("a block is not where the position map has it"))));
 }
 
 #[test]
 fn a_snapshot_of_other_parameters_is_refused() {
-    let small = parameters(3, 0);
+    let small = full_path(3, 0);
     let store = TraceStore::new(small.layout());
     let oram = flat_path(&small, &store, 1);
     finish_now(oram.access(&mut [Access::Write(BlockId(31), &[1; 5])])).unwrap();

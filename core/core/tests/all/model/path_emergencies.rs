@@ -30,7 +30,7 @@ fn make_ready(oram: &impl Oram) {
     let steps = (0..1000).take_while(|_| oram.must_step());
     steps.for_each(|_| {
         assert!(oram.pending_steps() > 0, "what must come is owed");
-        finish_now(oram.step()).expect("idle works");
+        finish_now(oram.step()).expect("the step");
     });
     assert!(!oram.must_step(), "idle makes no room");
 }
@@ -47,9 +47,9 @@ fn a_full_vault_of_every_small_bucket_size_needs_no_emergency() {
         for nth in 0..BATCHES {
             make_ready(&oram);
             let mut nothing = [[0; 0]; 16];
-            let asked = nothing.iter_mut().zip(nth * 16..);
+            let requested = nothing.iter_mut().zip(nth * 16..);
             let mut batch: Vec<_> =
-                asked.map(|(into, block)| Access::Read(BlockId(block % capacity), into)).collect();
+                requested.map(|(into, block)| Access::Read(BlockId(block % capacity), into)).collect();
             finish_now(oram.access(&mut batch)).unwrap();
         }
         assert_eq!(oram.emergencies(), 0, "{parameters:?}");

@@ -3,7 +3,7 @@
 use super::freecursive::{counted, parameters};
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::schemes::freecursive::{FreecursiveOram, FreecursiveParameters, Next, TrustedHits};
+use ameles_core::schemes::freecursive::{FreecursiveOram, FreecursiveParameters, NextPath, TrustedHits};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now, settle};
 use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 impl Fault {
-    fn befall(&self, store: &TraceStore, earlier: &[Vec<u8>]) {
+    fn apply_fault(&self, store: &TraceStore, earlier: &[Vec<u8>]) {
         let buckets = store.layout().buckets();
         let bucket = |index: &Index| index.index(buckets as usize) as u64;
         let swap = |at: &[Index; 2], entries: &[usize; 2], from: usize| {
@@ -116,7 +116,7 @@ proptest! {
         let rest = (0..50).map(|block| Ok(Operation::Read(BlockId(block))));
         for step in steps.into_iter().chain(rest) {
             match step {
-                Err(fault) => fault.befall(&store, &earlier),
+                Err(fault) => fault.apply_fault(&store, &earlier),
                 Ok(operation) => {
                     match finish_now(model.prepare(&[operation]).try_run(&oram)) {
                         Ok(()) => finish_now(settle(&oram)),
@@ -135,13 +135,13 @@ proptest! {
 
 /// All ways in are shut.
 fn assert_refuses(oram: &Subject<'_>) {
-    let torn = |outcome: Result<(), OramError<_>>| matches!(outcome, Err(OramError::Poisoned));
-    assert!(torn(finish_now(oram.access(&mut [Access::Dummy]))));
-    assert!(torn(finish_now(oram.step())));
-    assert!(torn(finish_now(oram.tree().dummy())));
-    assert!(torn(match oram.next(BlockId(0)).unwrap() {
-        Next::PosMap(lacking) => finish_now(oram.fetch(lacking)),
-        Next::Block => finish_now(oram.access_block(BlockId(0), |_| panic!("it is served"))),
+    let poisoned = |outcome: Result<(), OramError<_>>| matches!(outcome, Err(OramError::Poisoned));
+    assert!(poisoned(finish_now(oram.access(&mut [Access::Dummy]))));
+    assert!(poisoned(finish_now(oram.step())));
+    assert!(poisoned(finish_now(oram.tree().dummy())));
+    assert!(poisoned(match oram.next(BlockId(0)).unwrap() {
+        NextPath::PosMap(lacking) => finish_now(oram.fetch(lacking)),
+        NextPath::Block => finish_now(oram.access_block(BlockId(0), |_| panic!("it is served"))),
     }));
 }
 
@@ -242,7 +242,7 @@ fn blocks_that_are_taken_out_and_put_in_have_tags_that_fit() {
     let store = TraceStore::new(parameters.tree.layout());
     let (oram, _) = used(&parameters, &store);
     let bring_in = |block| {
-        while let Next::PosMap(lacking) = oram.next(block).unwrap() {
+        while let NextPath::PosMap(lacking) = oram.next(block).unwrap() {
             finish_now(oram.fetch(lacking)).unwrap();
             finish_now(settle(&oram));
         }

@@ -3,7 +3,7 @@
 use super::setup::*;
 use ameles_core::oram::{Oram, OramError};
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
-use ameles_core::schemes::rho::{Leaving, SmallTree, SmallTreeParameters, SmallTreeParametersError};
+use ameles_core::schemes::rho::{EvictedBlock, SmallTree, SmallTreeParameters, SmallTreeParametersError};
 use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, finish_now, settle};
 use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn step(
     if !small.holds(id) {
         let mut payload = array.remove(&block).unwrap_or_default();
         serve(&mut payload, &mut found);
-        let leaving: Option<Leaving> = small.put_in(id, &payload).unwrap();
+        let leaving: Option<EvictedBlock> = small.put_in(id, &payload).unwrap();
         if let Some(leaving) = leaving {
             let mut taken = [0; 2];
             let take = |payload: &mut [u8]| taken.copy_from_slice(payload);

@@ -1,6 +1,6 @@
 //! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
-use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::oram::Oram;
 use ameles_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
@@ -12,6 +12,7 @@ use ameles_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::root::{RootOram, RootParameters, root_oram};
 use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{Batches, Sequence};
 use ameles_core::testing::{
     ArrayModel, Executor, Operation, TraceEntry, TraceStore, TraceStoreError, finish_now,
@@ -25,10 +26,6 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::cell::Cell;
 
 pub(crate) const MAX_BATCH: u32 = 6;
-
-pub(crate) type FlatPath<'a> = PathOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
-pub(crate) type RecursivePath<'a> =
-    PathOram<&'a TraceStore, RecursivePositionMap<&'a TraceStore, ChaCha8Rng>, ChaCha8Rng>;
 
 pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
@@ -46,6 +43,19 @@ pub(crate) fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
 pub(crate) fn batches(capacity: u64) -> impl Strategy<Value = Vec<Vec<Operation>>> {
     let batch = |max| prop::collection::vec(operation(max), 0..=MAX_BATCH as usize);
     prop::collection::vec(prop_oneof![batch(capacity), batch(capacity.min(3))], 0..60)
+}
+
+/// A tree that is full but for its stash, of blocks of 5 bytes.
+pub(crate) fn full_path(leaf_level: u32, top: u32) -> PathParameters {
+    PathParameters {
+        capacity: 4 << leaf_level,
+        block_bytes: 5,
+        leaf_level: Level(leaf_level),
+        top: Level(top),
+        blocks_per_bucket: 4,
+        max_batch: MAX_BATCH,
+        stash_bound: 4000,
+    }
 }
 
 pub(crate) fn small_path() -> impl Strategy<Value = PathParameters> {
@@ -76,7 +86,11 @@ pub(crate) fn small_map(blocks: u64) -> impl Strategy<Value = RecursiveParameter
     })
 }
 
-pub(crate) fn flat_path<'a>(parameters: &PathParameters, store: &'a TraceStore, seed: u64) -> FlatPath<'a> {
+pub(crate) fn flat_path<S: Store<Error = TraceStoreError>>(
+    parameters: &PathParameters,
+    store: S,
+    seed: u64,
+) -> PathOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     PathOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
 }
@@ -99,11 +113,11 @@ pub(crate) fn small_square_root() -> impl Strategy<Value = SquareRootParameters>
     })
 }
 
-pub(crate) fn square_root<'a>(
+pub(crate) fn square_root<S: Store<Error = TraceStoreError>>(
     parameters: &SquareRootParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> SquareRootOram<&'a TraceStore, ChaCha8Rng> {
+) -> SquareRootOram<S, ChaCha8Rng> {
     SquareRootOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
@@ -114,11 +128,11 @@ pub(crate) fn small_practical_os() -> impl Strategy<Value = PracticalOsParameter
     })
 }
 
-pub(crate) fn practical_os<'a>(
+pub(crate) fn practical_os<S: Store<Error = TraceStoreError>>(
     parameters: &PracticalOsParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> PracticalOs<&'a TraceStore, ChaCha8Rng> {
+) -> PracticalOs<S, ChaCha8Rng> {
     PracticalOs::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
@@ -130,11 +144,11 @@ pub(crate) fn small_root() -> impl Strategy<Value = RootParameters> {
     })
 }
 
-pub(crate) fn root<'a>(
+pub(crate) fn root<S: Store<Error = TraceStoreError>>(
     parameters: &RootParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> RootOram<&'a TraceStore, ChaCha8Rng> {
+) -> RootOram<S, ChaCha8Rng> {
     root_oram(parameters.clone(), Bucket(0), store, rng(seed), rng(!seed)).unwrap()
 }
 
@@ -149,11 +163,11 @@ pub(crate) fn small_hierarchical() -> impl Strategy<Value = HierarchicalParamete
     )
 }
 
-pub(crate) fn hierarchical<'a>(
+pub(crate) fn hierarchical<S: Store<Error = TraceStoreError>>(
     parameters: &HierarchicalParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> HierarchicalOram<&'a TraceStore, ChaCha8Rng> {
+) -> HierarchicalOram<S, ChaCha8Rng> {
     HierarchicalOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
@@ -187,20 +201,20 @@ pub(crate) fn small_oblivistore() -> impl Strategy<Value = ObliviStoreParameters
     })
 }
 
-pub(crate) fn oblivistore_oram<'a>(
+pub(crate) fn oblivistore_oram<S: Store<Error = TraceStoreError> + Clone>(
     parameters: &ObliviStoreParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> ObliviStore<&'a TraceStore, ChaCha8Rng> {
+) -> ObliviStore<S, ChaCha8Rng> {
     let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
     oblivistore(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
 }
 
-pub(crate) fn curious_oram<'a>(
+pub(crate) fn curious_oram<S: Store<Error = TraceStoreError> + Clone>(
     parameters: &CuriousParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> CuriousOram<&'a TraceStore, ChaCha8Rng> {
+) -> CuriousOram<S, ChaCha8Rng> {
     let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
     curious(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
 }
@@ -230,34 +244,34 @@ pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParam
     (layout, first)
 }
 
-pub(crate) fn recursive_path<'a>(
+pub(crate) fn recursive_path<S: Store<Error = TraceStoreError> + Clone>(
     parameters: &PathParameters,
     map: &RecursiveParameters,
-    store: &'a TraceStore,
+    store: S,
     seed: u64,
-) -> RecursivePath<'a> {
+) -> PathOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
     let (_, first) = recursive_layout(parameters, map);
     let mut rng = rng(seed);
-    let positions = RecursivePositionMap::new(map, first, store, &mut rng).unwrap();
+    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut rng).unwrap();
     PathOram::new(parameters.clone(), Bucket(0), store, positions, rng).unwrap()
 }
 
 /// A step of a schedule.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum Action {
     /// Begins a batch.
     Access(Vec<Operation>),
-    /// Begins a step of what is owed, whether or not any work is owed.
-    Idle,
+    /// Begins a step of the pending work, whether or not any work is owed.
+    Step,
     /// Lets one of the waiting operations of the store finish.
     Complete(Index),
 }
 
-pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Action>> {
     let step = prop_oneof![
-        2 => prop::collection::vec(operation(capacity), 0..=MAX_BATCH as usize).prop_map(Step::Access),
-        2 => Just(Step::Idle),
-        5 => any::<Index>().prop_map(Step::Complete),
+        2 => prop::collection::vec(operation(capacity), 0..=MAX_BATCH as usize).prop_map(Action::Access),
+        2 => Just(Action::Step),
+        5 => any::<Index>().prop_map(Action::Complete),
     ];
     prop::collection::vec(step, 0..150)
 }
@@ -270,68 +284,27 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
     })
 }
 
-/// Asserts that nothing is answered after a step of `step`, which is owed, that the store failed or that was dropped half-way.
-pub(crate) fn assert_half_an_idle_tears<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
-    store.hold_back(true);
-    let mut executor = Executor::new();
-    executor.spawn(async {
-        assert!(matches!(oram.step().await, Err(OramError::Store(_))));
-    });
-    executor.run();
-    if fail {
-        store.fail(0);
-        executor.run();
-        assert_eq!(executor.unfinished(), 0);
-    }
-    drop(executor);
-    store.hold_back(false);
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-    assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
-}
-
-/// Asserts that a scheme with blocks of 5 bytes refuses what is beyond its bounds, shows nothing of it, and owes
-/// nothing for it.
-pub(crate) fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
-    let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
-    let beyond = BlockId(oram.capacity());
-    assert!(matches!(refused(&mut [Access::Read(beyond, &mut [0; 5])]), OramError::OutOfRange { .. }));
-    assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
-    let too_many = &mut [const { Access::Dummy }; MAX_BATCH as usize + 1];
-    assert!(matches!(refused(too_many), OramError::BatchTooLarge { .. }));
-    assert_eq!((store.take_trace(), oram.pending_steps()), (vec![], 0));
-}
-
-/// Runs a schedule twice, by `run` over a store of its own each time: the replay shows the same trace, and writes the
-/// same contents.
-pub(crate) fn assert_replays(layout: &Layout, run: impl Fn(&TraceStore)) {
-    let (store, again) = (TraceStore::new(layout.clone()), TraceStore::new(layout.clone()));
-    run(&store);
-    run(&again);
-    assert_eq!(store.take_trace(), again.take_trace(), "a replay shows another trace");
-    assert!(store.contents() == again.contents(), "a replay writes other contents");
-}
-
-/// Runs a schedule as a driver does: at most one access and one step of `step` are in flight, and no access begins
+/// Runs a schedule as a driver does: at most one access and one step are in flight, and no access begins
 /// while `step` must run first. Then lets everything finish, and compares every block with the array.
-pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
+pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-    let (accessing, idling) = (Cell::new(false), Cell::new(false));
+    let (accessing, stepping) = (Cell::new(false), Cell::new(false));
     store.hold_back(true);
     let mut executor = Executor::new();
-    let idle = || async {
-        oram.step().await.expect("idle works");
-        idling.set(false);
+    let step_once = || async {
+        oram.step().await.expect("the step");
+        stepping.set(false);
     };
     for step in steps {
         match step {
-            Step::Access(operations) => {
+            Action::Access(operations) => {
                 while accessing.get() || oram.must_step() {
-                    if oram.must_step() && !idling.replace(true) {
-                        executor.spawn(idle());
+                    if oram.must_step() && !stepping.replace(true) {
+                        executor.spawn(step_once());
                     }
                     executor.run();
                     if accessing.get() || oram.must_step() {
-                        assert!(store.pending() > 0, "work waits for something that nobody will do");
+                        assert!(store.pending() > 0, "work waits for an operation that no one will complete");
                         store.complete(store.pending() - 1);
                         executor.run();
                     }
@@ -344,9 +317,9 @@ pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
                     accessing.set(false);
                 });
             }
-            Step::Idle if !idling.replace(true) => executor.spawn(idle()),
-            Step::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
-            Step::Idle | Step::Complete(_) => {}
+            Action::Step if !stepping.replace(true) => executor.spawn(step_once()),
+            Action::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
+            Action::Step | Action::Complete(_) => {}
         }
         executor.run();
     }

@@ -40,22 +40,6 @@ fn the_papers_shelter_has_as_many_slots_as_the_root_of_the_blocks() {
 }
 
 #[test]
-fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
-    for fail in [false, true] {
-        let store = TraceStore::new(PARAMETERS.layout());
-        let oram = square_root(&PARAMETERS, &store, 1);
-        finish_now(oram.access(&mut [const { Access::Dummy }; 6])).unwrap();
-        assert_half_an_idle_tears(&oram, &store, fail);
-    }
-}
-
-#[test]
-fn what_is_out_of_bounds_is_refused_up_front() {
-    let store = TraceStore::new(PARAMETERS.layout());
-    assert_refuses_up_front(&square_root(&PARAMETERS, &store, 1), &store);
-}
-
-#[test]
 fn parameters_out_of_range_are_refused_by_name() {
     use SquareRootParametersError::*;
     let refused = |parameters: SquareRootParameters| parameters.validate().unwrap_err();

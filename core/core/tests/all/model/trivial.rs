@@ -1,7 +1,6 @@
 //! The promises of Trivial ORAM beside right answers.
 
 use super::setup::*;
-use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters, TrivialParametersError};
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
 use ameles_core::types::{BlockId, Bucket, Slot};
@@ -47,28 +46,6 @@ fn scans_begun_side_by_side_come_one_after_the_other() {
         executor.run();
     }
     assert_eq!(executor.unfinished(), 0);
-}
-
-#[test]
-fn nothing_is_answered_after_a_scan_was_dropped_half_way_or_failed() {
-    for fail in [false, true] {
-        let store = TraceStore::new(PARAMETERS.layout());
-        let oram = TrivialOram::new(PARAMETERS, Bucket(0), &store).unwrap();
-        store.hold_back(true);
-        let mut executor = Executor::new();
-        executor.spawn(async {
-            assert!(matches!(oram.access(&mut [Access::Dummy]).await, Err(OramError::Store(_))));
-        });
-        executor.run();
-        if fail {
-            store.fail(0);
-            executor.run();
-            assert_eq!(executor.unfinished(), 0);
-        }
-        drop(executor);
-        store.hold_back(false);
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-    }
 }
 
 #[test]

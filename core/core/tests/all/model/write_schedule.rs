@@ -52,7 +52,7 @@ proptest! {
         for write in first..first + 300 {
             prop_assert_eq!(schedule.holding_slot(write), write % holding);
             let min = main / holding;
-            let due = schedule.refreshes(write).count_left();
+            let due = schedule.refreshes(write).count_remaining();
             prop_assert!((min.max(1)..=schedule.max_refreshes()).contains(&due));
         }
     }

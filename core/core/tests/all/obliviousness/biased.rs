@@ -1,11 +1,13 @@
-//! Draws that are a little biased, some of them only now and then: the draws of all pairs of sequences together show it.
+//! Draws that are a little biased, some of them only now and then: the draws of all pairs of sequences together show
+//! it.
 
 use super::schemes::{crowded_buckets, ring_subject, whole_buckets};
 use super::setup::*;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::testing::mutants::{
-    AtFullStash, Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstWhen, MindsFullStash, Occasion,
+    Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstUnreadWhen, FullStashReaction, Occasion,
+    ReactsToFullStash,
 };
 use ameles_core::testing::oblivious::{Adversary, Judgement, Pace, Sequence};
 use ameles_core::testing::{Event, Operation, TraceStore, small_ring};
@@ -14,8 +16,9 @@ use ameles_core::testing::{Event, Operation, TraceStore, small_ring};
 fn with_leaves(bias: Bias, occasion: Occasion, per_mille: usize) -> Judgement {
     let parameters = whole_buckets();
     let flaw = (bias, occasion, per_mille);
-    let run: Run<'_> =
-        &|seed, script, pace| run_at_full_stash(&parameters, AtFullStash::Tells, flaw, seed, script, pace);
+    let run: Run<'_> = &|seed, script, pace| {
+        run_at_full_stash(&parameters, FullStashReaction::Reports, flaw, seed, script, pace)
+    };
     ring_subject(&parameters, run).judge_pooled()
 }
 
@@ -25,7 +28,7 @@ const FULL_STASH: usize = 4;
 /// Runs a Ring ORAM that does so while its stash is full, and whose leaves are drawn so.
 fn run_at_full_stash(
     parameters: &RingParameters,
-    then: AtFullStash,
+    then: FullStashReaction,
     flaw: (Bias, Occasion, usize),
     seed: u64,
     script: &[Vec<Operation>],
@@ -36,8 +39,8 @@ fn run_at_full_stash(
     let positions = BiasedLeaves::new(positions, 1 << parameters.leaf_level.0, flaw, seed);
     let is_full = positions.is_full();
     let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-    let oram = MindsFullStash::new(oram, RingOram::stash_blocks, FULL_STASH, then, is_full);
-    drive(&oram, &store, script, pace, working())
+    let oram = ReactsToFullStash::new(oram, RingOram::stash_blocks, FULL_STASH, then, is_full);
+    drive(&oram, &store, script, pace, current_work())
 }
 
 fn assert_found(what: &str, judgement: &Judgement, family: &str) {
@@ -85,11 +88,11 @@ fn a_bias_in_the_draws_of_one_kind_of_access_is_found() {
 /// The judgement over all pairs of a Ring ORAM over a store that does this.
 fn with_store(parameters: &RingParameters, edit: Edit) -> Judgement {
     let run: Run<'_> = &|seed, script, pace| {
-        let (store, working) = (TraceStore::new(parameters.layout()), working());
-        let edited = EditingStore::new(&store, edit, 1, working.clone());
+        let (store, current_work) = (TraceStore::new(parameters.layout()), current_work());
+        let edited = EditingStore::new(&store, edit, 1, current_work.clone());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RingOram::new(parameters.clone(), edited, positions, rng(seed)).expect("valid parameters");
-        drive(&oram, &store, script, pace, working)
+        drive(&oram, &store, script, pace, current_work)
     };
     ring_subject(parameters, run).judge_pooled()
 }
@@ -97,9 +100,9 @@ fn with_store(parameters: &RingParameters, edit: Edit) -> Judgement {
 #[test]
 fn slots_that_are_chosen_by_their_place_are_found_even_if_only_in_full_buckets() {
     for (when, family) in [
-        (FirstWhen::NoDummyIsLeft, "slots one by one"),
-        (FirstWhen::Full(4), "slots of accesses"),
-        (FirstWhen::Evicts, "slots of evictions"),
+        (FirstUnreadWhen::NoDummyIsLeft, "slots one by one"),
+        (FirstUnreadWhen::Full(4), "slots of accesses"),
+        (FirstUnreadWhen::Evicts, "slots of evictions"),
     ] {
         let judgement = with_store(&crowded_buckets(), Edit::FirstUnread(when));
         assert_found(&format!("{when:?}"), &judgement, family);
@@ -121,14 +124,14 @@ fn a_hit_that_lets_a_step_pass_is_found() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-        drive(&DelaysHits::new(oram), &store, script, pace, working())
+        drive(&DelaysHits::new(oram), &store, script, pace, current_work())
     };
     let pair = (Sequence::OneBlock, Sequence::Sweep);
-    for driven in [Driven::Promptly, Driven::Beside] {
-        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, driven);
+    for pace_kind in [PaceKind::Prompt, PaceKind::Concurrent] {
+        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, pace_kind);
         assert!(
             judgement.alarmed("one: shape") && !judgement.alarmed("other: shape"),
-            "{driven:?}: {judgement}"
+            "{pace_kind:?}: {judgement}"
         );
     }
 }
@@ -139,12 +142,12 @@ fn what_is_done_only_while_the_stash_is_full_is_found() {
     let parameters = whole_buckets();
     let sound = (Bias::LowerOfTwo, Occasion::Always, 0);
     for (then, pair) in [
-        (AtFullStash::LetsStepPass, (Sequence::Sweep, Sequence::OneBlock)),
-        (AtFullStash::LeavesOutDummy, (Sequence::Mixed, Sequence::Random)),
+        (FullStashReaction::Yields, (Sequence::Sweep, Sequence::OneBlock)),
+        (FullStashReaction::DropsDummy, (Sequence::Mixed, Sequence::Random)),
     ] {
         let run: Run<'_> =
             &|seed, script, pace| run_at_full_stash(&parameters, then, sound, seed, script, pace);
-        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, Driven::Promptly);
+        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, PaceKind::Prompt);
         assert_found(&format!("{then:?}"), &judgement, "one: shape");
     }
 }

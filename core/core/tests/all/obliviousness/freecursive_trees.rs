@@ -43,19 +43,19 @@ fn freecursive_oram_over_raw_and_over_ring_oram_shows_nothing_of_what_was_asked(
         let run: Run<'_> = &|seed, script, pace| {
             let store = TraceStore::new(parameters.tree.layout());
             let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-            drive(&oram, &store, script, pace, working())
+            drive(&oram, &store, script, pace, current_work())
         };
         // The front end is judged with all pairs over Path ORAM, and the trees are by themselves.
         let cases = [
-            (Driven::Promptly, (OneBlock, Sweep)),
-            (Driven::Late, (Mixed, Random)),
-            (Driven::Late, (Dummies, NeverWritten)),
+            (PaceKind::Prompt, (OneBlock, Sweep)),
+            (PaceKind::Late, (Mixed, Random)),
+            (PaceKind::Late, (Dummies, NeverWritten)),
         ];
-        for (shown, (driven, pair)) in (0..).zip(cases) {
+        for (shown, (pace_kind, pair)) in (0..).zip(cases) {
             let subject = freecursive_subject(parameters.clone(), shown, run);
             let mut pool = subject.pool();
-            subject.must_pass_pair(name, driven, pair, &mut pool);
-            assert!(pool.judge().passes(), "{name}, {driven:?}, {pair:?}: {}", pool.judge());
+            subject.must_pass_pair(name, pace_kind, pair, &mut pool);
+            assert!(pool.judge().passes(), "{name}, {pace_kind:?}, {pair:?}: {}", pool.judge());
         }
     }
 }
@@ -65,7 +65,7 @@ fn a_front_end_over_raw_or_ring_oram_that_shows_how_many_paths_it_saves_is_caugh
     for parameters in [over_raw(), over_ring()] {
         let caught = |run: Run<'_>, pair, finding| {
             let subject = freecursive_subject(parameters.clone(), 0, run);
-            let judgement = subject.judge(Adversary::Full, pair, Driven::Promptly);
+            let judgement = subject.judge(Adversary::Full, pair, PaceKind::Prompt);
             println!("{pair:?}: {judgement}");
             assert!(judgement.alarmed(finding), "no alarm of {finding}: {judgement}");
         };
@@ -74,7 +74,7 @@ fn a_front_end_over_raw_or_ring_oram_that_shows_how_many_paths_it_saves_is_caugh
             &|seed, script, pace| {
                 let store = store();
                 let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed));
-                drive(&ShowsHits(oram.expect("valid")), &store, script, pace, working())
+                drive(&ShowsHits(oram.expect("valid")), &store, script, pace, current_work())
             },
             (OneBlock, Sweep),
             "one: shape",
@@ -83,7 +83,7 @@ fn a_front_end_over_raw_or_ring_oram_that_shows_how_many_paths_it_saves_is_caugh
             &|seed, script, pace| {
                 let store = store();
                 let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, Uneven(rng(seed)));
-                drive(&oram.expect("valid"), &store, script, pace, working())
+                drive(&oram.expect("valid"), &store, script, pace, current_work())
             },
             (Random, Zipf),
             "leaves",

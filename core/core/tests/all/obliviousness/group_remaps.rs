@@ -5,17 +5,17 @@ use super::setup::*;
 use Sequence::*;
 use ameles_core::oram::Oram;
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionStorage, TAG_BYTES, TrustedHits,
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters};
 use ameles_core::testing::TraceStore;
-use ameles_core::testing::mutants::ShowsTurns;
+use ameles_core::testing::mutants::ShowsRemapTurns;
 use ameles_core::testing::oblivious::{Adversary, Sequence};
 use ameles_core::types::Bucket;
 use rand_chacha::ChaCha8Rng;
 
-/// A single level of PosMap blocks, whose counters are used up after three accesses, so that a group is being remapped most of
-/// the time; and tags.
+/// A single level of PosMap blocks, whose counters are used up after three accesses, so that a group is being
+/// remapped most of the time; and tags.
 fn parameters() -> FreecursiveParameters {
     let base = freecursive_parameters(TrustedHits::ReadThePath);
     let trusted_positions = base.capacity.div_ceil(base.labels.into());
@@ -25,7 +25,7 @@ fn parameters() -> FreecursiveParameters {
         block_bytes: 12 + TAG_BYTES as u32,
         ..buckets.parameters().clone()
     };
-    let positions = PositionsKept::Counters { bits: 3, tags: true };
+    let positions = PositionStorage::Counters { bits: 3, tags: true };
     let tree = BackendParameters::Path { buckets: BucketsByLevel::uniform(path).expect("valid"), top };
     FreecursiveParameters { trusted_positions, positions, tree, ..base }
 }
@@ -39,12 +39,12 @@ fn freecursive_oram_with_counters_shows_nothing_of_group_remaps() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters().tree.layout());
         let oram = oram(&store, seed);
-        let events = drive(&oram, &store, script, pace, working());
+        let events = drive(&oram, &store, script, pace, current_work());
         assert_eq!(oram.emergencies(), 0);
         events
     };
     for shown in 0..parameters().paths_per_access() {
-        freecursive_subject(parameters(), shown, run).must_pass("counters", &[Driven::Promptly]);
+        freecursive_subject(parameters(), shown, run).must_pass("counters", &[PaceKind::Prompt]);
     }
 }
 
@@ -52,11 +52,11 @@ fn freecursive_oram_with_counters_shows_nothing_of_group_remaps() {
 fn a_front_end_that_shows_whether_a_group_is_being_remapped_is_caught() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters().tree.layout());
-        drive(&ShowsTurns(oram(&store, seed)), &store, script, pace, working())
+        drive(&ShowsRemapTurns(oram(&store, seed)), &store, script, pace, current_work())
     };
     for pair in [(OneBlock, Sweep), (Dummies, Random)] {
         let judgement =
-            freecursive_subject(parameters(), 0, run).judge(Adversary::Full, pair, Driven::Promptly);
+            freecursive_subject(parameters(), 0, run).judge(Adversary::Full, pair, PaceKind::Prompt);
         println!("{pair:?}: {judgement}");
         assert!(judgement.alarmed("shape"), "no alarm: {judgement}");
     }

@@ -8,7 +8,7 @@ use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use ameles_core::testing::mutants::{
-    Bias, BiasedLeaves, DrawsOnce, KeptDraw, Occasion, OneDraw, ReusesLeafSometimes, Source,
+    Bias, BiasedLeaves, DrawsOnce, Occasion, OneDraw, ReusesLeafSometimes, SharedDraw, Source,
 };
 use ameles_core::testing::oblivious::{
     EvictionRate, Judgement, Pace, Pool, Sequence, circuit, path, raw, ring, run_script,
@@ -129,31 +129,31 @@ impl Scheme {
         match self {
             Scheme::Ring => {
                 let store = TraceStore::new(ring_parameters().layout());
-                let (kept, working) = (KeptDraw::default(), working());
+                let (kept, current_work) = (SharedDraw::default(), current_work());
                 let (source, per_mille) = flaws.draws_once;
                 let positions = DrawsOnce::new(positions, Rc::clone(&kept), source, per_mille, !seed);
-                let random = OneDraw { random, kept, working: Rc::clone(&working) };
+                let random = OneDraw { random, kept, current_work: Rc::clone(&current_work) };
                 let oram =
                     RingOram::new(ring_parameters(), &store, positions, random).expect("valid parameters");
-                run_script(&oram, &store, script, FILLING, pace, working)
+                run_script(&oram, &store, script, FILLING, pace, current_work)
             }
             Scheme::Path => {
                 let store = TraceStore::new(path_parameters().layout());
                 let oram = PathOram::new(path_parameters(), Bucket(0), &store, positions, random)
                     .expect("valid parameters");
-                run_script(&oram, &store, script, FILLING, pace, working())
+                run_script(&oram, &store, script, FILLING, pace, current_work())
             }
             Scheme::Circuit => {
                 let store = TraceStore::new(circuit_parameters().layout());
                 let oram = CircuitOram::new(circuit_parameters(), &store, positions, random)
                     .expect("valid parameters");
-                run_script(&oram, &store, script, FILLING, pace, working())
+                run_script(&oram, &store, script, FILLING, pace, current_work())
             }
             Scheme::Raw => {
                 let store = TraceStore::new(raw_parameters().layout());
                 let oram = RawOram::new(raw_parameters(), Bucket(0), &store, positions, random)
                     .expect("valid parameters");
-                run_script(&oram, &store, script, FILLING, pace, working())
+                run_script(&oram, &store, script, FILLING, pace, current_work())
             }
         }
     }
@@ -163,13 +163,13 @@ impl Scheme {
     }
 
     /// The pace at which most is in flight that the scheme's watch can follow.
-    fn busiest(self) -> Driven {
-        if self == Scheme::Ring { Driven::Overlapping } else { Driven::Beside }
+    fn busiest(self) -> PaceKind {
+        if self == Scheme::Ring { PaceKind::Overlapping } else { PaceKind::Concurrent }
     }
 
     /// Judges runs whose randomness follows from `seed`.
-    fn judged(self, flaws: Flaws, driven: Driven, seed: u64) -> Judgement {
-        self.judged_with(LONG_RUNS, BLOCK_AND_ZIPF, flaws, (driven, seed), &mut Pool::new(1, self.rate()))
+    fn judged(self, flaws: Flaws, pace_kind: PaceKind, seed: u64) -> Judgement {
+        self.judged_with(LONG_RUNS, BLOCK_AND_ZIPF, flaws, (pace_kind, seed), &mut Pool::new(1, self.rate()))
     }
 
     /// The evictions by the count of accesses.
@@ -187,7 +187,7 @@ impl Scheme {
         effort: Effort,
         pair: (Sequence, Sequence),
         flaws: Flaws,
-        (driven, seed): (Driven, u64),
+        (pace_kind, seed): (PaceKind, u64),
         pool: &mut Pool,
     ) -> Judgement {
         let subject = Subject {
@@ -197,15 +197,15 @@ impl Scheme {
             rate: self.rate(),
             max_batch: MAX_BATCH,
             run: &|nth, script, pace| self.run(flaws, nth ^ seed << 40, script, pace),
-            watch: Box::new(move |adversary, nth| match self {
-                Scheme::Ring => ring::watch(&ring_parameters(), adversary, nth ^ seed << 40),
-                Scheme::Path => path::watch(&path_parameters(), adversary, nth ^ seed << 40),
-                Scheme::Circuit => circuit::watch(&circuit_parameters(), adversary, nth ^ seed << 40),
-                Scheme::Raw => raw::watch(&raw_parameters(), adversary, nth ^ seed << 40),
+            observer: Box::new(move |adversary, nth| match self {
+                Scheme::Ring => ring::observer(&ring_parameters(), adversary, nth ^ seed << 40),
+                Scheme::Path => path::observer(&path_parameters(), adversary, nth ^ seed << 40),
+                Scheme::Circuit => circuit::observer(&circuit_parameters(), adversary, nth ^ seed << 40),
+                Scheme::Raw => raw::observer(&raw_parameters(), adversary, nth ^ seed << 40),
             }),
         };
-        let judgement = subject.judge_pair(pair, driven, pool);
-        println!("{self:?}, {driven:?}, {flaws:?}, {seed}: {judgement}");
+        let judgement = subject.judge_pair(pair, pace_kind, pool);
+        println!("{self:?}, {pace_kind:?}, {flaws:?}, {seed}: {judgement}");
         judgement
     }
 }
@@ -216,10 +216,10 @@ const SCHEMES: [Scheme; 4] = [Scheme::Ring, Scheme::Path, Scheme::Circuit, Schem
 fn the_sound_schemes_pass() {
     for scheme in SCHEMES {
         let mut pool = scheme.pool();
-        for (pair, driven) in [(BLOCK_AND_ZIPF, Driven::Promptly), (SWEEP_AND_RANDOM, scheme.busiest())] {
-            let judgement = scheme.judged_with(LONGER_RUNS, pair, SOUND, (driven, 0), &mut pool);
+        for (pair, pace_kind) in [(BLOCK_AND_ZIPF, PaceKind::Prompt), (SWEEP_AND_RANDOM, scheme.busiest())] {
+            let judgement = scheme.judged_with(LONGER_RUNS, pair, SOUND, (pace_kind, 0), &mut pool);
             count_tests(judgement.findings.len());
-            assert!(judgement.passes(), "{scheme:?}, {driven:?}: {judgement}");
+            assert!(judgement.passes(), "{scheme:?}, {pace_kind:?}: {judgement}");
         }
         must_pass_pooled(&format!("{scheme:?}, large"), &pool);
     }
@@ -236,7 +236,7 @@ fn a_leaf_that_is_never_drawn_and_bits_that_are_a_little_uneven_are_caught() {
         let mut pool = Scheme::Path.pool();
         for pair in [BLOCK_AND_ZIPF, SWEEP_AND_RANDOM] {
             let flaws = biased(bias, per_mille);
-            Scheme::Path.judged_with(LONGER_RUNS, pair, flaws, (Driven::Promptly, 0), &mut pool);
+            Scheme::Path.judged_with(LONGER_RUNS, pair, flaws, (PaceKind::Prompt, 0), &mut pool);
         }
         assert!(pool.judge().alarmed(family), "{bias:?}: no alarm of {family}: {}", pool.judge());
     }
@@ -254,8 +254,8 @@ fn caught(flaws: Flaws) -> &'static [&'static str] {
 }
 
 /// The findings that the judge does not alarm of, although it should.
-fn missed(scheme: Scheme, flaws: Flaws, driven: Driven, seed: u64) -> Vec<String> {
-    let judgement = scheme.judged(flaws, driven, seed);
+fn missed(scheme: Scheme, flaws: Flaws, pace_kind: PaceKind, seed: u64) -> Vec<String> {
+    let judgement = scheme.judged(flaws, pace_kind, seed);
     let findings =
         caught(flaws).iter().flat_map(|finding| ["one", "other"].map(|side| format!("{side}: {finding}")));
     findings.filter(|finding| !judgement.alarmed(finding)).collect()
@@ -263,9 +263,9 @@ fn missed(scheme: Scheme, flaws: Flaws, driven: Driven, seed: u64) -> Vec<String
 
 fn must_be_caught(schemes: &[Scheme], flaws: Flaws) {
     for scheme in schemes {
-        for driven in [Driven::Promptly, scheme.busiest()] {
-            let missed = missed(*scheme, flaws, driven, 0);
-            assert!(missed.is_empty(), "{scheme:?}, {driven:?}: no alarm of {missed:?}");
+        for pace_kind in [PaceKind::Prompt, scheme.busiest()] {
+            let missed = missed(*scheme, flaws, pace_kind, 0);
+            assert!(missed.is_empty(), "{scheme:?}, {pace_kind:?}: no alarm of {missed:?}");
         }
     }
 }
@@ -293,9 +293,9 @@ const SEEDS: u64 = 20;
 fn at_many_seeds_sound_schemes_pass_and_flaws_are_caught() {
     for seed in 1..=SEEDS {
         for scheme in SCHEMES {
-            for driven in [Driven::Promptly, scheme.busiest()] {
-                let judgement = scheme.judged(SOUND, driven, seed);
-                assert!(judgement.passes(), "{scheme:?}, {driven:?}, {seed}: {judgement}");
+            for pace_kind in [PaceKind::Prompt, scheme.busiest()] {
+                let judgement = scheme.judged(SOUND, pace_kind, seed);
+                assert!(judgement.passes(), "{scheme:?}, {pace_kind:?}, {seed}: {judgement}");
             }
         }
     }

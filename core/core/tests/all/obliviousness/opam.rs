@@ -22,12 +22,16 @@ fn parameters() -> OpamParameters {
 fn run(seed: u64, script: &[Vec<Operation>], pace: Pace) -> Vec<ameles_core::testing::Event> {
     let store = TraceStore::new(parameters().layout());
     let oram = OpamOram::new(parameters(), &store, rng(seed)).expect("valid parameters");
-    run_script(&oram, &store, script, 0, pace, working())
+    run_script(&oram, &store, script, 0, pace, current_work())
 }
 
 fn judged(adversary: Adversary, one: &[Trial], other: &[Trial]) -> Judgement {
-    let judgement =
-        judge(1 << parameters().leaf_level.0, |seed| opam::watch(&parameters(), adversary, seed), one, other);
+    let judgement = judge(
+        1 << parameters().leaf_level.0,
+        |seed| opam::observer(&parameters(), adversary, seed),
+        one,
+        other,
+    );
     println!("{adversary:?}: {judgement}");
     judgement
 }
@@ -91,16 +95,14 @@ fn dummies_alone_pass_the_same_watch() {
 fn every_pair_of_sequences_of_the_suite_gives_opam_away() {
     for pair in PAIRS {
         let run: Run<'_> = &|seed, script, pace| run(seed, script, pace);
-        let subject = Subject {
-            effort: MANY_RUNS,
-            capacity: parameters().capacity,
-            leaves: 1 << parameters().leaf_level.0,
-            rate: rate(1, 1),
-            max_batch: MAX_BATCH,
+        let subject = Subject::over_many_runs(
+            (parameters().capacity, MAX_BATCH),
+            1 << parameters().leaf_level.0,
+            rate(1, 1),
             run,
-            watch: Box::new(|adversary, seed| opam::watch(&parameters(), adversary, seed)),
-        };
-        let judgement = subject.judge(Adversary::Snapshot, pair, Driven::Promptly);
+            |adversary, seed| opam::observer(&parameters(), adversary, seed),
+        );
+        let judgement = subject.judge(Adversary::Snapshot, pair, PaceKind::Prompt);
         assert!(judgement.alarmed("slots"), "{pair:?}: {judgement}");
     }
 }

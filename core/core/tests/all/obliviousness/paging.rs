@@ -8,7 +8,7 @@ use ameles_core::schemes::eager::EagerOram;
 use ameles_core::schemes::plain::Plain;
 use ameles_core::testing::mutants::{Mistake, SkipsCleanWrites, SkipsUnchanged, WritesOnce, WrongSchedule};
 use ameles_core::testing::oblivious::programs::{count_writes, faults, programs, pseudocode_1};
-use ameles_core::testing::oblivious::schedule::{Schedule, watch};
+use ameles_core::testing::oblivious::schedule::{Schedule, observer};
 use ameles_core::testing::oblivious::views::view;
 use ameles_core::testing::oblivious::{
     Adversary, Judgement, Pace, Program, Trial, judge, judge_views, run_script,
@@ -27,7 +27,7 @@ macro_rules! trial {
         let operations: Vec<Vec<Operation>> = $operations;
         let owned = TraceStore::new($layout);
         let $store = &owned;
-        let events = run_script(&$oram, $store, &operations, 0, $pace, working());
+        let events = run_script(&$oram, $store, &operations, 0, $pace, current_work());
         Trial { operations, events }
     }};
 }
@@ -69,8 +69,8 @@ impl Pager<'_> {
     ) -> Judgement {
         assert_eq!(count_writes(&one), count_writes(&other), "how often pages go out is no secret");
         let schedule = self.schedule(&one);
-        let watch = || watch(schedule.clone());
-        judge_views(adversary, watch, &[(self.run)(one, pace)], &[(self.run)(other, pace)])
+        let observer = || observer(schedule.clone());
+        judge_views(adversary, observer, &[(self.run)(one, pace)], &[(self.run)(other, pace)])
     }
 }
 
@@ -89,9 +89,9 @@ fn must_pass(name: &str, pager: &Pager<'_>) {
             // Beside the accesses, the order of changes is the same, however they group.
             for seed in 0..4 {
                 let trial =
-                    (pager.run)(program.operations(pager.main, FAULTS, together, 1), Pace::Beside(seed));
+                    (pager.run)(program.operations(pager.main, FAULTS, together, 1), Pace::Concurrent(seed));
                 let schedule = pager.schedule(&trial.operations);
-                let judgement = judge(1, |_| watch(schedule.clone()), core::slice::from_ref(&trial), &[]);
+                let judgement = judge(1, |_| observer(schedule.clone()), core::slice::from_ref(&trial), &[]);
                 assert!(judgement.passes(), "{name}, {program:?}, {together}, beside: {judgement}");
             }
         }
@@ -149,7 +149,8 @@ fn pager(run: Run<'_>, late: u64) -> Pager<'_> {
 fn reads_give_a_write_only_oram_away_to_whoever_sees_them() {
     use Program::*;
     for pager in [pager(&run_det, 0), pager(&run_eager, 1)] {
-        for pair in [(OnePage, Sweep), (Sweep, CleanBackwards), (OnePage, ReadsAnew), (TwoPages, Random)] {
+        for pair in [(OnePage, Sweep), (Sweep, CleanBackwards), (OnePage, ReadsUnwritten), (TwoPages, Random)]
+        {
             let judgement = pager.judge(Adversary::Full, pair, 1, Pace::Prompt);
             assert!(judgement.alarmed("one view"), "{pair:?}: {judgement}");
             assert!(!judgement.alarmed("shape"), "the writes are as they should be: {judgement}");
@@ -180,8 +181,9 @@ fn pseudocode_1_tells_its_secret_under_plain_paging_only() {
     };
     // An adversary that has both views beforehand reads the secret off a third.
     for secret in [1, 2] {
-        let seen = |secret| view(Adversary::Snapshot, &run_plain(operations(secret), Pace::Prompt).events);
-        assert_eq!(seen(secret) == seen(1), secret == 1);
+        let observed =
+            |secret| view(Adversary::Snapshot, &run_plain(operations(secret), Pace::Prompt).events);
+        assert_eq!(observed(secret) == observed(1), secret == 1);
     }
     assert!(judge(&pager(&run_plain, 0), Adversary::Snapshot).alarmed("one view"));
     for pager in [pager(&run_det, 0), pager(&run_eager, 1)] {

@@ -42,7 +42,7 @@ fn oram<N, P, R>(
     network: N,
     positions: P,
     random: R,
-) -> ParallelOram<ProcessorStore<'_>, N, P, R>
+) -> ParallelOram<ProcessorStore<&TraceStore>, N, P, R>
 where
     N: Network<Error = TraceStoreError>,
     P: PositionMap<Error = TraceStoreError>,
@@ -53,9 +53,9 @@ where
 }
 
 /// Runs of a sequence, whose requests are told in the order of the places at which they show.
-fn trials(processors: u32, sequence: Sequence, driven: Driven, side: u64, run: Run<'_>) -> Vec<Trial> {
+fn trials(processors: u32, sequence: Sequence, pace_kind: PaceKind, side: u64, run: Run<'_>) -> Vec<Trial> {
     let max = processors.min(MAX_BATCH);
-    let mut trials = super::setup::trials(MANY_RUNS, (32, 64), max, sequence, driven, side, run);
+    let mut trials = super::setup::trials(MANY_RUNS, (32, 64), max, sequence, pace_kind, side, run);
     for Trial { operations, .. } in &mut trials {
         for round in operations {
             *round = parallel::in_order_of_places(round, processors as usize);
@@ -64,10 +64,10 @@ fn trials(processors: u32, sequence: Sequence, driven: Driven, side: u64, run: R
     trials
 }
 
-fn judged(processors: u32, pair: (Sequence, Sequence), driven: Driven, run: Run<'_>) -> Judgement {
-    let watch = |seed| parallel::watch(&parameters(processors), seed);
-    let trials = |sequence, side| trials(processors, sequence, driven, side, run);
-    judge(32, watch, &trials(pair.0, 1), &trials(pair.1, 2))
+fn judged(processors: u32, pair: (Sequence, Sequence), pace_kind: PaceKind, run: Run<'_>) -> Judgement {
+    let observer = |seed| parallel::observer(&parameters(processors), seed);
+    let trials = |sequence, side| trials(processors, sequence, pace_kind, side, run);
+    judge(32, observer, &trials(pair.0, 1), &trials(pair.1, 2))
 }
 
 /// A run of what the last expression builds over a store, for four processors.
@@ -75,31 +75,31 @@ macro_rules! run {
     (|$store:ident, $seed:ident| $oram:expr) => {
         &|$seed, script, pace| {
             let $store = &TraceStore::new(parameters(4).layout());
-            drive(&$oram, $store, script, pace, working())
+            drive(&$oram, $store, script, pace, current_work())
         }
     };
 }
 
 #[test]
 fn a_parallel_oram_shows_nothing_of_what_was_asked_in_any_trace_or_message() {
-    for (processors, driven) in [(4, Driven::Promptly), (4, Driven::Beside), (8, Driven::Promptly)] {
+    for (processors, pace_kind) in [(4, PaceKind::Prompt), (4, PaceKind::Concurrent), (8, PaceKind::Prompt)] {
         let run: Run<'_> = &|seed, script, pace| {
             let store = TraceStore::new(parameters(processors).layout());
             let oram = oram(processors, &store, &store, flat(), rng(seed));
-            drive(&oram, &store, script, pace, working())
+            drive(&oram, &store, script, pace, current_work())
         };
         for pair in PAIRS {
-            let judgement = judged(processors, pair, driven, run);
-            println!("{processors} processors, {driven:?}, {pair:?}: {judgement}");
+            let judgement = judged(processors, pair, pace_kind, run);
+            println!("{processors} processors, {pace_kind:?}, {pair:?}: {judgement}");
             count_tests(judgement.findings.len());
-            assert!(judgement.passes(), "{processors} processors, {driven:?}, {pair:?}: {judgement}");
+            assert!(judgement.passes(), "{processors} processors, {pace_kind:?}, {pair:?}: {judgement}");
         }
     }
 }
 
 /// The judge alarms, and this finding is among the alarms.
 fn assert_caught(run: Run<'_>, pair: (Sequence, Sequence), finding: &str) {
-    let judgement = judged(4, pair, Driven::Promptly, run);
+    let judgement = judged(4, pair, PaceKind::Prompt, run);
     println!("{pair:?}: {judgement}");
     assert!(judgement.alarmed(finding), "no alarm of {finding}: {judgement}");
 }
@@ -131,7 +131,7 @@ fn a_block_that_stays_with_the_processor_that_asked_for_it_is_caught() {
     // Two bits of a leaf say whose it is, three where.
     let run: Run<'_> = run!(|store, seed| oram(4, store, store, KeepsToOwnPart::new(flat(), 3), rng(seed)));
     assert_caught(run, (OneBlock, Sweep), "one: leaves of");
-    assert_caught(run, (OneBlock, Sweep), "both: leaves of one law");
+    assert_caught(run, (OneBlock, Sweep), "both: leaves of one distribution");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn leaves_that_are_a_little_uneven_are_caught() {
 fn a_round_shows_the_same_however_many_requests_are_in_it() {
     // What gives other schemes away: duplicates that are left out of a batch.
     let run: Run<'_> = run!(|store, seed| Deduplicates(oram(4, store, store, flat(), rng(seed))));
-    let judgement = judged(4, (OneBlock, Sweep), Driven::Promptly, run);
+    let judgement = judged(4, (OneBlock, Sweep), PaceKind::Prompt, run);
     count_tests(judgement.findings.len());
     assert!(judgement.passes(), "{judgement}");
 }

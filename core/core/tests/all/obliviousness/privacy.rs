@@ -1,7 +1,7 @@
 //! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
 //!
-//! Two blocks are asked for, and one access of six asks for the one or for the other: the most that a single access can tell
-//! is in which subtrees the accesses before and after it were.
+//! Two blocks are asked for, and one access of six asks for the one or for the other: the most that a single access
+//! can tell is in which subtrees the accesses before and after it were.
 
 use super::setup::*;
 use ameles_core::schemes::path::PathParameters;
@@ -29,7 +29,8 @@ fn parameters(epsilon: f64) -> RootParameters {
     RootParameters::for_epsilon(path, Level(2), epsilon)
 }
 
-/// Asks for two blocks twice, since the leaf that a first access shows is no block's; then for one of them, then for both.
+/// Asks for two blocks twice, since the leaf that a first access shows is no block's; then for one of them, then for
+/// both.
 fn script(asks_for: Operation) -> Vec<Vec<Operation>> {
     let [one, other] = [1, 2].map(|block| Operation::Read(BlockId(block)));
     let both = || [one, other];
@@ -44,7 +45,8 @@ fn runs(parameters: &RootParameters, asks_for: &Operation, side: u64) -> Vec<Tri
             let store = TraceStore::new(parameters.path.layout());
             let oram =
                 root_oram(parameters.clone(), Bucket(0), &store, rng(seed), rng(!seed)).expect("valid");
-            let events = run_script(&oram, &store, &operations, operations.len(), Pace::Prompt, working());
+            let events =
+                run_script(&oram, &store, &operations, operations.len(), Pace::Prompt, current_work());
             Trial { operations, events }
         })
         .collect()
@@ -54,8 +56,8 @@ fn runs(parameters: &RootParameters, asks_for: &Operation, side: u64) -> Vec<Tri
 fn judge(parameters: &RootParameters, stated: f64, pair: [&Operation; 2]) -> Judgement {
     let [one, other] = pair;
     let patterns = Patterns { accesses: &[2, 3, 4, 5, 6], subtree: &|leaf| leaf / 4 };
-    let watch = |seed| path::watch(&parameters.path, Adversary::Full, seed);
-    judge_likelihood(stated, &patterns, watch, &runs(parameters, one, 1), &runs(parameters, other, 2))
+    let observer = |seed| path::observer(&parameters.path, Adversary::Full, seed);
+    judge_likelihood(stated, &patterns, observer, &runs(parameters, one, 1), &runs(parameters, other, 2))
 }
 
 fn pairs() -> [[Operation; 2]; 3] {

@@ -11,9 +11,9 @@ use ameles_core::schemes::ring::{RingOram, RingSnapshot};
 use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::mutants::ReusesLeafSometimes;
 use ameles_core::testing::oblivious::{
-    Adversary, Batches, Judgement, Sequence, Trial, Watch, judge, path, ring,
+    Adversary, Batches, Judgement, Observer, Sequence, Trial, judge, path, ring,
 };
-use ameles_core::testing::{ArrayModel, Event, Operation, Stage, TraceStore, TraceStoreError};
+use ameles_core::testing::{ArrayModel, Driver, Event, Operation, TraceStore, TraceStoreError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bucket;
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +26,7 @@ trait Restart {
     fn effort(&self) -> Effort;
     fn layout(&self) -> Layout;
     fn leaves(&self) -> u64;
-    fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch>;
+    fn observer(&self, adversary: Adversary, seed: u64) -> Box<dyn Observer>;
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a>;
     fn reseed(&self, oram: &Self::Oram<'_>, seed: u64);
     /// Goes on from the snapshot of another one.
@@ -48,8 +48,8 @@ impl Restart for RestartRing {
     fn leaves(&self) -> u64 {
         1 << whole_buckets().leaf_level.0
     }
-    fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-        ring::watch(&whole_buckets(), adversary, seed)
+    fn observer(&self, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+        ring::observer(&whole_buckets(), adversary, seed)
     }
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
         let positions = FlatPositionMap::new(Positions::new(whole_buckets().capacity));
@@ -94,8 +94,8 @@ impl Restart for RestartPath {
     fn leaves(&self) -> u64 {
         1 << self.parameters.leaf_level.0
     }
-    fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-        path::watch(&self.parameters, adversary, seed)
+    fn observer(&self, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+        path::observer(&self.parameters, adversary, seed)
     }
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
         let positions = FlatPositionMap::new(Positions::new(self.parameters.capacity));
@@ -125,26 +125,26 @@ enum Recovery {
     /// The same again.
     Repeats,
     /// The same batches with other randomness, and says that it repeats.
-    DrawsAnew,
+    Redraws,
     /// The same batches with other randomness, as if they were new.
     ForgetsItsReads,
 }
 
-/// Runs batches, doing at once what is owed.
+/// Runs batches, doing at once the pending work.
 fn run<O: Oram>(
     oram: &O,
     store: &TraceStore,
     model: ArrayModel,
     script: &[Vec<Operation>],
 ) -> (Vec<Event>, ArrayModel) {
-    let mut stage = Stage::new(oram, store, model);
+    let mut driver = Driver::new(oram, store, model);
     for batch in script {
-        stage.begin_access(batch);
-        while stage.owes().0 > 0 {
-            stage.begin_idle();
+        driver.begin_access(batch);
+        while driver.query_pending().0 > 0 {
+            driver.begin_step();
         }
     }
-    (stage.take_events(), stage.into_model())
+    (driver.take_events(), driver.into_model())
 }
 
 /// Batches that are lost with the process.
@@ -196,7 +196,7 @@ fn judged<S: Restart>(scheme: &S, recovery: Recovery) -> Judgement {
             .collect()
     };
     let (one, other) = (trials(Sequence::OneBlock, 1), trials(Sequence::Sweep, 2));
-    let judgement = judge(scheme.leaves(), |seed| scheme.watch(Adversary::Full, seed), &one, &other);
+    let judgement = judge(scheme.leaves(), |seed| scheme.observer(Adversary::Full, seed), &one, &other);
     println!("{judgement}");
     judgement
 }
@@ -215,8 +215,8 @@ fn a_recovery_that_repeats_what_was_announced_shows_nothing() {
 
 #[test]
 fn a_path_that_is_read_again_after_a_crash_is_caught() {
-    assert!(judged(&RestartRing, Recovery::DrawsAnew).alarmed("one: shape"));
-    assert!(judged(&small_path(), Recovery::DrawsAnew).alarmed("one: shape"));
+    assert!(judged(&RestartRing, Recovery::Redraws).alarmed("one: shape"));
+    assert!(judged(&small_path(), Recovery::Redraws).alarmed("one: shape"));
     assert!(judged(&RestartRing, Recovery::ForgetsItsReads).alarmed("shape"));
     assert!(
         judged(&small_path(), Recovery::ForgetsItsReads).alarmed("other: steps between leaves of one block")

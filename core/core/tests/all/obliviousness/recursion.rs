@@ -50,14 +50,14 @@ fn every_tree_of_a_recursion_shows_nothing_of_what_was_asked() {
         let positions =
             RecursivePositionMap::new(&map(), first, &store, &mut random).expect("valid parameters");
         let oram = PathOram::new(parameters.clone(), Bucket(0), &store, positions, random).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     let pairs = [
         (Sequence::OneBlock, Sequence::Sweep),
         (Sequence::Dummies, Sequence::Random),
         (Sequence::NeverWritten, Sequence::TwoBlocks),
     ];
-    for (driven, pair) in [Driven::Promptly, Driven::Late].into_iter().zip([&pairs[..1], &pairs[1..]]) {
+    for (pace_kind, pair) in [PaceKind::Prompt, PaceKind::Late].into_iter().zip([&pairs[..1], &pairs[1..]]) {
         for (one, other) in pair.iter().copied() {
             let trials = |sequence, side| {
                 trials(
@@ -65,7 +65,7 @@ fn every_tree_of_a_recursion_shows_nothing_of_what_was_asked() {
                     (parameters.capacity / 2, parameters.capacity),
                     MAX_BATCH,
                     sequence,
-                    driven,
+                    pace_kind,
                     side,
                     run,
                 )
@@ -75,15 +75,17 @@ fn every_tree_of_a_recursion_shows_nothing_of_what_was_asked() {
                 for adversary in [Adversary::Full, Adversary::Snapshot] {
                     let judgement = judge(
                         1 << tree.leaf_level.0,
-                        |seed| path::watch_recursive(&trees, level, adversary, seed),
+                        |seed| path::recursive_observer(&trees, level, adversary, seed),
                         &inwards(&one_trials, level),
                         &inwards(&other_trials, level),
                     );
-                    println!("tree {level}, {driven:?}, {one:?} and {other:?}, {adversary:?}: {judgement}");
+                    println!(
+                        "tree {level}, {pace_kind:?}, {one:?} and {other:?}, {adversary:?}: {judgement}"
+                    );
                     count_tests(judgement.findings.len());
                     assert!(
                         judgement.passes(),
-                        "tree {level}, {driven:?}, {one:?}, {other:?}, {adversary:?}: {judgement}"
+                        "tree {level}, {pace_kind:?}, {one:?}, {other:?}, {adversary:?}: {judgement}"
                     );
                 }
             }

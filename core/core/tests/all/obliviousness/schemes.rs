@@ -6,7 +6,7 @@ use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use ameles_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionStorage, TrustedHits,
 };
 use ameles_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use ameles_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
@@ -48,49 +48,47 @@ pub(crate) fn crowded_buckets() -> RingParameters {
     }
 }
 
-/// Runs of a Ring ORAM, and the watch over it.
+/// Runs of a Ring ORAM, and The observer of it.
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, parameters.eviction_rate),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, parameters.eviction_rate),
         run,
-        watch: Box::new(|adversary, seed| ring::watch(parameters, adversary, seed)),
-    }
+        |adversary, seed| ring::observer(parameters, adversary, seed),
+    )
 }
 
-fn judge_ring(name: &str, parameters: &RingParameters, driven: &[Driven]) {
+fn judge_ring(name: &str, parameters: &RingParameters, pace_kind: &[PaceKind]) {
     assert_eq!(parameters.validate(), Ok(()));
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.geometry().layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    ring_subject(parameters, run).must_pass(name, driven);
+    ring_subject(parameters, run).must_pass(name, pace_kind);
 }
 
 #[test]
 fn ring_oram_shows_nothing_of_what_was_asked() {
-    let driven = [Driven::Promptly, Driven::Late, Driven::Beside, Driven::Overlapping];
-    judge_ring("whole buckets", &whole_buckets(), &driven);
+    let pace_kind = [PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent, PaceKind::Overlapping];
+    judge_ring("whole buckets", &whole_buckets(), &pace_kind);
 }
 
 #[test]
 fn ring_oram_with_compacted_buckets_shows_nothing_of_what_was_asked() {
-    judge_ring("compacted buckets", &compacted_buckets(), &[Driven::Late]);
+    judge_ring("compacted buckets", &compacted_buckets(), &[PaceKind::Late]);
 }
 
 #[test]
 fn ring_oram_whose_buckets_run_out_of_dummies_shows_nothing_of_what_was_asked() {
-    judge_ring("crowded buckets", &crowded_buckets(), &[Driven::Beside]);
+    judge_ring("crowded buckets", &crowded_buckets(), &[PaceKind::Concurrent]);
 }
 
 #[test]
 fn ring_oram_as_planned_shows_nothing_of_what_was_asked() {
-    judge_ring("as planned", &RingParameters::for_capacity(128, 1, 96, MAX_BATCH), &[Driven::Late]);
+    judge_ring("as planned", &RingParameters::for_capacity(128, 1, 96, MAX_BATCH), &[PaceKind::Late]);
 }
 
 pub(crate) fn path_parameters() -> PathParameters {
@@ -105,17 +103,15 @@ pub(crate) fn path_parameters() -> PathParameters {
     }
 }
 
-/// Runs of a Path ORAM with a flat position map, and the watch over it.
+/// Runs of a Path ORAM with a flat position map, and The observer of it.
 pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, seed| path::watch(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| path::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -125,10 +121,10 @@ fn path_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = PathOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     path_subject(parameters.clone(), run)
-        .must_pass("path", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+        .must_pass("path", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 #[test]
@@ -139,9 +135,9 @@ fn path_oram_with_buckets_by_level_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(buckets.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = PathOram::with_buckets(&buckets, Bucket(0), &store, positions, rng(seed));
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    path_subject(parameters.clone(), run).must_pass("path, by level", &[Driven::Promptly, Driven::Late]);
+    path_subject(parameters.clone(), run).must_pass("path, by level", &[PaceKind::Prompt, PaceKind::Late]);
 }
 
 /// Two levels of PosMap blocks, a buffer of four, and three levels of the tree on the trusted side.
@@ -163,7 +159,7 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
         trusted_positions,
         look_aside: 4,
         look_aside_ways: 1,
-        positions: PositionsKept::InBlocks,
+        positions: PositionStorage::InBlocks,
         hits,
         max_batch: MAX_BATCH,
         tree: BackendParameters::Path {
@@ -173,21 +169,19 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
     }
 }
 
-/// Runs of a Freecursive ORAM, and the watch over the `shown`th path of each access.
+/// Runs of a Freecursive ORAM, and The observer of the `shown`th path of each access.
 pub(crate) fn freecursive_subject<'a>(
     parameters: FreecursiveParameters,
     shown: u32,
     run: Run<'a>,
 ) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.tree.leaf_level().0,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.tree.leaf_level().0,
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, seed| freecursive::watch(&parameters, shown, adversary, seed)),
-    }
+        move |adversary, seed| freecursive::observer(&parameters, shown, adversary, seed),
+    )
 }
 
 #[test]
@@ -196,11 +190,11 @@ fn freecursive_oram_shows_nothing_of_what_was_asked_nor_of_what_its_buffer_saves
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.tree.layout());
         let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     for shown in 0..parameters.paths_per_access() {
         freecursive_subject(parameters.clone(), shown, run)
-            .must_pass("freecursive", &[Driven::Promptly, Driven::Late]);
+            .must_pass("freecursive", &[PaceKind::Prompt, PaceKind::Late]);
     }
 }
 
@@ -216,17 +210,15 @@ pub(crate) fn circuit_parameters() -> CircuitParameters {
     }
 }
 
-/// Runs of a Circuit ORAM with a flat position map, and the watch over it.
+/// Runs of a Circuit ORAM with a flat position map, and The observer of it.
 pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(2, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(2, 1),
         run,
-        watch: Box::new(move |adversary, seed| circuit::watch(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| circuit::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -236,10 +228,10 @@ fn circuit_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = CircuitOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     circuit_subject(parameters.clone(), run)
-        .must_pass("circuit", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+        .must_pass("circuit", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn raw_parameters() -> RawParameters {
@@ -255,17 +247,15 @@ pub(crate) fn raw_parameters() -> RawParameters {
     }
 }
 
-/// Runs of a RAW ORAM with a flat position map, and the watch over it.
+/// Runs of a RAW ORAM with a flat position map, and The observer of it.
 pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, parameters.eviction_rate),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, parameters.eviction_rate),
         run,
-        watch: Box::new(move |adversary, seed| raw::watch(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| raw::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -275,26 +265,25 @@ fn raw_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    raw_subject(parameters.clone(), run).must_pass("raw", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+    raw_subject(parameters.clone(), run)
+        .must_pass("raw", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn trivial_parameters() -> TrivialParameters {
     TrivialParameters { capacity: 10, block_bytes: 1, chunk_blocks: 4, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Trivial ORAM, and the watch over it.
+/// Runs of a Trivial ORAM, and The observer of it.
 pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, _| trivial::watch(&parameters, adversary)),
-    }
+        move |adversary, _| trivial::observer(&parameters, adversary),
+    )
 }
 
 #[test]
@@ -302,26 +291,25 @@ fn trivial_oram_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|_, script, pace| {
         let store = TraceStore::new(trivial_parameters().layout());
         let oram = TrivialOram::new(trivial_parameters(), Bucket(0), &store).expect("valid parameters");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    trivial_subject(trivial_parameters(), run).must_pass("trivial", &[Driven::Promptly, Driven::Beside]);
+    trivial_subject(trivial_parameters(), run)
+        .must_pass("trivial", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 pub(crate) fn square_root_parameters() -> SquareRootParameters {
     SquareRootParameters { capacity: 16, block_bytes: 1, shelter: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Square-Root ORAM, and the watch over it.
+/// Runs of a Square-Root ORAM, and The observer of it.
 pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, seed| permuted::square_root(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| permuted::square_root(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -330,10 +318,10 @@ fn square_root_oram_shows_nothing_of_what_was_asked() {
         let store = TraceStore::new(square_root_parameters().layout());
         let oram =
             SquareRootOram::new(square_root_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     let subject = square_root_subject(square_root_parameters(), run);
-    subject.must_pass("square root", &[Driven::Promptly, Driven::Beside]);
+    subject.must_pass("square root", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
@@ -348,54 +336,50 @@ pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
     }
 }
 
-/// Runs of a hierarchical ORAM, and the watch over it.
+/// Runs of a hierarchical ORAM, and The observer of it.
 pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, seed| hierarchical::watch(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| hierarchical::observer(&parameters, adversary, seed),
+    )
 }
 
-fn judge_hierarchical(name: &str, spread: bool, driven: &[Driven]) {
+fn judge_hierarchical(name: &str, spread: bool, pace_kind: &[PaceKind]) {
     let parameters = hierarchical_parameters(spread);
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.layout());
         let oram = HierarchicalOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
-    hierarchical_subject(parameters.clone(), run).must_pass(name, driven);
+    hierarchical_subject(parameters.clone(), run).must_pass(name, pace_kind);
 }
 
 #[test]
 fn hierarchical_oram_shows_nothing_of_what_was_asked() {
-    judge_hierarchical("hierarchical", false, &[Driven::Promptly, Driven::Beside]);
+    judge_hierarchical("hierarchical", false, &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 #[test]
 fn hierarchical_oram_whose_rebuilds_are_spread_out_shows_nothing_of_what_was_asked() {
-    judge_hierarchical("hierarchical, spread out", true, &[Driven::Late, Driven::Beside]);
+    judge_hierarchical("hierarchical, spread out", true, &[PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
     PracticalOsParameters { capacity: 16, block_bytes: 1, cache: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a PracticalOS, and the watch over it.
+/// Runs of a PracticalOS, and The observer of it.
 pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, seed| permuted::practical_os(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| permuted::practical_os(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -403,10 +387,10 @@ fn practical_os_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(practical_os_parameters().layout());
         let oram = PracticalOs::new(practical_os_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, working())
+        drive(&oram, &store, script, pace, current_work())
     };
     let subject = practical_os_subject(practical_os_parameters(), run);
-    subject.must_pass("practical os", &[Driven::Promptly, Driven::Beside]);
+    subject.must_pass("practical os", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
 /// Eight partitions, swept so often for each four accesses.
@@ -436,27 +420,25 @@ pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousO
         .expect("valid")
 }
 
-/// Runs of a CURIOUS, and the watch over it.
+/// Runs of a CURIOUS, and The observer of it.
 pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = curious_parameters();
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.partitions.capacity,
-        leaves: u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
-        rate: rate(1, 1),
-        max_batch: parameters.partitions.max_batch,
+    Subject::over_many_runs(
+        (parameters.partitions.capacity, parameters.partitions.max_batch),
+        u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, seed| partitions::curious(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| partitions::curious(&parameters, adversary, seed),
+    )
 }
 
 #[test]
 fn curious_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = &TraceStore::new(curious_parameters().layout());
-        drive(&judged_curious(&store, seed), store, script, pace, working())
+        drive(&judged_curious(&store, seed), store, script, pace, current_work())
     };
-    curious_subject(run).must_pass("curious", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+    curious_subject(run).must_pass("curious", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn oblivistore_parameters() -> ObliviStoreParameters {
@@ -471,25 +453,24 @@ pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> Obli
     oblivistore(&oblivistore_parameters(), Bucket(0), store, random).expect("valid")
 }
 
-/// Runs of an ObliviStore, and the watch over it.
+/// Runs of an ObliviStore, and The observer of it.
 pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = oblivistore_parameters();
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.partitions.capacity,
-        leaves: u64::from(parameters.partitions.partitions),
-        rate: rate(1, 1),
-        max_batch: parameters.partitions.max_batch,
+    Subject::over_many_runs(
+        (parameters.partitions.capacity, parameters.partitions.max_batch),
+        u64::from(parameters.partitions.partitions),
+        rate(1, 1),
         run,
-        watch: Box::new(move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed),
+    )
 }
 
 #[test]
 fn oblivistore_shows_nothing_of_what_was_asked() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = &TraceStore::new(oblivistore_parameters().layout());
-        drive(&judged_oblivistore(&store, seed), store, script, pace, working())
+        drive(&judged_oblivistore(&store, seed), store, script, pace, current_work())
     };
-    oblivistore_subject(run).must_pass("oblivistore", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+    oblivistore_subject(run)
+        .must_pass("oblivistore", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }

@@ -2,8 +2,8 @@
 
 use ameles_core::oram::Oram;
 use ameles_core::testing::oblivious::{
-    Adversary, Batches, EvictionRate, Judgement, MAX_TESTS, Pace, Pool, Power, Sequence, Trial, Watch, judge,
-    judge_and_pool, run_script,
+    Adversary, Batches, EvictionRate, Judgement, MAX_TESTS, Observer, Pace, Pool, Power, Sequence, Trial,
+    judge, judge_and_pool, run_script,
 };
 use ameles_core::testing::{Event, Operation, TraceStore, Work};
 use rand_chacha::ChaCha8Rng;
@@ -36,13 +36,13 @@ pub(crate) const PAIRS: [(Sequence, Sequence); 7] = [
 ];
 
 /// A number of each pair and pace: no two judgements draw from the same seeds, so that their draws can be added up.
-fn salt(pair: (Sequence, Sequence), driven: Driven) -> u64 {
+fn salt(pair: (Sequence, Sequence), pace_kind: PaceKind) -> u64 {
     let nth = PAIRS.iter().position(|other| *other == pair).unwrap_or(PAIRS.len()) as u64;
-    nth + (driven as u64) * 16
+    nth + (pace_kind as u64) * 16
 }
 
-/// The blocks that the sequences of a pair write first: all of them, so that buckets are full, but where a block is read
-/// that was never written, and in a pair of the others, so that there is room.
+/// The blocks that the sequences of a pair write first: all of them, so that buckets are full, but where a block is
+/// read that was never written, and in a pair of the others, so that there is room.
 fn filled(pair: (Sequence, Sequence), capacity: u64) -> u64 {
     let is_whole = ![pair.0, pair.1].contains(&Sequence::OneBlock);
     if is_whole { capacity } else { (capacity / 2).max(1) }
@@ -60,7 +60,7 @@ pub(crate) fn rate(evictions: u64, accesses: u32) -> EvictionRate {
     EvictionRate { evictions, accesses: accesses.into() }
 }
 
-pub(crate) fn working() -> Rc<Cell<Work>> {
+pub(crate) fn current_work() -> Rc<Cell<Work>> {
     Rc::new(Cell::new(Work::Access))
 }
 
@@ -70,17 +70,17 @@ pub(crate) fn drive<O: Oram>(
     store: &TraceStore,
     script: &[Vec<Operation>],
     pace: Pace,
-    working: Rc<Cell<Work>>,
+    current_work: Rc<Cell<Work>>,
 ) -> Vec<Event> {
-    run_script(oram, store, script, PROMPT, pace, working)
+    run_script(oram, store, script, PROMPT, pace, current_work)
 }
 
 /// The pace at which the runs of a case are driven; each run by itself where the store's order is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Driven {
-    Promptly,
+pub(crate) enum PaceKind {
+    Prompt,
     Late,
-    Beside,
+    Concurrent,
     Overlapping,
 }
 
@@ -100,8 +100,9 @@ impl Effort {
 }
 
 fn is_thorough() -> bool {
-    let asked = std::env::var("AMELES_SIM_SEEDS").ok().and_then(|asked| asked.parse::<u64>().ok());
-    asked.is_some_and(|asked| asked > USUAL_SEEDS)
+    let requested =
+        std::env::var("AMELES_SIM_SEEDS").ok().and_then(|requested| requested.parse::<u64>().ok());
+    requested.is_some_and(|requested| requested > USUAL_SEEDS)
 }
 
 pub(crate) fn trials(
@@ -109,7 +110,7 @@ pub(crate) fn trials(
     (filled, capacity): (u64, u64),
     max: u32,
     sequence: Sequence,
-    driven: Driven,
+    pace_kind: PaceKind,
     side: u64,
     run: Run<'_>,
 ) -> Vec<Trial> {
@@ -118,11 +119,11 @@ pub(crate) fn trials(
             let batches = Batches { count: effort.batches, max: max as usize, seed: nth };
             let seed = side << 32 | nth;
             let operations = sequence.operations_on(filled, capacity, batches, seed);
-            let pace = match driven {
-                Driven::Promptly => Pace::Prompt,
-                Driven::Late => Pace::Late,
-                Driven::Beside => Pace::Beside(nth),
-                Driven::Overlapping => Pace::Overlapping(nth),
+            let pace = match pace_kind {
+                PaceKind::Prompt => Pace::Prompt,
+                PaceKind::Late => Pace::Late,
+                PaceKind::Concurrent => Pace::Concurrent(nth),
+                PaceKind::Overlapping => Pace::Overlapping(nth),
             };
             let events = run(seed, &operations, pace);
             Trial { operations, events }
@@ -139,7 +140,21 @@ pub(crate) struct Subject<'a> {
     pub(crate) rate: EvictionRate,
     pub(crate) max_batch: u32,
     pub(crate) run: Run<'a>,
-    pub(crate) watch: Box<dyn Fn(Adversary, u64) -> Box<dyn Watch> + 'a>,
+    pub(crate) observer: Box<dyn Fn(Adversary, u64) -> Box<dyn Observer> + 'a>,
+}
+
+impl<'a> Subject<'a> {
+    /// A scheme over a small tree, judged by [`MANY_RUNS`].
+    pub(crate) fn over_many_runs(
+        (capacity, max_batch): (u64, u32),
+        leaves: u64,
+        rate: EvictionRate,
+        run: Run<'a>,
+        observer: impl Fn(Adversary, u64) -> Box<dyn Observer> + 'a,
+    ) -> Self {
+        let observer = Box::new(observer);
+        Subject { effort: MANY_RUNS, capacity, leaves, rate, max_batch, run, observer }
+    }
 }
 
 impl Subject<'_> {
@@ -147,36 +162,36 @@ impl Subject<'_> {
         &self,
         adversary: Adversary,
         pair: (Sequence, Sequence),
-        driven: Driven,
+        pace_kind: PaceKind,
     ) -> Judgement {
-        self.judge_trials(adversary, &self.trials(self.effort, pair, driven))
+        self.judge_trials(adversary, &self.trials(self.effort, pair, pace_kind))
     }
 
     /// The runs of both sequences.
-    fn trials(&self, effort: Effort, pair: (Sequence, Sequence), driven: Driven) -> [Vec<Trial>; 2] {
+    fn trials(&self, effort: Effort, pair: (Sequence, Sequence), pace_kind: PaceKind) -> [Vec<Trial>; 2] {
         let filled = filled(pair, self.capacity);
-        let first = 2 * salt(pair, driven);
+        let first = 2 * salt(pair, pace_kind);
         [(pair.0, first + 1), (pair.1, first + 2)].map(|(sequence, side)| {
-            trials(effort, (filled, self.capacity), self.max_batch, sequence, driven, side, self.run)
+            trials(effort, (filled, self.capacity), self.max_batch, sequence, pace_kind, side, self.run)
         })
     }
 
     fn judge_trials(&self, adversary: Adversary, [one, other]: &[Vec<Trial>; 2]) -> Judgement {
-        judge(self.leaves, |seed| (self.watch)(adversary, seed), one, other)
+        judge(self.leaves, |seed| (self.observer)(adversary, seed), one, other)
     }
 
-    /// All pairs of sequences pass, under both adversaries, who look at the same runs; and so do the draws of all of them
-    /// together.
-    pub(crate) fn must_pass(&self, name: &str, driven: &[Driven]) {
+    /// All pairs of sequences pass, under both adversaries, who look at the same runs; and so do the draws of all of
+    /// them together.
+    pub(crate) fn must_pass(&self, name: &str, pace_kind: &[PaceKind]) {
         let mut pool = self.pool();
-        for driven in driven {
+        for pace_kind in pace_kind {
             for pair in PAIRS {
-                self.must_pass_pair(name, *driven, pair, &mut pool);
+                self.must_pass_pair(name, *pace_kind, pair, &mut pool);
             }
         }
         must_pass_pooled(name, &pool);
-        // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a thorough
-        // run.
+        // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a
+        // thorough run.
         if self.leaves > 1 {
             let max = if is_thorough() { 0.0033 } else { 0.01 };
             let limit = pool.power("leaves, by high bits");
@@ -193,17 +208,17 @@ impl Subject<'_> {
     pub(crate) fn must_pass_pair(
         &self,
         name: &str,
-        driven: Driven,
+        pace_kind: PaceKind,
         pair: (Sequence, Sequence),
         pool: &mut Pool,
     ) {
-        let trials = self.trials(self.effort.or_thorough(), pair, driven);
-        let full = self.judge_and_pool(pair, driven, &trials, pool);
+        let trials = self.trials(self.effort.or_thorough(), pair, pace_kind);
+        let full = self.judge_and_pool(pair, pace_kind, &trials, pool);
         let snapshot = self.judge_trials(Adversary::Snapshot, &trials);
         for (adversary, judgement) in [(Adversary::Full, full), (Adversary::Snapshot, snapshot)] {
-            println!("{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
+            println!("{name}, {pace_kind:?}, {pair:?}, {adversary:?}: {judgement}");
             count_tests(judgement.findings.len());
-            assert!(judgement.passes(), "{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
+            assert!(judgement.passes(), "{name}, {pace_kind:?}, {pair:?}, {adversary:?}: {judgement}");
         }
     }
 
@@ -211,17 +226,17 @@ impl Subject<'_> {
     pub(crate) fn judge_pair(
         &self,
         pair: (Sequence, Sequence),
-        driven: Driven,
+        pace_kind: PaceKind,
         pool: &mut Pool,
     ) -> Judgement {
-        self.judge_and_pool(pair, driven, &self.trials(self.effort, pair, driven), pool)
+        self.judge_and_pool(pair, pace_kind, &self.trials(self.effort, pair, pace_kind), pool)
     }
 
     /// Judges all pairs of sequences together, promptly driven.
     pub(crate) fn judge_pooled(&self) -> Judgement {
         let mut pool = self.pool();
         for pair in PAIRS {
-            let judgement = self.judge_pair(pair, Driven::Promptly, &mut pool);
+            let judgement = self.judge_pair(pair, PaceKind::Prompt, &mut pool);
             assert!(!judgement.alarmed("shape"), "{pair:?}: {judgement}");
         }
         pool.judge()
@@ -230,13 +245,13 @@ impl Subject<'_> {
     fn judge_and_pool(
         &self,
         pair: (Sequence, Sequence),
-        driven: Driven,
+        pace_kind: PaceKind,
         [one, other]: &[Vec<Trial>; 2],
         pool: &mut Pool,
     ) -> Judgement {
         let names = [pair.0, pair.1].map(|sequence| format!("{sequence:?}"));
-        let watch = |seed| (self.watch)(Adversary::Full, seed ^ salt(pair, driven) << 40);
-        judge_and_pool(pool, [&names[0], &names[1]], self.leaves, watch, [one, other])
+        let observer = |seed| (self.observer)(Adversary::Full, seed ^ salt(pair, pace_kind) << 40);
+        judge_and_pool(pool, [&names[0], &names[1]], self.leaves, observer, [one, other])
     }
 }
 

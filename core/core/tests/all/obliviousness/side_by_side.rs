@@ -1,5 +1,5 @@
-//! Two ORAMs side by side, a batch of the one after a batch of the other: they may share a source of randomness, but not
-//! what it draws.
+//! Two ORAMs side by side, a batch of the one after a batch of the other: they may share a source of randomness, but
+//! not what it draws.
 
 use super::large_trees::{CAPACITY, FILLING, ring_parameters};
 use super::setup::*;
@@ -8,7 +8,7 @@ use ameles_core::schemes::ring::RingOram;
 use ameles_core::testing::oblivious::{
     Adversary, Batches, Judgement, Sequence, Trial, judge, judge_side_by_side, ring,
 };
-use ameles_core::testing::{ArrayModel, Operation, Stage, TraceStore};
+use ameles_core::testing::{ArrayModel, Driver, Operation, TraceStore};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 use std::cell::RefCell;
@@ -47,13 +47,13 @@ fn run(sources: [Shared; 2], scripts: [Vec<Vec<Operation>>; 2]) -> [Trial; 2] {
     });
     let mut stages = [0, 1].map(|nth: usize| {
         let model = ArrayModel::new(CAPACITY, 0);
-        Stage::new(&orams[nth], &stores[nth], model)
+        Driver::new(&orams[nth], &stores[nth], model)
     });
     for nth in 0..scripts[0].len() {
-        for (stage, script) in stages.iter_mut().zip(&scripts) {
-            stage.begin_access(&script[nth]);
-            while stage.owes().0 > u64::from(nth > FILLING) {
-                stage.begin_idle();
+        for (driver, script) in stages.iter_mut().zip(&scripts) {
+            driver.begin_access(&script[nth]);
+            while driver.query_pending().0 > u64::from(nth > FILLING) {
+                driver.begin_step();
             }
         }
     }
@@ -74,8 +74,9 @@ fn judged(sources: impl Fn(u64) -> [Shared; 2]) -> [Judgement; 2] {
     });
     let (one, other): (Vec<Trial>, Vec<Trial>) = pairs.unzip();
     let leaves = 1 << ring_parameters().leaf_level.0;
-    let watch = |seed| ring::watch(&ring_parameters(), Adversary::Full, seed);
-    let judgements = [judge(leaves, watch, &one, &other), judge_side_by_side(leaves, watch, &one, &other)];
+    let observer = |seed| ring::observer(&ring_parameters(), Adversary::Full, seed);
+    let judgements =
+        [judge(leaves, observer, &one, &other), judge_side_by_side(leaves, observer, &one, &other)];
     judgements.iter().for_each(|judgement| println!("{judgement}"));
     judgements
 }

@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::testing::{Act, Sent, TraceEntry, TraceStore, finish_now};
+use ameles_core::testing::{ProcessorAction, SentMessage, TraceEntry, TraceStore, finish_now};
 use ameles_core::types::BlockId;
 
 /// Steps of messages, messages, slots that are read, and slots that are written.
@@ -14,16 +14,16 @@ struct Traffic {
     written: usize,
 }
 
-fn traffic(acts: &[Act]) -> Traffic {
+fn traffic(acts: &[ProcessorAction]) -> Traffic {
     let mut traffic = Traffic::default();
     for act in acts {
         match act {
-            Act::Sends(sent) => {
+            ProcessorAction::Messages(sent) => {
                 traffic.steps += 1;
                 traffic.messages += sent.len();
             }
-            Act::Asks(_, TraceEntry::Read(slots)) => traffic.read += slots.len(),
-            Act::Asks(_, TraceEntry::Write(buckets)) => traffic.written += buckets.len(),
+            ProcessorAction::StoreRequest(_, TraceEntry::Read(slots)) => traffic.read += slots.len(),
+            ProcessorAction::StoreRequest(_, TraceEntry::Write(buckets)) => traffic.written += buckets.len(),
         }
     }
     traffic
@@ -41,15 +41,15 @@ fn a_round_costs_the_slots_and_messages_that_it_says() {
         for nth in 0..40u64 {
             let mut access = [Access::Write(BlockId(nth % parameters.capacity), &[7; 5])];
             finish_now(oram.access(&mut access)).unwrap();
-            let on_line = traffic(&store.take_acts());
+            let on_line = traffic(&store.take_actions());
             assert!(on_line.steps <= bits * (bits + 1) + 1 + 3 * bits + 2, "{m} processors: {on_line:?}");
             assert!(on_line.steps >= bits * (bits + 1) + 1 + 3 * bits, "{m} processors: {on_line:?}");
             assert!(on_line.read <= m * k && on_line.written == 0, "{m} processors: {on_line:?}");
             let refused = finish_now(oram.access(&mut [Access::Dummy]));
             assert!(matches!(refused, Err(OramError::Backlogged)) && oram.pending_steps() == 1);
-            assert_eq!(store.take_acts(), []);
+            assert_eq!(store.take_actions(), []);
             finish_now(oram.step()).unwrap();
-            let off_line = traffic(&store.take_acts());
+            let off_line = traffic(&store.take_actions());
             assert_eq!((off_line.steps, oram.pending_steps()), (0, 0));
             assert!(off_line.read <= 2 * m * k && off_line.written == on_line.read + off_line.read);
         }
@@ -67,11 +67,13 @@ fn messages_are_as_long_as_is_documented() {
     let oram = flat_parallel(&parameters, &store, 1);
     finish_now(oram.access(&mut [Access::Write(BlockId(3), &[7; 5])])).unwrap();
     let of_steps: Vec<Vec<usize>> = store
-        .take_acts()
+        .take_actions()
         .into_iter()
         .filter_map(|act| match act {
-            Act::Sends(sent) => Some(sent.iter().map(|Sent { bytes, .. }| *bytes).collect()),
-            Act::Asks(..) => None,
+            ProcessorAction::Messages(sent) => {
+                Some(sent.iter().map(|SentMessage { bytes, .. }| *bytes).collect())
+            }
+            ProcessorAction::StoreRequest(..) => None,
         })
         .collect();
     let mut due = vec![lengths.record; 6];
@@ -90,7 +92,7 @@ fn a_processor_alone_sends_no_message() {
     let oram = flat_parallel(&parameters, &store, 1);
     finish_now(oram.access(&mut [Access::Write(BlockId(3), &[7; 5])])).unwrap();
     finish_now(oram.step()).unwrap();
-    assert_eq!(traffic(&store.take_acts()).steps, 0);
+    assert_eq!(traffic(&store.take_actions()).steps, 0);
     // Each table of positions has 4 bytes a block; the stash has room for one that came.
     assert!(oram.trusted_bytes() >= 4 * parameters.capacity as usize);
 }

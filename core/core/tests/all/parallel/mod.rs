@@ -1,8 +1,7 @@
 //! The parallel ORAM answers like an array, refuses what it must, and costs what it says.
 
-mod array;
 mod costs;
 mod parameters;
-mod refusals;
+mod rounds;
 pub(crate) mod setup;
 mod stash;

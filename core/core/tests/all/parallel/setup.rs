@@ -1,24 +1,26 @@
 //! Small parallel ORAMs over a store that records the traces of all processors.
 
 pub(crate) use crate::model::setup::rng;
+use ameles_core::network::Network;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::parallel::{ParallelOram, ParallelParameters};
-use ameles_core::testing::{Operation, ProcessorStore, TraceStore, TraceStoreError, processor_stores};
+use ameles_core::testing::{ProcessorStore, TraceStore, TraceStoreError, processor_stores};
 use ameles_core::types::Level;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
+use std::ops::Deref;
 
-pub(crate) type FlatParallel<'a> =
-    ParallelOram<ProcessorStore<'a>, &'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+/// A parallel ORAM over the parts of a store, with a map of all positions.
+pub(crate) type FlatParallel<S> =
+    ParallelOram<ProcessorStore<S>, S, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
 
-pub(crate) fn flat_parallel<'a>(
-    parameters: &ParallelParameters,
-    store: &'a TraceStore,
-    seed: u64,
-) -> FlatParallel<'a> {
+pub(crate) fn flat_parallel<S>(parameters: &ParallelParameters, store: S, seed: u64) -> FlatParallel<S>
+where
+    S: Deref<Target = TraceStore> + Network<Error = TraceStoreError> + Clone,
+{
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    let stores = processor_stores(store, parameters.processors);
+    let stores = processor_stores(store.clone(), parameters.processors);
     ParallelOram::new(parameters.clone(), stores, store, positions, rng(seed)).unwrap()
 }
 
@@ -49,9 +51,4 @@ pub(crate) fn small() -> impl Strategy<Value = ParallelParameters> {
             }
         },
     )
-}
-
-/// The rounds of a batch: it may have more accesses than there are processors.
-pub(crate) fn rounds(batch: &[Operation], processors: u32) -> impl Iterator<Item = Vec<Operation>> + '_ {
-    batch.chunks(processors as usize).map(<[Operation]>::to_vec)
 }

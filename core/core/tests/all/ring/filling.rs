@@ -52,7 +52,7 @@ fn filled<'a>(
     let blocks = state.stash.clone().into_iter();
     let mut payloads = FromModel { blocks, next: None, payload: &payload };
     let (rest, order) = (&state.rest[..], &state.stash[..]);
-    let parts = Parts { tables: state.tables, rest, order, payloads: &mut payloads, keeper: None };
+    let parts = Parts { tables: state.tables, rest, order, payloads: &mut payloads, payload_source: None };
     FlatRing::resume(parameters.clone(), parts, store, rng(!seed)).expect("a sound state")
 }
 

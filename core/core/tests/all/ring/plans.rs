@@ -2,42 +2,42 @@
 //! grid, `stash.rs` the simulations.
 
 use ameles_core::schemes::ring::{RingObjective, RingParameters};
-use ameles_core::testing::ring_plans::{Wish, adjusted, grid};
+use ameles_core::testing::ring_plans::{PlanRequest, adjusted, grid};
 
 /// The log2 of the probability of an emergency eviction that a plan must stay below.
 const MAX: f64 = -80.0;
 
 /// Plans for a grid of wishes from the least to the most that may be asked for.
-fn wishes() -> Vec<Wish> {
+fn requests() -> Vec<PlanRequest> {
     let large = [1 << 12, 1 << 17, (1 << 31) - 1];
-    let mut wishes = grid(&[1, 2, 20, 64, 300, 1024], &[1, 2, 5, 8, 16, 1024], &[1, 16, 1024]);
-    wishes.extend(grid(&large, &[4, 8, 64], &[16]));
-    wishes.extend(grid(&[1 << 14], &[2, 20, 65_536], &[1, 1024]));
-    wishes
+    let mut requests = grid(&[1, 2, 20, 64, 300, 1024], &[1, 2, 5, 8, 16, 1024], &[1, 16, 1024]);
+    requests.extend(grid(&large, &[4, 8, 64], &[16]));
+    requests.extend(grid(&[1 << 14], &[2, 20, 65_536], &[1, 1024]));
+    requests
 }
 
 #[test]
 fn every_vault_that_can_be_asked_for_gets_a_stash_that_overflows_below_2_to_the_minus_80() {
-    for wish in wishes() {
-        let plan = wish.plan();
-        assert_eq!(plan.validate(), Ok(()), "{wish:?}: {plan:?}");
+    for request in requests() {
+        let plan = request.plan();
+        assert_eq!(plan.validate(), Ok(()), "{request:?}: {plan:?}");
         let log2 = plan.emergency_log2();
-        assert!(log2 <= MAX, "2^{log2:.1} for {wish:?}: {plan:?}");
-        assert!(plan.eviction_rate <= 256, "{wish:?}: {plan:?}");
+        assert!(log2 <= MAX, "2^{log2:.1} for {request:?}: {plan:?}");
+        assert!(plan.eviction_rate <= 256, "{request:?}: {plan:?}");
     }
 }
 
 #[test]
 fn a_z_s_or_a_of_the_user_s_gets_a_stash_that_holds_or_is_refused() {
     let mut valid = 0;
-    for wish in grid(&[20, 1024, 1 << 14, 1 << 17], &[8], &[1, 16]) {
-        if wish.objective != RingObjective::BYTES {
+    for request in grid(&[20, 1024, 1 << 14, 1 << 17], &[8], &[1, 16]) {
+        if request.objective != RingObjective::BYTES {
             continue;
         }
-        for plan in adjusted(&wish.plan()).filter(|plan| plan.validate().is_ok()) {
+        for plan in adjusted(&request.plan()).filter(|plan| plan.validate().is_ok()) {
             valid += 1;
             let log2 = plan.emergency_log2();
-            assert!(log2 <= MAX, "2^{log2:.1} for {wish:?}: {plan:?}");
+            assert!(log2 <= MAX, "2^{log2:.1} for {request:?}: {plan:?}");
         }
     }
     assert!(valid > 30, "{valid} are valid");

@@ -61,7 +61,7 @@ proptest! {
                     prop_assert_eq!(store.take_trace(), []);
                     prop_assert_eq!(&state(&ring), &before.0);
                     while ring.must_step() {
-                        finish_now(ring.step()).expect("idle works");
+                        finish_now(ring.step()).expect("the step");
                     }
                     finish_now(prepared.run(&ring));
                 }
@@ -73,19 +73,19 @@ proptest! {
 
     #[test]
     fn no_bytes_in_the_store_make_ring_oram_panic(
-        (parameters, batches) in with_batches(small()), seed: u64, lies: Vec<(u64, u32, u8)>,
+        (parameters, batches) in with_batches(small()), seed: u64, tampering: Vec<(u64, u32, u8)>,
     ) {
         let store = store_for(&parameters);
         let ring = flat_ring(&parameters, &store, seed);
         let layout = parameters.geometry().layout();
         for (nth, batch) in batches.iter().enumerate() {
-            if let Some((bucket, index, byte)) = lies.get(nth) {
+            if let Some((bucket, index, byte)) = tampering.get(nth) {
                 let bucket = Bucket(bucket % layout.buckets());
                 let index = index % layout.extent(bucket).slots;
                 store.tamper(Slot { bucket, index }, |bytes| bytes.fill(*byte));
             }
             let mut payload = vec![[1u8; 9]; batch.len()];
-            let mut asked: Vec<Access<'_>> = batch
+            let mut requested: Vec<Access<'_>> = batch
                 .iter()
                 .zip(&mut payload)
                 .map(|(operation, payload)| match operation {
@@ -103,35 +103,17 @@ proptest! {
                     return Ok(());
                 }
             }
-            if lost(finish_now(ring.access(&mut asked))) {
+            if lost(finish_now(ring.access(&mut requested))) {
                 return Ok(());
             }
         }
     }
 }
 
-#[test]
-fn what_is_refused_up_front_shows_nothing() {
-    let parameters = parameters();
-    let store = store_for(&parameters);
-    let ring = flat_ring(&parameters, &store, 1);
-    let before = state(&ring);
-    let beyond = finish_now(ring.access(&mut [Access::Read(BlockId(64), &mut [0; 3])]));
-    assert!(matches!(beyond, Err(OramError::OutOfRange { block: BlockId(64), capacity: 64 })));
-    let short = finish_now(ring.access(&mut [Access::Read(BlockId(0), &mut [0; 2])]));
-    assert!(matches!(short, Err(OramError::WrongLength { len: 2, block_bytes: 3 })));
-    let many: &mut [Access<'_>] = &mut [const { Access::Dummy }; 5];
-    assert!(matches!(finish_now(ring.access(many)), Err(OramError::BatchTooLarge { len: 5, max: 4 })));
-    finish_now(ring.access(&mut [])).expect("an empty batch");
-    finish_now(ring.step()).expect("nothing is owed");
-    assert_eq!(store.take_trace(), []);
-    assert_eq!(state(&ring), before);
-}
-
 /// Every leaf is the first one: no eviction finds room for long.
-struct Unlucky;
+struct WorstCaseRng;
 
-impl RngCore for Unlucky {
+impl RngCore for WorstCaseRng {
     fn next_u32(&mut self) -> u32 {
         0
     }
@@ -148,13 +130,13 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     let parameters = RingParameters { capacity: 4096, ..RingParameters::for_capacity(4096, 3, 300, 4) };
     let store = store_for(&parameters);
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    let ring = RingOram::new(parameters.clone(), &store, positions, Unlucky).expect("valid parameters");
+    let ring = RingOram::new(parameters.clone(), &store, positions, WorstCaseRng).expect("valid parameters");
     let write = |block: u64| finish_now(ring.access(&mut [Access::Write(BlockId(block), &[7; 3])]));
     let mut written = 0;
-    // As long as what is owed helps, do it.
+    // As long as the pending work helps, do it.
     while written < parameters.capacity {
         let patience = (0..10_000).take_while(|_| ring.must_step());
-        patience.for_each(|_| finish_now(ring.step()).expect("idle works"));
+        patience.for_each(|_| finish_now(ring.step()).expect("the step"));
         if ring.must_step() {
             break;
         }
@@ -227,38 +209,6 @@ fn accesses_begun_together_take_turns() {
 }
 
 #[test]
-fn nothing_is_answered_after_the_store_failed() {
-    let store = store_for(&parameters());
-    let (ring, _) = filled(&store);
-    store.hold_back(true);
-    let outcome = RefCell::new(None);
-    let mut executor = Executor::new();
-    executor.spawn(async { *outcome.borrow_mut() = Some(ring.access(&mut [Access::Dummy]).await) });
-    executor.run();
-    store.fail(0);
-    executor.run();
-    assert!(matches!(outcome.take(), Some(Err(OramError::Store(_)))));
-    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-    assert!(matches!(finish_now(ring.step()), Err(OramError::Poisoned)));
-    assert!(ring.snapshot().is_err());
-}
-
-#[test]
-fn nothing_is_answered_after_an_access_was_dropped_half_way() {
-    let store = store_for(&parameters());
-    let (ring, _) = filled(&store);
-    store.hold_back(true);
-    {
-        let mut executor = Executor::new();
-        executor.spawn(async { ring.access(&mut [Access::Dummy]).await.expect("it never ends") });
-        executor.run();
-        assert_eq!(executor.unfinished(), 1);
-    }
-    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-    assert!(ring.snapshot().is_err());
-}
-
-#[test]
 fn an_access_that_waits_for_an_eviction_learns_that_it_failed() {
     let parameters =
         RingParameters { leaf_level: Level(0), top: Level(0), ..RingParameters::for_capacity(8, 3, 1, 1) };
@@ -301,7 +251,7 @@ fn a_store_operation_that_never_ends_holds_up_only_what_needs_it() {
     });
     store.hold_back(true);
     let mut executor = Executor::new();
-    executor.spawn(async { ring.step().await.expect("idle works") });
+    executor.spawn(async { ring.step().await.expect("the step") });
     executor.run();
     store.hold_back(false);
     let mut served = 0;
@@ -323,9 +273,9 @@ fn a_store_operation_that_never_ends_holds_up_only_what_needs_it() {
 }
 
 /// A position map that has every block on a leaf that the tree does not have.
-struct BeyondTheTree;
+struct OutOfTreePositions;
 
-impl PositionMap for BeyondTheTree {
+impl PositionMap for OutOfTreePositions {
     type Error = TraceStoreError;
 
     async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<TraceStoreError>> {
@@ -342,7 +292,7 @@ impl PositionMap for BeyondTheTree {
 fn a_leaf_beyond_the_tree_is_refused_and_not_looked_for() {
     let parameters = parameters();
     let store = store_for(&parameters);
-    let ring = RingOram::new(parameters, &store, BeyondTheTree, rng(1)).expect("valid parameters");
+    let ring = RingOram::new(parameters, &store, OutOfTreePositions, rng(1)).expect("valid parameters");
     let refused = finish_now(ring.access(&mut [Access::Read(BlockId(0), &mut [0; 3])]));
     assert!(matches!(refused, Err(OramError::Contradiction(_))), "{refused:?}");
     assert_eq!(store.take_trace(), []);

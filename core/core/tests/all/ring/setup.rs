@@ -1,30 +1,45 @@
 //! Small Ring ORAMs, random batches, and a driver that interleaves them in a random order.
 
+use crate::model::setup::operation;
+pub(crate) use crate::model::setup::rng;
 use ameles_core::oram::Oram;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{Adversary, ring};
 use ameles_core::testing::{
-    ArrayModel, Event, Operation, Stage, TraceStore, TraceStoreError, Work, finish_now,
+    ArrayModel, Driver, Event, Operation, TraceStore, TraceStoreError, Work, finish_now,
 };
-use ameles_core::types::{BlockId, Level};
+use ameles_core::types::Level;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 pub(crate) type FlatRing<'a> = RingOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
-
-pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
-    ChaCha8Rng::seed_from_u64(seed)
-}
 
 pub(crate) fn store_for(parameters: &RingParameters) -> TraceStore {
     TraceStore::new(parameters.geometry().layout())
 }
 
-pub(crate) fn flat_ring<'a>(parameters: &RingParameters, store: &'a TraceStore, seed: u64) -> FlatRing<'a> {
+pub(crate) fn flat_ring<S: Store<Error = TraceStoreError>>(
+    parameters: &RingParameters,
+    store: S,
+    seed: u64,
+) -> RingOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     RingOram::new(parameters.clone(), store, positions, rng(seed)).expect("valid parameters")
+}
+
+pub(crate) fn recursive_ring<S: Store<Error = TraceStoreError> + Clone>(
+    parameters: &RingParameters,
+    map: &RecursiveParameters,
+    store: S,
+    seed: u64,
+) -> RingOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
+    let first = parameters.layout().append(&map.layout().unwrap());
+    let mut random = rng(seed);
+    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut random).unwrap();
+    RingOram::new(parameters.clone(), store, positions, random).expect("valid parameters")
 }
 
 /// Any small valid parameters, with a stash that holds every block: no emergency is possible.
@@ -70,14 +85,6 @@ pub(crate) fn planned() -> impl Strategy<Value = RingParameters> {
     )
 }
 
-fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
-    prop_oneof![
-        3 => (0..capacity).prop_map(|block| Operation::Read(BlockId(block))),
-        3 => (0..capacity, any::<u8>()).prop_map(|(block, seed)| Operation::Write(BlockId(block), seed)),
-        1 => Just(Operation::Dummy),
-    ]
-}
-
 /// Batches in which blocks often come twice.
 pub(crate) fn batches(parameters: &RingParameters) -> impl Strategy<Value = Vec<Vec<Operation>>> + use<> {
     let max = parameters.max_batch as usize;
@@ -101,18 +108,18 @@ pub(crate) struct Order {
     pub(crate) choices: Vec<u8>,
     /// The side whose store operations end only when nothing else can go on.
     pub(crate) held: Option<Held>,
-    /// The most steps of `step` at a time.
+    /// The most steps at a time.
     pub(crate) max_concurrent_steps: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Held {
     Access,
-    Idle,
+    Step,
 }
 
 pub(crate) fn order() -> impl Strategy<Value = Order> {
-    let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Idle)]);
+    let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Step)]);
     (prop::collection::vec(any::<u8>(), 1..300), held, 1usize..=3)
         .prop_map(|(choices, held, max_concurrent_steps)| Order { choices, held, max_concurrent_steps })
 }
@@ -125,39 +132,40 @@ pub(crate) fn interleave<O: Oram>(
     batches: &[Vec<Operation>],
     order: &Order,
 ) -> Vec<Event> {
-    let mut stage = Stage::new(oram, store, model.clone());
-    stage.hold_back(true);
+    let mut driver = Driver::new(oram, store, model.clone());
+    driver.hold_back(true);
     let mut batches = batches.iter();
     let mut choices = order.choices.iter().cycle();
     let mut choose = |among: usize| usize::from(*choices.next().expect("it never ends")) % among;
     loop {
-        let (owed, must_step) = stage.owes();
-        let can_access = !stage.is_accessing() && !must_step && batches.len() > 0;
-        let can_idle = stage.idles() < order.max_concurrent_steps && owed > 0;
+        let (pending_steps, must_step) = driver.query_pending();
+        let can_access = !driver.is_accessing() && !must_step && batches.len() > 0;
+        let can_step = driver.steps() < order.max_concurrent_steps && pending_steps > 0;
         let held = |work: &Work| match work {
             Work::Access => order.held == Some(Held::Access),
-            Work::Idle(_) => order.held == Some(Held::Idle),
+            Work::Step(_) => order.held == Some(Held::Step),
         };
-        let mut answers: Vec<usize> =
-            (0..stage.asking().len()).filter(|nth| !held(&stage.asking()[*nth])).collect();
-        if answers.is_empty() && !can_access && !can_idle {
-            answers = (0..stage.asking().len()).collect();
+        let mut answers: Vec<usize> = (0..driver.waiting_for_store().len())
+            .filter(|nth| !held(&driver.waiting_for_store()[*nth]))
+            .collect();
+        if answers.is_empty() && !can_access && !can_step {
+            answers = (0..driver.waiting_for_store().len()).collect();
         }
-        let kinds = usize::from(can_access) + usize::from(can_idle) + answers.len();
+        let kinds = usize::from(can_access) + usize::from(can_step) + answers.len();
         if kinds == 0 {
             break;
         }
         match choose(kinds) {
-            0 if can_access => stage.begin_access(batches.next().expect("there is one")),
-            nth if can_idle && nth == usize::from(can_access) => stage.begin_idle(),
-            nth => stage.complete(answers[nth - usize::from(can_access) - usize::from(can_idle)]),
+            0 if can_access => driver.begin_access(batches.next().expect("there is one")),
+            nth if can_step && nth == usize::from(can_access) => driver.begin_step(),
+            nth => driver.complete(answers[nth - usize::from(can_access) - usize::from(can_step)]),
         }
     }
-    stage.finish();
-    assert_eq!(batches.len(), 0, "work waits for something that nobody will do");
-    stage.hold_back(false);
-    let events = stage.take_events();
-    *model = stage.into_model();
+    driver.finish();
+    assert_eq!(batches.len(), 0, "work waits for an operation that no one will complete");
+    driver.hold_back(false);
+    let events = driver.take_events();
+    *model = driver.into_model();
     events
 }
 
@@ -170,9 +178,9 @@ pub(crate) fn assert_nothing_lost<O: Oram>(oram: &O, model: &mut ArrayModel) {
 /// All that showed follows from the public schedule.
 pub(crate) fn assert_public(parameters: &RingParameters, events: &[Event]) {
     for adversary in [Adversary::Full, Adversary::Snapshot] {
-        let mut watch = ring::watch(parameters, adversary, 1);
+        let mut observer = ring::observer(parameters, adversary, 1);
         for (nth, event) in events.iter().enumerate() {
-            if let Err(deviation) = watch.see(event) {
+            if let Err(deviation) = observer.observe(event) {
                 panic!("{adversary:?}, event {nth}, {event:?}: {deviation}");
             }
         }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Every version of every bucket, and a record of the requests.
-pub(crate) struct Shelf {
+pub(crate) struct TestStore {
     layout: Layout,
     format: SlotFormat,
     pub(crate) held: RefCell<BTreeMap<BucketVersion, Vec<u8>>>,
@@ -28,14 +28,14 @@ pub(crate) struct Shelf {
     pub(crate) pads: Cell<bool>,
 }
 
-impl Shelf {
+impl TestStore {
     /// For slots of the newest format.
     pub(crate) fn new(plain: &Layout) -> Rc<Self> {
-        Shelf::of(plain, SlotFormat::Salted)
+        TestStore::of(plain, SlotFormat::Salted)
     }
 
     pub(crate) fn of(plain: &Layout, format: SlotFormat) -> Rc<Self> {
-        Rc::new(Shelf {
+        Rc::new(TestStore {
             layout: sealed_layout(plain, format),
             format,
             held: RefCell::default(),
@@ -51,7 +51,7 @@ impl Shelf {
     }
 }
 
-impl Untrusted for Shelf {
+impl Untrusted for TestStore {
     fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -111,16 +111,20 @@ pub(crate) fn master(byte: u8) -> MasterKey {
 
 pub(crate) const VAULT: VaultId = VaultId([4; 16]);
 
-pub(crate) fn fresh(shelf: &Rc<Shelf>, cipher: Cipher) -> Sealed<Rc<Shelf>> {
-    let versions = TrustedVersions::new(VAULT, shelf.layout.buckets());
-    let sealed = open(shelf, cipher, versions);
+pub(crate) fn fresh(store: &Rc<TestStore>, cipher: Cipher) -> Sealed<Rc<TestStore>> {
+    let versions = TrustedVersions::new(VAULT, store.layout.buckets());
+    let sealed = open(store, cipher, versions);
     sealed.begin_epoch(Salt([1; 32])).expect("the first epoch");
     sealed
 }
 
-pub(crate) fn open(shelf: &Rc<Shelf>, cipher: Cipher, versions: TrustedVersions) -> Sealed<Rc<Shelf>> {
-    let nonces = nonces(shelf.format, 1);
-    Sealed::new(Rc::clone(shelf), &master(7), cipher, nonces, versions, SealThreads::single())
+pub(crate) fn open(
+    store: &Rc<TestStore>,
+    cipher: Cipher,
+    versions: TrustedVersions,
+) -> Sealed<Rc<TestStore>> {
+    let nonces = nonces(store.format, 1);
+    Sealed::new(Rc::clone(store), &master(7), cipher, nonces, versions, SealThreads::single())
         .expect("the layouts fit")
 }
 
@@ -154,9 +158,9 @@ pub(crate) fn all_slots(layout: &Layout) -> Vec<Slot> {
 }
 
 /// Untrusted memory that keeps nothing and cannot be reached.
-pub(crate) struct Down(pub(crate) Layout);
+pub(crate) struct UnreachableStore(pub(crate) Layout);
 
-impl Untrusted for Down {
+impl Untrusted for UnreachableStore {
     fn layout(&self) -> &Layout {
         &self.0
     }

@@ -22,7 +22,7 @@ fn no_read_no_write_and_no_forged_page_allocates() {
         let mut forged = 0;
         let measured = allocation_counter::measure(|| {
             for round in 0..30 {
-                pool.rouse();
+                pool.wake();
                 let many = 1 + round % 16;
                 let part = &mut page[..many * 4096];
                 pages.write(&buckets[..many], part).now_or_never().expect("ready").expect("it writes");

@@ -23,7 +23,7 @@ proptest! {
     fn a_region_answers_as_an_array_would_and_threads_change_none_of_its_bytes(
         cipher in proptest::sample::select(PageCipher::ALL.to_vec()),
         threads in 2usize..4,
-        by_crew in any::<bool>(),
+        by_workers in any::<bool>(),
         page in 1usize..200,
         (buckets, slots, steps) in (1u64..9, 1u32..4).prop_flat_map(|(buckets, slots)| {
             (Just(buckets), Just(slots), steps(buckets, slots))
@@ -33,7 +33,7 @@ proptest! {
         let memories = [(), ()].map(|()| memory(&layout, cipher));
         let alone = region(Arc::clone(&memories[0]), &layout, cipher, 5);
         let spread = region(Arc::clone(&memories[1]), &layout, cipher, 5);
-        let spread = if by_crew { spread.with_crew(workers()) } else { spread.with_pool(pool(threads)) };
+        let spread = if by_workers { spread.with_workers(workers()) } else { spread.with_pool(pool(threads)) };
         let bucket_bytes = page * slots as usize;
         let mut array = vec![0u8; buckets as usize * bucket_bytes];
         for step in steps {

@@ -37,9 +37,9 @@ pub(crate) fn pool(threads: usize) -> Arc<PagePool> {
 
 /// Three threads for all tests together, as if they were a platform's own processors.
 pub(crate) fn workers() -> &'static dyn Workers {
-    static CREW: LazyLock<ameles_fork::Pool> =
-        LazyLock::new(|| ameles_fork::Pool::new(3, PagePool::PATIENCE).unwrap());
-    &*CREW
+    static WORKERS: LazyLock<ameles_fork::Pool> =
+        LazyLock::new(|| ameles_fork::Pool::new(3, PagePool::SPIN_TIME).unwrap());
+    &*WORKERS
 }
 
 pub(crate) fn slot(bucket: u64, index: u32) -> Slot {

@@ -167,7 +167,7 @@ fn of_several_forged_pages_the_first_asked_for_is_named_and_all_of_the_buffer_is
             region.pages = region.pages.with_pool(pool(threads));
             assert_first_is_named(&region.pages, &slots);
         }
-        region.pages = region.pages.with_crew(workers());
+        region.pages = region.pages.with_workers(workers());
         assert_first_is_named(&region.pages, &slots);
     }
 }

@@ -11,16 +11,16 @@ use std::thread;
 const PAGE: usize = 100;
 
 /// Answers truly at the first load of a byte since its last store, and falsely at every later one.
-struct Fickle {
+struct ChangingMemory {
     memory: AtomicMemory,
     loads: Vec<AtomicU32>,
     stores: Vec<AtomicU32>,
 }
 
-impl Fickle {
+impl ChangingMemory {
     fn new(bytes: usize) -> Self {
         let counts = || (0..bytes).map(|_| AtomicU32::new(0)).collect();
-        Fickle { memory: AtomicMemory::new(bytes), loads: counts(), stores: counts() }
+        ChangingMemory { memory: AtomicMemory::new(bytes), loads: counts(), stores: counts() }
     }
 
     fn forget(&self) {
@@ -28,7 +28,7 @@ impl Fickle {
     }
 }
 
-impl SharedMemory for Fickle {
+impl SharedMemory for ChangingMemory {
     fn bytes(&self) -> usize {
         self.memory.bytes()
     }
@@ -62,7 +62,7 @@ fn touches(counts: &[AtomicU32], slot: usize, stride: usize, sealed: usize) -> (
 fn each_byte_crosses_once_in_each_direction_and_only_the_bytes_of_the_pages_asked_for() {
     for (cipher, threads) in PageCipher::ALL.into_iter().flat_map(|c| [(c, 1), (c, 2)]) {
         let layout = layout(6, 1, PAGE as u32);
-        let memory = Arc::new(Fickle::new(memory_bytes(&layout, cipher).unwrap()));
+        let memory = Arc::new(ChangingMemory::new(memory_bytes(&layout, cipher).unwrap()));
         let pages = region(Arc::clone(&memory), &layout, cipher, 1).with_pool(pool(threads));
         let sealed = PAGE + cipher.tag_bytes();
         let text: Vec<u8> = (0..4 * PAGE).map(|i| i as u8).collect();
@@ -111,7 +111,7 @@ fn a_copy_torn_between_two_writings_is_forged_wherever_it_tears() {
         for tear in 1..sealed {
             for (head, tail) in [(&old, &new), (&new, &old)] {
                 memory.store(0, &[&head[..tear], &tail[tear..]].concat());
-                let whole = memory_is(&memory, &new);
+                let whole = holds(&memory, &new);
                 let outcome = read(&pages, &[slot(0, 0)], PAGE);
                 match outcome {
                     Ok(plain) => assert!(whole && plain == [2; PAGE]),
@@ -122,14 +122,14 @@ fn a_copy_torn_between_two_writings_is_forged_wherever_it_tears() {
     }
 }
 
-fn memory_is(memory: &AtomicMemory, sealed: &[u8]) -> bool {
+fn holds(memory: &AtomicMemory, sealed: &[u8]) -> bool {
     snapshot(memory).starts_with(sealed)
 }
 
 /// Ends the scribbling also when the test fails.
-struct Stop<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Stop<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -145,7 +145,7 @@ fn under_a_holder_that_scribbles_all_the_time_each_answer_is_the_last_writing_or
         let (mut answers, mut errors) = (0, 0);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
-            let _stops = Stop(&stop);
+            let _stops = StopOnDrop(&stop);
             scope.spawn(|| {
                 let mut at = 0;
                 while !stop.load(Ordering::Relaxed) {

@@ -1,12 +1,12 @@
-//! Pages that a partner beside the caller carries.
+//! Pages that a worker moves.
 
 use super::setup::{key, layout, memory, snapshot};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use ameles_core::types::BlockId;
 use ameles_seal::pages::{
-    AtomicMemory, Carrier, Outcome, PageCipher, PageError, PageJob, PageWorker, ScheduledVersions,
-    SealedPages, SharedMemory, Turn, WorkMode,
+    AtomicMemory, JobStatus, PageCipher, PageError, PageJob, PageWorker, ScheduledVersions, SealedPages,
+    SealedSlots, SharedMemory, Ticket, WorkMode,
 };
 use proptest::prelude::*;
 use rand_chacha::ChaCha12Rng;
@@ -15,28 +15,28 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 const PAGE: usize = 48;
-const MANNERS: [WorkMode; 3] = [WorkMode::Parallel, WorkMode::Eager, WorkMode::EagerParallel];
+const MODES: [WorkMode; 3] = [WorkMode::Parallel, WorkMode::Eager, WorkMode::EagerParallel];
 
-/// A partner that does turns when it likes, in their order, but never before it must: while the caller waits, helps, or
-/// says go.
-struct Whimsical(Arc<Mutex<State>>);
+/// A worker that does jobs at random times, in the order of their tickets, but only while the caller waits, helps, or wakes
+/// it.
+struct RandomWorker(Arc<Mutex<State>>);
 
 struct State {
-    room: u64,
-    carrier: Carrier<Arc<AtomicMemory>>,
-    whims: ChaCha12Rng,
-    lanes: BTreeMap<u64, Vec<u8>>,
-    waiting: BTreeMap<Turn, PageJob>,
-    outcomes: BTreeMap<Turn, Outcome>,
+    buffer_count: u64,
+    slots: SealedSlots<Arc<AtomicMemory>>,
+    rng: ChaCha12Rng,
+    buffers: BTreeMap<u64, Vec<u8>>,
+    submitted: BTreeMap<Ticket, PageJob>,
+    statuses: BTreeMap<Ticket, JobStatus>,
     /// Slots in the order in which they were sealed.
     sealed: Vec<u32>,
-    /// The choice of the turn that is done next among those that may be done, where it is not the first.
-    any: Option<Choices>,
-    /// If set, it steps back by whim.
-    may_rest: bool,
+    /// If set, these choose the next job among those that may be done. Otherwise it is the first.
+    choices: Option<Choices>,
+    /// If set, it backs off at random times.
+    may_back_off: bool,
 }
 
-/// A way through a tree of choices.
+/// A path through a tree of choices.
 #[derive(Default)]
 struct Choices {
     /// The choices, each as a number below how many there were.
@@ -45,19 +45,19 @@ struct Choices {
 }
 
 impl Choices {
-    /// Chooses the same as the last time as far as that was told, and then the first.
+    /// Follows the path as far as it is given, and then takes the first choice each time.
     fn choose(&mut self, many: usize) -> usize {
         if self.next == self.path.len() {
             self.path.push((0, many));
         }
         let (choice, of) = self.path[self.next];
-        assert_eq!(of, many, "what is chosen before decides what there is to choose");
+        assert_eq!(of, many, "earlier choices decide what there is to choose");
         self.next += 1;
         choice
     }
 
-    /// Returns the next way; `None` after the last.
-    fn another(mut self) -> Option<Self> {
+    /// Returns the next path; `None` after the last.
+    fn next_path(mut self) -> Option<Self> {
         self.next = 0;
         while let Some((choice, of)) = self.path.pop() {
             if choice + 1 < of {
@@ -70,96 +70,105 @@ impl Choices {
 }
 
 impl State {
-    /// Takes the turn that is done next: the first, or any that has nothing to wait for.
-    fn take(&mut self) -> Option<(Turn, PageJob)> {
-        let Some(choices) = &mut self.any else { return self.waiting.pop_first() };
-        let outcomes = &self.outcomes;
-        let ready = |(turn, carry): (&Turn, &PageJob)| {
-            let may = carry.waits_for(*turn).all(|before| outcomes.contains_key(&before));
-            may.then_some(*turn)
+    /// Takes the next job: the first, or any job whose prerequisites are done.
+    fn take(&mut self) -> Option<(Ticket, PageJob)> {
+        let Some(choices) = &mut self.choices else { return self.submitted.pop_first() };
+        let statuses = &self.statuses;
+        let ready = |(ticket, job): (&Ticket, &PageJob)| {
+            let may = job.prerequisites(*ticket).all(|before| statuses.contains_key(&before));
+            may.then_some(*ticket)
         };
-        let ready: Vec<Turn> = self.waiting.iter().filter_map(ready).collect();
-        assert!(self.waiting.is_empty() || !ready.is_empty(), "each waits for another");
-        let turn = *ready.get(choices.choose(ready.len().max(1)))?;
-        self.waiting.remove_entry(&turn)
+        let ready: Vec<Ticket> = self.submitted.iter().filter_map(ready).collect();
+        assert!(self.submitted.is_empty() || !ready.is_empty(), "every job waits for another");
+        let ticket = *ready.get(choices.choose(ready.len().max(1)))?;
+        self.submitted.remove_entry(&ticket)
     }
 
-    fn do_one(&mut self) {
-        let Some((turn, carry)) = self.take() else { return };
-        assert!(carry.waits_for(turn).all(|before| before < turn && !self.waiting.contains_key(&before)));
-        let mut page = self.lanes.get(&(turn % self.room)).cloned().unwrap_or(vec![0; PAGE]);
-        let mut outcome = Outcome::Done;
-        if let Some(id) = carry.open {
-            if self.carrier.open(id, &mut page).is_err() {
-                outcome = Outcome::Forged;
+    fn run_one(&mut self) {
+        let Some((ticket, job)) = self.take() else { return };
+        assert!(
+            job.prerequisites(ticket).all(|before| before < ticket && !self.submitted.contains_key(&before))
+        );
+        let mut page = self.buffers.get(&(ticket % self.buffer_count)).cloned().unwrap_or(vec![0; PAGE]);
+        let mut status = JobStatus::Done;
+        if let Some(id) = job.open {
+            if self.slots.open(id, &mut page).is_err() {
+                status = JobStatus::Forged;
             }
-            self.lanes.insert(turn % self.room, page);
+            self.buffers.insert(ticket % self.buffer_count, page);
         }
-        if let Some((id, source)) = carry.seal {
-            assert!(source <= turn && turn - source <= self.room / 2, "the lane is still the source's");
-            if self.outcomes.get(&source) == Some(&Outcome::Forged) {
-                outcome = Outcome::Forged;
+        if let Some((id, source)) = job.seal {
+            assert!(
+                source <= ticket && ticket - source <= self.buffer_count / 2,
+                "the buffer still belongs to the source"
+            );
+            if self.statuses.get(&source) == Some(&JobStatus::Forged) {
+                status = JobStatus::Forged;
             }
-            if outcome == Outcome::Done {
-                let page = self.lanes[&(source % self.room)].clone();
-                self.carrier.seal(id, &page, &mut vec![0; self.carrier.sealed_bytes()]);
+            if status == JobStatus::Done {
+                let page = self.buffers[&(source % self.buffer_count)].clone();
+                self.slots.seal(id, &page, &mut vec![0; self.slots.sealed_bytes()]);
                 self.sealed.push(id.slot);
             }
         }
-        self.outcomes.insert(turn, outcome);
+        self.statuses.insert(ticket, status);
     }
 
-    fn do_some(&mut self) {
-        while self.any.is_none() && !self.waiting.is_empty() && !self.whims.next_u32().is_multiple_of(3) {
-            self.do_one();
+    fn run_some(&mut self) {
+        while self.choices.is_none() && !self.submitted.is_empty() && !self.rng.next_u32().is_multiple_of(3) {
+            self.run_one();
         }
     }
 }
 
-impl<M> PageWorker<M> for Whimsical {
-    fn room(&self) -> usize {
-        self.0.lock().unwrap().room as usize
+impl<M> PageWorker<M> for RandomWorker {
+    fn capacity(&self) -> usize {
+        self.0.lock().unwrap().buffer_count as usize
     }
 
-    fn fill(&self, turn: Turn, page: &[u8]) {
+    fn fill(&self, ticket: Ticket, page: &[u8]) {
         let mut state = self.0.lock().unwrap();
-        let lane = turn % state.room;
-        let is_source = |carry: &PageJob| carry.seal.is_some_and(|(_, source)| source % state.room == lane);
-        assert!(!state.waiting.values().any(is_source), "a page in this lane is still to be sealed");
-        state.lanes.insert(lane, page.to_vec());
+        let buffer = ticket % state.buffer_count;
+        let is_source =
+            |job: &PageJob| job.seal.is_some_and(|(_, source)| source % state.buffer_count == buffer);
+        assert!(!state.submitted.values().any(is_source), "a page in this buffer is still to be sealed");
+        state.buffers.insert(buffer, page.to_vec());
     }
 
-    fn ask(&self, turn: Turn, carry: PageJob) {
+    fn submit(&self, ticket: Ticket, job: PageJob) {
         let mut state = self.0.lock().unwrap();
-        assert!(state.waiting.len() as u64 <= state.room / 2, "no more are under way than there is room for");
-        state.waiting.insert(turn, carry);
+        assert!(
+            state.submitted.len() as u64 <= state.buffer_count / 2,
+            "no more jobs are in flight than are allowed"
+        );
+        state.submitted.insert(ticket, job);
     }
 
-    fn go(&self) {
-        self.0.lock().unwrap().do_some();
+    fn wake(&self) {
+        self.0.lock().unwrap().run_some();
     }
 
-    fn outcome(&self, turn: Turn) -> Outcome {
-        self.0.lock().unwrap().outcomes.get(&turn).copied().unwrap_or(Outcome::Pending)
+    fn status(&self, ticket: Ticket) -> JobStatus {
+        self.0.lock().unwrap().statuses.get(&ticket).copied().unwrap_or(JobStatus::Pending)
     }
 
-    fn help(&self, _: &Carrier<M>) {
-        self.0.lock().unwrap().do_one();
+    fn help(&self, _: &SealedSlots<M>) {
+        self.0.lock().unwrap().run_one();
     }
 
-    fn rests(&self) -> bool {
+    fn has_backed_off(&self) -> bool {
         let mut state = self.0.lock().unwrap();
-        state.may_rest && state.whims.next_u32().is_multiple_of(4)
+        state.may_back_off && state.rng.next_u32().is_multiple_of(4)
     }
 
-    fn wait(&self, _: &Carrier<M>) {
-        self.0.lock().unwrap().do_one();
+    fn wait(&self, _: &SealedSlots<M>) {
+        self.0.lock().unwrap().run_one();
     }
 }
 
 type Pages = SealedPages<Arc<AtomicMemory>, ScheduledVersions>;
 
-struct Carried {
+struct Setup {
     memory: Arc<AtomicMemory>,
     state: Arc<Mutex<State>>,
     oram: DetWoOram<Pages>,
@@ -169,26 +178,26 @@ fn areas(capacity: u64, holding: u64) -> DetWoParameters {
     DetWoParameters { capacity, holding, block_bytes: PAGE as u32, max_batch: 1 }
 }
 
-fn carried(areas: &DetWoParameters, manner: WorkMode, room: u64, whims: u64) -> Carried {
+fn setup(areas: &DetWoParameters, mode: WorkMode, buffer_count: u64, seed: u64) -> Setup {
     let (schedule, cipher) = (areas.schedule().unwrap(), PageCipher::Aes256Gcm);
     let layout = layout(areas.capacity + areas.holding, 1, PAGE as u32);
     let memory = memory(&layout, cipher);
-    let carrier = Carrier::new(Arc::clone(&memory), &layout, key(cipher, 1)).unwrap();
+    let slots = SealedSlots::new(Arc::clone(&memory), &layout, key(cipher, 1)).unwrap();
     let state = Arc::new(Mutex::new(State {
-        room,
-        carrier,
-        whims: ChaCha12Rng::seed_from_u64(whims),
-        lanes: BTreeMap::new(),
-        waiting: BTreeMap::new(),
-        outcomes: BTreeMap::new(),
+        buffer_count,
+        slots,
+        rng: ChaCha12Rng::seed_from_u64(seed),
+        buffers: BTreeMap::new(),
+        submitted: BTreeMap::new(),
+        statuses: BTreeMap::new(),
         sealed: Vec::new(),
-        any: None,
-        may_rest: false,
+        choices: None,
+        may_back_off: false,
     }));
     let versions = ScheduledVersions::new(&schedule);
     let pages = SealedPages::new(Arc::clone(&memory), &layout, key(cipher, 1), versions).unwrap();
-    let pages = pages.with_worker(Box::new(Whimsical(Arc::clone(&state))), manner);
-    Carried { memory, state, oram: DetWoOram::new(areas.clone(), pages).unwrap() }
+    let pages = pages.with_worker(Box::new(RandomWorker(Arc::clone(&state))), mode);
+    Setup { memory, state, oram: DetWoOram::new(areas.clone(), pages).unwrap() }
 }
 
 fn access(oram: &DetWoOram<Pages>, access: Access<'_>) -> Result<(), OramError<PageError>> {
@@ -202,19 +211,19 @@ fn settle(oram: &DetWoOram<Pages>) -> Result<(), OramError<PageError>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// Also with a room that is too small for reading ahead, or for a whole write.
+    /// Covers buffers that are too few for prefetching, or for a whole write.
     #[test]
-    fn pages_carried_beside_are_those_carried_by_hand_in_the_same_order_whenever_it_is_done(
+    fn a_worker_leaves_the_same_pages_as_the_caller_would_in_the_same_order_at_whatever_times_it_works(
         (capacity, holding) in (1u64..24).prop_flat_map(|capacity| (Just(capacity), 1..=capacity)),
-        room in 2u64..60,
-        may_rest in any::<bool>(),
+        buffer_count in 2u64..60,
+        may_back_off in any::<bool>(),
         steps in proptest::collection::vec((0u64..24, any::<bool>(), any::<u8>()), 1..80),
-        whims in any::<u64>(),
+        seed in any::<u64>(),
     ) {
         let areas = areas(capacity, holding);
-        for manner in MANNERS {
-            let Carried { memory, state, oram } = carried(&areas, manner, room, whims);
-            state.lock().unwrap().may_rest = may_rest;
+        for mode in MODES {
+            let Setup { memory, state, oram } = setup(&areas, mode, buffer_count, seed);
+            state.lock().unwrap().may_back_off = may_back_off;
             let mut expected = vec![[0; PAGE]; capacity as usize];
             let mut writes = 0;
             for (page, writing, byte) in &steps {
@@ -230,7 +239,7 @@ proptest! {
                 }
             }
             settle(&oram).unwrap();
-            prop_assert!(state.lock().unwrap().waiting.is_empty());
+            prop_assert!(state.lock().unwrap().submitted.is_empty());
             let schedule = areas.schedule().unwrap();
             let order: Vec<u32> = (0..writes)
                 .flat_map(|write| {
@@ -239,33 +248,33 @@ proptest! {
                 .map(|slot| slot as u32)
                 .collect();
             let sealed = state.lock().unwrap().sealed.clone();
-            // Writes that there is no room for, or that come while it rests, are done by hand.
-            if schedule.max_refreshes() < room / 2 && !may_rest {
+            // The caller does writes for which there are too few buffers, and writes while the worker backs off.
+            if schedule.max_refreshes() < buffer_count / 2 && !may_back_off {
                 prop_assert_eq!(sealed, order);
             }
-            // The same key, identities and pages: the same bytes.
-            let by_hand = carried(&areas, manner, 0, 0);
+            // The same key, identities and pages give the same bytes.
+            let without_worker = setup(&areas, mode, 0, 0);
             for (page, writing, byte) in &steps {
                 if *writing {
-                    access(&by_hand.oram, Access::Write(BlockId(page % capacity), &[*byte; PAGE])).unwrap();
+                    access(&without_worker.oram, Access::Write(BlockId(page % capacity), &[*byte; PAGE])).unwrap();
                 }
             }
-            prop_assert!(by_hand.state.lock().unwrap().sealed.is_empty());
-            prop_assert!(snapshot(&memory) == snapshot(&by_hand.memory));
+            prop_assert!(without_worker.state.lock().unwrap().sealed.is_empty());
+            prop_assert!(snapshot(&memory) == snapshot(&without_worker.memory));
         }
     }
 }
 
-/// Writes pages one after the other and reads all of them, where turns are done in an order of choice.
-fn write_in_an_order(areas: &DetWoParameters, manner: WorkMode, pages: &[u64], choices: Choices) -> Choices {
-    let room = 4 * (areas.schedule().unwrap().max_refreshes() + 1);
-    let Carried { memory, state, oram } = carried(areas, manner, room, 0);
-    let by_hand = carried(areas, manner, 0, 0);
-    state.lock().unwrap().any = Some(choices);
+/// Writes pages one after the other and reads all of them, while `choices` give the order of the jobs.
+fn write_in_an_order(areas: &DetWoParameters, mode: WorkMode, pages: &[u64], choices: Choices) -> Choices {
+    let buffer_count = 4 * (areas.schedule().unwrap().max_refreshes() + 1);
+    let Setup { memory, state, oram } = setup(areas, mode, buffer_count, 0);
+    let without_worker = setup(areas, mode, 0, 0);
+    state.lock().unwrap().choices = Some(choices);
     let mut expected = vec![[0; PAGE]; areas.capacity as usize];
     for (page, byte) in pages.iter().zip(1u8..) {
         expected[*page as usize] = [byte; PAGE];
-        for oram in [&oram, &by_hand.oram] {
+        for oram in [&oram, &without_worker.oram] {
             access(oram, Access::Write(BlockId(*page), &[byte; PAGE])).expect("nothing was forged");
         }
     }
@@ -275,36 +284,36 @@ fn write_in_an_order(areas: &DetWoParameters, manner: WorkMode, pages: &[u64], c
         assert_eq!(read, *expected);
     }
     settle(&oram).expect("nothing was forged");
-    assert!(snapshot(&memory) == snapshot(&by_hand.memory));
-    state.lock().unwrap().any.take().expect("it was put there")
+    assert!(snapshot(&memory) == snapshot(&without_worker.memory));
+    state.lock().unwrap().choices.take().expect("it was put there")
 }
 
-/// Nothing but what a turn says of others holds it back here: each order that this leaves is gone through.
+/// Tries every order of the jobs that their prerequisites allow.
 #[test]
-fn turns_done_in_any_order_that_they_allow_leave_what_they_leave_one_after_the_other() {
+fn jobs_in_any_order_that_their_prerequisites_allow_leave_the_same_pages() {
     // Pages that are themselves due, pages written twice, a ratio of one and of two.
     let cases: [(u64, u64, &[u64]); 4] =
         [(1, 1, &[0; 6]), (2, 2, &[0, 0, 1, 1]), (2, 1, &[1, 0, 0]), (3, 2, &[2, 0])];
     let mut orders = 0;
     for (capacity, holding, pages) in cases {
         let areas = areas(capacity, holding);
-        for manner in MANNERS {
+        for mode in MODES {
             let mut choices = Some(Choices::default());
             while let Some(chosen) = choices {
                 orders += 1;
-                choices = write_in_an_order(&areas, manner, pages, chosen).another();
+                choices = write_in_an_order(&areas, mode, pages, chosen).next_path();
             }
         }
     }
-    assert!(orders > 1000, "there was a choice of {orders} only");
+    assert!(orders > 1000, "only {orders} orders were tried");
 }
 
 #[test]
-fn what_was_forged_is_told_at_the_latest_when_all_is_settled_and_nothing_of_it_is_sealed_anew() {
+fn a_forged_page_is_reported_when_all_is_settled_or_before_and_is_not_sealed_again() {
     let areas = areas(12, 4);
-    for manner in MANNERS {
-        for whims in 0..20 {
-            let Carried { memory, state, oram } = carried(&areas, manner, 64, whims);
+    for mode in MODES {
+        for seed in 0..20 {
+            let Setup { memory, state, oram } = setup(&areas, mode, 64, seed);
             for page in 0..12 {
                 access(&oram, Access::Write(BlockId(page), &[7; PAGE])).unwrap();
             }
@@ -312,16 +321,17 @@ fn what_was_forged_is_told_at_the_latest_when_all_is_settled_and_nothing_of_it_i
             let before = snapshot(&memory);
             let forged: Vec<u8> = before.iter().map(|byte| byte ^ 1).collect();
             memory.store(0, &forged);
-            // The pages that were read ahead before were true.
-            let told = (0..3).find_map(|page| access(&oram, Access::Write(BlockId(page), &[8; PAGE])).err());
-            let told = told.or_else(|| settle(&oram).err());
+            // Pages that were prefetched earlier are genuine.
+            let reported =
+                (0..3).find_map(|page| access(&oram, Access::Write(BlockId(page), &[8; PAGE])).err());
+            let reported = reported.or_else(|| settle(&oram).err());
             assert!(
-                matches!(told, Some(OramError::Store(PageError::Forged { .. }))),
-                "{manner:?} {whims}: {told:?}"
+                matches!(reported, Some(OramError::Store(PageError::Forged { .. }))),
+                "{mode:?} {seed}: {reported:?}"
             );
             let state = state.lock().unwrap();
-            let failed = state.outcomes.values().filter(|outcome| **outcome == Outcome::Forged).count();
-            assert!(failed > 0, "{manner:?} {whims}");
+            let failed = state.statuses.values().filter(|status| **status == JobStatus::Forged).count();
+            assert!(failed > 0, "{mode:?} {seed}");
         }
     }
 }

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The most bytes of a name.
+/// The largest number of bytes of a name.
 pub const MAX_NAME_BYTES: usize = 64;
 
-/// The reason why a text is no name. The text itself is not in it: it may be a password in the wrong place.
+/// The reason why a text is not a name. It does not hold the text, which may be a password in the wrong place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Too long, or nothing at all.
+    /// The text is too long, or empty.
     #[error("a name of an account or a user has 1 to {MAX_NAME_BYTES} bytes, not {0}")]
     Length(usize),
-    /// A byte that would mean something else in a URL, a list of rights or a file.
+    /// The text has a byte with another meaning in a URL, a list of rights or a file.
     #[error(
         "a name of an account or a user is made of letters, digits, `-`, `_`, `.` and `@`, and begins with a letter or a \
          digit; byte {0} is none of these"
@@ -20,18 +20,18 @@ pub enum NameError {
     Byte(usize),
 }
 
-/// Letters and digits of ASCII, `-`, `_`, `.`, `@`: none of them has a meaning in a path, a list of rights (`:`, `,`,
-/// `*`) or a header. The first one is a letter or a digit, so that no name looks like `.r` or a flag.
+/// Accepts ASCII letters and digits, `-`, `_`, `.`, `@`: none of them has a meaning in a path, a list of rights (`:`,
+/// `,`, `*`) or a header. The first one must be a letter or a digit, so that no name looks like `.r` or a flag.
 fn check(text: &str) -> Result<(), NameError> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
         return Err(NameError::Length(text.len()));
     }
-    let is_good = |at: usize, byte: u8| match byte {
-        b'-' | b'_' | b'.' | b'@' => at > 0,
+    let is_good = |index: usize, byte: u8| match byte {
+        b'-' | b'_' | b'.' | b'@' => index > 0,
         byte => byte.is_ascii_alphanumeric(),
     };
-    match text.bytes().enumerate().find(|&(at, byte)| !is_good(at, byte)) {
-        Some((at, _)) => Err(NameError::Byte(at + 1)),
+    match text.bytes().enumerate().find(|&(index, byte)| !is_good(index, byte)) {
+        Some((index, _)) => Err(NameError::Byte(index + 1)),
         None => Ok(()),
     }
 }
@@ -44,7 +44,7 @@ macro_rules! names {
             pub struct $name(Box<str>);
 
             impl $name {
-                /// The name as text.
+                /// Returns the name as text.
                 pub fn as_str(&self) -> &str {
                     &self.0
                 }
@@ -67,7 +67,7 @@ macro_rules! names {
                 }
             }
 
-            /// Names stay out of logs: this shows none.
+            /// Names must stay out of logs: this shows none.
             impl fmt::Debug for $name {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.write_str(concat!(stringify!($name), "(..)"))
@@ -85,14 +85,14 @@ names! {
 }
 
 impl AccountName {
-    /// The first account, to which everything belongs that was stored before there were accounts.
+    /// Returns the first account. Everything that was stored before there were accounts belongs to it.
     pub fn first() -> Self {
         AccountName(crate::objects::account::FIRST_ACCOUNT.into())
     }
 }
 
 impl UserName {
-    /// The user that the first account begins with.
+    /// Returns the first user of the first account.
     pub fn first() -> Self {
         UserName("owner".into())
     }
@@ -109,10 +109,10 @@ mod tests {
         }
         assert_eq!("".parse::<UserName>(), Err(NameError::Length(0)));
         assert_eq!("x".repeat(65).parse::<UserName>(), Err(NameError::Length(65)));
-        for (bad, at) in
+        for (bad, index) in
             [("a:b", 2), ("a/b", 2), (".r", 1), ("-a", 1), ("a b", 2), ("é", 1), ("a*", 2), ("a\0", 2)]
         {
-            assert_eq!(bad.parse::<AccountName>(), Err(NameError::Byte(at)), "{bad:?}");
+            assert_eq!(bad.parse::<AccountName>(), Err(NameError::Byte(index)), "{bad:?}");
         }
         assert_eq!(AccountName::first().as_str().parse(), Ok(AccountName::first()));
         assert_eq!(UserName::first().as_str().parse(), Ok(UserName::first()));

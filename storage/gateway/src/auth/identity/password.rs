@@ -1,25 +1,25 @@
-//! Passwords, kept as Argon2id hashes.
+//! Passwords, stored as Argon2id hashes.
 
 use argon2::password_hash::{self, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 use std::fmt;
 use std::str::FromStr;
 
-/// The memory of one hash in KiB, its passes and its lanes: the least that OWASP's password cheat sheet asks for.
+/// The memory of one hash in KiB, its passes and its lanes: the minimum of OWASP's password cheat sheet.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
-/// Hashes that others have made may cost more, up to this: a file must not make a login take all memory.
+/// Other hashes may cost more, up to this: a file must not make a login take all memory.
 const MAX_MEMORY_KIB: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 
-/// The reason why a hash cannot be made or used.
+/// The reason why a hash cannot be computed or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
-    /// It is no PHC string of Argon2id.
+    /// The text is not a PHC string of Argon2id.
     #[error("this is no Argon2id hash in PHC form (`$argon2id$v=19$m=...,t=...,p=...$salt$hash`)")]
     NotAHash,
-    /// It asks for more than a login may take.
+    /// The hash costs more than a login may take.
     #[error(
         "this Argon2id hash asks for {memory_kib} KiB and {passes} passes: at most {MAX_MEMORY_KIB} KiB and {MAX_PASSES} \
          passes are accepted"
@@ -33,7 +33,7 @@ pub enum PasswordError {
     /// The system gave no random numbers for a salt.
     #[error("the system gave no random numbers for a salt")]
     NoRandomness,
-    /// A password longer than Argon2 takes.
+    /// The password is longer than Argon2 allows.
     #[error("the password is too long")]
     TooLong,
 }
@@ -43,7 +43,7 @@ pub enum PasswordError {
 pub struct PasswordHash(Box<str>);
 
 impl PasswordHash {
-    /// Hashes a password under a fresh salt. Takes 19 MiB of memory and some ten milliseconds.
+    /// Hashes a password with a new salt. Takes 19 MiB of memory and some ten milliseconds.
     ///
     /// # Errors
     /// [`PasswordError::NoRandomness`]; [`PasswordError::TooLong`].
@@ -52,18 +52,18 @@ impl PasswordHash {
         PasswordHash::with(params, password)
     }
 
-    /// The hash of no password, with the costs of another hash, or with the usual ones.
+    /// Returns a hash of no user, with the costs of another hash, or with the default ones.
     ///
     /// # Errors
     /// [`PasswordError::NoRandomness`].
-    pub(super) fn as_costly_as(other: Option<&PasswordHash>) -> Result<Self, PasswordError> {
+    pub(super) fn dummy_as_costly_as(other: Option<&PasswordHash>) -> Result<Self, PasswordError> {
         match other.and_then(PasswordHash::params) {
             Some(params) => PasswordHash::with(params, b""),
             None => PasswordHash::of(b""),
         }
     }
 
-    /// The cost of a check of a password, in KiB times passes.
+    /// Returns the cost of a check in KiB times passes.
     pub(super) fn cost(&self) -> u64 {
         self.params().map_or(0, |params| u64::from(params.m_cost()) * u64::from(params.t_cost()))
     }
@@ -82,13 +82,13 @@ impl PasswordHash {
         Ok(PasswordHash(hash.to_string().into()))
     }
 
-    /// The PHC string.
+    /// Returns the PHC string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Tells whether this is the password. Takes as long whether it is or not; compares in constant time.
-    pub(super) fn fits(&self, password: &[u8]) -> bool {
+    /// Returns whether this is the password. Takes the same time in both cases, and compares in constant time.
+    pub(super) fn verifies(&self, password: &[u8]) -> bool {
         // The costs are those of the hash; `FromStr` has bounded them.
         password_hash::PasswordHash::new(&self.0)
             .is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
@@ -125,21 +125,21 @@ mod tests {
     #[test]
     fn the_password_fits_its_hash_and_no_other_does() {
         let hash = PasswordHash::of(b"correct horse").unwrap();
-        assert!(hash.fits(b"correct horse"));
-        assert!(!hash.fits(b"correct horsf"));
-        assert!(!hash.fits(b""));
+        assert!(hash.verifies(b"correct horse"));
+        assert!(!hash.verifies(b"correct horsf"));
+        assert!(!hash.verifies(b""));
         let read: PasswordHash = hash.as_str().parse().unwrap();
-        assert!(read.fits(b"correct horse"));
+        assert!(read.verifies(b"correct horse"));
     }
 
     #[test]
-    fn a_decoy_costs_what_another_hash_costs() {
+    fn a_dummy_hash_costs_what_another_hash_costs() {
         let costly = PasswordHash::with(Params::new(32, 5, 2, None).unwrap(), b"x").unwrap();
-        let decoy = PasswordHash::as_costly_as(Some(&costly)).unwrap();
-        assert!(decoy.as_str().starts_with("$argon2id$v=19$m=32,t=5,p=2$"), "{}", decoy.as_str());
-        assert_eq!(decoy.cost(), costly.cost());
-        assert!(!decoy.fits(b"x"));
-        let usual = PasswordHash::as_costly_as(None).unwrap();
+        let dummy_hash = PasswordHash::dummy_as_costly_as(Some(&costly)).unwrap();
+        assert!(dummy_hash.as_str().starts_with("$argon2id$v=19$m=32,t=5,p=2$"), "{}", dummy_hash.as_str());
+        assert_eq!(dummy_hash.cost(), costly.cost());
+        assert!(!dummy_hash.verifies(b"x"));
+        let usual = PasswordHash::dummy_as_costly_as(None).unwrap();
         assert_eq!(usual.cost(), PasswordHash::of(b"x").unwrap().cost());
     }
 

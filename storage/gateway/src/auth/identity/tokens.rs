@@ -1,6 +1,6 @@
-//! Tokens, each of which stands for a login until it expires.
+//! Tokens: each stands for a login until it expires.
 
-use super::{AccountName, Identity, PasswordHash, Proven, UserName, Users};
+use super::{AccountName, Identity, PasswordHash, ProvenUser, UserName, Users};
 use crate::catalogue::UnixMillis;
 use base16ct::lower::encode_string as hex;
 use parking_lot::Mutex;
@@ -11,16 +11,16 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// The time that a token is good, unless it is said otherwise.
+/// The default lifetime of a token.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// The most tokens of a user at a time. A further token ends the oldest.
-const MAX_OF_A_USER: usize = 1000;
+/// The largest number of tokens of a user. A further token removes the oldest.
+const MAX_TOKENS_PER_USER: usize = 1000;
 
 /// A token as a client holds it: 256 random bits in hexadecimal. Wiped when dropped.
 pub struct Token(Zeroizing<String>);
 
 impl Token {
-    /// The text that the client sends with each request.
+    /// Returns the text that the client sends with each request.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -32,50 +32,50 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The user that a token stands for, and the time of the token.
+/// The user of a token, and its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issued {
+pub struct TokenInfo {
     /// The user that logged in.
     pub identity: Identity,
-    /// The moment of the login.
+    /// The time of the login.
     pub issued: UnixMillis,
-    /// The moment from which on the token is worth nothing.
+    /// The time at which the token expires.
     pub expires: UnixMillis,
 }
 
-/// The tokens of a running gateway. They are held in memory only, each as its SHA-256. A reader of that memory gets no
+/// The tokens of a running gateway. They exist in memory only, each as its SHA-256. A reader of that memory gets no
 /// token, and a restart ends them all.
 pub struct Tokens {
     lifetime: Duration,
     max: usize,
-    held: Mutex<LiveTokens>,
+    live: Mutex<LiveTokens>,
 }
 
 #[derive(Default)]
 struct LiveTokens {
     /// By the first half of the hash.
-    entries: HashMap<Half, LiveToken>,
-    /// Those of a user, the oldest first: they expire in this order.
-    order: HashMap<UserKey, VecDeque<Half>>,
+    entries: HashMap<HashHalf, LiveToken>,
+    /// The tokens of each user, the oldest first: they expire in this order.
+    order: HashMap<UserKey, VecDeque<HashHalf>>,
 }
 
-type Half = [u8; 16];
+type HashHalf = [u8; 16];
 type UserKey = (AccountName, UserName);
 
-fn holder(identity: &Identity) -> UserKey {
+fn user_key(identity: &Identity) -> UserKey {
     (identity.account.clone(), identity.user.clone())
 }
 
 struct LiveToken {
-    rest: Half,
-    issued: Issued,
-    /// The password at the time of the login: a token does not outlive it.
+    rest: HashHalf,
+    issued: TokenInfo,
+    /// The password at the time of the login: a token becomes invalid when the password changes.
     password: Option<PasswordHash>,
 }
 
 impl Default for Tokens {
     fn default() -> Self {
-        Tokens::new(LIFETIME, MAX_OF_A_USER)
+        Tokens::new(LIFETIME, MAX_TOKENS_PER_USER)
     }
 }
 
@@ -86,32 +86,32 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// No tokens yet. Each will be good for `lifetime`, and of a user at most `max` at a time.
+    /// Creates an empty set. Each token will be valid for `lifetime`, and a user has at most `max` tokens.
     pub fn new(lifetime: Duration, max: usize) -> Self {
-        Tokens { lifetime, max: max.max(1), held: Mutex::default() }
+        Tokens { lifetime, max: max.max(1), live: Mutex::default() }
     }
 
-    /// A token for one of `users` who has just proved to be it. `None` if the user is gone meanwhile or has another
+    /// Issues a token for a user that has just been authenticated. `None` if the user no longer exists or has another
     /// password, or if the system gives no random numbers.
-    pub fn issue(&self, users: &Users, proven: &Proven, now: UnixMillis) -> Option<(Token, Issued)> {
+    pub fn issue(&self, users: &Users, proven: &ProvenUser, now: UnixMillis) -> Option<(Token, TokenInfo)> {
         let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
         self.issue_until(users, proven, now, UnixMillis(now.0.saturating_add(lifetime)))
     }
 
-    /// Exchanges a token for another, which ends when the first one does. `None` if the first one is worth nothing.
-    pub fn exchange(&self, users: &Users, token: &str, now: UnixMillis) -> Option<(Token, Issued)> {
+    /// Exchanges a token for another one with the same expiry. `None` if the first one is invalid.
+    pub fn exchange(&self, users: &Users, token: &str, now: UnixMillis) -> Option<(Token, TokenInfo)> {
         let (issued, password) = self.find(users, token, now)?;
-        self.issue_until(users, &Proven { identity: issued.identity, password }, now, issued.expires)
+        self.issue_until(users, &ProvenUser { identity: issued.identity, password }, now, issued.expires)
     }
 
     fn issue_until(
         &self,
         users: &Users,
-        proven: &Proven,
+        proven: &ProvenUser,
         now: UnixMillis,
         expires: UnixMillis,
-    ) -> Option<(Token, Issued)> {
-        let Proven { identity, password } = proven;
+    ) -> Option<(Token, TokenInfo)> {
+        let ProvenUser { identity, password } = proven;
         if users.user(&identity.account, &identity.user)?.password != *password {
             return None;
         }
@@ -119,26 +119,26 @@ impl Tokens {
         getrandom::fill(&mut *random).ok()?;
         let token = Token(Zeroizing::new(hex(&*random)));
         let (half, rest) = halves(token.as_str());
-        let issued = Issued { identity: identity.clone(), issued: now, expires };
-        let mut held = self.held.lock();
-        held.make_room(&holder(identity), self.max, now);
-        held.entries.insert(half, LiveToken { rest, issued: issued.clone(), password: password.clone() });
-        held.order.entry(holder(identity)).or_default().push_back(half);
+        let issued = TokenInfo { identity: identity.clone(), issued: now, expires };
+        let mut live = self.live.lock();
+        live.make_room(&user_key(identity), self.max, now);
+        live.entries.insert(half, LiveToken { rest, issued: issued.clone(), password: password.clone() });
+        live.order.entry(user_key(identity)).or_default().push_back(half);
         Some((token, issued))
     }
 
-    /// The user that a token stands for, as `users` has it now. `None` if it was never issued, has expired, was
-    /// revoked, or if the user is gone or has another password since.
-    pub fn look_up(&self, users: &Users, token: &str, now: UnixMillis) -> Option<Issued> {
+    /// Returns the user of a token, as `users` has it now. `None` if the token was never issued, has expired or was
+    /// revoked, or if the user no longer exists or has another password.
+    pub fn look_up(&self, users: &Users, token: &str, now: UnixMillis) -> Option<TokenInfo> {
         self.find(users, token, now).map(|(issued, _)| issued)
     }
 
-    fn find(&self, users: &Users, token: &str, now: UnixMillis) -> Option<(Issued, Option<PasswordHash>)> {
+    fn find(&self, users: &Users, token: &str, now: UnixMillis) -> Option<(TokenInfo, Option<PasswordHash>)> {
         let (half, rest) = halves(token);
         let (mut issued, password) = {
-            let held = self.held.lock();
-            // Finding the entry tells at most something of the hash, which tells nothing of the token.
-            let entry = held.entries.get(&half)?;
+            let live = self.live.lock();
+            // The look-up reveals at most something of the hash, and the hash reveals nothing of the token.
+            let entry = live.entries.get(&half)?;
             if !bool::from(entry.rest.ct_eq(&rest)) || entry.issued.expires <= now {
                 return None;
             }
@@ -152,12 +152,12 @@ impl Tokens {
         Some((issued, password))
     }
 
-    /// Ends a token at once. A token that is not known has ended already.
+    /// Revokes a token. An unknown token has ended already.
     pub fn revoke(&self, token: &str) {
         let (half, _) = halves(token);
-        let mut held = self.held.lock();
-        if let Some(entry) = held.entries.remove(&half)
-            && let Some(order) = held.order.get_mut(&holder(&entry.issued.identity))
+        let mut live = self.live.lock();
+        if let Some(entry) = live.entries.remove(&half)
+            && let Some(order) = live.order.get_mut(&user_key(&entry.issued.identity))
         {
             order.retain(|&other| other != half);
         }
@@ -165,9 +165,9 @@ impl Tokens {
 }
 
 impl LiveTokens {
-    /// Drops the expired tokens of a user, and the oldest of the others until one more fits.
-    fn make_room(&mut self, holder: &UserKey, max: usize, now: UnixMillis) {
-        let Some(order) = self.order.get_mut(holder) else { return };
+    /// Removes the expired tokens of a user, and the oldest of the others until one more fits.
+    fn make_room(&mut self, user_key: &UserKey, max: usize, now: UnixMillis) {
+        let Some(order) = self.order.get_mut(user_key) else { return };
         order.retain(|half| {
             let is_good = self.entries.get(half).is_some_and(|entry| entry.issued.expires > now);
             if !is_good {
@@ -183,7 +183,7 @@ impl LiveTokens {
     }
 }
 
-fn halves(token: &str) -> (Half, Half) {
+fn halves(token: &str) -> (HashHalf, HashHalf) {
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let (mut half, mut rest) = ([0; 16], [0; 16]);
     half.copy_from_slice(&hash[..16]);
@@ -218,8 +218,8 @@ mod tests {
         let (ann, bob) = (user("ann", "x"), user("bob", "y"));
         let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
         let tokens = tokens();
-        let (first, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
-        let (second, issued) = tokens.issue(&users, &Proven::of(&bob), NOW).unwrap();
+        let (first, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
+        let (second, issued) = tokens.issue(&users, &ProvenUser::of(&bob), NOW).unwrap();
         assert_eq!(issued.expires, later(100));
         assert_eq!(tokens.look_up(&users, first.as_str(), later(99)).unwrap().identity, ann.identity);
         assert_eq!(tokens.look_up(&users, second.as_str(), later(99)).unwrap().identity, bob.identity);
@@ -231,14 +231,14 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
-        let (other, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (token, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
+        let (other, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
         assert_eq!(token.as_str().len(), 64);
         assert_ne!(token.as_str(), other.as_str());
-        for at in 0..64 {
+        for index in 0..64 {
             let mut changed = token.as_str().to_owned();
-            let digit = if &changed[at..=at] == "0" { "1" } else { "0" };
-            changed.replace_range(at..=at, digit);
+            let digit = if &changed[index..=index] == "0" { "1" } else { "0" };
+            changed.replace_range(index..=index, digit);
             assert_eq!(tokens.look_up(&users, &changed, NOW), None);
         }
         assert_eq!(tokens.look_up(&users, "", NOW), None);
@@ -249,8 +249,8 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (first, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
-        let (second, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (first, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
+        let (second, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
         tokens.revoke(first.as_str());
         tokens.revoke("never issued");
         assert_eq!(tokens.look_up(&users, first.as_str(), NOW), None);
@@ -264,16 +264,16 @@ mod tests {
         bob.keys.clear();
         let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
         let tokens = tokens();
-        let (of_bob, _) = tokens.issue(&users, &Proven::of(&bob), NOW).unwrap();
+        let (of_bob, _) = tokens.issue(&users, &ProvenUser::of(&bob), NOW).unwrap();
         let all: Vec<Token> =
-            (0..10).map(|_| tokens.issue(&users, &Proven::of(&ann), NOW).unwrap().0).collect();
+            (0..10).map(|_| tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap().0).collect();
         let good = |token: &Token| tokens.look_up(&users, token.as_str(), NOW).is_some();
         assert_eq!(all.iter().map(good).collect::<Vec<_>>(), [vec![false; 7], vec![true; 3]].concat());
         assert!(good(&of_bob));
-        assert_eq!(tokens.held.lock().entries.len(), 4);
+        assert_eq!(tokens.live.lock().entries.len(), 4);
         // Expired tokens take no memory once the user logs in again.
-        tokens.issue(&users, &Proven::of(&ann), later(500)).unwrap();
-        assert_eq!(tokens.held.lock().entries.len(), 2);
+        tokens.issue(&users, &ProvenUser::of(&ann), later(500)).unwrap();
+        assert_eq!(tokens.live.lock().entries.len(), 2);
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (token, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
         let mut demoted = ann.clone();
         demoted.identity.role = Role::Member;
         users.replace(vec![demoted]).unwrap();
@@ -292,20 +292,20 @@ mod tests {
         assert!(tokens.look_up(&users, token.as_str(), NOW).is_some());
         users.replace(vec![]).unwrap();
         assert_eq!(tokens.look_up(&users, token.as_str(), NOW), None);
-        assert!(tokens.issue(&users, &Proven::of(&ann), NOW).is_none());
+        assert!(tokens.issue(&users, &ProvenUser::of(&ann), NOW).is_none());
     }
 
     #[test]
-    fn who_proved_an_old_password_while_it_was_changed_gets_no_token() {
+    fn a_password_that_was_changed_during_its_check_gives_no_token() {
         let (old, new) = (user("ann", "x"), user("ann", "another"));
         let users = Users::new(vec![old.clone()]).unwrap();
         let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &Proven::of(&old), NOW).unwrap();
+        let (token, _) = tokens.issue(&users, &ProvenUser::of(&old), NOW).unwrap();
         assert!(tokens.exchange(&users, token.as_str(), NOW).is_some());
         users.replace(vec![new.clone()]).unwrap();
-        assert!(tokens.issue(&users, &Proven::of(&old), NOW).is_none());
+        assert!(tokens.issue(&users, &ProvenUser::of(&old), NOW).is_none());
         assert!(tokens.exchange(&users, token.as_str(), NOW).is_none());
-        assert!(tokens.issue(&users, &Proven::of(&new), NOW).is_some());
+        assert!(tokens.issue(&users, &ProvenUser::of(&new), NOW).is_some());
     }
 
     #[test]
@@ -313,10 +313,10 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
-        let held = tokens.held.lock();
+        let (token, _) = tokens.issue(&users, &ProvenUser::of(&ann), NOW).unwrap();
+        let live = tokens.live.lock();
         let kept: Vec<u8> =
-            held.entries.iter().flat_map(|(half, entry)| [*half, entry.rest].concat()).collect();
+            live.entries.iter().flat_map(|(half, entry)| [*half, entry.rest].concat()).collect();
         assert_eq!(hex(&kept).len(), 64);
         assert_ne!(hex(&kept), token.as_str());
     }

@@ -1,23 +1,23 @@
-//! A user: its identity, and all that proves to be it.
+//! A user: its identity and its credentials.
 
 use super::{AccountName, PasswordHash, UserName};
 use base16ct::lower::encode_string as hex;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-/// The rights of a user where no list grants more.
+/// The rights of a user without any access list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing but what the access list of a container grants.
+    /// Only what the access list of a container grants.
     Member,
-    /// Everything in the user's own account, but for setting its quota.
+    /// Everything in the user's own account, except for setting its quota.
     Owner,
     /// Everything in every account, quotas included: the role of the operator of the gateway.
     Admin,
 }
 
 impl Role {
-    /// As it is written in files and commands.
+    /// Returns the role's name in files and commands.
     pub fn name(self) -> &'static str {
         match self {
             Role::Member => "member",
@@ -27,7 +27,7 @@ impl Role {
     }
 }
 
-/// The identity of a user: whose it is, its name and its role.
+/// The identity of a user: its account, its name and its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The account that the user belongs to.
@@ -39,8 +39,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A name for the user that is unique in the gateway, in the form that Keystone gives its own: 32 hexadecimal
-    /// digits. It follows from account and user, and is no secret.
+    /// Returns a name for the user that is unique in the gateway, in Keystone's form: 32 hexadecimal digits. It is
+    /// derived from account and user, and is not secret.
     pub fn id(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.account.as_str());
@@ -49,7 +49,7 @@ impl Identity {
         hex(&hash.finalize()[..16])
     }
 
-    /// Tells whether everything in this account is the user's.
+    /// Returns whether the user owns this account.
     pub fn owns(&self, account: &str) -> bool {
         match self.role {
             Role::Member => false,
@@ -62,14 +62,14 @@ impl Identity {
 /// A pair of keys that signs S3 requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessKey {
-    /// Public: stands in every request.
+    /// The public part, which is in every request.
     pub id: String,
-    /// Signs.
+    /// The secret that signs.
     pub secret: Zeroizing<String>,
 }
 
 impl AccessKey {
-    /// A pair of keys.
+    /// Creates a pair of keys.
     pub fn new(id: impl Into<String>, secret: impl Into<String>) -> Self {
         AccessKey { id: id.into(), secret: Zeroizing::new(secret.into()) }
     }
@@ -81,7 +81,7 @@ impl std::fmt::Debug for AccessKey {
     }
 }
 
-/// A user and all that proves to be this user.
+/// A user with all its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     /// Account, name and role.
@@ -93,7 +93,7 @@ pub struct User {
 }
 
 impl User {
-    /// The owner of the first account, with this pair of S3 keys and no password.
+    /// Creates the owner of the first account, with this pair of S3 keys and no password.
     pub fn first(key: AccessKey) -> Self {
         let identity = Identity { account: AccountName::first(), user: UserName::first(), role: Role::Owner };
         User { identity, password: None, keys: vec![key] }

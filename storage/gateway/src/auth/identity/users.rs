@@ -1,4 +1,4 @@
-//! All users, and the two ways to prove to be one of them: a key that signs requests, and a password.
+//! All users, and the two ways to authenticate: a key that signs requests, and a password.
 
 use super::{AccessKey, AccountName, Identity, PasswordError, PasswordHash, User, UserName};
 use parking_lot::RwLock;
@@ -8,11 +8,11 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
-/// The most passwords that are looked at side by side. Each takes the memory of one hash (19 MiB unless the file says
-/// more); others wait, and are no more than there are connections.
+/// The largest number of passwords that are checked in parallel. Each takes the memory of one hash (19 MiB unless the
+/// file says more). Others wait, and there are no more of them than connections.
 const MAX_LOGINS_AT_A_TIME: usize = 4;
 
-/// Users that contradict one another.
+/// The reason why a list of users is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsersError {
     /// Two users of one account have the same name.
@@ -24,9 +24,9 @@ pub enum UsersError {
         second: usize,
     },
     /// Two users have the same access key.
-    #[error("user number {0} has an access key that another key has already: each needs its own")]
+    #[error("user number {0} has an access key that is already in use: each must be different")]
     SharedKey(usize),
-    /// The hash that unknown users are compared with could not be made.
+    /// The dummy hash for unknown users could not be computed.
     #[error(transparent)]
     Password(#[from] PasswordError),
 }
@@ -47,9 +47,8 @@ struct Table {
     users: Vec<User>,
     by_name: HashMap<(AccountName, UserName), usize>,
     keys: Vec<(AccessKey, usize)>,
-    /// The password that the password of an unknown user is compared with. It costs as much as the costliest of the
-    /// others.
-    decoy: PasswordHash,
+    /// The hash for checks of unknown users. It costs as much as the costliest hash of a user.
+    dummy_hash: PasswordHash,
 }
 
 impl Table {
@@ -69,8 +68,8 @@ impl Table {
             }
         }
         let hashes = users.iter().filter_map(|user| user.password.as_ref());
-        let decoy = PasswordHash::as_costly_as(hashes.max_by_key(|hash| hash.cost()))?;
-        Ok(Table { users, by_name, keys, decoy })
+        let dummy_hash = PasswordHash::dummy_as_costly_as(hashes.max_by_key(|hash| hash.cost()))?;
+        Ok(Table { users, by_name, keys, dummy_hash })
     }
 
     fn user(&self, account: &AccountName, user: &UserName) -> Option<&User> {
@@ -78,24 +77,24 @@ impl Table {
     }
 }
 
-/// A user who has proved to be it, and the password that it was proved with: when another one has taken its place
-/// meanwhile, the proof is worth nothing.
+/// An authenticated user, and the password that was checked. If the password has changed since, the authentication is
+/// void.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proven {
+pub struct ProvenUser {
     /// The user.
     pub identity: Identity,
     pub(super) password: Option<PasswordHash>,
 }
 
 #[cfg(test)]
-impl Proven {
-    /// Somebody has just proved to be this user.
+impl ProvenUser {
+    /// Authenticates this user, for tests.
     pub(super) fn of(user: &User) -> Self {
-        Proven { identity: user.identity.clone(), password: user.password.clone() }
+        ProvenUser { identity: user.identity.clone(), password: user.password.clone() }
     }
 }
 
-/// Passwords that are checked side by side: half of the processors are left to the other requests.
+/// Returns the number of passwords that are checked in parallel: half of the processors stay free for other requests.
 fn logins_at_a_time() -> usize {
     std::thread::available_parallelism()
         .map_or(1, |processors| processors.get() / 2)
@@ -103,10 +102,10 @@ fn logins_at_a_time() -> usize {
 }
 
 impl Users {
-    /// These users.
+    /// Creates a list of users.
     ///
     /// # Errors
-    /// [`UsersError`] if two of them are one.
+    /// [`UsersError`] if two users have the same name or key.
     pub fn new(users: Vec<User>) -> Result<Self, UsersError> {
         Ok(Users {
             table: RwLock::new(Arc::new(Table::new(users)?)),
@@ -114,10 +113,10 @@ impl Users {
         })
     }
 
-    /// These users from now on. Requests that were let in go on.
+    /// Replaces the users. Running requests continue.
     ///
     /// # Errors
-    /// [`UsersError`] if two of them are one; the earlier users stay then.
+    /// [`UsersError`] if two users have the same name or key; the earlier users stay then.
     pub fn replace(&self, users: Vec<User>) -> Result<(), UsersError> {
         let table = Arc::new(Table::new(users)?);
         *self.table.write() = table;
@@ -128,32 +127,32 @@ impl Users {
         Arc::clone(&self.table.read())
     }
 
-    /// The user of this access key, and the secret that its requests must be signed with. Every known key is compared,
-    /// in constant time, so that the time tells at most how many there are.
+    /// Returns the user of an access key, and the secret that signs its requests. Compares every known key in constant
+    /// time, so that the time shows at most how many there are.
     pub fn by_access_key(&self, id: &str) -> Option<(Identity, Zeroizing<String>)> {
         let table = self.table();
         let mut found = Choice::from(0);
-        let mut at = 0u64;
+        let mut position = 0u64;
         for (index, (key, _)) in table.keys.iter().enumerate() {
-            let is_it = key.id.as_bytes().ct_eq(id.as_bytes());
-            at = u64::conditional_select(&at, &(index as u64), is_it);
-            found |= is_it;
+            let is_match = key.id.as_bytes().ct_eq(id.as_bytes());
+            position = u64::conditional_select(&position, &(index as u64), is_match);
+            found |= is_match;
         }
         if !bool::from(found) {
             return None;
         }
-        let (key, user) = table.keys.get(at as usize)?;
+        let (key, user) = table.keys.get(position as usize)?;
         Some((table.users[*user].identity.clone(), key.secret.clone()))
     }
 
-    /// Returns the user, if the password is right. A user who is unknown or has no password costs the same time as a
-    /// wrong password; only a few passwords are checked side by side.
+    /// Returns the user if the password is right. An unknown user, or one without a password, costs the same time as a
+    /// wrong password. Only a few passwords are checked in parallel.
     pub async fn by_password(
         &self,
         account: &str,
         user: &str,
         password: Zeroizing<Vec<u8>>,
-    ) -> Option<Proven> {
+    ) -> Option<ProvenUser> {
         let table = self.table();
         let known = match (account.parse(), user.parse()) {
             (Ok(account), Ok(user)) => {
@@ -163,27 +162,28 @@ impl Users {
         };
         let (identity, hash) = match known {
             Some((identity, Some(hash))) => (Some(identity), hash),
-            _ => (None, table.decoy.clone()),
+            _ => (None, table.dummy_hash.clone()),
         };
         let turn = Arc::clone(&self.logins).acquire_owned().await.ok()?;
-        let fits = tokio::task::spawn_blocking(move || {
+        let verified = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            hash.fits(&password).then_some(hash)
+            hash.verifies(&password).then_some(hash)
         });
-        match (identity, fits.await) {
-            (Some(identity), Ok(Some(hash))) => Some(Proven { identity, password: Some(hash) }),
+        match (identity, verified.await) {
+            (Some(identity), Ok(Some(hash))) => Some(ProvenUser { identity, password: Some(hash) }),
             _ => None,
         }
     }
 
-    /// The user with this [id](Identity::id).
+    /// Returns the user with this [id](Identity::id).
     pub fn by_id(&self, id: &str) -> Option<Identity> {
         let table = self.table();
         table.users.iter().map(|user| &user.identity).find(|identity| identity.id() == id).cloned()
     }
 
-    /// Account and name of a user who may have given the account apart (`account`), with the name (`account:user`), or
-    /// not at all, where the name must be of one account only. If it cannot be told, the names are of no user.
+    /// Returns account and name of a user. The client may give the account separately (`account`), with the name
+    /// (`account:user`), or not at all; then only one account may have a user of this name. If the account is unclear,
+    /// both names are empty.
     pub fn full_name(&self, account: Option<&str>, name: &str) -> (String, String) {
         if let Some(account) = account {
             return (account.to_owned(), name.to_owned());
@@ -192,19 +192,19 @@ impl Users {
             return (account.to_owned(), name.to_owned());
         }
         let table = self.table();
-        let mut so_called = table.users.iter().filter(|user| user.identity.user.as_str() == name);
-        match (so_called.next(), so_called.next()) {
+        let mut same_name = table.users.iter().filter(|user| user.identity.user.as_str() == name);
+        match (same_name.next(), same_name.next()) {
             (Some(user), None) => (user.identity.account.as_str().to_owned(), name.to_owned()),
             _ => (String::new(), String::new()),
         }
     }
 
-    /// Tells whether there are users of an account of this name.
+    /// Returns whether an account of this name has users.
     pub fn has_account(&self, name: &str) -> bool {
         self.table().users.iter().any(|user| user.identity.account.as_str() == name)
     }
 
-    /// The user of this name as it is now.
+    /// Returns the user of this name as it is now.
     pub fn user(&self, account: &AccountName, user: &UserName) -> Option<User> {
         self.table().user(account, user).cloned()
     }
@@ -254,7 +254,7 @@ mod tests {
         ];
         let known = Users::new(users.clone()).unwrap();
         let proven = known.by_password("a", "one", password("first")).await;
-        assert_eq!(proven, Some(Proven::of(&users[0])));
+        assert_eq!(proven, Some(ProvenUser::of(&users[0])));
         for (account, name, word) in [
             ("a", "one", "second"),
             ("b", "one", "first"),
@@ -308,7 +308,7 @@ mod tests {
         let turns = Arc::clone(&known.logins).acquire_many_owned(logins_at_a_time() as u32).await.unwrap();
         let mut login = Box::pin(known.by_password("a", "one", password("first")));
         assert!(futures::poll!(&mut login).is_pending());
-        // All turns are taken: it waits for one, and has begun nothing.
+        // All permits are taken: it waits for one, and has started nothing.
         assert_eq!(known.logins.available_permits(), 0);
         drop(turns);
         assert!(login.await.is_some());

@@ -11,7 +11,7 @@ pub(crate) struct Acl {
     groups: Vec<String>,
 }
 
-/// Pages whose links every principal may follow.
+/// Pages whose visitors may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Referrer {
     denied: bool,
@@ -19,30 +19,30 @@ struct Referrer {
     host: String,
 }
 
-/// The reason why a text is no access list. It names no part of it.
+/// The reason why a text is not an access list. It shows no part of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AclError {
     #[error("item {0} of the access list begins with a dot and is neither .r:HOST nor .rlistings")]
     Unknown(usize),
     #[error("item {0} of the access list names no host: write .r:HOST, .r:-HOST or .r:*")]
     NoHost(usize),
-    #[error("item {0} of the access list lets referrers in, which may only read")]
+    #[error("item {0} of the access list lets referrers write, but they may only read")]
     WriteByReferrer(usize),
 }
 
 /// The purpose of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum For {
+pub(crate) enum AclUse {
     Reading,
     Writing,
 }
 
 impl Acl {
-    /// Reads a list.
+    /// Parses a list.
     ///
     /// # Errors
     /// See [`AclError`]; items are counted from 1.
-    pub(crate) fn parse(text: &str, purpose: For) -> Result<Acl, AclError> {
+    pub(crate) fn parse(text: &str, purpose: AclUse) -> Result<Acl, AclError> {
         let mut acl = Acl::default();
         for (index, item) in text.split(',').map(str::trim).enumerate() {
             let number = index + 1;
@@ -58,7 +58,7 @@ impl Acl {
             };
             match (word, host) {
                 (".r" | ".ref" | ".referer" | ".referrer", host) => {
-                    if purpose == For::Writing {
+                    if purpose == AclUse::Writing {
                         return Err(AclError::WriteByReferrer(number));
                     }
                     let host = host.unwrap_or_default();
@@ -72,14 +72,14 @@ impl Acl {
                     }
                     acl.referrers.push(Referrer { denied, host: host.to_ascii_lowercase() });
                 }
-                (".rlistings", None) if purpose == For::Reading => acl.listings = true,
+                (".rlistings", None) if purpose == AclUse::Reading => acl.listings = true,
                 _ => return Err(AclError::Unknown(number)),
             }
         }
         Ok(acl)
     }
 
-    /// Tells whether the list names this user.
+    /// Returns whether the list names this user.
     pub(crate) fn admits(&self, identity: &Identity) -> bool {
         let id = identity.id();
         let (account, user) = (identity.account.as_str(), identity.user.as_str());
@@ -91,24 +91,24 @@ impl Acl {
         })
     }
 
-    /// Tells whether a request that comes from this page may read objects.
+    /// Returns whether a request that comes from this page may read objects.
     pub(crate) fn admits_referrer(&self, referrer: Option<&str>) -> bool {
         let host = referrer.and_then(host_of).unwrap_or_default();
-        // The last item that fits decides.
-        let fits = |item: &&Referrer| match item.host.strip_prefix('.') {
+        // The last item that matches decides.
+        let matches_host = |item: &&Referrer| match item.host.strip_prefix('.') {
             Some(_) => host.ends_with(&item.host),
             None => item.host == "*" || item.host == host,
         };
-        self.referrers.iter().rev().find(fits).is_some_and(|item| !item.denied)
+        self.referrers.iter().rev().find(matches_host).is_some_and(|item| !item.denied)
     }
 
-    /// Tells whether all who may read may also list.
+    /// Returns whether those who may read may also list.
     pub(crate) fn admits_listings(&self) -> bool {
         self.listings
     }
 }
 
-/// In the form in which Swift gives it back.
+/// The form in which Swift returns a list.
 impl fmt::Display for Acl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let referrers = self
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn reading(text: &str) -> Acl {
-        Acl::parse(text, For::Reading).unwrap()
+        Acl::parse(text, AclUse::Reading).unwrap()
     }
 
     #[test]
@@ -183,11 +183,11 @@ mod tests {
     #[test]
     fn what_would_not_be_kept_is_refused() {
         let refused = |list: &str, purpose| Acl::parse(list, purpose).unwrap_err();
-        assert_eq!(refused("a,.x:y", For::Reading), AclError::Unknown(2));
-        assert_eq!(refused(".r:", For::Reading), AclError::NoHost(1));
-        assert_eq!(refused(".r", For::Reading), AclError::NoHost(1));
-        assert_eq!(refused(".r:-", For::Reading), AclError::NoHost(1));
-        assert_eq!(refused("a,.r:*", For::Writing), AclError::WriteByReferrer(2));
-        assert_eq!(refused(".rlistings", For::Writing), AclError::Unknown(1));
+        assert_eq!(refused("a,.x:y", AclUse::Reading), AclError::Unknown(2));
+        assert_eq!(refused(".r:", AclUse::Reading), AclError::NoHost(1));
+        assert_eq!(refused(".r", AclUse::Reading), AclError::NoHost(1));
+        assert_eq!(refused(".r:-", AclUse::Reading), AclError::NoHost(1));
+        assert_eq!(refused("a,.r:*", AclUse::Writing), AclError::WriteByReferrer(2));
+        assert_eq!(refused(".rlistings", AclUse::Writing), AclError::Unknown(1));
     }
 }

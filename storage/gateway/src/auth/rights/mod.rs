@@ -1,34 +1,34 @@
-//! The rights of principals: one answer for every face.
+//! The rights of principals, with one answer for every protocol.
 //!
-//! An owner may do everything in the account. Any other principal may do what a list lets it, by every door: the access
-//! lists of a container as Swift writes them, and the grants of a container and of an object in it as S3 has them,
-//! these only where the container lets grants count.
+//! An owner may do everything in the account. Any other principal may do what a list allows, by every protocol. The
+//! lists are the access lists of a container, as Swift writes them, and S3's grants of a container and of an object.
+//! Grants count only where the container enables them.
 
 mod lists;
 
-pub(crate) use lists::{Acl, For};
+pub(crate) use lists::{Acl, AclUse};
 
 use crate::auth::principal::Principal;
 use crate::catalogue::{ContainerSettings, Details, Grant, Grantee, Ownership, Permission};
 
-/// The action of a request, as far as rights tell actions apart.
+/// The action of a request, as far as rights distinguish actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// See that a container is there, and list its contents.
+    /// See that a container exists, and list its contents.
     List,
-    /// Read an object and what is said about it.
+    /// Read an object and its details.
     Read,
     /// Put, change and delete the objects of a container.
     Write,
-    /// See the principals that the owner lets in.
+    /// Read the grants.
     ReadGrants,
-    /// Change the principals that the owner lets in.
+    /// Change the grants.
     WriteGrants,
     /// Anything else.
     Own,
 }
 
-/// Tells whether a principal may do this to a container of an account, or to every object in it.
+/// Returns whether a principal may do this to a container of an account, or to every object in it.
 pub(crate) fn may(
     principal: &Principal,
     account: &str,
@@ -40,15 +40,16 @@ pub(crate) fn may(
         Action::Write => Some(Permission::Write),
         Action::ReadGrants => Some(Permission::ReadGrants),
         Action::WriteGrants => Some(Permission::WriteGrants),
-        // By S3's lists, a right to see the names is not yet a right to see what they stand for.
+        // In S3, a right to see the names is not a right to read the objects.
         Action::Read | Action::Own => None,
     };
     principal.owns(account)
         || is_listed(principal, settings, action)
-        || permission.is_some_and(|wanted| grants(settings, &settings.grants, principal, wanted))
+        || permission.is_some_and(|required| grants(settings, &settings.grants, principal, required))
 }
 
-/// Tells whether a principal may do this to an object in a container of an account; `None` if there is no such object.
+/// Returns whether a principal may do this to an object in a container of an account; `None` stands for a missing
+/// object.
 pub(crate) fn may_with(
     principal: &Principal,
     account: &str,
@@ -66,26 +67,26 @@ pub(crate) fn may_with(
     principal.owns(account)
         || match object {
             Some(object) => grants(settings, &object.grants, principal, permission),
-            // A missing object is known as missing to the principals that may list.
+            // Only principals that may list learn that an object is missing.
             None => may(principal, account, settings, Action::List),
         }
 }
 
-/// Tells whether a container lets a principal do anything at all: only then its name is no secret.
+/// Returns whether a container gives a principal any right: only then its name is not secret.
 pub(crate) fn is_known_to(principal: &Principal, account: &str, settings: &ContainerSettings) -> bool {
     [Action::List, Action::Read, Action::Write, Action::ReadGrants, Action::WriteGrants]
         .into_iter()
         .any(|action| may(principal, account, settings, action))
 }
 
-/// Tells whether a list of the container, as Swift writes it, lets a principal in.
+/// Returns whether a Swift access list of the container includes a principal.
 fn is_listed(principal: &Principal, settings: &ContainerSettings, action: Action) -> bool {
     let (text, purpose) = match action {
-        Action::List | Action::Read => (&settings.read_acl, For::Reading),
-        Action::Write => (&settings.write_acl, For::Writing),
+        Action::List | Action::Read => (&settings.read_acl, AclUse::Reading),
+        Action::Write => (&settings.write_acl, AclUse::Writing),
         Action::ReadGrants | Action::WriteGrants | Action::Own => return false,
     };
-    // A list that cannot be read grants nothing.
+    // An invalid list grants nothing.
     let list = Acl::parse(text, purpose).unwrap_or_default();
     let by_page = || match action {
         Action::Read => list.admits_referrer(principal.referrer()),
@@ -95,16 +96,17 @@ fn is_listed(principal: &Principal, settings: &ContainerSettings, action: Action
     principal.identity().is_some_and(|identity| list.admits(identity)) || by_page()
 }
 
-fn grants(settings: &ContainerSettings, list: &[Grant], principal: &Principal, wanted: Permission) -> bool {
+fn grants(settings: &ContainerSettings, list: &[Grant], principal: &Principal, required: Permission) -> bool {
     settings.ownership == Some(Ownership::Preferred)
         && list.iter().any(|grant| {
-            let fits = grant.permission == wanted || grant.permission == Permission::FullControl;
-            fits && match &grant.grantee {
-                Grantee::Everybody => true,
-                Grantee::Authenticated => !principal.is_anonymous(),
-                Grantee::Account(name) => {
-                    principal.identity().is_some_and(|identity| identity.account.as_str() == *name)
+            let is_permitted = grant.permission == required || grant.permission == Permission::FullControl;
+            is_permitted
+                && match &grant.grantee {
+                    Grantee::Everybody => true,
+                    Grantee::Authenticated => !principal.is_anonymous(),
+                    Grantee::Account(name) => {
+                        principal.identity().is_some_and(|identity| identity.account.as_str() == *name)
+                    }
                 }
-            }
         })
 }

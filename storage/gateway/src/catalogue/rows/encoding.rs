@@ -9,7 +9,7 @@ use crate::objects::checksums::{Algorithm, Checksum, Coverage};
 use crate::objects::packing::Location;
 use minicbor::{Decode, Encode};
 
-/// The number of the format written and read here.
+/// The number of the current format.
 pub(crate) const FORMAT: u32 = 1;
 
 #[derive(Encode, Decode)]
@@ -40,16 +40,16 @@ pub(super) struct ContainerRow {
 pub(super) struct SegmentRow {
     #[n(0)]
     pub(super) bytes: u64,
-    /// Runs of blocks, if it has blocks of its own.
+    /// Runs of blocks, for a segment with blocks of its own.
     #[n(1)]
     #[cbor(default)]
     pub(super) runs: Vec<Run>,
-    /// The fragment that it is, if it shares a block.
+    /// The fragment, for a segment that shares a block.
     #[n(2)]
     pub(super) fragment: Option<u64>,
 }
 
-/// The place of a fragment: its bytes, or the block and the place in it.
+/// The place of a fragment: its bytes, or a block and the offset in it.
 #[derive(Encode, Decode)]
 pub(super) enum FragmentRow {
     #[n(0)]
@@ -78,10 +78,10 @@ pub(super) struct ObjectRow {
     pub(super) modified: UnixMillis,
     #[n(4)]
     pub(super) segments: Vec<SegmentRow>,
-    /// The facts that are kept of its upload in parts.
+    /// The facts about the upload in parts.
     #[n(5)]
     pub(super) completed: Option<CompletedRow>,
-    /// Left out of the only version that there ever was.
+    /// Absent for an object that is its key's only version ever.
     #[n(8)]
     pub(super) version: Option<Version>,
 }
@@ -167,12 +167,12 @@ pub(super) fn fragment(bytes: u64, location: &Location) -> Vec<u8> {
     })
 }
 
-/// A row's value.
+/// Encodes a row's value.
 pub(super) fn encode(row: &impl minicbor::Encode<()>) -> Vec<u8> {
     minicbor::to_vec(row).expect("writing to memory does not fail")
 }
 
-/// The content of a value, if it is a whole row of this kind and nothing more.
+/// Decodes a row's value, if it is exactly one row of this kind.
 pub(super) fn decode<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Option<T> {
     let mut decoder = minicbor::Decoder::new(value);
     let row = decoder.decode().ok()?;

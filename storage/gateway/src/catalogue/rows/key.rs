@@ -85,12 +85,17 @@ impl RowKey {
         }
     }
 
-    pub(super) fn object(at: &ObjectName) -> Self {
-        RowKey::Object(at.account.clone(), at.container.clone(), at.key.clone())
+    pub(super) fn object(object_name: &ObjectName) -> Self {
+        RowKey::Object(object_name.account.clone(), object_name.container.clone(), object_name.key.clone())
     }
 
-    pub(super) fn version(at: &ObjectName, order: u64) -> Self {
-        RowKey::Version(at.account.clone(), at.container.clone(), at.key.clone(), order)
+    pub(super) fn version(object_name: &ObjectName, order: u64) -> Self {
+        RowKey::Version(
+            object_name.account.clone(),
+            object_name.container.clone(),
+            object_name.key.clone(),
+            order,
+        )
     }
 }
 

@@ -21,8 +21,8 @@ mod encoding;
 mod key;
 
 use crate::catalogue::{
-    Catalogue, Change, Container, FragmentChanges, ORDERS, Object, ObjectName, Part, Segment, SegmentPlace,
-    Upload,
+    Catalogue, Change, Container, FragmentChanges, MAX_ORDER, Object, ObjectName, Part, Segment,
+    SegmentPlace, Upload,
 };
 use crate::device::{Row, RowChange};
 use crate::error::OpenError;
@@ -36,14 +36,14 @@ pub(crate) use key::RowKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The rows of an empty catalogue.
+/// Returns the rows of an empty catalogue.
 pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {
     let row = FormatRow { format: FORMAT, block_bytes: block_bytes as u64 };
     vec![(RowKey::Format.bytes(), Some(encoding::encode(&row)))]
 }
 
 impl Catalogue {
-    /// The row of this key as the catalogue stands.
+    /// Returns the row of this key in the present catalogue.
     fn row(&self, key: &RowKey) -> Option<Vec<u8>> {
         match key {
             RowKey::Format => None,
@@ -55,7 +55,7 @@ impl Catalogue {
                 Some(encoding::container(&container.settings))
             }
             RowKey::Fragment(id) => {
-                let fragment = self.shelf.get(*id)?;
+                let fragment = self.pack_index.get(*id)?;
                 Some(encoding::fragment(fragment.bytes(), &fragment.location()))
             }
             RowKey::Object(account, container, key) => {
@@ -91,18 +91,18 @@ impl Catalogue {
                 Change::DropContainer { account, name } => {
                     rows.insert(RowKey::Container(account.clone(), name.clone()), None);
                 }
-                Change::PutObject { at, object } => {
-                    rows.insert(RowKey::object(at), Some(encoding::object(object)));
+                Change::PutObject { object_name, object } => {
+                    rows.insert(RowKey::object(object_name), Some(encoding::object(object)));
                 }
-                Change::DropObject { at } => {
-                    rows.insert(RowKey::object(at), None);
+                Change::DropObject { object_name } => {
+                    rows.insert(RowKey::object(object_name), None);
                 }
-                Change::PutVersion { at, object } => {
-                    let key = RowKey::version(at, object.version.order);
+                Change::PutVersion { object_name, object } => {
+                    let key = RowKey::version(object_name, object.version.order);
                     rows.insert(key, Some(encoding::object(object)));
                 }
-                Change::DropVersion { at, order } => {
-                    rows.insert(RowKey::version(at, *order), None);
+                Change::DropVersion { object_name, order } => {
+                    rows.insert(RowKey::version(object_name, *order), None);
                 }
                 Change::AddUpload { id, upload } => {
                     rows.insert(RowKey::Upload(*id), Some(encoding::upload(upload)));
@@ -118,9 +118,9 @@ impl Catalogue {
                 Change::PutPart { id, number, part } => {
                     rows.insert(RowKey::Part(*id, *number), Some(encoding::part(part)));
                 }
-                Change::MoveFragments { moves } => {
-                    for (id, location) in moves {
-                        let bytes = self.shelf.get(*id).map_or(0, |fragment| fragment.bytes());
+                Change::MoveFragments { locations } => {
+                    for (id, location) in locations {
+                        let bytes = self.pack_index.get(*id).map_or(0, |fragment| fragment.bytes());
                         rows.insert(RowKey::Fragment(*id), Some(encoding::fragment(bytes, location)));
                     }
                 }
@@ -134,7 +134,7 @@ impl Catalogue {
         rows
     }
 
-    /// Reads the rows back and claims the blocks that they name.
+    /// Loads the rows and claims the blocks that they refer to.
     pub(crate) fn load(
         mut rows: Vec<Row>,
         allocator: &Arc<Allocator>,
@@ -186,9 +186,9 @@ impl Catalogue {
 struct Loader<'a> {
     allocator: &'a Arc<Allocator>,
     block_bytes: u64,
-    /// By their blocks, with the bytes that are taken.
+    /// The packs by their blocks, with the bytes that are in use.
     packs: BTreeMap<u64, (Arc<Pack>, BTreeMap<u64, u64>)>,
-    /// Those that no object was read for so far.
+    /// The fragments that no object has claimed so far.
     fragments: BTreeMap<FragmentId, Arc<Fragment>>,
 }
 
@@ -200,7 +200,7 @@ impl Loader<'_> {
         value: &[u8],
         corrupt: &dyn Fn(&'static str) -> OpenError,
     ) -> Result<(), OpenError> {
-        // Another format may say more in its row: unknown fields are passed over.
+        // Another format may have more fields in its row: unknown fields are skipped.
         let FormatRow { format: found, .. } = minicbor::decode(value).map_err(|_| corrupt(UNREADABLE))?;
         if found != FORMAT {
             return Err(OpenError::Format { found, known: FORMAT });
@@ -212,7 +212,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Rows come in the order of their keys: containers and fragments before objects, uploads before parts.
+    /// Loads one row. Rows come in the order of their keys: containers and fragments before objects, uploads before
+    /// parts.
     fn load(&mut self, catalogue: &mut Catalogue, key: &RowKey, value: &[u8]) -> Result<(), &'static str> {
         match key {
             RowKey::Format => {}
@@ -237,12 +238,12 @@ impl Loader<'_> {
                 if object.version.is_marker {
                     return Err("is a delete marker, and its key stands for it");
                 }
-                let at = ObjectName::new(account, container, key);
-                catalogue.apply_stored(Change::PutObject { at, object });
+                let object_name = ObjectName::new(account, container, key);
+                catalogue.apply_stored(Change::PutObject { object_name, object });
             }
             RowKey::Version(account, container, key, order) => {
-                let at = ObjectName::new(account, container, key);
-                self.load_version(catalogue, at, *order, value)?;
+                let object_name = ObjectName::new(account, container, key);
+                self.load_version(catalogue, object_name, *order, value)?;
             }
             RowKey::Upload(id) => {
                 let row: UploadRow = read(value)?;
@@ -279,31 +280,31 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The versions of a key come after what it stands for, the newest first.
+    /// Loads a version. The versions of a key come after its current object, the newest first.
     fn load_version(
         &mut self,
         catalogue: &mut Catalogue,
-        at: ObjectName,
+        object_name: ObjectName,
         order: u64,
         value: &[u8],
     ) -> Result<(), &'static str> {
         let object = Arc::new(self.object(read(value)?)?);
-        let Ok(holder) = catalogue.container(&at.account, &at.container) else {
+        let Ok(container) = catalogue.container(&object_name.account, &object_name.container) else {
             return Err("belongs to a container that does not exist");
         };
         if object.version.order != order {
             return Err("is not the version that its key names");
         }
-        if holder.versions(&at.key).next().is_some_and(|newest| newest.version.order <= order) {
+        if container.versions(&object_name.key).next().is_some_and(|newest| newest.version.order <= order) {
             return Err("is no older than what its key stands for");
         }
-        catalogue.apply_stored(Change::PutVersion { at, object });
+        catalogue.apply_stored(Change::PutVersion { object_name, object });
         Ok(())
     }
 
     fn object(&mut self, row: ObjectRow) -> Result<Object, &'static str> {
         let version = row.version.unwrap_or_default();
-        if version.order > ORDERS {
+        if version.order > MAX_ORDER {
             return Err("has a place among its versions that is out of range");
         }
         let segments: Result<Vec<_>, _> =
@@ -375,7 +376,7 @@ mod tests {
 
     const ACCOUNT: &str = "a";
 
-    fn at(key: &str) -> ObjectName {
+    fn object_name(key: &str) -> ObjectName {
         ObjectName::new(ACCOUNT, "c", key)
     }
 
@@ -405,13 +406,13 @@ mod tests {
             });
             let changes = vec![
                 Change::PutContainer { account: ACCOUNT.into(), name: "c".into(), settings: Arc::new(ContainerSettings::default()) },
-                Change::PutObject { at: at("one"), object: object(3) },
-                Change::PutObject { at: at("two"), object: object(5) },
-                Change::PutVersion { at: at("two"), object: object(4) },
-                Change::PutVersion { at: at("two"), object: object(2) },
+                Change::PutObject { object_name: object_name("one"), object: object(3) },
+                Change::PutObject { object_name: object_name("two"), object: object(5) },
+                Change::PutVersion { object_name: object_name("two"), object: object(4) },
+                Change::PutVersion { object_name: object_name("two"), object: object(2) },
             ];
-            let forth = Catalogue::default().plan(changes).forth;
-            let mut rows: Vec<_> = first_rows(16).into_iter().chain(forth)
+            let new_rows = Catalogue::default().plan(changes).new_rows;
+            let mut rows: Vec<_> = first_rows(16).into_iter().chain(new_rows)
                 .map(|(key, value)| (key, value.expect("added"))).collect();
             let total: usize = rows.iter().map(|(_, value)| value.len()).sum();
             let mut place = place.index(total);

@@ -1,29 +1,29 @@
 //! Small objects share blocks.
 //!
 //! An object of at most half a block becomes a *fragment*. Its bytes first wait in a row of the catalogue, durable as
-//! soon as the object is; when a block's worth of them waits, they are written together into a block, a *pack*. Packs
-//! whose fragments are mostly gone are read and their last fragments wait again, so that the block is free.
+//! soon as the object is. When a block's worth of them waits, they are written together into a block, a *pack*. Packs
+//! with few live fragments are read and those fragments wait again, so that the block becomes free.
 //!
-//! # What the watcher sees
+//! # Visible accesses
 //!
-//! Packing goes by **rounds** of two accesses. A round begins for each half block of fragments that clients have
-//! written, whether they were linked or not, and for nothing else: how many fragments there are, which ones are read,
-//! replaced or deleted and how full packs are has no part in it. An access that a round has no use for is a dummy. With
-//! half a block in and at most half a block of survivors from the pack that is read, one pack a round is written at
-//! most, and a pack that is half dead gives its block back.
+//! Packing works in **rounds** of two accesses. A round begins for each half block of fragments that clients have
+//! written, whether they were linked or not, and for no other reason. It does not depend on how many fragments there
+//! are, which ones are read, replaced or deleted, or how full packs are. An access that a round does not need is a
+//! dummy. A round takes in half a block, and at most half a block of live bytes from the pack that it reads. So a round
+//! writes at most one pack, and a pack that is half dead frees its block.
 //!
 //! Reading a fragment is one access, also if its bytes still wait.
 //!
-//! There is one exception, and it is no secret by then: when a put finds the vault full although packs hold dead
-//! bytes, rounds go on until there is room ([`Inner::reclaim`](crate::objects::gateway::Inner)).
+//! There is one exception, which shows only what a full vault shows anyway: if a put finds the vault full while packs
+//! hold dead bytes, rounds run until there is room ([`Inner::reclaim`](crate::objects::gateway::Inner)).
 
+mod pack_index;
 mod round;
-mod shelf;
 
+pub(crate) use pack_index::{Fragment, FragmentId, Location, Pack, PackIndex};
 pub(crate) use round::DUMMY;
-pub(crate) use shelf::{Fragment, FragmentId, Location, Pack, Shelf};
 
-/// The fill of the blocks that small objects share. It is as secret as the objects.
+/// The use of shared blocks by small objects. It is as secret as the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PackedUsage {
     /// Blocks that small objects share.
@@ -34,11 +34,11 @@ pub struct PackedUsage {
     pub waiting_bytes: u64,
 }
 
-/// Rows must have room for this many blocks, or small objects get blocks of their own: two blocks of fragments wait at
-/// most, and the names need most of the room.
+/// The table of rows must be as large as this many blocks, or small objects get blocks of their own. At most two blocks
+/// of fragments wait, and the names need most of the space.
 const MIN_ROWS_IN_BLOCKS: u64 = 16;
 
-/// The most bytes of a fragment in a device of this shape, if small objects share blocks at all.
+/// Returns the largest number of bytes of a fragment in such a device, if small objects share blocks.
 pub(crate) fn max_fragment_bytes(block_bytes: usize, rows_bytes: u64) -> Option<u64> {
     let block = block_bytes as u64;
     (rows_bytes / MIN_ROWS_IN_BLOCKS >= block).then_some(block / 2)

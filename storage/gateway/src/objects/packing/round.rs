@@ -1,4 +1,4 @@
-//! A round of packing: always two accesses, even with nothing to do.
+//! A round of packing: always two accesses, even without work.
 
 use super::{Fragment, FragmentId, Location, Pack};
 use crate::catalogue::Change;
@@ -9,11 +9,11 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The block to read when there is nothing to read. Any block does, for no access tells its block.
+/// The block of a dummy read. Any block does, because an access does not show its block.
 pub(crate) const DUMMY: u64 = 0;
 
 impl Inner {
-    /// A fragment of these bytes, waiting; runs the round that is due for it. Nothing names the fragment yet.
+    /// Creates a waiting fragment, and runs the round that is due for it. No object refers to the fragment yet.
     pub(crate) async fn new_fragment(self: &Arc<Self>, bytes: Bytes) -> Arc<Fragment> {
         let length = bytes.len() as u64;
         let id = FragmentId(self.next_fragment.fetch_add(1, Ordering::Relaxed));
@@ -25,12 +25,12 @@ impl Inner {
         Fragment::new(id, length, Location::Waiting(bytes))
     }
 
-    /// Runs a round to its end, also when the caller goes away. A failure leaves everything where it was.
+    /// Runs a round to its end, even if the caller is gone. After a failure, all fragments stay where they were.
     async fn run_round(self: &Arc<Self>, max_live: u64) -> bool {
         let inner = Arc::clone(self);
         let round = self.tasks.spawn(async move { inner.round(max_live).await });
         match round.await {
-            Ok(Ok(gained)) => gained,
+            Ok(Ok(has_freed)) => has_freed,
             Ok(Err(error)) => {
                 tracing::error!(%error, "packing small objects failed; they stay where they were");
                 false
@@ -40,53 +40,54 @@ impl Inner {
         }
     }
 
-    /// Packs what waits if it is a block's worth, and empties the emptiest pack if no more than `max_live` of its
-    /// bytes are live. Says whether a pack was emptied.
+    /// Packs waiting fragments if there is a block's worth of them, and empties the pack with the fewest live bytes if
+    /// it has at most `max_live`. Returns whether a pack was emptied.
     async fn round(self: &Arc<Self>, max_live: u64) -> Result<bool, Error> {
-        let _alone = self.packing.lock().await;
+        let _guard = self.packing.lock().await;
         let block_bytes = self.device.block_bytes() as u64;
-        let (filling, emptied) = {
-            let shelf = &self.catalogue.read().shelf;
-            let is_due = shelf.waiting_bytes() >= block_bytes;
-            let filling = if is_due { shelf.fill(block_bytes) } else { Vec::new() };
-            let left: u64 =
-                shelf.waiting_bytes() - filling.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
-            let emptied = if left <= block_bytes { shelf.emptiest(max_live) } else { None };
-            (filling, emptied)
+        let (fragments_to_pack, emptied) = {
+            let pack_index = &self.catalogue.read().pack_index;
+            let is_due = pack_index.waiting_bytes() >= block_bytes;
+            let fragments_to_pack = if is_due { pack_index.fill(block_bytes) } else { Vec::new() };
+            let unpacked: u64 = pack_index.waiting_bytes()
+                - fragments_to_pack.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
+            let emptied = if unpacked <= block_bytes { pack_index.emptiest(max_live) } else { None };
+            (fragments_to_pack, emptied)
         };
         // Without a free block nothing is written: the waiting fragments stay where they are.
-        let pack = if filling.is_empty() { None } else { self.allocator.allocate(1).ok().map(Pack::new) };
+        let pack =
+            if fragments_to_pack.is_empty() { None } else { self.allocator.allocate(1).ok().map(Pack::new) };
         let (written, read) =
-            futures::join!(self.write_pack(pack, &filling), self.read_pack(emptied.as_deref()));
+            futures::join!(self.write_pack(pack, &fragments_to_pack), self.read_pack(emptied.as_deref()));
         if let Some(pack) = written? {
-            let moves = filling
+            let locations = fragments_to_pack
                 .into_iter()
                 .map(|(id, _, offset)| (id, Location::Packed { pack: Arc::clone(&pack), offset }));
-            self.relocate(moves.collect()).await?;
+            self.relocate(locations.collect()).await?;
         }
         let Some(pack) = emptied else { return Ok(false) };
         let content = read?;
-        // Fragments that went meanwhile are not among them any more.
-        let survivors = self.catalogue.read().shelf.fragments_in(&pack);
-        let moves = survivors.into_iter().map(|(fragment, offset)| {
+        // Fragments that were removed meanwhile are not in the index any more.
+        let live_fragments = self.catalogue.read().pack_index.fragments_in(&pack);
+        let locations = live_fragments.into_iter().map(|(fragment, offset)| {
             let bytes = &content[offset as usize..(offset + fragment.bytes()) as usize];
             (fragment.id(), Location::Waiting(Bytes::copy_from_slice(bytes)))
         });
-        self.relocate(moves.collect()).await?;
+        self.relocate(locations.collect()).await?;
         Ok(true)
     }
 
     async fn write_pack(
         &self,
         pack: Option<Arc<Pack>>,
-        filling: &[(FragmentId, Bytes, u64)],
+        fragments_to_pack: &[(FragmentId, Bytes, u64)],
     ) -> Result<Option<Arc<Pack>>, Error> {
         let Some(pack) = pack else {
             self.read_blocks(self.flow(), vec![DUMMY]).await?;
             return Ok(None);
         };
         let mut block = vec![0; self.device.block_bytes()];
-        for (_, bytes, offset) in filling {
+        for (_, bytes, offset) in fragments_to_pack {
             block[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
         }
         self.device.write(self.flow(), vec![(pack.block(), block.into())]).await?;
@@ -98,30 +99,31 @@ impl Inner {
         Ok(answer.pop().unwrap_or_default())
     }
 
-    /// Commits where fragments are now, those of them that the catalogue still names.
-    async fn relocate(self: &Arc<Self>, moves: Vec<(FragmentId, Location)>) -> Result<(), Error> {
+    /// Commits the new places of fragments, except for those that no longer exist.
+    async fn relocate(self: &Arc<Self>, locations: Vec<(FragmentId, Location)>) -> Result<(), Error> {
         self.change(move |catalogue| {
-            let moves: Vec<_> =
-                moves.into_iter().filter(|(id, _)| catalogue.shelf.get(*id).is_some()).collect();
-            let changes = if moves.is_empty() { Vec::new() } else { vec![Change::MoveFragments { moves }] };
+            let locations: Vec<_> =
+                locations.into_iter().filter(|(id, _)| catalogue.pack_index.get(*id).is_some()).collect();
+            let changes =
+                if locations.is_empty() { Vec::new() } else { vec![Change::MoveFragments { locations }] };
             Ok((changes, ()))
         })
         .await
     }
 
-    /// Tells whether emptying packs could make room for so many blocks.
+    /// Returns whether emptying packs could free this many blocks.
     pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
-        let packed = self.catalogue.read().shelf.usage();
+        let packed = self.catalogue.read().pack_index.usage();
         let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);
         self.allocator.free_blocks() + packed.blocks.saturating_sub(needed) >= blocks
     }
 
-    /// Empties packs until `blocks` blocks are free, or as many as can be.
+    /// Empties packs until `blocks` blocks are free, or until no pack can be emptied.
     pub(crate) async fn reclaim(self: &Arc<Self>, blocks: u64) {
         while self.allocator.free_blocks() < blocks && self.run_round(self.max_live_when_full()).await {}
     }
 
-    /// A pack is worth emptying for less when the vault is full: for an eighth of a block.
+    /// Returns the bound for a full vault, in which emptying a pack is worth less: an eighth of a block.
     fn max_live_when_full(&self) -> u64 {
         self.device.block_bytes() as u64 * 7 / 8
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A version in a list.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedVersion {
     /// Its key.
     pub key: String,
     /// The version, which may be a delete marker.
@@ -17,22 +17,22 @@ pub struct Listed {
     pub is_latest: bool,
 }
 
-/// The place where a list of versions goes on: after a version of a key, or after a key or group.
+/// The place at which a list of versions continues: after a version of a key, or after a key or group.
 pub type VersionMarker = (String, Option<VersionId>);
 
 /// A page of versions.
 #[derive(Clone, Debug, Default)]
 pub struct VersionListing {
     /// Versions, in order.
-    pub entries: Vec<Listed>,
+    pub entries: Vec<ListedVersion>,
     /// Groups of keys, in order.
     pub prefixes: Vec<String>,
-    /// The place to go on, if there is more.
+    /// The place to continue, if there is more.
     pub next: Option<VersionMarker>,
 }
 
 /// Lists versions, from after `request.after`; with `after_version` from after that version of the key `request.after`.
-/// Where the null version is to be gone on after and is not there any more, its key begins again.
+/// If that is the null version and it no longer exists, its key is listed from the start.
 pub(super) fn list(
     container: &Container,
     request: &ListRequest,
@@ -75,19 +75,19 @@ pub(super) fn list(
             }
             last = Some((key.clone(), Some(object.version.id())));
             let object = Arc::clone(object);
-            page.entries.push(Listed { key: key.clone(), object, is_latest: nth == 0 });
+            page.entries.push(ListedVersion { key: key.clone(), object, is_latest: nth == 0 });
         }
     }
     page
 }
 
-/// The order below which the versions of a key come after this one.
+/// Returns the order below which the versions of a key come after this one.
 fn below(container: &Container, key: &str, id: VersionId) -> u64 {
     let null = || container.versions(key).find(|object| object.version.id() == id);
     id.order().or_else(|| null().map(|object| object.version.order)).unwrap_or(u64::MAX)
 }
 
-/// The first key between the bounds that has a version.
+/// Returns the first key between the bounds that has a version.
 fn next_key<'a>(container: &'a Container, low: &Bound<String>, high: &Bound<String>) -> Option<&'a String> {
     let range = (listing::as_str(low), listing::as_str(high));
     let current = first(&container.objects, range);

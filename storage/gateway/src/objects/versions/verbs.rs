@@ -1,57 +1,54 @@
 //! The verbs of an account for versions.
 
-use super::draft::{Draft, Stamp};
+use super::draft::{CommitStamp, Draft};
 use super::list::{self, VersionListing};
 use crate::catalogue::{
     Catalogue, Change, ContainerSettings, Details, Object, ObjectName, UnixMillis, VersionId, Versioning,
 };
-use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
 use crate::objects::conditions::WriteConditions;
 use crate::objects::gateway::{Gateway, Inner};
 use crate::objects::listing::ListRequest;
+use crate::objects::random::random_bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A delete, as it is asked for.
+/// A request to delete.
 #[derive(Clone, Debug)]
 pub struct Removal {
     /// Its key.
     pub key: String,
-    /// The version that goes for good. Without a version, the delete is of the object that the key stands for.
+    /// The version to remove permanently. Without it, the current object is deleted.
     pub version: Option<VersionId>,
-    /// Conditions on it.
+    /// Conditions on the target.
     pub conditions: WriteConditions,
-    /// True if a delete marker is put where the key stands for nothing, too.
-    pub marks_absent: bool,
+    /// True if a delete marker is put even where the key has no object.
+    pub marks_missing: bool,
 }
 
 /// The outcome of a delete.
 #[derive(Clone, Debug, Default)]
 pub struct Deleted {
-    /// The version that was named, or the object that the key stood for, if it was there.
-    pub meant: Option<Arc<Object>>,
+    /// The version that the request named, or the current object, if it existed.
+    pub target: Option<Arc<Object>>,
     /// The delete marker that was put.
     pub marker: Option<Arc<Object>>,
 }
 
 impl Inner {
-    /// The present, and randomness for the names of new versions.
-    pub(crate) fn stamp(&self) -> Result<Stamp, Error> {
-        let mut salt = [0; 8];
-        getrandom::fill(&mut salt)
-            .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
-        Ok(Stamp { now: self.now(), salt: u64::from_be_bytes(salt) })
+    /// Returns the present time, and randomness for the names of new versions.
+    pub(crate) fn stamp(&self) -> Result<CommitStamp, Error> {
+        Ok(CommitStamp { now: self.now(), salt: u64::from_be_bytes(random_bytes()?) })
     }
 }
 
 impl Account {
-    /// A version of an object; without a name, the object that the key stands for. Touches no block.
+    /// Returns a version of an object; without a name, the current object. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; [`Error::NoSuchVersion`], also if its time is over;
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; [`Error::NoSuchVersion`], also if it has expired;
     /// [`Error::DeleteMarker`] if it is one, or if the newest is one.
     pub fn version(&self, container: &str, key: &str, id: Option<VersionId>) -> Result<Arc<Object>, Error> {
         let inner = &self.gateway.inner;
@@ -59,10 +56,10 @@ impl Account {
             counters.name(&self.name, container, key, false);
         }
         let catalogue = inner.catalogue.read();
-        find(&Draft::new(&catalogue, self.at(container, key))?, id, inner.now())
+        find(&Draft::new(&catalogue, self.object_name(container, key))?, id, inner.now())
     }
 
-    /// Changes the details of a version, and nothing of its bytes: `change` gets the details as they stand.
+    /// Changes the details of a version, and not its bytes: `change` gets the present details.
     ///
     /// # Errors
     /// Those of [`version`](Self::version); the error of `change`; [`Error::Device`]. Nothing is changed then.
@@ -73,23 +70,21 @@ impl Account {
         id: Option<VersionId>,
         change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
     ) -> Result<Arc<Object>, Error> {
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let mut draft = Draft::new(catalogue, at)?;
-                let mut object = Object::clone(&*find(&draft, id, now)?);
-                change(&mut object.details)?;
-                let object = Arc::new(object);
-                draft.replace(Arc::clone(&object));
-                Ok((draft.changes(), object))
-            })
-            .await
+        let (object_name, now) = (self.object_name(container, key), self.gateway.inner.now());
+        self.change(move |catalogue| {
+            let mut draft = Draft::new(catalogue, object_name)?;
+            let mut object = Object::clone(&*find(&draft, id, now)?);
+            change(&mut object.details)?;
+            let object = Arc::new(object);
+            draft.replace(Arc::clone(&object));
+            Ok((draft.changes(), object))
+        })
+        .await
     }
 
     /// Lists versions and delete markers of a container by key, those of one key the newest first. Touches no block.
     ///
-    /// With `after_version`, versions of the key `request.after` that come after that one are listed too.
+    /// With `after_version`, the list includes versions of the key `request.after` that come after that one.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`].
@@ -104,7 +99,7 @@ impl Account {
         Ok(list::list(catalogue.container(&self.name, container)?, request, after_version, now))
     }
 
-    /// Sets whether old versions are kept from now on. Those that there are stay.
+    /// Sets whether old versions are kept from now on. Existing ones stay.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::OtherVersions`]; [`Error::Device`].
@@ -119,8 +114,8 @@ impl Account {
         self.update_container(container, set).await
     }
 
-    /// Deletes the objects that keys stand for, and versions for good, in the order given, all in one commit. Returns
-    /// the outcome of each. Touches no block: the blocks of versions that are gone for good are merely free afterwards.
+    /// Deletes current objects, and versions permanently, in the order given, all in one commit. Returns the outcome of
+    /// each. Touches no block: the blocks of removed versions only become free.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
@@ -131,49 +126,47 @@ impl Account {
     ) -> Result<Vec<Result<Deleted, Error>>, Error> {
         let (account, container) = (self.name.to_string(), container.to_owned());
         let stamp = self.gateway.inner.stamp()?;
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let holder = catalogue.container(&account, &container)?;
-                let archives = holder.settings.archive.is_some();
-                let mut drafts: BTreeMap<String, Draft<'_>> = BTreeMap::new();
-                let mut archived = Vec::new();
-                let mut outcomes = Vec::new();
-                for Removal { key, version, conditions, marks_absent } in removals {
-                    let at = ObjectName::new(&account, &container, key.clone());
-                    if !drafts.contains_key(&key) {
-                        drafts.insert(key.clone(), Draft::new(catalogue, at.clone())?);
-                    }
-                    let Some(draft) = drafts.get_mut(&key) else { continue };
-                    let meant = match version {
-                        Some(id) => draft.find(id).filter(|object| !object.has_expired(stamp.now)),
-                        None => draft.current(stamp.now),
-                    };
-                    let meant = meant.cloned();
-                    let allowed = conditions.check(meant.as_deref());
-                    let mut marker = None;
-                    match version {
-                        _ if allowed.is_err() => {}
-                        _ if archives => {
-                            // A key that comes twice is gone the second time.
-                            if let Some(order) = draft.newest().map(|newest| newest.version.order) {
-                                archived.extend(archive::delete(catalogue, at, stamp)?);
-                                draft.remove(order);
-                            }
-                        }
-                        Some(_) => meant.iter().for_each(|meant| draft.remove(meant.version.order)),
-                        None if meant.is_some() || marks_absent => marker = draft.delete(stamp),
-                        None => {}
-                    }
-                    outcomes.push(allowed.map(|()| Deleted { meant, marker }));
+        self.change(move |catalogue| {
+            let holder = catalogue.container(&account, &container)?;
+            let archives = holder.settings.archive.is_some();
+            let mut drafts: BTreeMap<String, Draft<'_>> = BTreeMap::new();
+            let mut archived = Vec::new();
+            let mut outcomes = Vec::new();
+            for Removal { key, version, conditions, marks_missing } in removals {
+                let object_name = ObjectName::new(&account, &container, key.clone());
+                if !drafts.contains_key(&key) {
+                    drafts.insert(key.clone(), Draft::new(catalogue, object_name.clone())?);
                 }
-                let changes = match archives {
-                    true => archived,
-                    false => drafts.into_values().flat_map(Draft::changes).collect(),
+                let Some(draft) = drafts.get_mut(&key) else { continue };
+                let target = match version {
+                    Some(id) => draft.find(id).filter(|object| !object.has_expired(stamp.now)),
+                    None => draft.current(stamp.now),
                 };
-                Ok((changes, outcomes))
-            })
-            .await
+                let target = target.cloned();
+                let allowed = conditions.check(target.as_deref());
+                let mut marker = None;
+                match version {
+                    _ if allowed.is_err() => {}
+                    _ if archives => {
+                        // A key that is listed twice has no object the second time.
+                        if let Some(order) = draft.newest().map(|newest| newest.version.order) {
+                            archived.extend(archive::delete(catalogue, object_name, stamp)?);
+                            draft.remove(order);
+                        }
+                    }
+                    Some(_) => target.iter().for_each(|target| draft.remove(target.version.order)),
+                    None if target.is_some() || marks_missing => marker = draft.delete(stamp),
+                    None => {}
+                }
+                outcomes.push(allowed.map(|()| Deleted { target, marker }));
+            }
+            let changes = match archives {
+                true => archived,
+                false => drafts.into_values().flat_map(Draft::changes).collect(),
+            };
+            Ok((changes, outcomes))
+        })
+        .await
     }
 }
 
@@ -193,8 +186,8 @@ fn find(draft: &Draft<'_>, id: Option<VersionId>, now: UnixMillis) -> Result<Arc
 }
 
 impl Gateway {
-    /// Removes the versions whose time is over, at most `max` of them, and says how many there were. They are gone
-    /// for readers before that; this gives their blocks and rows back. Touches no block.
+    /// Removes expired versions, at most `max` of them, and returns their number. Readers do not see them any more;
+    /// this frees their blocks and rows. Touches no block.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -204,15 +197,15 @@ impl Gateway {
     }
 }
 
-fn expired(catalogue: &Catalogue, max: usize, stamp: Stamp) -> Result<(Vec<Change>, usize), Error> {
-    let due = catalogue.expiring.iter().take_while(|(moment, ..)| *moment <= stamp.now).take(max);
+fn expired(catalogue: &Catalogue, max: usize, stamp: CommitStamp) -> Result<(Vec<Change>, usize), Error> {
+    let due = catalogue.expiring.iter().take_while(|(time, ..)| *time <= stamp.now).take(max);
     let mut drafts: BTreeMap<&ObjectName, Draft<'_>> = BTreeMap::new();
     let mut count = 0;
-    for (_, at, order) in due {
-        if !drafts.contains_key(at) {
-            drafts.insert(at, Draft::new(catalogue, at.clone())?);
+    for (_, object_name, order) in due {
+        if !drafts.contains_key(object_name) {
+            drafts.insert(object_name, Draft::new(catalogue, object_name.clone())?);
         }
-        if let Some(draft) = drafts.get_mut(at) {
+        if let Some(draft) = drafts.get_mut(object_name) {
             draft.expire(*order, stamp);
             count += 1;
         }

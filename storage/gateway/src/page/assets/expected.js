@@ -1,8 +1,8 @@
-// What a public schedule makes of a row of cells: the top of the tree is passed by every access, its leaves are not.
+// The effect of the public schedule on the cells: every access passes the top of the tree, but few pass a given leaf.
 
 /**
- * How often each cell would be touched if the touches of each level were spread evenly over its buckets. The cells are
- * equal shares of all buckets, and the levels lie one after the other, the root's first.
+ * Returns how often each cell would be touched if the touches of each level were spread evenly over its buckets. The
+ * cells are equal shares of all buckets. The levels follow each other, that of the root first.
  */
 function expected(levels, cells) {
   const all = levels.reduce((sum, { buckets }) => sum + buckets, 0);
@@ -19,8 +19,8 @@ function expected(levels, cells) {
   return touches;
 }
 
-/** The column beside what is expected of it: every row as bright as any other while nothing but the schedule shows. */
-export function besideExpected({ reads, writes }, levels) {
+/** Divides a column by its expected touches: all rows are equally bright as long as only the schedule shows. */
+export function compareWithExpected({ reads, writes }, levels) {
   const usual = expected(levels, reads.length);
   const mean = usual.reduce((sum, some) => sum + some, 0) / usual.length;
   const scaled = (cells) => cells.map((touches, cell) => (usual[cell] > 0 ? (touches * mean) / usual[cell] : touches));

@@ -12,7 +12,7 @@ export class Heat {
     this.#columns = [];
   }
 
-  /** Takes a column: how often each cell was read and written. */
+  /** Adds a column, which has the reads and writes of each cell. */
   push(column) {
     this.#columns.push(column);
     if (this.#columns.length > COLUMNS) this.#columns.shift();

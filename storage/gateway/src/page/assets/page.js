@@ -1,6 +1,6 @@
-// Draws what the server tells twice a second: counters that only grow. What is shown is how much they grew.
+// Draws the updates that the server sends twice a second: counters that only grow. The page shows how much they grew.
 
-import { besideExpected } from "/page/expected.js";
+import { compareWithExpected } from "/page/expected.js";
 import { Heat } from "/page/heat.js";
 import { drawTree } from "/page/tree.js";
 import { bytes, count, dollars, milliseconds, ratio } from "/page/units.js";
@@ -16,35 +16,35 @@ function growth(now, before) {
   return { reads: grown("reads"), writes: grown("writes") };
 }
 
-function take(told) {
-  showWarnings(told.warnings);
+function onUpdate(update) {
+  showWarnings(update.warnings);
   if (view.paused) return;
-  note(told);
+  apply(update);
   draw();
 }
 
 /** The last minute, as it was before the page was opened. */
-function takeHistory(moments) {
+function onHistory(updates) {
   if (view.paused) return;
   Object.values(heat).forEach((map) => map.clear());
   last = null;
-  moments.forEach(note);
+  updates.forEach(apply);
   draw();
 }
 
-function note(told) {
-  heat.blocks.push(growth(told.asked.blocks, last?.asked.blocks));
-  heat.names.push(growth(told.asked.names, last?.asked.names));
-  // When the switch is turned, another store is shown, and figures begin anew.
-  const before = last?.demonstration?.turned === told.demonstration?.turned ? last : null;
-  levels = told.seen.levels.map((level, at) => ({
+function apply(update) {
+  heat.blocks.push(growth(update.requests.blocks, last?.requests.blocks));
+  heat.names.push(growth(update.requests.names, last?.requests.names));
+  // After a switch, the counters are of another store and the figures start from zero.
+  const before = last?.demonstration?.turned === update.demonstration?.turned ? last : null;
+  levels = update.store.levels.map((level, at) => ({
     buckets: level.buckets,
-    ...growth(level, before?.seen.levels[at]),
+    ...growth(level, before?.store.levels[at]),
   }));
-  heat.seen.push(besideExpected(growth(told.seen.whole, before?.seen.whole), levels));
-  showFigures(told, before);
-  showDemonstration(told.demonstration);
-  last = told;
+  heat.seen.push(compareWithExpected(growth(update.store.whole, before?.store.whole), levels));
+  showFigures(update, before);
+  showDemonstration(update.demonstration);
+  last = update;
 }
 
 function draw() {
@@ -53,27 +53,27 @@ function draw() {
   else drawTree(element("seen"), levels);
 }
 
-function showFigures(told, before) {
-  const { figures, without, prices, stated_per_byte } = told;
-  const seconds = before ? (told.moment - before.moment) / 1000 : 0;
+function showFigures(update, before) {
+  const { figures, baseline, prices, stated_per_byte } = update;
+  const seconds = before ? (update.time - before.time) / 1000 : 0;
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
-  const off = told.demonstration?.oblivious === false;
+  const off = update.demonstration?.oblivious === false;
   const ofTheOram = (text) => (off ? "–" : text);
-  // With the ORAM off, what it costs is what it costs without: one column.
+  // With the ORAM off both columns would be equal, so there is one.
   const line = (name, how, one, other) =>
     off ? [name, how(one)] : [name, how(one), how(other), ratio(one, other)];
   rows(element("costs"), [
-    line("Requests", count, figures.requests, without.requests),
-    line("Bytes moved", bytes, figures.bytes_up + figures.bytes_down, without.bytes),
-    line("Dollars", dollars, figures.dollars, without.dollars),
+    line("Requests", count, figures.requests, baseline.requests),
+    line("Bytes moved", bytes, figures.bytes_up + figures.bytes_down, baseline.bytes),
+    line("Dollars", dollars, figures.dollars, baseline.dollars),
   ]);
   element("without").hidden = element("ratio").hidden = off;
   element("moved").textContent = off
     ? ""
-    : `Accesses move ${stated_per_byte.toLocaleString("en", { maximumFractionDigits: 1 })} bytes for each byte of a block, as serve says at its start. Checkpoints come on top, and weigh most while little was asked for.`;
+    : `Accesses move ${stated_per_byte.toLocaleString("en", { maximumFractionDigits: 1 })} bytes for each byte of a block, as serve prints at its start. Checkpoints come on top, and dominate while there are few requests.`;
   element("meanings").hidden = off;
   element("prices").textContent = prices.by_default
-    ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, as no --prices were given.`
+    ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, because --prices was not given.`
     : `Dollars for requests and traffic at the prices of ${prices.provider}, ${prices.as_of}.`;
   definitions(element("figures"), [
     ["Applications", rate("asked_bytes")],
@@ -82,17 +82,17 @@ function showFigures(told, before) {
     ["Latency, median", milliseconds(figures.latency_p50)],
     ["Latency, p99", milliseconds(figures.latency_p99)],
     ["Accesses", ofTheOram(count(figures.accesses))],
-    ["In the stash", ofTheOram(`${count(figures.stash)} (most ${count(figures.stash_peak)})`)],
+    ["In the stash", ofTheOram(`${count(figures.stash)} (peak ${count(figures.stash_peak)})`)],
     ["Trusted memory", ofTheOram(bytes(figures.trusted_bytes))],
-    ["Stored there", bytes(figures.stored_bytes)],
+    ["Stored at the provider", bytes(figures.stored_bytes)],
   ]);
 }
 
-/** What the owner must do something about: it is shown while the maps are paused, too. */
+/** Shows the warnings that need the owner's action, also while the maps are paused. */
 function showWarnings(warnings) {
   const list = element("warnings");
   const shown = [...list.children].map((line) => line.textContent);
-  // A screen reader says again what is put there again.
+  // A screen reader repeats lines that are replaced.
   if (shown.join("\n") === warnings.join("\n")) return;
   list.replaceChildren(
     ...warnings.map((textContent) => Object.assign(document.createElement("p"), { textContent })),
@@ -141,8 +141,8 @@ function showDemonstration(demonstration) {
   element("finding").textContent = oblivious ? WITH : WITHOUT;
   element("switch-words").hidden = false;
   element("switch-words").textContent = oblivious
-    ? "The ORAM is on. Switch it off, above, and the same line is on both sides."
-    : "The ORAM is off: blocks are sealed, and lie where their numbers say. Switch it on, above, and the line on the right ends.";
+    ? "The ORAM is on. Switch it off above, and both maps show the same line."
+    : "The ORAM is off: blocks are sealed, and slot n holds block n. Switch it on above, and the line on the right ends.";
   showSeen(view.seen);
 }
 
@@ -155,7 +155,7 @@ async function setOblivious(oblivious) {
 
 const WITH = element("finding").textContent;
 const WITHOUT =
-  "Without the ORAM it is there: the provider sees what is asked for, and how often, though it can read none of it.";
+  "Without the ORAM it is there: the provider sees which blocks are requested, and how often, although it cannot read them.";
 
 function state(text, alarm = false) {
   element("state").textContent = text;
@@ -170,7 +170,7 @@ function showBy(asked) {
   view.asked = asked;
   press("by-blocks", asked === "blocks");
   press("by-names", asked === "names");
-  element("asked-rows").textContent = asked === "blocks" ? "first block at the top" : "a row for each 64th of all names";
+  element("asked-rows").textContent = asked === "blocks" ? "first block at the top" : "each row is a 64th of all names";
   draw();
 }
 
@@ -182,9 +182,9 @@ function showSeen(seen) {
   element("by-tree").textContent = isBare() ? "As an array" : "As a tree";
   element("seen-rows").textContent = seen === "time" ? "first slot at the top" : rows;
   const schedule = seen === "time"
-    ? "Every access passes the top of the tree, whatever it asks for, and few of the leaves below: so the top is dense, by a public schedule. Colours are relative to it; the pattern would be a line."
-    : "Colours are relative to a level. Hollow: the top that this machine keeps, which the provider never sees.";
-  element("seen-note").textContent = isBare() ? "Slot n holds block n: nothing but the contents is hidden." : schedule;
+    ? "Every access passes the top of the tree and few of the leaves, whichever block it reads, so the top is dense. Colours are relative to this public schedule; a pattern would be a line."
+    : "Colours are relative to each level. Hollow: the top of the tree, which is on this machine and which the provider never sees.";
+  element("seen-note").textContent = isBare() ? "Slot n holds block n: only the contents are hidden." : schedule;
   element("seen-columns").textContent = seen === "time" ? "a minute ago → now" : "the last half second";
   const shape = seen === "time" ? "over time of the slots" : "in the shape of the store of the slots";
   element("seen").setAttribute("aria-label", `Heat map ${shape} that were touched`);
@@ -224,7 +224,7 @@ addEventListener("resize", draw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  // A key that operates the control that has the focus is left to it.
+  // A key for the control with the focus is not handled here.
   if (event.key === " " && event.target !== document.body) return;
   const keys = {
     " ": () => pause(!view.paused),
@@ -244,6 +244,6 @@ showTheme();
 showSeen(view.seen);
 const stream = new EventSource("/page/stream");
 stream.addEventListener("open", () => state("live"));
-stream.addEventListener("history", (event) => takeHistory(JSON.parse(event.data)));
-stream.addEventListener("message", (event) => take(JSON.parse(event.data)));
+stream.addEventListener("history", (event) => onHistory(JSON.parse(event.data)));
+stream.addEventListener("message", (event) => onUpdate(JSON.parse(event.data)));
 stream.addEventListener("error", () => state("the gateway does not answer", true));

@@ -1,6 +1,6 @@
-// Cells of a heat map: the more touches the fuller the colour, between that of reads and that of writes.
+// Cells of a heat map: the colour mixes those of reads and writes, and is stronger the more touches there were.
 
-/** A canvas as sharp as the screen, empty, with the colours of the theme. */
+/** Clears a canvas, gives it the screen's resolution, and returns its context with the theme's colours. */
 export function prepare(canvas) {
   const scale = devicePixelRatio || 1;
   const { width, height } = canvas.getBoundingClientRect();
@@ -23,13 +23,13 @@ function colours(canvas) {
   return found;
 }
 
-/** Paints one cell; one that was not touched gets `empty`, if that is given. */
+/** Paints one cell. An untouched cell gets the colour `empty`, if it is given. */
 export function paint(context, colours, reads, writes, hottest, x, y, width, height, empty) {
   const touches = reads + writes;
   if (touches === 0 && !empty) return;
   const share = touches === 0 ? 0 : writes / touches;
   const mixed = touches === 0 ? empty : colours.read.map((part, at) => part + (colours.write[at] - part) * share);
-  // Few touches must be seen beside many: the eye tells the logarithm.
+  // Few touches must be visible next to many, so the scale is logarithmic.
   const strength = touches === 0 ? 0.5 : 0.25 + (0.75 * Math.log1p(touches)) / Math.log1p(hottest);
   context.fillStyle = `rgb(${mixed.map(Math.round).join(" ")} / ${strength})`;
   context.fillRect(x, y, Math.max(1, width), Math.max(1, height));

@@ -1,10 +1,10 @@
-// The tree of buckets, from its root down: nodes that were touched are filled, the top that this machine keeps is hollow.
+// The tree of buckets from its root: touched nodes are filled, and the top that is on this machine is hollow.
 
 import { paint, prepare } from "/page/paint.js";
 
 const LARGEST = 11;
 
-/** Draws how often the buckets of each level were touched; a node of a wide level stands for several buckets. */
+/** Draws the touches of the buckets of each level. A node of a wide level stands for several buckets. */
 export function drawTree(canvas, levels) {
   const { context, width, height, colours } = prepare(canvas);
   if (levels.length === 0) return;
@@ -36,7 +36,7 @@ export function drawTree(canvas, levels) {
   });
 }
 
-/** The levels above the first that the provider has: a tree has one root. An array has none. */
+/** Returns the levels above the first one at the provider, up to the single root. An array has none. */
 function keptHere(levels) {
   if (levels.length < 2) return [];
   const above = Math.floor(Math.log2(levels[0].buckets));

@@ -1,27 +1,27 @@
-//! The fields of a form that come before its file.
+//! The fields of a form before its file.
 
-use crate::http::allowance::Allowance;
-use crate::s3::sentences::MALFORMED_POST;
-use crate::s3::unread::unread;
+use crate::http::parse_budget::ParseBudget;
+use crate::s3::error_messages::MALFORMED_POST;
+use crate::s3::retryable::body_not_read;
 use bytes::Bytes;
 use futures::Stream;
 use multer::{Field, Multipart};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::Duration;
 
-/// The most bytes of all fields before the file, names and values together: as in S3.
+/// The largest number of bytes of all fields before the file, names and values together, as in S3.
 const MAX_BYTES: usize = 20 << 10;
-/// The most fields.
+/// The largest number of fields.
 const MAX_FIELDS: usize = 200;
 
-/// The fields of a form, by names in lower case, in the order in which they came.
+/// The fields of a form in their order, with names in lower case.
 pub(super) struct Fields {
     fields: Vec<(String, String)>,
     file_name: String,
 }
 
 impl Fields {
-    /// The value of a field.
+    /// Returns the value of a field.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
@@ -30,7 +30,7 @@ impl Fields {
         self.fields.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// The key of the object: `${filename}` stands for the name that the file has with its sender.
+    /// Returns the key of the object: `${filename}` stands for the file's name at the client.
     pub(super) fn key(&self) -> S3Result<String> {
         let key = self.get("key").unwrap_or_default().replace("${filename}", &self.file_name);
         if key.is_empty() {
@@ -54,15 +54,15 @@ impl Fields {
     }
 }
 
-/// The error of a form that cannot be read.
+/// Returns the error for a form that cannot be read.
 pub(super) fn malformed() -> S3Error {
     S3Error::with_message(S3ErrorCode::MalformedPOSTRequest, MALFORMED_POST)
 }
 
-/// The longest that a form may take up to its file: its sender is not known yet.
-const WITHIN: Duration = Duration::from_secs(60);
+/// The longest time for a form up to its file: its sender is not known yet.
+const FIELDS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads a form up to its file, of which nothing is read yet.
+/// Reads a form up to its file, but nothing of the file.
 pub(super) async fn read<E>(
     body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     boundary: String,
@@ -70,29 +70,29 @@ pub(super) async fn read<E>(
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let read = tokio::time::timeout(WITHIN, read_at_any_pace(body, boundary)).await;
+    let read = tokio::time::timeout(FIELDS_TIMEOUT, read_without_timeout(body, boundary)).await;
     read.unwrap_or_else(|_| Err(s3_error!(RequestTimeout, "The fields of the form took too long to come.")))
 }
 
-async fn read_at_any_pace<E>(
+async fn read_without_timeout<E>(
     body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     boundary: String,
 ) -> S3Result<(Fields, Field<'static>)>
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let allowance = Allowance::new();
-    let mut form = Multipart::new(allowance.over(body), boundary);
+    let budget = ParseBudget::new();
+    let mut form = Multipart::new(budget.limit_stream(body), boundary);
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut bytes = 0;
     while let Some(mut field) = form.next_field().await.map_err(broken)? {
-        allowance.renew(0);
+        budget.renew(0);
         let name = field.name().ok_or_else(malformed)?.to_ascii_lowercase();
         if name == "file" {
-            // Some send a whole path; the name is behind its last slash.
+            // Some clients send a whole path; the name is after its last slash.
             let path = field.file_name().unwrap_or_default();
             let file_name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-            allowance.lift();
+            budget.remove_limit();
             return Ok((Fields { fields, file_name }, field));
         }
         bytes += name.len();
@@ -109,7 +109,7 @@ where
         }
         let value = String::from_utf8(value).map_err(|_| malformed())?;
         if fields.iter().any(|(known, _)| *known == name) {
-            return Err(s3_error!(InvalidArgument, "A field of the form is there twice."));
+            return Err(s3_error!(InvalidArgument, "A field of the form is given twice."));
         }
         fields.push((name, value));
     }
@@ -123,7 +123,7 @@ fn too_long() -> S3Error {
     )
 }
 
-/// Fields that are no form, or that came too slowly.
+/// Returns the error for fields that are malformed or too slow.
 fn broken(error: multer::Error) -> S3Error {
-    unread(&error).unwrap_or_else(malformed)
+    body_not_read(&error).unwrap_or_else(malformed)
 }

@@ -1,7 +1,7 @@
 //! Uploads by HTML form (`POST` to a bucket), signed by the policy in the form.
 //!
-//! The form is read up to its file, judged, and becomes a put of an object: that has a length to the end of the file
-//! only. Nothing of the file is read before the form was found right, and no more than a few pieces of it are in
+//! The form is read up to its file, checked, and becomes a put of an object. The length of the object is known only at
+//! the end of the file. Nothing of the file is read before the form was accepted, and only a few pieces of it are in
 //! memory.
 
 mod fields;
@@ -13,7 +13,7 @@ use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::UnixMillis;
 use crate::http::body_timeout::RequestBody;
-use crate::http::door::Verb;
+use crate::http::protocol::Verb;
 use bytes::Bytes;
 use fields::{Fields, malformed};
 use futures::{Stream, StreamExt};
@@ -30,21 +30,22 @@ use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Stands in the extensions of a put whose length is not known before its end.
+/// An extension of a put whose length is unknown before its end.
 #[derive(Clone, Copy)]
 pub(super) struct LengthUnknown;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+const KEY_BYTES: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// Tells whether a request is a form.
+/// Returns whether a request is a form.
 pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes()).to_ascii_lowercase();
     *method == Method::POST && kind.starts_with(b"multipart/form-data")
 }
 
-/// Receives a form. `puts` asks for no signature, and is handed the put that the form stands for.
+/// Answers a form. Sends the put that the form stands for to `puts`, which checks no signature.
 pub(super) async fn answer(
     request: Request<RequestBody>,
     users: &Arc<Users>,
@@ -60,7 +61,7 @@ pub(super) async fn answer(
     let bucket = bucket(&parts.uri)?;
     let boundary = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let boundary = boundary.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(malformed)?;
-    let (fields, file) = fields::read(pieces(body), boundary).await?;
+    let (fields, file) = fields::read(data_stream(body), boundary).await?;
     let key = fields.key()?;
     let (principal, allowed) = match signature::signed(&fields, users, &parts.headers, now, region)? {
         None => (Principal::new(None, &parts.headers), 0..=u64::MAX),
@@ -70,10 +71,10 @@ pub(super) async fn answer(
             (principal, policy.bytes())
         }
     };
-    let ending = Ending::new(&fields)?;
-    let mut put = Request::new(Body::from(StreamingBlob::wrap(limited(file, allowed))));
+    let success_action = SuccessAction::new(&fields)?;
+    let mut put = Request::new(Body::from(StreamingBlob::wrap(limit_file(file, allowed))));
     *put.method_mut() = Method::PUT;
-    let target = format!("/{bucket}/{}", utf8_percent_encode(&key, IN_PATH));
+    let target = format!("/{bucket}/{}", utf8_percent_encode(&key, KEY_BYTES));
     *put.uri_mut() = target.parse().map_err(|_| s3_error!(InvalidURI))?;
     *put.headers_mut() = headers(&fields)?;
     *put.extensions_mut() = parts.extensions;
@@ -84,11 +85,11 @@ pub(super) async fn answer(
         return Ok(answer);
     }
     let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let door = format!("{}://{host}", if tls { "https" } else { "http" });
-    ending.answer(answer, &bucket, &key, &door)
+    let base_url = format!("{}://{host}", if tls { "https" } else { "http" });
+    success_action.answer(answer, &bucket, &key, &base_url)
 }
 
-/// The bucket that a form is sent to.
+/// Returns the bucket that a form is sent to.
 fn bucket(uri: &Uri) -> S3Result<String> {
     let path = uri.path().trim_start_matches('/').trim_end_matches('/');
     let bucket =
@@ -102,8 +103,8 @@ fn bucket(uri: &Uri) -> S3Result<String> {
     Ok(bucket.into_owned())
 }
 
-/// The bytes of a body, without its trailers.
-fn pieces(
+/// Returns the data of a body, without its trailers.
+fn data_stream(
     mut body: RequestBody,
 ) -> impl Stream<Item = Result<Bytes, crate::http::body_timeout::BodyError>> + Send {
     futures::stream::poll_fn(move |context| {
@@ -119,20 +120,20 @@ fn pieces(
     })
 }
 
-/// The reason why a file is not taken.
+/// The reason why a file is refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FileError {
     #[error("the file of the form is larger than its policy allows")]
     TooLarge,
     #[error("the file of the form is smaller than its policy allows")]
     TooSmall,
-    // multer does not show the errors from below it.
+    // multer does not show the causes of its errors.
     #[error("{}", std::error::Error::source(.0).map_or_else(|| .0.to_string(), ToString::to_string))]
     Form(#[source] multer::Error),
 }
 
-/// The file, which fails as soon as it is too large, and at its end if it is too small.
-fn limited(
+/// Returns the file as a stream that fails as soon as it is too large, or at its end if it is too small.
+fn limit_file(
     file: multer::Field<'static>,
     allowed: RangeInclusive<u64>,
 ) -> impl Stream<Item = Result<Bytes, FileError>> + Send + Sync + 'static {
@@ -157,7 +158,7 @@ fn limited(
     })
 }
 
-/// The headers of a put with the meaning of the fields.
+/// Returns the headers of a put that mean the same as the fields.
 fn headers(fields: &Fields) -> S3Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in fields.iter() {
@@ -168,7 +169,7 @@ fn headers(fields: &Fields) -> S3Result<HeaderMap> {
                 (name, value.to_owned())
             }
             "x-amz-algorithm" | "x-amz-credential" | "x-amz-date" | "x-amz-signature" => continue,
-            // A put keeps the fields that it understands, and refuses those that it does not keep.
+            // The put stores the fields that it supports, and refuses the others.
             name if [
                 "x-amz-meta-",
                 "x-amz-checksum-",
@@ -198,7 +199,7 @@ fn headers(fields: &Fields) -> S3Result<HeaderMap> {
     Ok(headers)
 }
 
-/// The tags of a form are XML; those of a put are a query.
+/// Converts the tags of a form, which are XML, to those of a put, which are a query.
 fn tagging(text: &str) -> S3Result<String> {
     let document = canonical(text.as_bytes()).map_err(|_| s3_error!(MalformedXML))?;
     let mut reader = xml::Deserializer::new(&document);
@@ -210,55 +211,61 @@ fn tagging(text: &str) -> S3Result<String> {
     Ok(pairs.collect::<Vec<_>>().join("&"))
 }
 
-/// The answer that a form wants once its object is there.
-enum Ending {
-    /// Go on to this address.
+/// The answer that a form asks for after success.
+enum SuccessAction {
+    /// Redirect to this address.
     Redirect(String),
     Status(StatusCode),
 }
 
-impl Ending {
+impl SuccessAction {
     fn new(fields: &Fields) -> S3Result<Self> {
         let redirect = fields.get("success_action_redirect").or_else(|| fields.get("redirect"));
         if let Some(address) = redirect.filter(|address| !address.is_empty()) {
             let uri = address.parse::<Uri>().ok();
             let is_web =
                 uri.and_then(|uri| uri.scheme_str().map(|scheme| matches!(scheme, "http" | "https")));
-            // S3 ignores one that it cannot read.
+            // S3 ignores an invalid address.
             if is_web == Some(true) && HeaderValue::try_from(address).is_ok() {
-                return Ok(Ending::Redirect(address.to_owned()));
+                return Ok(SuccessAction::Redirect(address.to_owned()));
             }
         }
-        Ok(Ending::Status(match fields.get("success_action_status") {
+        Ok(SuccessAction::Status(match fields.get("success_action_status") {
             Some("200") => StatusCode::OK,
             Some("201") => StatusCode::CREATED,
             _ => StatusCode::NO_CONTENT,
         }))
     }
 
-    fn answer(self, put: Response<Body>, bucket: &str, key: &str, door: &str) -> S3Result<Response<Body>> {
+    fn answer(
+        self,
+        put: Response<Body>,
+        bucket: &str,
+        key: &str,
+        base_url: &str,
+    ) -> S3Result<Response<Body>> {
         let (mut parts, _) = put.into_parts();
         let etag = parts.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let path = utf8_percent_encode(key, IN_PATH);
-        let place = format!("{door}/{bucket}/{path}");
+        let path = utf8_percent_encode(key, KEY_BYTES);
+        let location = format!("{base_url}/{bucket}/{path}");
         let (status, location, body) = match self {
-            Ending::Redirect(address) => {
-                let joint = if address.contains('?') { '&' } else { '?' };
+            SuccessAction::Redirect(address) => {
+                let separator = if address.contains('?') { '&' } else { '?' };
                 let query = format!("bucket={}&key={}&etag={}", encode(bucket), encode(key), encode(&etag));
-                (StatusCode::SEE_OTHER, format!("{address}{joint}{query}"), Body::empty())
+                (StatusCode::SEE_OTHER, format!("{address}{separator}{query}"), Body::empty())
             }
-            Ending::Status(StatusCode::CREATED) => {
+            SuccessAction::Status(StatusCode::CREATED) => {
                 parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-                let said = PostResponse { location: &place, bucket, key, etag: &etag };
+                let post = PostResponse { location: &location, bucket, key, etag: &etag };
                 let mut text = Vec::new();
                 let mut writer = xml::Serializer::new(&mut text);
                 let written =
-                    writer.decl().and_then(|()| writer.content_with_ns("PostResponse", NAMESPACE, &said));
+                    writer.decl().and_then(|()| writer.content_with_ns("PostResponse", NAMESPACE, &post));
                 written.map_err(|_| s3_error!(InternalError))?;
-                (StatusCode::CREATED, place, Body::from(text))
+                (StatusCode::CREATED, location, Body::from(text))
             }
-            Ending::Status(status) => (status, place, Body::empty()),
+            SuccessAction::Status(status) => (status, location, Body::empty()),
         };
         parts.status = status;
         if let Ok(location) = HeaderValue::try_from(location) {

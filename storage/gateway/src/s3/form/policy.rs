@@ -12,7 +12,7 @@ use time::PrimitiveDateTime;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 
-/// `2030-01-01T00:00:00.000Z`, with or without parts of a second.
+/// The format `2030-01-01T00:00:00.000Z`, with or without fractions of a second.
 const DATE: &[BorrowedFormatItem<'_>] = format_description!(
     version = 2,
     "[year]-[month]-[day]T[hour]:[minute]:[second][optional [.[subsecond]]]Z"
@@ -24,64 +24,64 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Reads one from base64 and JSON.
+    /// Parses a policy from base64 and JSON.
     ///
     /// # Errors
     /// `InvalidPolicyDocument`; `AccessDenied` if it has expired.
     pub(super) fn read(text: &str, now: UnixMillis) -> S3Result<Self> {
         let policy = PostPolicy::from_base64(text)
             .map_err(|_| s3_error!(InvalidPolicyDocument, "Invalid Policy: Invalid JSON or Base64."))?;
-        let wrong = || {
+        let invalid = || {
             s3_error!(
                 InvalidPolicyDocument,
                 "Invalid Policy: its expiration is no date such as 2030-01-01T00:00:00.000Z."
             )
         };
-        if expiration(text).ok_or_else(wrong)? <= now {
-            return Err(refused("Policy expired."));
+        if expiration(text).ok_or_else(invalid)? <= now {
+            return Err(denied("Policy expired."));
         }
         Ok(Policy { policy })
     }
 
-    /// Checks that every condition holds, and that nothing is in the form that no condition speaks of.
+    /// Checks that every condition holds, and that every field has a condition.
     ///
     /// # Errors
     /// `AccessDenied`.
     pub(super) fn check(&self, fields: &Fields, bucket: &str) -> S3Result<()> {
         if fields.get("bucket").is_some_and(|named| named != bucket) {
-            return Err(refused("The bucket of the form is not the one that it was sent to."));
+            return Err(denied("The bucket of the form is not the one that it was sent to."));
         }
-        // Beside its fields, a form has the bucket that it was sent to.
+        // In addition to its fields, a form has the bucket that it was sent to.
         let key = fields.key()?;
         let value = |name: &str| match name {
             "bucket" => Some(bucket),
-            // The key that the object gets, with the name of the file in it.
+            // The key of the object, with the name of the file in it.
             "key" => Some(key.as_str()),
             name => fields.get(name),
         };
         for condition in &self.policy.conditions {
             let holds = match condition {
-                // A policy may name the place of the file's name in the key, too.
-                PostPolicyCondition::Eq { field, value: wanted } => {
-                    value(field) == Some(wanted) || (field == "key" && fields.get("key") == Some(wanted))
+                // A condition may also be on the key with the placeholder for the file's name.
+                PostPolicyCondition::Eq { field, value: expected } => {
+                    value(field) == Some(expected) || (field == "key" && fields.get("key") == Some(expected))
                 }
                 PostPolicyCondition::StartsWith { field, prefix } => starts_with(field, value(field), prefix),
                 PostPolicyCondition::ContentLengthRange { .. } => true,
             };
             if !holds {
-                return Err(refused("A condition of the policy does not hold."));
+                return Err(denied("A condition of the policy does not hold."));
             }
         }
         let names = fields.iter().map(|(name, _)| name).chain(["bucket"]);
-        for name in names.filter(|name| !is_free(name)) {
-            if !self.speaks_of(name) {
-                return Err(refused("Extra input fields: every field must be in a condition of the policy."));
+        for name in names.filter(|name| !needs_no_condition(name)) {
+            if !self.has_condition_on(name) {
+                return Err(denied("Extra input fields: every field must be in a condition of the policy."));
             }
         }
         Ok(())
     }
 
-    fn speaks_of(&self, name: &str) -> bool {
+    fn has_condition_on(&self, name: &str) -> bool {
         self.policy.conditions.iter().any(|condition| match condition {
             PostPolicyCondition::Eq { field, .. } | PostPolicyCondition::StartsWith { field, .. } => {
                 field == name
@@ -90,7 +90,7 @@ impl Policy {
         })
     }
 
-    /// The number of bytes that the file may have: all ranges at once.
+    /// Returns the allowed sizes of the file: the intersection of all ranges.
     pub(super) fn bytes(&self) -> RangeInclusive<u64> {
         let ranges = self.policy.conditions.iter().filter_map(|condition| match condition {
             PostPolicyCondition::ContentLengthRange { min, max } => Some((*min, *max)),
@@ -101,19 +101,19 @@ impl Policy {
     }
 }
 
-/// The moment at which a policy ends, as S3 writes it. s3s takes dates in other forms, too.
+/// Parses the time at which a policy expires, in S3's form. s3s accepts other forms too.
 fn expiration(text: &str) -> Option<UnixMillis> {
     #[derive(Deserialize)]
-    struct Ending {
+    struct PolicyDocument {
         expiration: String,
     }
     let json = BASE64.decode(text).ok()?;
-    let Ending { expiration } = serde_json::from_slice(&json).ok()?;
+    let PolicyDocument { expiration } = serde_json::from_slice(&json).ok()?;
     let date = PrimitiveDateTime::parse(&expiration, DATE).ok()?.assume_utc();
     u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(UnixMillis)
 }
 
-/// A content type may be a list, of which each part must begin so.
+/// Checks a prefix. A content type may be a list, and then each item needs the prefix.
 fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
     let Some(value) = value else { return false };
     if field == "content-type" {
@@ -122,13 +122,13 @@ fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
     value.starts_with(prefix)
 }
 
-/// Fields that no condition need speak of.
-fn is_free(name: &str) -> bool {
+/// Returns whether a field needs no condition.
+fn needs_no_condition(name: &str) -> bool {
     matches!(name, "policy" | "x-amz-signature" | "signature" | "awsaccesskeyid" | "file" | "submit")
         || name.starts_with("x-ignore-")
 }
 
-fn refused(why: &'static str) -> S3Error {
+fn denied(why: &'static str) -> S3Error {
     S3Error::with_message(S3ErrorCode::AccessDenied, format!("Invalid according to Policy: {why}"))
 }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_ends_at_its_moment() {
+    fn a_policy_ends_at_its_expiration() {
         let text = BASE64.encode(r#"{"expiration": "1970-01-01T00:00:10.000Z", "conditions": []}"#);
         assert!(Policy::read(&text, UnixMillis(9_999)).is_ok());
         let late = Policy::read(&text, UnixMillis(10_000)).err().expect("too late");

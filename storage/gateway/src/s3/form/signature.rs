@@ -1,10 +1,10 @@
-//! The signature of a form: version 4, or 2, over the policy as it stands in the form.
+//! The signature of a form: version 4 or 2, over the encoded policy in the form.
 
 use super::fields::Fields;
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::UnixMillis;
-use crate::s3::version_4::{SigningKey, is_ahead, moment, scope, too_skewed};
+use crate::s3::version_4::{SigningKey, is_ahead, parse_time, scope, too_skewed};
 use crate::s3::{region, version_2};
 use http::HeaderMap;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
@@ -13,10 +13,10 @@ use subtle::ConstantTimeEq;
 
 const FIELDS: [&str; 5] = ["policy", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"];
 
-/// The principal that signed a form; `None` if it has none of the fields of a signature.
+/// Returns the principal that signed a form; `None` if it has no field of a signature.
 ///
 /// # Errors
-/// Those that S3 has for a signature that is not right.
+/// S3's errors for a wrong signature.
 pub(super) fn signed(
     fields: &Fields,
     users: &Arc<Users>,
@@ -51,7 +51,7 @@ pub(super) fn signed(
     if field("x-amz-algorithm")? != "AWS4-HMAC-SHA256" {
         return Err(s3_error!(InvalidArgument, "Only AWS4-HMAC-SHA256 is supported"));
     }
-    let dated = moment(date)
+    let dated = parse_time(date)
         .ok_or_else(|| s3_error!(InvalidArgument, "X-Amz-Date must be formated via ISO8601 Long format"))?;
     let bad = |why| S3Error::with_message(S3ErrorCode::InvalidArgument, why);
     let [access_key, day, signed_region] = scope(credential).map_err(bad)?;
@@ -63,8 +63,8 @@ pub(super) fn signed(
         return Err(too_skewed());
     }
     let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
-    let right = SigningKey::new(&secret, day, signed_region).sign(policy.as_bytes());
-    if !bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
+    let expected = SigningKey::new(&secret, day, signed_region).sign(policy.as_bytes());
+    if !bool::from(expected.as_bytes().ct_eq(signature.as_bytes())) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }
     Ok(Some(Principal::new(Some(identity), headers)))

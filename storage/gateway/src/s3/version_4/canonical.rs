@@ -1,4 +1,4 @@
-//! The text of a request that is signed.
+//! The canonical text of a request, which is signed.
 
 use super::claim::Claim;
 use base16ct::lower::encode_string as hex;
@@ -7,13 +7,13 @@ use http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use sha2::{Digest as _, Sha256};
 
-/// All bytes but letters, digits and `-_.~`.
+/// All bytes except for letters, digits and `-_.~`.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// The same without the slash, which stays in paths.
+/// The same without the slash, which paths keep.
 const IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
-/// The texts that a client may have signed for a request: with its path in the one encoding that S3 asks for, and with
-/// the path as it came, which some clients sign.
+/// Returns the texts that a client may have signed: with the path in S3's encoding, and with the path as sent, which
+/// some clients sign.
 pub(super) fn requests(parts: &Parts, signed: &[String], payload: &str) -> impl Iterator<Item = Vec<u8>> {
     let path = parts.uri.path();
     let decoded: Vec<u8> = percent_decode_str(path).collect();
@@ -34,7 +34,7 @@ fn request(parts: &Parts, path: &str, signed: &[String], payload: &str) -> Vec<u
     text
 }
 
-/// Names and values, each encoded, sorted by name and value; without the signature itself.
+/// Returns the query with encoded names and values, sorted, and without the signature.
 fn query(parts: &Parts) -> String {
     let encode = |text: &str| percent_encode(text.as_bytes(), RESERVED).to_string();
     let pairs = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
@@ -46,7 +46,7 @@ fn query(parts: &Parts) -> String {
     pairs.join("&")
 }
 
-/// The values of a header, without spaces around them and with single ones within.
+/// Returns the values of a header, with trimmed and single spaces.
 fn value(parts: &Parts, name: &str) -> Vec<u8> {
     let mut value = Vec::new();
     for (nth, one) in parts.headers.get_all(name).iter().enumerate() {
@@ -61,8 +61,8 @@ fn value(parts: &Parts, name: &str) -> Vec<u8> {
     value
 }
 
-/// The text that the key signs for a canonical request.
-pub(super) fn text_to_sign(claim: &Claim, request: &[u8]) -> Vec<u8> {
+/// Returns the text that the key signs for a canonical request.
+pub(super) fn string_to_sign(claim: &Claim, request: &[u8]) -> Vec<u8> {
     let digest = hex(&Sha256::digest(request));
     format!("AWS4-HMAC-SHA256\n{}\n{}\n{digest}", claim.date, claim.scope()).into_bytes()
 }

@@ -1,8 +1,7 @@
-//! A body in chunks (`aws-chunked`): the bytes in them, each chunk compared with its signature, and the trailer behind
-//! them.
+//! A body in chunks (`aws-chunked`): the decoder checks the signature of each chunk, and the trailer after them.
 //!
-//! Bytes go on before the signature of their chunk has come, so that a chunk of any size takes no memory. Whoever reads
-//! them keeps nothing before the end was reached without an error.
+//! Bytes are passed on before the signature of their chunk has arrived, so that a chunk of any size takes no memory. A
+//! reader must not use them before the end was reached without an error.
 
 use super::payload_error::PayloadError;
 use super::signed::Signed;
@@ -11,59 +10,59 @@ use bytes::{Buf as _, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
-/// The most bytes of the line before a chunk: 16 digits and a signature have 98.
+/// The largest number of bytes of the line before a chunk: 16 digits and a signature have 98.
 const MAX_HEAD: usize = 128;
-/// The most bytes of a trailer.
+/// The largest number of bytes of a trailer.
 const MAX_TRAILER: usize = 16 << 10;
 const SIGNATURE: &str = ";chunk-signature=";
 const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 const WRONG_HEAD: PayloadError = PayloadError::Malformed("a chunk does not begin with its size");
 
-/// The progress of a decoder with what it was given.
+/// The result of a step of the decoder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Data(Bytes),
-    /// All was looked at.
+    /// All input was used.
     More,
 }
 
-/// Takes a body out of its chunks.
+/// Decodes a body in chunks.
 pub(super) struct Chunks {
-    /// Bytes of the body that have not come.
-    left: u64,
+    /// Bytes of the body that are still missing.
+    remaining: u64,
     has_trailer: bool,
     signed: Option<Signed>,
     state: State,
-    /// The part of a line that has come.
+    /// The beginning of a line.
     line: Vec<u8>,
 }
 
 enum State {
     Head,
     Chunk(Chunk),
-    /// The bytes behind the last chunk, to the end.
+    /// The bytes after the last chunk, to the end.
     Trailer,
 }
 
 struct Chunk {
-    /// Bytes of it that have not come; its line end is behind the last one.
-    left: u64,
+    /// Bytes of the chunk that are still missing; its line end follows the last one.
+    remaining: u64,
     signature: Vec<u8>,
     hasher: Sha256,
 }
 
 impl Chunks {
-    /// A body of so many bytes; `signed` if its chunks are.
+    /// Creates a decoder for a body of this many bytes; `signed` if its chunks are signed.
     pub(super) fn new(bytes: u64, has_trailer: bool, signed: Option<Signed>) -> Self {
-        Chunks { left: bytes, has_trailer, signed, state: State::Head, line: Vec::new() }
+        Chunks { remaining: bytes, has_trailer, signed, state: State::Head, line: Vec::new() }
     }
 
-    /// Bytes that have not come.
-    pub(super) fn left(&self) -> u64 {
-        self.left
+    /// Returns the number of missing bytes.
+    pub(super) fn remaining(&self) -> u64 {
+        self.remaining
     }
 
-    /// Goes on with what has come.
+    /// Decodes more input.
     pub(super) fn step(&mut self, input: &mut Bytes) -> Result<Step, PayloadError> {
         while input.has_remaining() {
             match &mut self.state {
@@ -72,15 +71,15 @@ impl Chunks {
                         self.begin()?;
                     }
                 }
-                State::Chunk(Chunk { left: 0, .. }) => {
+                State::Chunk(Chunk { remaining: 0, .. }) => {
                     if self.line(input, 2)? {
                         self.finish_chunk()?;
                     }
                 }
                 State::Chunk(chunk) => {
-                    let taken = usize::try_from(chunk.left).unwrap_or(usize::MAX).min(input.len());
+                    let taken = usize::try_from(chunk.remaining).unwrap_or(usize::MAX).min(input.len());
                     let data = input.split_to(taken);
-                    chunk.left -= taken as u64;
+                    chunk.remaining -= taken as u64;
                     if self.signed.is_some() {
                         chunk.hasher.update(&data);
                     }
@@ -97,7 +96,7 @@ impl Chunks {
         Ok(Step::More)
     }
 
-    /// Reads to the end of a line, and tells whether it was reached.
+    /// Reads to the end of a line, and returns whether it was reached.
     fn line(&mut self, input: &mut Bytes, max: usize) -> Result<bool, PayloadError> {
         while input.has_remaining() {
             self.line.push(input.get_u8());
@@ -126,8 +125,8 @@ impl Chunks {
         };
         let is_number = (1..=16).contains(&size.len()) && size.bytes().all(|digit| digit.is_ascii_hexdigit());
         let size = u64::from_str_radix(size, 16).ok().filter(|_| is_number).ok_or(WRONG_HEAD)?;
-        self.left = self.left.checked_sub(size).ok_or(PayloadError::WrongLength)?;
-        let chunk = Chunk { left: size, signature, hasher: Sha256::new() };
+        self.remaining = self.remaining.checked_sub(size).ok_or(PayloadError::WrongLength)?;
+        let chunk = Chunk { remaining: size, signature, hasher: Sha256::new() };
         self.state = match size {
             0 => {
                 self.check(chunk)?;
@@ -154,12 +153,12 @@ impl Chunks {
         signed.check_next("PAYLOAD", &digests, &chunk.signature)
     }
 
-    /// Looks at the end: the trailer, without its signature.
+    /// Checks the end, and returns the trailer without its signature.
     pub(super) fn end(&mut self) -> Result<HeaderMap, PayloadError> {
         if !matches!(self.state, State::Trailer) {
             return Err(PayloadError::Incomplete);
         }
-        if self.left > 0 {
+        if self.remaining > 0 {
             return Err(PayloadError::WrongLength);
         }
         let trailer = std::mem::take(&mut self.line);
@@ -176,7 +175,7 @@ impl Chunks {
             return Err(PayloadError::Malformed("it has a trailer that was not announced"));
         }
         let signature = headers.iter().position(|(name, _)| name == TRAILER_SIGNATURE);
-        let signature = signature.map(|at| headers.remove(at).1);
+        let signature = signature.map(|index| headers.remove(index).1);
         match (&mut self.signed, signature) {
             (Some(signed), Some(signature)) => {
                 let mut lines: Vec<String> =
@@ -204,7 +203,7 @@ mod tests {
 
     const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
-    /// The request of AWS's example of an upload in signed chunks, as far as its chunks go.
+    /// Returns the request of AWS's example of an upload in signed chunks.
     fn example() -> Signed {
         Signed {
             key: SigningKey::new(SECRET, "20130524", "us-east-1"),
@@ -230,7 +229,7 @@ mod tests {
         .concat()
     }
 
-    /// The bytes that come out of a body that comes in pieces of this size.
+    /// Returns the decoded bytes of a body that arrives in pieces of this size.
     fn decoded(mut chunks: Chunks, body: &[u8], piece: usize) -> Result<(Vec<u8>, HeaderMap), PayloadError> {
         let mut data = Vec::new();
         for piece in body.chunks(piece) {
@@ -264,10 +263,10 @@ mod tests {
     fn no_byte_of_a_signed_body_can_be_changed_left_out_or_added() {
         let body = example_body();
         let refuses = |body: &[u8]| decoded(Chunks::new(66_560, false, Some(example())), body, 4096).is_err();
-        for at in [0, 3, 90, 95, 40_000, 65_700, body.len() - 10] {
+        for index in [0, 3, 90, 95, 40_000, 65_700, body.len() - 10] {
             let mut changed = body.clone();
-            changed[at] ^= 1;
-            assert!(refuses(&changed), "byte {at}");
+            changed[index] ^= 1;
+            assert!(refuses(&changed), "byte {index}");
         }
         let last = body.len() - 87;
         for length in [0, 1, 40_000, last, last + 1, body.len() - 6] {
@@ -281,13 +280,13 @@ mod tests {
         assert_eq!(unsigned("3\r\nabc\r\n0\r\n\r\n", 3, true).expect("whole").0, b"abc");
         assert_eq!(unsigned("3\r\nabc\r\n", 3, true), Err("the body ended early".into()));
         for announced in [2, 4] {
-            let wrong = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
-            assert!(wrong.contains("more or less than x-amz-decoded-content-length"), "{wrong}");
+            let invalid = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
+            assert!(invalid.contains("more or less than x-amz-decoded-content-length"), "{invalid}");
         }
     }
 
     #[test]
-    fn a_trailer_is_told_if_it_was_announced() {
+    fn a_trailer_is_returned_if_it_was_announced() {
         let body = "1\r\na\r\n0\r\nX-Amz-Checksum-CRC32: 6Le+Qw==\r\n\r\n";
         let trailer = unsigned(body, 1, true).expect("whole").1;
         assert_eq!(trailer["x-amz-checksum-crc32"], "6Le+Qw==");

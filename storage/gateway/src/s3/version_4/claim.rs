@@ -1,7 +1,7 @@
-//! The signature of a request as the request has it: its form, its scope, and the headers that it covers.
+//! The signature in a request: its form, its scope, and the headers that it covers.
 //!
-//! A header that changes the meaning of a request must be among those that are signed. Without that, a client that was
-//! given the URL of a put could add `x-amz-copy-source`, and copy any object that its signer can read.
+//! A header that changes the meaning of a request must be signed. Otherwise a client that was given the URL of a put
+//! could add `x-amz-copy-source`, and copy any object that its signer can read.
 
 use super::payload::CONTENT_SHA256;
 use crate::catalogue::UnixMillis;
@@ -16,9 +16,9 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// S3's longest time that a URL is good for, in seconds: a week.
-const LONGEST: u64 = 604_800;
-/// Names in the query that only a signature has, in lower case.
+/// S3's longest validity of a URL, in seconds: a week.
+const MAX_EXPIRY_SECONDS: u64 = 604_800;
+/// Parameters of the query that only a signature has, in lower case.
 const IN_QUERY: [&str; 6] = [
     "x-amz-algorithm",
     "x-amz-credential",
@@ -28,20 +28,20 @@ const IN_QUERY: [&str; 6] = [
     "x-amz-signedheaders",
 ];
 
-/// The format of a moment in a signature: `20261122T080000Z`.
+/// The format of a time in a signature: `20261122T080000Z`.
 const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
 
-/// A signature, and what it says that it was made over.
+/// A signature, with the scope and the headers that it covers.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) access_key: String,
-    /// `20261122`, as the key was made for it.
+    /// The day of the key, such as `20261122`.
     pub(super) day: String,
     pub(super) region: String,
-    /// The moment of the signature as it is signed.
+    /// The time of the signature in its signed form.
     pub(super) date: String,
-    pub(super) moment: UnixMillis,
-    /// The names of the headers that it covers, in small letters.
+    pub(super) time: UnixMillis,
+    /// The names of the signed headers, in lower case.
     pub(super) signed: Vec<String>,
     pub(super) signature: String,
     pub(super) place: Place,
@@ -51,21 +51,21 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Header,
-    /// In the URL, which is good for so many seconds.
+    /// In the URL, which is valid for this many seconds.
     Url {
         seconds: u64,
     },
 }
 
 impl Claim {
-    /// The signature of a request; `None` if it has none.
+    /// Returns the signature of a request; `None` if it has none.
     ///
     /// # Errors
-    /// Those that S3 has for a signature that is malformed, or that does not cover all that it must.
+    /// S3's errors for a signature that is malformed, or that does not cover what it must.
     pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
         let claim = read(uri, headers)?;
         if let Some(claim) = &claim {
-            covers(&claim.signed, headers)?;
+            check_signed_headers(&claim.signed, headers)?;
             if !claim.date.starts_with(&claim.day) {
                 return Err(s3_error!(
                     SignatureDoesNotMatch,
@@ -76,7 +76,7 @@ impl Claim {
         Ok(claim)
     }
 
-    /// The scope of the key: day, region and service.
+    /// Returns the scope of the key: day, region and service.
     pub(super) fn scope(&self) -> String {
         format!("{}/{}/s3/aws4_request", self.day, self.region)
     }
@@ -106,13 +106,13 @@ fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
     }
 }
 
-/// Tells whether a query has anything that only a signature of version 4 has.
+/// Returns whether a query has a parameter that only a signature of version 4 has.
 pub(in crate::s3) fn has_version_4(uri: &Uri) -> bool {
     let query = pairs(uri.query().unwrap_or_default());
     query.iter().any(|(name, _)| IN_QUERY.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
-/// Names and values of a query, decoded.
+/// Returns the decoded names and values of a query.
 pub(in crate::s3) fn pairs(query: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     let decode = |text| percent_decode_str(text).decode_utf8_lossy();
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
@@ -159,42 +159,42 @@ fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Claim> {
     let signature = signature.ok_or_else(|| malformed("missing Signature."))?;
     let [access_key, day, region] = scope(credential).map_err(|why| malformed(&why))?.map(str::to_owned);
     let date = headers.get("x-amz-date").and_then(|date| date.to_str().ok()).unwrap_or_default();
-    let moment = moment(date).ok_or_else(|| {
+    let time = parse_time(date).ok_or_else(|| {
         s3_error!(AccessDenied, "AWS authentication requires a valid Date or x-amz-date header.")
     })?;
     let (date, signature) = (date.to_owned(), signature.to_owned());
     let (signed, place) = (names(signed), Place::Header);
-    Ok(Claim { access_key, day, region, date, moment, signed, signature, place })
+    Ok(Claim { access_key, day, region, date, time, signed, signature, place })
 }
 
 fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
     let bad = |why: Cow<'static, str>| bad_request("AuthorizationQueryParametersError", why);
-    let needed = |name| {
+    let required = |name| {
         parameter(name).filter(|value| !value.is_empty()).ok_or_else(|| {
             bad("Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \
                  X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters."
                 .into())
         })
     };
-    let algorithm = needed("x-amz-algorithm")?;
-    let credential = needed("x-amz-credential")?;
-    let date = needed("x-amz-date")?;
-    let expires = needed("x-amz-expires")?;
-    let signed = needed("x-amz-signedheaders")?;
-    let signature = needed("x-amz-signature")?.to_owned();
+    let algorithm = required("x-amz-algorithm")?;
+    let credential = required("x-amz-credential")?;
+    let date = required("x-amz-date")?;
+    let expires = required("x-amz-expires")?;
+    let signed = required("x-amz-signedheaders")?;
+    let signature = required("x-amz-signature")?.to_owned();
     if algorithm != ALGORITHM {
         return Err(bad("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"".into()));
     }
     let [access_key, day, region] = scope(credential)
         .map_err(|why| bad(format!("Error parsing the X-Amz-Credential parameter; {why}").into()))?
         .map(str::to_owned);
-    let moment = moment(date).ok_or_else(|| {
+    let time = parse_time(date).ok_or_else(|| {
         bad("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"".into())
     })?;
     let seconds = match expires.parse::<i64>() {
         Err(_) => return Err(bad("X-Amz-Expires should be a number".into())),
         Ok(seconds) if seconds < 0 => return Err(bad("X-Amz-Expires must be non-negative".into())),
-        Ok(seconds) if seconds.unsigned_abs() > LONGEST => {
+        Ok(seconds) if seconds.unsigned_abs() > MAX_EXPIRY_SECONDS => {
             return Err(bad(
                 "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must \
                             be less than 604800 seconds"
@@ -204,10 +204,10 @@ fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
         Ok(seconds) => seconds.unsigned_abs(),
     };
     let (date, signed, place) = (date.to_owned(), names(signed), Place::Url { seconds });
-    Ok(Claim { access_key, day, region, date, moment, signed, signature, place })
+    Ok(Claim { access_key, day, region, date, time, signed, signature, place })
 }
 
-/// The access key, the day and the region of `key/day/region/s3/aws4_request`.
+/// Returns the access key, the day and the region of `key/day/region/s3/aws4_request`.
 pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
     let parts: Vec<&str> = credential.split('/').collect();
     let &[access_key, date, region, service, terminal] = &parts[..] else {
@@ -233,8 +233,8 @@ pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
     Ok([access_key, date, region])
 }
 
-/// The moment that `20261122T080000Z` stands for.
-pub(in crate::s3) fn moment(date: &str) -> Option<UnixMillis> {
+/// Parses a time such as `20261122T080000Z`.
+pub(in crate::s3) fn parse_time(date: &str) -> Option<UnixMillis> {
     let date = time::PrimitiveDateTime::parse(date, DATE).ok()?.assume_utc();
     u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(UnixMillis)
 }
@@ -243,14 +243,15 @@ fn names(signed: &str) -> Vec<String> {
     signed.split(';').map(str::to_ascii_lowercase).collect()
 }
 
-/// Tells whether the host and all that changes the request's meaning are signed. The digest of a body is checked either
-/// way; a change of `x-amz-user-agent` changes nothing.
-fn covers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
-    let free = [CONTENT_SHA256, "x-amz-user-agent"];
-    let matters = |name: &str| name == "host" || (name.starts_with("x-amz-") && !free.contains(&name));
+/// Checks that the host and all headers that change the request's meaning are signed. The digest of a body is checked
+/// anyway, and a change of `x-amz-user-agent` has no effect.
+fn check_signed_headers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
+    let unchecked = [CONTENT_SHA256, "x-amz-user-agent"];
+    let must_be_signed =
+        |name: &str| name == "host" || (name.starts_with("x-amz-") && !unchecked.contains(&name));
     let all = headers.keys().all(|name| {
         let name = name.as_str();
-        !matters(name) || signed.iter().any(|signed| signed == name)
+        !must_be_signed(name) || signed.iter().any(|signed| signed == name)
     });
     if all {
         return Ok(());

@@ -5,11 +5,11 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// A key made of a secret, a day and a region, as S3 has it.
+/// A key derived from a secret, a day and a region, as in S3.
 pub(in crate::s3) struct SigningKey(Zeroizing<[u8; 32]>);
 
 impl SigningKey {
-    /// The key of a secret for a day (`20261122`) in a region.
+    /// Derives the key of a secret for a day (`20261122`) in a region.
     pub(in crate::s3) fn new(secret: &str, day: &str, region: &str) -> Self {
         let first = Zeroizing::new(format!("AWS4{secret}").into_bytes());
         let key = mac(&first, day.as_bytes());
@@ -17,7 +17,7 @@ impl SigningKey {
         SigningKey(parts.iter().fold(key, |key, part| mac(&*key, part.as_bytes())))
     }
 
-    /// The signature of a text, in hexadecimal digits.
+    /// Returns the signature of a text, in hexadecimal digits.
     pub(in crate::s3) fn sign(&self, text: &[u8]) -> String {
         hex(&*mac(&*self.0, text))
     }

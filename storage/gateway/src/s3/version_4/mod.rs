@@ -1,8 +1,8 @@
 //! Signatures of version 4, in the header or in the URL.
 //!
-//! They are computed here and not by s3s, which refuses the regions of many private clouds (`RegionOne`), holds whole
-//! chunks of a body in memory, and takes a body in chunks that ends early for a whole one. The source is AWS,
-//! "Authenticating Requests (AWS Signature Version 4)".
+//! They are computed here and not by s3s. s3s refuses the regions of many private clouds (`RegionOne`), holds whole
+//! chunks of a body in memory, and accepts a body in chunks that ends early. The source is AWS, "Authenticating
+//! Requests (AWS Signature Version 4)".
 
 mod canonical;
 mod chunks;
@@ -12,7 +12,7 @@ mod payload;
 mod payload_error;
 mod signed;
 
-pub(super) use claim::{has_version_4, moment, pairs, scope};
+pub(super) use claim::{has_version_4, pairs, parse_time, scope};
 pub(super) use key::SigningKey;
 pub(super) use payload::{Payload, Trailers};
 pub(super) use payload_error::PayloadError;
@@ -32,15 +32,14 @@ use signed::Signed;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The most milliseconds between the clock of a client and the one here.
+/// The largest difference between the clocks of a client and the gateway, in milliseconds.
 const MAX_SKEW: u64 = 15 * 60 * 1000;
 
-/// Checks the signature of a request, if it has one, and takes it out: the principal is in the extensions. With a region it
-/// must be signed for that one.
+/// Checks the signature of a request, if it has one, and removes it; puts the principal into the extensions. With a
+/// region, the request must be signed for that one.
 ///
 /// # Errors
-/// Those that S3 has for a signature that is malformed, that does not cover all that it must, that is not of this time,
-/// or that is not right.
+/// S3's errors for a signature that is malformed, that does not cover what it must, that is too old, or that is wrong.
 pub(super) fn check(
     parts: &mut Parts,
     payload: Payload,
@@ -75,7 +74,7 @@ pub(super) fn check(
         users.by_access_key(&claim.access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let key = SigningKey::new(&secret, &claim.day, &claim.region);
     let is_right = canonical::requests(parts, &claim.signed, signed_payload)
-        .map(|text| key.sign(&canonical::text_to_sign(&claim, &text)))
+        .map(|text| key.sign(&canonical::string_to_sign(&claim, &text)))
         .map(|signature| signature.as_bytes().ct_eq(claim.signature.as_bytes()))
         .reduce(|one, other| one | other);
     if !is_right.is_some_and(bool::from) {
@@ -90,16 +89,16 @@ pub(super) fn check(
 }
 
 fn check_time(claim: &Claim, now: UnixMillis) -> S3Result<()> {
-    let age = now.0.saturating_sub(claim.moment.0);
+    let age = now.0.saturating_sub(claim.time.0);
     match claim.place {
-        _ if is_ahead(claim.moment, now) => Err(too_skewed()),
+        _ if is_ahead(claim.time, now) => Err(too_skewed()),
         Place::Header if age > MAX_SKEW => Err(too_skewed()),
         Place::Url { seconds } if age > seconds * 1000 => Err(s3_error!(AccessDenied, "Request has expired")),
         _ => Ok(()),
     }
 }
 
-/// Tells whether a signature is dated further ahead of the clock here than clocks differ.
+/// Returns whether a signature's time is further ahead than clocks may differ.
 pub(super) fn is_ahead(dated: UnixMillis, now: UnixMillis) -> bool {
     dated.0.saturating_sub(now.0) > MAX_SKEW
 }
@@ -111,7 +110,7 @@ pub(super) fn too_skewed() -> S3Error {
     )
 }
 
-/// The same without the parameters of a signature in the URL.
+/// Returns the URL without the parameters of a signature.
 fn without_signature(uri: &Uri) -> Uri {
     let query = uri.query().unwrap_or_default();
     let is_signature = |pair: &&str| pair.get(..6).is_some_and(|name| name.eq_ignore_ascii_case("x-amz-"));

@@ -1,5 +1,5 @@
-//! The body of a request: what `x-amz-content-sha256` says of it, and the bytes that are meant, which fail where they are
-//! not those that were signed.
+//! The body of a request: its description in `x-amz-content-sha256`, and the decoded bytes, which fail if they are not
+//! the signed ones.
 
 use super::chunks::{Chunks, Step};
 use super::payload_error::PayloadError;
@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// The header that says what a body is.
+/// The header that describes a body.
 pub(super) const CONTENT_SHA256: &str = "x-amz-content-sha256";
 pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 const SIGNED_CHUNKS: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
@@ -28,7 +28,7 @@ const CHUNKS_AND_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 /// The body of a request as its headers describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::s3) enum Payload {
-    /// Nothing.
+    /// There is no header.
     Unnamed,
     Unsigned,
     Sha256([u8; 32]),
@@ -40,11 +40,11 @@ pub(in crate::s3) enum Payload {
 }
 
 impl Payload {
-    /// Reads the header.
+    /// Parses the header.
     ///
     /// # Errors
-    /// `InvalidArgument` for a value that is none of those that S3 has, also an empty one; `NotImplemented` for chunks
-    /// that are signed with ECDSA.
+    /// `InvalidArgument` for an unknown value, also an empty one; `NotImplemented` for chunks that are signed with
+    /// ECDSA.
     pub(in crate::s3) fn of(headers: &HeaderMap) -> S3Result<Payload> {
         let mut values = headers.get_all(CONTENT_SHA256).iter();
         let Some(value) = values.next() else { return Ok(Payload::Unnamed) };
@@ -72,11 +72,11 @@ impl Payload {
         }
     }
 
-    /// The body that is meant by the one that came. `signed` is the signature of the request, if it has one of version 4.
+    /// Returns the decoded body. `signed` is the request's signature of version 4, if it has one.
     ///
     /// # Errors
-    /// `NotImplemented` for chunks of a request without such a signature; `InvalidRequest` and `MissingContentLength` for
-    /// chunks without the headers that belong to them; `XAmzContentSHA256Mismatch` for an empty body that is not meant.
+    /// `NotImplemented` for chunks of a request without such a signature; `InvalidRequest` and `MissingContentLength`
+    /// for chunks without their headers; `XAmzContentSHA256Mismatch` for an empty body that should not be empty.
     pub(in crate::s3) fn body(
         self,
         parts: &mut Parts,
@@ -110,7 +110,7 @@ impl Payload {
     }
 }
 
-/// The refusal of a body in chunks whose URL is signed: nothing there is the signature that its first chunk follows.
+/// Returns the error for a body in chunks with a signed URL: it has no signature that the first chunk could follow.
 pub(super) fn no_chunks_in_url() -> S3Error {
     s3_error!(NotImplemented, "A body in chunks (aws-chunked) cannot be sent to a signed URL.")
 }
@@ -126,7 +126,7 @@ fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
     })
 }
 
-/// Tells whether a body comes in chunks (`aws-chunked`).
+/// Returns whether a body comes in chunks (`aws-chunked`).
 fn is_in_chunks(headers: &HeaderMap) -> bool {
     let streams = |value: &HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
     let encoding = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
@@ -137,21 +137,21 @@ fn is_in_chunks(headers: &HeaderMap) -> bool {
             .any(|value| value.trim().eq_ignore_ascii_case("aws-chunked"))
 }
 
-/// The headers behind a body in chunks, once it has come.
+/// The trailers after a body in chunks, once it has ended.
 #[derive(Clone, Debug, Default)]
 pub(in crate::s3) struct Trailers(Arc<Mutex<Option<HeaderMap>>>);
 
 impl Trailers {
-    /// Takes them; `None` as long as the body has not come to its end.
+    /// Takes the trailers; `None` if the body has not ended.
     pub(in crate::s3) fn take(&self) -> Option<HeaderMap> {
         self.0.lock().take()
     }
 }
 
-/// A request's body, taken out of its chunks or compared with its digest.
+/// A request's body, decoded from its chunks or compared with its digest.
 struct DecodedBody {
     body: RequestBody,
-    /// The bytes that came and were not yet looked at.
+    /// The bytes that were received and not yet decoded.
     input: Bytes,
     decoding: Decoding,
     is_over: bool,
@@ -163,7 +163,7 @@ enum Decoding {
 }
 
 impl Decoding {
-    /// The next bytes of what was meant; `None` if more has to come.
+    /// Returns the next decoded bytes; `None` if more input is needed.
     fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, PayloadError> {
         match self {
             Decoding::Digest { .. } if input.is_empty() => Ok(None),
@@ -178,7 +178,7 @@ impl Decoding {
         }
     }
 
-    /// Looks at the whole, once it has come.
+    /// Checks the whole body at its end.
     fn end(&mut self) -> Result<(), PayloadError> {
         match self {
             Decoding::Digest { hasher, expected } => {
@@ -233,7 +233,7 @@ impl hyper::body::Body for DecodedBody {
     fn size_hint(&self) -> SizeHint {
         match &self.decoding {
             Decoding::Digest { .. } => self.body.size_hint(),
-            Decoding::Chunks { chunks, .. } => SizeHint::with_exact(chunks.left()),
+            Decoding::Chunks { chunks, .. } => SizeHint::with_exact(chunks.remaining()),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The error of a body that is not the one that was signed.
+//! The error of a body that is not the signed one.
 
 use crate::http::body_timeout::BodyError;
 
-/// The reason why a body is not the one that was meant.
+/// The reason why a body is not the signed one.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::s3) enum PayloadError {
     #[error("the body does not match x-amz-content-sha256")]

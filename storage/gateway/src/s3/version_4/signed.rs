@@ -1,13 +1,13 @@
-//! A signature that was found right, and those of the chunks of a body, each of which covers the one before.
+//! A verified signature, and those of the chunks of a body, each of which covers the one before.
 
 use super::key::SigningKey;
 use super::payload_error::PayloadError;
 use subtle::ConstantTimeEq;
 
-/// The signature of a request or of the chunk that was looked at last, and all that the next one is made with.
+/// The last verified signature, of the request or a chunk, and everything that the next one is computed from.
 pub(in crate::s3) struct Signed {
     pub(super) key: SigningKey,
-    /// The moment of the signature as it is signed.
+    /// The time of the signature in its signed form.
     pub(super) date: String,
     pub(super) scope: String,
     pub(super) signature: String,
@@ -23,11 +23,11 @@ impl Signed {
     ) -> Result<(), PayloadError> {
         let Signed { key, date, scope, signature: previous } = self;
         let text = format!("AWS4-HMAC-SHA256-{kind}\n{date}\n{scope}\n{previous}\n{digests}");
-        let right = key.sign(text.as_bytes());
-        if !bool::from(right.as_bytes().ct_eq(signature)) {
+        let expected = key.sign(text.as_bytes());
+        if !bool::from(expected.as_bytes().ct_eq(signature)) {
             return Err(PayloadError::Signature);
         }
-        self.signature = right;
+        self.signature = expected;
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! A document as it came, and the same in canonical form: no declaration, namespaces, comments, CDATA sections or
-//! attributes, and all text escaped.
+//! The canonical form of a document: no declaration, namespaces, comments, CDATA sections or attributes, and all text
+//! escaped.
 
 use super::schema::{Content, Count, DOCUMENTS, Part};
 use quick_xml::escape::escape;
@@ -7,25 +7,25 @@ use roxmltree::{Document, Node, ParsingOptions};
 use s3s::{S3Error, s3_error};
 use std::borrow::Cow;
 
-/// The fewest bytes of a long document for each of its elements, texts and comments, so that its tree in memory stays
-/// within [`TREE`]. Those that clients send have ten and more.
+/// The minimum number of bytes of a long document for each of its elements, texts and comments, so that its tree in
+/// memory stays within [`TREE`]. Documents of clients have ten and more.
 const BYTES_PER_NODE: usize = 8;
-/// The elements, texts and comments that any document may have.
+/// The number of elements, texts and comments that any document may have.
 const FREE_NODES: usize = 2000;
-/// The most memory that a document and its canonical form take while they are compared, in multiples of its bytes.
+/// The largest memory that a document and its canonical form take, in multiples of its bytes.
 pub(in crate::s3) const TREE: u64 = 18;
-/// The namespace of the attribute that says what kind of grantee an element names.
+/// The namespace of the attribute with the kind of a grantee.
 const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
-/// The most characters of a refusal that come from the document.
+/// The largest number of characters of a message that come from the document.
 const MAX_REASON: usize = 200;
 
-/// The reason why a document is not taken, with its place.
+/// The reason why a document is refused, with its place.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::s3) enum XmlError {
-    /// It is not XML 1.0 in UTF-8, it has a DTD, or its parts are not those of its root.
+    /// It is not XML 1.0 in UTF-8, it has a DTD, or its parts do not fit its root.
     #[error("{0}")]
     Malformed(String),
-    /// It has a part that S3 has and this gateway does not.
+    /// It has a part that S3 supports and this gateway does not.
     #[error("{0}")]
     NotImplemented(String),
 }
@@ -46,16 +46,16 @@ impl From<XmlError> for S3Error {
 
 fn malformed(why: impl Into<String>) -> XmlError {
     let mut why: String = why.into();
-    if let Some((at, _)) = why.char_indices().nth(MAX_REASON) {
-        why.truncate(at);
+    if let Some((end, _)) = why.char_indices().nth(MAX_REASON) {
+        why.truncate(end);
     }
     XmlError::Malformed(why)
 }
 
-/// The canonical form of a document; the document itself if no verb of this gateway reads one with its root.
+/// Returns the canonical form of a document; the document itself if no verb reads one with its root.
 ///
 /// # Errors
-/// [`XmlError::Malformed`] names the line and what is wrong in it; [`XmlError::NotImplemented`] names the part.
+/// [`XmlError::Malformed`] has the line and the fault; [`XmlError::NotImplemented`] names the part.
 pub(in crate::s3) fn canonical(bytes: &[u8]) -> Result<Cow<'_, [u8]>, XmlError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         malformed(format!("byte {} begins no character of UTF-8", error.valid_up_to() + 1))
@@ -79,7 +79,7 @@ pub(in crate::s3) fn canonical(bytes: &[u8]) -> Result<Cow<'_, [u8]>, XmlError> 
 }
 
 struct Writer<'a> {
-    /// The namespace of the root, whichever it is: its parts are in it, or in none.
+    /// The namespace of the root: its parts are in it, or in none.
     namespace: Option<&'a str>,
     text: String,
 }
@@ -92,7 +92,7 @@ impl Writer<'_> {
         for attribute in element.attributes() {
             let is_kind = attribute.namespace() == Some(SCHEMA_INSTANCE) && attribute.name() == "type";
             if name != "Grantee" || !is_kind {
-                return Err(at(element, format!("<{name}> has no attribute {}", attribute.name())));
+                return Err(error_at(element, format!("<{name}> has no attribute {}", attribute.name())));
             }
             self.text += " xsi:type=\"";
             self.text += &escape(attribute.value());
@@ -103,8 +103,8 @@ impl Writer<'_> {
             self.parts(element, name, parts)?;
         } else {
             let value = value(element, name)?;
-            let value =
-                checked(&value, &part.content).map_err(|why| at(element, format!("<{name}> {why}")))?;
+            let value = check_value(&value, &part.content)
+                .map_err(|why| error_at(element, format!("<{name}> {why}")))?;
             // A reader takes a bare carriage return for a line feed.
             self.text += &escape(value).replace('\r', "&#13;");
         }
@@ -122,13 +122,13 @@ impl Writer<'_> {
             }
             if !child.is_element() {
                 let kind = if child.is_pi() { "a processing instruction" } else { "text beside its parts" };
-                return Err(at(child, format!("<{name}> has {kind}")));
+                return Err(error_at(child, format!("<{name}> has {kind}")));
             }
             let tag = child.tag_name();
             let in_namespace = tag.namespace().is_none_or(str::is_empty) || tag.namespace() == self.namespace;
             let found = parts.iter().position(|part| in_namespace && part.name == tag.name());
             let Some(index) = found else {
-                return Err(at(child, format!("<{name}> has no part <{}>", tag.name())));
+                return Err(error_at(child, format!("<{name}> has no part <{}>", tag.name())));
             };
             let part = &parts[index];
             counts[index] += 1;
@@ -137,23 +137,23 @@ impl Writer<'_> {
                     return Err(XmlError::NotImplemented(format!("<{}> in a <{name}>", part.name)));
                 }
                 Count::One | Count::AtMostOne if counts[index] > 1 => {
-                    return Err(at(child, format!("<{name}> has a second <{}>", part.name)));
+                    return Err(error_at(child, format!("<{name}> has a second <{}>", part.name)));
                 }
                 _ => self.element(child, part)?,
             }
         }
         let missing =
             parts.iter().zip(&counts).find(|(part, count)| part.count == Count::One && **count == 0);
-        missing.map_or(Ok(()), |(part, _)| Err(at(element, format!("<{name}> has no <{}>", part.name))))
+        missing.map_or(Ok(()), |(part, _)| Err(error_at(element, format!("<{name}> has no <{}>", part.name))))
     }
 }
 
-fn at(node: Node<'_, '_>, why: String) -> XmlError {
+fn error_at(node: Node<'_, '_>, why: String) -> XmlError {
     let position = node.document().text_pos_at(node.range().start);
     malformed(format!("line {}, column {}: {why}", position.row, position.col))
 }
 
-/// XML's spaces, of which there are four.
+/// Returns whether a text has only XML's four white space characters.
 fn is_space(text: &str) -> bool {
     trimmed(text).is_empty()
 }
@@ -162,20 +162,20 @@ fn trimmed(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\r', '\n'])
 }
 
-/// The text of an element that has no parts.
+/// Returns the text of an element without parts.
 fn value(element: Node<'_, '_>, name: &str) -> Result<String, XmlError> {
     let mut value = String::new();
     for child in element.children().filter(|child| !child.is_comment()) {
         match child.text().filter(|_| child.is_text()) {
             Some(text) => value += text,
-            None => return Err(at(child, format!("<{name}> holds text and nothing else"))),
+            None => return Err(error_at(child, format!("<{name}> holds text and nothing else"))),
         }
     }
     Ok(value)
 }
 
-/// The value as it is written, if it is one.
-fn checked<'a>(value: &'a str, content: &Content) -> Result<&'a str, &'static str> {
+/// Returns the value in canonical form, if it is valid.
+fn check_value<'a>(value: &'a str, content: &Content) -> Result<&'a str, &'static str> {
     let number = trimmed(value);
     match content {
         Content::Text | Content::Parts(_) => Ok(value),
@@ -206,7 +206,7 @@ mod tests {
         canonical(document.as_ref()).expect_err("refused").to_string()
     }
 
-    /// A rule with this filter, and why it is refused.
+    /// Returns the reason for refusing a rule with this filter.
     fn refused_filter(filter: &str) -> String {
         let document = format!(
             "<LifecycleConfiguration><Rule><Status>Enabled</Status>{filter}</Rule></LifecycleConfiguration>"
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_of_the_door_still_skips_cdata_sections() {
+    fn s3s_still_skips_cdata_sections() {
         let mut reader = Deserializer::new(b"<Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>");
         let filter = reader.named_element("Filter", LifecycleRuleFilter::deserialize_content).expect("read");
         assert_eq!(filter.prefix.as_deref(), Some(""), "docs/reference/s3-xml.md says otherwise");
@@ -282,8 +282,8 @@ mod tests {
                 "<ExpiredObjectDeleteMarker> holds neither true nor false",
             ),
         ] {
-            let said = refused_filter(filter);
-            assert!(said.starts_with("line 1, column ") && said.ends_with(why), "{filter}: {said}");
+            let message = refused_filter(filter);
+            assert!(message.starts_with("line 1, column ") && message.ends_with(why), "{filter}: {message}");
         }
         assert!(reason("<Delete><Object><Key/></Object></Delete>").ends_with("<Key> is empty"));
         assert!(reason("<Delete><Object></Object></Delete>").ends_with("<Object> has no <Key>"));

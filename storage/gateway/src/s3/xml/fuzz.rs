@@ -1,11 +1,11 @@
-//! Fuzz targets for documents: what is taken says the same to two libraries, and nothing else is taken.
+//! Fuzz targets for documents: an accepted document means the same to two libraries.
 
 use super::canonical;
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 
-/// Pieces of a value, with the text that they stand for; `None` for what no value may hold.
+/// Pieces of a value, with the text that they stand for; `None` for pieces that no value may have.
 const PIECES: [(&str, Option<&str>); 26] = [
     ("a", Some("a")),
     ("/", Some("/")),
@@ -35,7 +35,7 @@ const PIECES: [(&str, Option<&str>); 26] = [
     ("<!-- -- -->", None),
 ];
 
-/// All text within elements, and the names of the elements, as another library reads them.
+/// Returns all text within elements, and the names of the elements, as another library reads them.
 fn read(document: &[u8]) -> Option<Vec<String>> {
     let mut reader = Reader::from_reader(document);
     let mut read = vec![String::new()];

@@ -1,8 +1,8 @@
-//! The XML bodies of requests: read by one strict parser, compared with the parts that each document may have, and
-//! handed to s3s in the one form that both read alike.
+//! The XML bodies of requests: parsed by one strict parser, compared with the parts that each document may have, and
+//! passed to s3s in a form that both parsers read alike.
 //!
-//! s3s 0.14.1 skips what it does not know: text in CDATA sections, text outside values, and elements of other names.
-//! A rule whose prefix was skipped is a rule for everything, so nothing may be skipped in silence.
+//! s3s 0.14.1 skips what it does not know: text in CDATA sections, text outside of values, and elements of other names.
+//! A rule whose prefix was skipped is a rule for everything, so nothing may be skipped silently.
 //! `docs/reference/s3-xml.md` has the smallest documents that show it.
 
 mod canonical;

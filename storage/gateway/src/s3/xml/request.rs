@@ -1,5 +1,4 @@
-//! The body of a request that holds XML: read whole, compared with the digests that came with it, and put in canonical
-//! form.
+//! The XML body of a request: read as a whole, compared with its digests, and converted to canonical form.
 
 use super::canonical::{TREE, canonical};
 use crate::error::Error;
@@ -13,39 +12,39 @@ use http::header::{CONTENT_LENGTH, HeaderName};
 use http::{HeaderValue, Method, Request, Uri};
 use s3s::{Body, S3Result, s3_error};
 
-/// The most bytes of XML in a request. The longest that S3 takes is the completion of an upload of 10,000 parts, which
-/// has some 3 MB with a checksum and spaces.
+/// The largest number of bytes of XML in a request. The longest document in S3 is the completion of an upload of 10,000
+/// parts, which has some 3 MB with a checksum and spaces.
 pub(in crate::s3) const MAX_XML: u64 = 8 << 20;
 
 const MD5: HeaderName = HeaderName::from_static("content-md5");
 
-/// Tells whether a body is XML, or of a verb that is not served: that of every post but a form, and of a put that is not
-/// of an object.
+/// Returns whether a body is XML, or of an unsupported verb: that of every POST but a form, and of a PUT that is not of
+/// an object.
 pub(in crate::s3) fn has_xml(method: &Method, uri: &Uri) -> bool {
     match *method {
         Method::POST => true,
-        Method::PUT => sets_something(uri),
+        Method::PUT => sets_subresource(uri),
         _ => false,
     }
 }
 
-/// Tells whether a put is not of an object, but of a bucket or of the details of an object.
-fn sets_something(uri: &Uri) -> bool {
+/// Returns whether a PUT is of a bucket or of the details of an object, and not of an object.
+fn sets_subresource(uri: &Uri) -> bool {
     let is_object = uri.path().trim_start_matches('/').contains('/');
-    !is_object || ["acl", "tagging", "retention", "legal-hold"].iter().any(|name| names(uri, name))
+    !is_object || ["acl", "tagging", "retention", "legal-hold"].iter().any(|name| has_parameter(uri, name))
 }
 
 /// Replaces the body of a request by its canonical form, and returns the memory that this takes.
 ///
 /// # Errors
-/// `MaxMessageLengthExceeded`; `MissingContentLength`; `IncompleteBody` for one that ended early; `BadDigest`;
-/// `MalformedXML`; `NotImplemented` for a part that this gateway does not have; `SlowDown` without memory.
+/// `MaxMessageLengthExceeded`; `MissingContentLength`; `IncompleteBody` for a body that ended early; `BadDigest`;
+/// `MalformedXML`; `NotImplemented` for a part that this gateway does not support; `SlowDown` without memory.
 pub(in crate::s3) async fn read(request: &mut Request<Body>, memory: &Memory) -> S3Result<Share> {
-    let bytes = whole(request).await?;
+    let bytes = read_body(request).await?;
     check_digests(request, &bytes)?;
     let share = memory.take_bytes(bytes.len() as u64 * TREE)?;
-    // A bucket policy is JSON, and not served whatever it says.
-    let bytes = match bytes.is_empty() || names(request.uri(), "policy") {
+    // A bucket policy is JSON, and not supported in any case.
+    let bytes = match bytes.is_empty() || has_parameter(request.uri(), "policy") {
         true => Bytes::new(),
         false => Bytes::from(canonical(&bytes)?.into_owned()),
     };
@@ -54,12 +53,12 @@ pub(in crate::s3) async fn read(request: &mut Request<Body>, memory: &Memory) ->
     Ok(share)
 }
 
-/// Tells whether a query has a parameter of this name, which may come percent-encoded, as s3s reads it.
-fn names(uri: &Uri, name: &str) -> bool {
+/// Returns whether a query has a parameter of this name, which may be percent-encoded, as s3s reads it.
+fn has_parameter(uri: &Uri, name: &str) -> bool {
     form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).any(|(known, _)| known == name)
 }
 
-async fn whole(request: &mut Request<Body>) -> S3Result<Bytes> {
+async fn read_body(request: &mut Request<Body>) -> S3Result<Bytes> {
     let length = request.headers().get(CONTENT_LENGTH);
     let length: Option<u64> = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let mut body = std::mem::take(request.body_mut());
@@ -81,19 +80,19 @@ async fn whole(request: &mut Request<Body>) -> S3Result<Bytes> {
 fn check_digests(request: &Request<Body>, bytes: &[u8]) -> S3Result<()> {
     let headers = request.headers();
     let md5 = headers.get(MD5).map(|text| parse_md5(text.to_str().unwrap_or_default())).transpose()?;
-    // What the headers of an upload in parts say of checksums is about the object.
-    let of_object = |name| *request.method() == Method::POST && names(request.uri(), name);
-    let given = match of_object("uploads") || of_object("uploadId") {
+    // The checksum headers of an upload in parts are about the object.
+    let of_object = |name| *request.method() == Method::POST && has_parameter(request.uri(), name);
+    let declared_checksum = match of_object("uploads") || of_object("uploadId") {
         true => None,
-        false => given(request)?,
+        false => declared_checksum(request)?,
     };
-    let mut digests = Digests::new(given.as_ref().map(|(algorithm, _)| *algorithm));
+    let mut digests = Digests::new(declared_checksum.as_ref().map(|(algorithm, _)| *algorithm));
     digests.update(bytes);
     let digested = digests.finish();
     if md5.is_some_and(|md5| md5 != digested.md5) {
         return Err(Error::BadDigest("Content-MD5").into());
     }
-    match given {
+    match declared_checksum {
         Some((algorithm, value)) if digested.checksum.is_none_or(|checksum| checksum.value != value) => {
             Err(bad_digest(algorithm, None))
         }
@@ -101,8 +100,8 @@ fn check_digests(request: &Request<Body>, bytes: &[u8]) -> S3Result<()> {
     }
 }
 
-/// The checksum that came with a body, in a header or behind the body.
-fn given(request: &Request<Body>) -> S3Result<Option<(Algorithm, String)>> {
+/// Returns the checksum of a body, from a header or the trailer.
+fn declared_checksum(request: &Request<Body>) -> S3Result<Option<(Algorithm, String)>> {
     let headers = request.headers();
     check_headers(headers)?;
     if let Some(algorithm) = body::announced(headers) {

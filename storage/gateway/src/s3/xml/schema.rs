@@ -1,6 +1,6 @@
-//! The parts of the documents that the gateway takes, as S3's reference has them.
+//! The parts of the supported documents, as in S3's reference.
 
-/// An element by its name, and how often it stands in its parent.
+/// An element, and how often it may occur in its parent.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) name: &'static str,
@@ -8,20 +8,20 @@ pub(super) struct Part {
     pub(super) content: Content,
 }
 
-/// The number of times that a part may be there.
+/// The number of times that a part may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     One,
     AtMostOne,
     Any,
-    /// S3 has the part and this gateway does not, so that it is refused by name.
+    /// S3 supports the part and this gateway does not, so it is refused by name.
     NotImplemented,
 }
 
 /// The content of an element.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Text to the letter, spaces included.
+    /// Any text, spaces included.
     Text,
     /// Text that is not empty.
     Name,
@@ -29,147 +29,156 @@ pub(super) enum Content {
     Integer,
     /// `true` or `false`, with or without spaces around it.
     Boolean,
-    /// A moment, with or without spaces around it.
+    /// A time, with or without spaces around it.
     Date,
-    /// Elements, and no text but spaces between them.
+    /// Elements, with only spaces between them.
     Parts(&'static [Part]),
 }
 
 use Content::{Boolean, Date, Integer, Name, Parts, Text};
 
-const fn one(name: &'static str, content: Content) -> Part {
+const fn required(name: &'static str, content: Content) -> Part {
     Part { name, count: Count::One, content }
 }
 
-const fn maybe(name: &'static str, content: Content) -> Part {
+const fn optional(name: &'static str, content: Content) -> Part {
     Part { name, count: Count::AtMostOne, content }
 }
 
-const fn any(name: &'static str, content: Content) -> Part {
+const fn repeated(name: &'static str, content: Content) -> Part {
     Part { name, count: Count::Any, content }
 }
 
-const fn not_here(name: &'static str) -> Part {
+const fn not_implemented(name: &'static str) -> Part {
     Part { name, count: Count::NotImplemented, content: Text }
 }
 
-const TAG: &[Part] = &[one("Key", Text), one("Value", Text)];
+const TAG: &[Part] = &[required("Key", Text), required("Value", Text)];
 
-const OWNER: &[Part] = &[maybe("ID", Text), maybe("DisplayName", Text)];
+const OWNER: &[Part] = &[optional("ID", Text), optional("DisplayName", Text)];
 
-const GRANTEE: &[Part] =
-    &[maybe("ID", Text), maybe("DisplayName", Text), maybe("EmailAddress", Text), maybe("URI", Text)];
+const GRANTEE: &[Part] = &[
+    optional("ID", Text),
+    optional("DisplayName", Text),
+    optional("EmailAddress", Text),
+    optional("URI", Text),
+];
 
-const GRANT: &[Part] = &[one("Grantee", Parts(GRANTEE)), one("Permission", Text)];
+const GRANT: &[Part] = &[required("Grantee", Parts(GRANTEE)), required("Permission", Text)];
 
 const COMPLETED_PART: &[Part] = &[
-    maybe("PartNumber", Integer),
-    maybe("ETag", Text),
-    maybe("ChecksumCRC32", Text),
-    maybe("ChecksumCRC32C", Text),
-    maybe("ChecksumCRC64NVME", Text),
-    maybe("ChecksumSHA1", Text),
-    maybe("ChecksumSHA256", Text),
-    not_here("ChecksumMD5"),
-    not_here("ChecksumSHA512"),
-    not_here("ChecksumXXHASH3"),
-    not_here("ChecksumXXHASH64"),
-    not_here("ChecksumXXHASH128"),
+    optional("PartNumber", Integer),
+    optional("ETag", Text),
+    optional("ChecksumCRC32", Text),
+    optional("ChecksumCRC32C", Text),
+    optional("ChecksumCRC64NVME", Text),
+    optional("ChecksumSHA1", Text),
+    optional("ChecksumSHA256", Text),
+    not_implemented("ChecksumMD5"),
+    not_implemented("ChecksumSHA512"),
+    not_implemented("ChecksumXXHASH3"),
+    not_implemented("ChecksumXXHASH64"),
+    not_implemented("ChecksumXXHASH128"),
 ];
 
 const OBJECT: &[Part] = &[
-    one("Key", Name),
-    maybe("VersionId", Text),
-    maybe("ETag", Text),
-    maybe("LastModifiedTime", Date),
-    maybe("Size", Integer),
+    required("Key", Name),
+    optional("VersionId", Text),
+    optional("ETag", Text),
+    optional("LastModifiedTime", Date),
+    optional("Size", Integer),
 ];
 
 const CORS_RULE: &[Part] = &[
-    maybe("ID", Text),
-    any("AllowedHeader", Text),
-    any("AllowedMethod", Text),
-    any("AllowedOrigin", Name),
-    any("ExposeHeader", Text),
-    maybe("MaxAgeSeconds", Integer),
+    optional("ID", Text),
+    repeated("AllowedHeader", Text),
+    repeated("AllowedMethod", Text),
+    repeated("AllowedOrigin", Name),
+    repeated("ExposeHeader", Text),
+    optional("MaxAgeSeconds", Integer),
 ];
 
 const CONDITIONS: &[Part] = &[
-    maybe("Prefix", Text),
-    any("Tag", Parts(TAG)),
-    maybe("ObjectSizeGreaterThan", Integer),
-    maybe("ObjectSizeLessThan", Integer),
+    optional("Prefix", Text),
+    repeated("Tag", Parts(TAG)),
+    optional("ObjectSizeGreaterThan", Integer),
+    optional("ObjectSizeLessThan", Integer),
 ];
 
 const FILTER: &[Part] = &[
-    maybe("And", Parts(CONDITIONS)),
-    maybe("Prefix", Text),
-    maybe("Tag", Parts(TAG)),
-    maybe("ObjectSizeGreaterThan", Integer),
-    maybe("ObjectSizeLessThan", Integer),
+    optional("And", Parts(CONDITIONS)),
+    optional("Prefix", Text),
+    optional("Tag", Parts(TAG)),
+    optional("ObjectSizeGreaterThan", Integer),
+    optional("ObjectSizeLessThan", Integer),
 ];
 
 const EXPIRATION: &[Part] =
-    &[maybe("Date", Date), maybe("Days", Integer), maybe("ExpiredObjectDeleteMarker", Boolean)];
+    &[optional("Date", Date), optional("Days", Integer), optional("ExpiredObjectDeleteMarker", Boolean)];
 
-const TRANSITION: &[Part] = &[maybe("Date", Date), maybe("Days", Integer), maybe("StorageClass", Text)];
+const TRANSITION: &[Part] =
+    &[optional("Date", Date), optional("Days", Integer), optional("StorageClass", Text)];
 
 const OLD_TRANSITION: &[Part] = &[
-    maybe("NoncurrentDays", Integer),
-    maybe("NewerNoncurrentVersions", Integer),
-    maybe("StorageClass", Text),
+    optional("NoncurrentDays", Integer),
+    optional("NewerNoncurrentVersions", Integer),
+    optional("StorageClass", Text),
 ];
 
 const OLD_EXPIRATION: &[Part] =
-    &[maybe("NoncurrentDays", Integer), maybe("NewerNoncurrentVersions", Integer)];
+    &[optional("NoncurrentDays", Integer), optional("NewerNoncurrentVersions", Integer)];
 
 const LIFECYCLE_RULE: &[Part] = &[
-    maybe("ID", Text),
-    maybe("Prefix", Text),
-    maybe("Filter", Parts(FILTER)),
-    one("Status", Text),
-    maybe("Expiration", Parts(EXPIRATION)),
-    any("Transition", Parts(TRANSITION)),
-    any("NoncurrentVersionTransition", Parts(OLD_TRANSITION)),
-    maybe("NoncurrentVersionExpiration", Parts(OLD_EXPIRATION)),
-    maybe("AbortIncompleteMultipartUpload", Parts(&[maybe("DaysAfterInitiation", Integer)])),
+    optional("ID", Text),
+    optional("Prefix", Text),
+    optional("Filter", Parts(FILTER)),
+    required("Status", Text),
+    optional("Expiration", Parts(EXPIRATION)),
+    repeated("Transition", Parts(TRANSITION)),
+    repeated("NoncurrentVersionTransition", Parts(OLD_TRANSITION)),
+    optional("NoncurrentVersionExpiration", Parts(OLD_EXPIRATION)),
+    optional("AbortIncompleteMultipartUpload", Parts(&[optional("DaysAfterInitiation", Integer)])),
 ];
 
-const BY_DEFAULT: &[Part] = &[one("SSEAlgorithm", Text), maybe("KMSMasterKeyID", Text)];
+const BY_DEFAULT: &[Part] = &[required("SSEAlgorithm", Text), optional("KMSMasterKeyID", Text)];
 
 const ENCRYPTION_RULE: &[Part] = &[
-    one("ApplyServerSideEncryptionByDefault", Parts(BY_DEFAULT)),
-    maybe("BucketKeyEnabled", Boolean),
-    not_here("BlockedEncryptionTypes"),
+    required("ApplyServerSideEncryptionByDefault", Parts(BY_DEFAULT)),
+    optional("BucketKeyEnabled", Boolean),
+    not_implemented("BlockedEncryptionTypes"),
 ];
 
 /// `ExcludedPrefixes` and `ExcludeFolders` are MinIO's.
 const VERSIONING: &[Part] = &[
-    maybe("Status", Text),
-    maybe("MfaDelete", Text),
-    not_here("ExcludedPrefixes"),
-    not_here("ExcludeFolders"),
+    optional("Status", Text),
+    optional("MfaDelete", Text),
+    not_implemented("ExcludedPrefixes"),
+    not_implemented("ExcludeFolders"),
 ];
 
-const CREATE_BUCKET: &[Part] =
-    &[maybe("LocationConstraint", Text), not_here("Location"), not_here("Bucket"), not_here("Tags")];
+const CREATE_BUCKET: &[Part] = &[
+    optional("LocationConstraint", Text),
+    not_implemented("Location"),
+    not_implemented("Bucket"),
+    not_implemented("Tags"),
+];
 
-/// The documents that verbs of this gateway read, by the names of their roots.
+/// The supported documents, by the names of their roots.
 pub(super) const DOCUMENTS: &[Part] = &[
-    one(
+    required(
         "AccessControlPolicy",
         Parts(&[
-            maybe("Owner", Parts(OWNER)),
-            one("AccessControlList", Parts(&[any("Grant", Parts(GRANT))])),
+            optional("Owner", Parts(OWNER)),
+            required("AccessControlList", Parts(&[repeated("Grant", Parts(GRANT))])),
         ]),
     ),
-    one("CORSConfiguration", Parts(&[any("CORSRule", Parts(CORS_RULE))])),
-    one("CompleteMultipartUpload", Parts(&[any("Part", Parts(COMPLETED_PART))])),
-    one("CreateBucketConfiguration", Parts(CREATE_BUCKET)),
-    one("Delete", Parts(&[maybe("Quiet", Boolean), any("Object", Parts(OBJECT))])),
-    one("LifecycleConfiguration", Parts(&[any("Rule", Parts(LIFECYCLE_RULE))])),
-    one("OwnershipControls", Parts(&[any("Rule", Parts(&[one("ObjectOwnership", Text)]))])),
-    one("ServerSideEncryptionConfiguration", Parts(&[any("Rule", Parts(ENCRYPTION_RULE))])),
-    one("Tagging", Parts(&[one("TagSet", Parts(&[any("Tag", Parts(TAG))]))])),
-    one("VersioningConfiguration", Parts(VERSIONING)),
+    required("CORSConfiguration", Parts(&[repeated("CORSRule", Parts(CORS_RULE))])),
+    required("CompleteMultipartUpload", Parts(&[repeated("Part", Parts(COMPLETED_PART))])),
+    required("CreateBucketConfiguration", Parts(CREATE_BUCKET)),
+    required("Delete", Parts(&[optional("Quiet", Boolean), repeated("Object", Parts(OBJECT))])),
+    required("LifecycleConfiguration", Parts(&[repeated("Rule", Parts(LIFECYCLE_RULE))])),
+    required("OwnershipControls", Parts(&[repeated("Rule", Parts(&[required("ObjectOwnership", Text)]))])),
+    required("ServerSideEncryptionConfiguration", Parts(&[repeated("Rule", Parts(ENCRYPTION_RULE))])),
+    required("Tagging", Parts(&[required("TagSet", Parts(&[repeated("Tag", Parts(TAG))]))])),
+    required("VersioningConfiguration", Parts(VERSIONING)),
 ];

@@ -1,4 +1,4 @@
-//! The service catalogue, which tells where each service is.
+//! The service catalogue, which lists the URL of each service.
 
 use super::super::target::PREFIX;
 use crate::auth::identity::AccountName;
@@ -6,15 +6,15 @@ use base16ct::lower::encode_string as hex;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The one region.
+/// The only region.
 pub(in super::super) const REGION: &str = "RegionOne";
 
-/// The address under which clients reach this server, without a slash at its end.
+/// The address of this server for the client, without a trailing slash.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Base(pub(in super::super) String);
 
 impl Base {
-    /// The URL of an account's containers.
+    /// Returns the URL of an account's containers.
     pub(in super::super) fn storage(&self, account: &AccountName) -> String {
         format!("{}/v1/{PREFIX}{}", self.0, account.as_str())
     }
@@ -23,7 +23,7 @@ impl Base {
         format!("{}/{version}", self.0)
     }
 
-    /// The catalogue as version 3 has it.
+    /// Returns the catalogue in the form of version 3.
     pub(super) fn v3(&self, account: &AccountName) -> Value {
         let service = |kind: &str, name: &str, url: &str| {
             let endpoints: Vec<Value> = ["public", "internal", "admin"]
@@ -46,7 +46,7 @@ impl Base {
         ])
     }
 
-    /// The catalogue as version 2 has it.
+    /// Returns the catalogue in the form of version 2.
     pub(super) fn v2(&self, account: &AccountName) -> Value {
         let service = |kind: &str, name: &str, url: &str| {
             let endpoint = json!({
@@ -65,7 +65,7 @@ impl Base {
     }
 }
 
-/// An id that is always the same.
+/// Returns an id that is always the same for this input.
 pub(super) fn id(of: &[&str]) -> String {
     hex(&Sha256::digest(of.join("/").as_bytes())[..16])
 }

@@ -1,4 +1,4 @@
-//! The versions of logging in, for clients that ask first.
+//! The versions of the identity service, for clients that ask for them.
 
 use super::catalogue::Base;
 use serde_json::{Value, json};

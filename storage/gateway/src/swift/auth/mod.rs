@@ -1,4 +1,4 @@
-//! Logging in: three versions of it, one kind of token.
+//! Logins: three versions, with one kind of token.
 
 pub(super) mod catalogue;
 pub(super) mod discovery;
@@ -8,19 +8,19 @@ pub(super) mod v3;
 
 use super::Swift;
 use super::refusal::{Outcome, Refusal};
-use crate::auth::identity::{Issued, Token};
+use crate::auth::identity::{Token, TokenInfo};
 use crate::catalogue::UnixMillis;
 use http::StatusCode;
 use zeroize::Zeroizing;
 
-/// The account, the user and the password of a login, as the request has them.
+/// The account, the user and the password of a login.
 pub(super) struct Login {
     pub(super) account: String,
     pub(super) user: String,
     pub(super) password: Zeroizing<Vec<u8>>,
 }
 
-/// The answer to every login that is not good, for any reason.
+/// Returns the answer to every failed login, for any reason.
 pub(super) fn refused() -> Refusal {
     Refusal::unauthorized("The account, the user or the password is wrong.")
 }
@@ -30,17 +30,17 @@ impl Swift {
     ///
     /// # Errors
     /// 401 for any fault.
-    pub(super) async fn log_in(&self, login: Login, now: UnixMillis) -> Outcome<(Token, Issued)> {
+    pub(super) async fn log_in(&self, login: Login, now: UnixMillis) -> Outcome<(Token, TokenInfo)> {
         let Login { account, user, password } = login;
         let proven = self.users.by_password(&account, &user, password).await.ok_or_else(refused)?;
         self.tokens.issue(&self.users, &proven, now).ok_or_else(no_token)
     }
 
-    /// Exchanges a token for a new one. It ends when the old one does.
+    /// Exchanges a token for a new one with the same expiry.
     ///
     /// # Errors
-    /// 401 if the old one is worth nothing.
-    pub(super) fn exchange(&self, token: &str, now: UnixMillis) -> Outcome<(Token, Issued)> {
+    /// 401 if the token is invalid.
+    pub(super) fn exchange(&self, token: &str, now: UnixMillis) -> Outcome<(Token, TokenInfo)> {
         self.tokens.look_up(&self.users, token, now).ok_or_else(refused)?;
         self.tokens.exchange(&self.users, token, now).ok_or_else(no_token)
     }

@@ -1,4 +1,4 @@
-//! Version 1, as TempAuth has it: names and password in headers, the token in headers.
+//! Version 1, as in TempAuth: names, password and token in headers.
 
 use super::super::Swift;
 use super::super::metadata::put;

@@ -1,11 +1,11 @@
-//! Version 2 of Keystone: a tenant, a name and a password, or an old token.
+//! Version 2 of Keystone: a tenant, a name and a password, or an existing token.
 
 use super::super::Swift;
 use super::super::dates::iso_utc;
 use super::super::refusal::{Outcome, Refusal};
 use super::super::request_head::RequestHead;
 use super::{Login, catalogue, refused};
-use crate::auth::identity::{Issued, Token};
+use crate::auth::identity::{Token, TokenInfo};
 use crate::catalogue::UnixMillis;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -59,8 +59,8 @@ pub(in super::super) async fn log_in(swift: &Swift, head: &RequestHead, body: &[
     Ok(answer(head, &token, &issued))
 }
 
-fn answer(head: &RequestHead, token: &Token, issued: &Issued) -> Value {
-    let Issued { identity, issued: since, expires } = issued;
+fn answer(head: &RequestHead, token: &Token, issued: &TokenInfo) -> Value {
+    let TokenInfo { identity, issued: since, expires } = issued;
     let (account, user, role) = (identity.account.as_str(), identity.user.as_str(), identity.role.name());
     json!({"access": {
         "token": {

@@ -1,14 +1,14 @@
 //! Version 3 of Keystone: passwords and tokens, scoped to a project, with a service catalogue.
 //!
-//! An account is a project, of the one domain that there is (`default`). A user has a name within the account and an id
-//! of its own ([`Identity::id`](crate::auth::identity::Identity::id)).
+//! An account is a project, in the only domain (`default`). A user has a name within the account and an id of its own
+//! ([`Identity::id`](crate::auth::identity::Identity::id)).
 
 use super::super::Swift;
 use super::super::dates::iso_utc;
 use super::super::refusal::{Outcome, Refusal};
 use super::super::request_head::RequestHead;
 use super::{Login, catalogue, refused};
-use crate::auth::identity::{Issued, Role, Token};
+use crate::auth::identity::{Role, Token, TokenInfo};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -82,33 +82,33 @@ impl Domain {
     }
 }
 
-/// The scope that is asked for beside a token.
-enum WantedScope {
-    /// Nothing is said: the user's own project.
+/// The requested scope of a token.
+enum RequestedScope {
+    /// No scope: the user's own project.
     Own,
-    /// No project at all.
+    /// Explicitly unscoped.
     Unscoped,
     Project(String),
 }
 
-fn wanted(scope: Option<Scope>) -> Outcome<WantedScope> {
+fn requested_scope(scope: Option<Scope>) -> Outcome<RequestedScope> {
     match scope {
-        None => Ok(WantedScope::Own),
-        Some(Scope::Word(word)) if word == "unscoped" => Ok(WantedScope::Unscoped),
+        None => Ok(RequestedScope::Own),
+        Some(Scope::Word(word)) if word == "unscoped" => Ok(RequestedScope::Unscoped),
         Some(Scope::Of(ScopeOf { project: Some(Project { id, name, domain }) })) => {
             if !domain.is_none_or(|domain| domain.is_known()) {
                 return Err(refused());
             }
             id.or(name)
-                .map(WantedScope::Project)
+                .map(RequestedScope::Project)
                 .ok_or_else(|| Refusal::bad_request("The scope names no project."))
         }
-        // Of a domain, of the system: no user has a role there.
+        // No user has a role in a domain or in the system.
         Some(_) => Err(refused()),
     }
 }
 
-/// Logs in; the token is for a header of the answer.
+/// Logs in, and returns the token for a header of the answer.
 pub(in super::super) async fn log_in(
     swift: &Swift,
     head: &RequestHead,
@@ -117,20 +117,20 @@ pub(in super::super) async fn log_in(
     let request: Request = serde_json::from_slice(body)
         .map_err(|_| Refusal::bad_request("The body is no login of version 3."))?;
     let Auth { identity, scope } = request.auth;
-    let wanted = wanted(scope)?;
+    let requested_scope = requested_scope(scope)?;
     let is = |method: &str| identity.methods.iter().any(|known| known == method);
     let (method, (token, issued)) = match (identity.password, identity.token) {
         (Some(Password { user }), _) if is("password") => {
-            let project = match &wanted {
-                WantedScope::Project(project) => Some(project.as_str()),
-                WantedScope::Own | WantedScope::Unscoped => None,
+            let project = match &requested_scope {
+                RequestedScope::Project(project) => Some(project.as_str()),
+                RequestedScope::Own | RequestedScope::Unscoped => None,
             };
             let login = login(swift, user, project);
             ("password", swift.log_in(login, head.now).await?)
         }
         (_, Some(OldToken { id })) if is("token") => {
             let known = swift.tokens.look_up(&swift.users, &id, head.now).ok_or_else(refused)?;
-            if let WantedScope::Project(project) = &wanted
+            if let RequestedScope::Project(project) = &requested_scope
                 && project != known.identity.account.as_str()
             {
                 return Err(refused());
@@ -139,11 +139,11 @@ pub(in super::super) async fn log_in(
         }
         _ => return Err(Refusal::bad_request("Log in by the method `password` or `token`.")),
     };
-    let scoped = !matches!(wanted, WantedScope::Unscoped);
+    let scoped = !matches!(requested_scope, RequestedScope::Unscoped);
     Ok((token, describe(head, &issued, &[method], scoped)))
 }
 
-/// A malformed name leads to a user who is not there, and so costs the same time.
+/// Returns the login of a user. A malformed name becomes a user that does not exist, so that it costs the same time.
 fn login(swift: &Swift, user: UserSection, project: Option<&str>) -> Login {
     let UserSection { id, name, domain, password } = user;
     let domain_is_known = domain.is_none_or(|domain| domain.is_known());
@@ -160,8 +160,8 @@ fn login(swift: &Swift, user: UserSection, project: Option<&str>) -> Login {
     Login { account, user, password: Zeroizing::new(password.as_bytes().to_vec()) }
 }
 
-fn describe(head: &RequestHead, issued: &Issued, methods: &[&str], scoped: bool) -> Value {
-    let Issued { identity, issued: since, expires } = issued;
+fn describe(head: &RequestHead, issued: &TokenInfo, methods: &[&str], scoped: bool) -> Value {
+    let TokenInfo { identity, issued: since, expires } = issued;
     let (account, user, role) = (identity.account.as_str(), identity.user.as_str(), identity.role.name());
     let domain = json!({"id": "default", "name": "Default"});
     let mut token = json!({
@@ -182,13 +182,13 @@ fn describe(head: &RequestHead, issued: &Issued, methods: &[&str], scoped: bool)
     json!({"token": token})
 }
 
-/// The facts that a token stands for, for its own user and for an admin.
+/// Describes a token, for its own user and for an admin.
 pub(in super::super) fn show(swift: &Swift, head: &RequestHead) -> Outcome<Value> {
     let subject = subject(swift, head)?;
     Ok(describe(head, &subject, &["password"], true))
 }
 
-/// Ends a token.
+/// Revokes a token.
 pub(in super::super) fn revoke(swift: &Swift, head: &RequestHead) -> Outcome<()> {
     subject(swift, head)?;
     if let Some(token) = head.subject_token() {
@@ -197,14 +197,14 @@ pub(in super::super) fn revoke(swift: &Swift, head: &RequestHead) -> Outcome<()>
     Ok(())
 }
 
-fn subject(swift: &Swift, head: &RequestHead) -> Outcome<Issued> {
+fn subject(swift: &Swift, head: &RequestHead) -> Outcome<TokenInfo> {
     let look_up = |token: Option<&str>| swift.tokens.look_up(&swift.users, token?, head.now);
     let identity = look_up(head.token()).ok_or_else(refused)?.identity;
     let subject = look_up(head.subject_token()).ok_or_else(Refusal::not_found)?;
     if subject.identity == identity || identity.role == Role::Admin {
         Ok(subject)
     } else {
-        // As for a token that is worth nothing: its user is not the principal's business.
+        // The same answer as for an invalid token, which shows nothing about its user.
         Err(Refusal::not_found())
     }
 }

@@ -1,17 +1,17 @@
-//! The content that an object stands for, and the right to make it stand for that.
+//! The content of an object, and the right to set a manifest.
 
-use super::bound::{Bound, MAX_DEPTH, MAX_PIECES};
+use super::budget::{MAX_DEPTH, MAX_PIECES, PieceBudget};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest, Object};
 use crate::swift::content::Content;
 use crate::swift::refusal::Outcome;
 use crate::swift::rights::Claim;
-use crate::swift::{At, Swift};
+use crate::swift::{Swift, VerbContext};
 use std::sync::Arc;
 
 impl Swift {
-    /// Checks that a principal may make an object stand for the contents of a container. It must be able to read them:
-    /// a later reader of the object may be let in to all of the account.
+    /// Checks that a principal may make an object stand for the contents of a container. It must have the right to read
+    /// them, because a later reader of the object may read all of the account.
     ///
     /// # Errors
     /// 401 or 403.
@@ -29,18 +29,22 @@ impl Swift {
         }
     }
 
-    /// The content that an object stands for. Reads the lists of static large objects.
+    /// Returns the content of an object. Reads the lists of static large objects.
     ///
     /// # Errors
-    /// 409 if a static large object is not what it was, or if there are too many pieces; 401 or 403 if a segment is not
-    /// the principal's to read.
-    pub(in crate::swift) async fn content(&self, at: &At<'_>, object: &Arc<Object>) -> Outcome<Content> {
+    /// 409 if a segment of a static large object has changed, or if there are too many pieces; 401 or 403 if the
+    /// principal may not read a segment.
+    pub(in crate::swift) async fn content(
+        &self,
+        context: &VerbContext<'_>,
+        object: &Arc<Object>,
+    ) -> Outcome<Content> {
         match &object.details.manifest {
             None => Ok(Content::plain(object)),
-            Some(Manifest::Dynamic { container, prefix }) => self.dynamic(at, container, prefix).await,
+            Some(Manifest::Dynamic { container, prefix }) => self.dynamic(context, container, prefix).await,
             Some(Manifest::Static { etag, .. }) => {
-                let (etag, mut bound) = (format!("\"{etag}\""), Bound::of(MAX_PIECES));
-                Ok(Content { pieces: self.pieces(at, object, MAX_DEPTH, &mut bound).await?, etag })
+                let (etag, mut budget) = (format!("\"{etag}\""), PieceBudget::of(MAX_PIECES));
+                Ok(Content { pieces: self.pieces(context, object, MAX_DEPTH, &mut budget).await?, etag })
             }
         }
     }

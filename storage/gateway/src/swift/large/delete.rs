@@ -1,13 +1,12 @@
-//! `multipart-manifest=delete`: a list goes with all that it lists.
+//! `multipart-manifest=delete`: deletes a list with its segments.
 
-use super::bound::{Bound, MAX_DEPTH, MAX_PIECES};
+use super::budget::{MAX_DEPTH, MAX_PIECES, PieceBudget};
 use super::conflict;
 use crate::catalogue::Object;
 use crate::swift::describe::encoded;
 use crate::swift::manifest::is_static;
 use crate::swift::refusal::Outcome;
-use crate::swift::request_head::RequestHead;
-use crate::swift::{At, Swift, bulk};
+use crate::swift::{Swift, VerbContext, bulk};
 use axum::body::Body;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -15,43 +14,42 @@ use http::Response;
 use std::sync::Arc;
 
 impl Swift {
-    /// `multipart-manifest=delete`: the list goes, and all that it lists.
+    /// Serves `multipart-manifest=delete`: deletes the list and its segments.
     pub(in crate::swift) async fn delete_large(
         &self,
-        head: &RequestHead,
-        at: &At<'_>,
+        context: &VerbContext<'_>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let mut paths = Vec::new();
-        self.segments(object, at, MAX_DEPTH, &mut Bound::of(MAX_PIECES), &mut paths).await?;
-        paths.push(format!("/{}/{}", at.container(), at.object()));
+        self.segments(object, context, MAX_DEPTH, &mut PieceBudget::of(MAX_PIECES), &mut paths).await?;
+        paths.push(format!("/{}/{}", context.container(), context.object()));
         let targets = paths.iter().map(|path| encoded(path)).collect();
-        bulk::delete_all(self, head, at, targets).await
+        bulk::delete_all(self, context, targets).await
     }
 
     fn segments<'a>(
         &'a self,
         object: &'a Arc<Object>,
-        at: &'a At<'a>,
+        context: &'a VerbContext<'a>,
         depth: usize,
-        bound: &'a mut Bound,
+        budget: &'a mut PieceBudget,
         paths: &'a mut Vec<String>,
     ) -> BoxFuture<'a, Outcome<()>> {
         async move {
             if depth == 0 {
-                return Err(conflict("The large object stands too deep within others."));
+                return Err(conflict("The large object is nested too deeply."));
             }
-            let kept = self.kept(object).await?;
-            bound.spend(kept.len())?;
-            for kept in kept {
-                if kept.sub_slo
-                    && let Some((container, key)) = kept.name.trim_start_matches('/').split_once('/')
-                    && let Ok(inner) = at.account.object(container, key)
+            let stored = self.stored_segments(object).await?;
+            budget.spend(stored.len())?;
+            for segment in stored {
+                if segment.sub_slo
+                    && let Some((container, key)) = segment.name.trim_start_matches('/').split_once('/')
+                    && let Ok(inner) = context.account.object(container, key)
                     && is_static(&inner)
                 {
-                    self.segments(&inner, at, depth - 1, bound, paths).await?;
+                    self.segments(&inner, context, depth - 1, budget, paths).await?;
                 }
-                paths.push(kept.name);
+                paths.push(segment.name);
             }
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! The list of a static large object: as the client gives it, and as it is kept.
+//! The list of a static large object, in the client's form and in the stored form.
 
 use base16ct::lower::encode_string as hex;
 use md5::{Digest as _, Md5};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::ops::Range;
 
-/// The most segments of a list.
+/// The largest number of segments of a list.
 pub(in crate::swift) const MAX_SEGMENTS: usize = 1000;
-/// The most bytes of a list.
+/// The largest number of bytes of a list.
 pub(in crate::swift) const MAX_LIST_BYTES: usize = 8 << 20;
 
-/// A segment as the client lists it.
+/// A segment in the client's list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListedSegment {
@@ -26,7 +26,7 @@ pub(super) struct ListedSegment {
     pub(super) range: Option<String>,
 }
 
-/// The segments of a list, one more than it may have at most: a longer one is read to its end and not kept.
+/// The segments of a list, at most one more than the limit: a longer list is read to its end, but not kept.
 pub(super) struct FirstSegments(pub(super) Vec<ListedSegment>);
 
 impl<'de> Deserialize<'de> for FirstSegments {
@@ -56,13 +56,13 @@ impl<'de> Deserialize<'de> for FirstSegments {
     }
 }
 
-/// A segment as it is kept, in the form in which `multipart-manifest=get` shows it.
+/// A stored segment, in the form in which `multipart-manifest=get` shows it.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredSegment {
     /// `/container/object`
     pub(super) name: String,
     pub(super) hash: String,
-    /// All bytes of the segment, even if only a range of them is meant.
+    /// All bytes of the segment, even if only a range of them is used.
     pub(super) bytes: u64,
     pub(super) content_type: String,
     pub(super) last_modified: String,
@@ -72,17 +72,17 @@ pub(super) struct Kept {
     pub(super) sub_slo: bool,
 }
 
-/// A kept segment as `format=raw` shows it.
-pub(super) fn raw(kept: &Kept) -> Value {
-    let mut entry = json!({"path": kept.name, "etag": kept.hash, "size_bytes": kept.bytes});
-    if let (Some(range), Some(fields)) = (&kept.range, entry.as_object_mut()) {
+/// Returns a stored segment in the form of `format=raw`.
+pub(super) fn raw(segment: &StoredSegment) -> Value {
+    let mut entry = json!({"path": segment.name, "etag": segment.hash, "size_bytes": segment.bytes});
+    if let (Some(range), Some(fields)) = (&segment.range, entry.as_object_mut()) {
         fields.insert("range".into(), range.as_str().into());
     }
     entry
 }
 
-/// Bytes and ETag of all of a static large object, the latter as Swift makes it.
-pub(super) fn sum(segments: &[Kept]) -> (u64, String) {
+/// Returns the size and the ETag of a static large object, the ETag as in Swift.
+pub(super) fn sum(segments: &[StoredSegment]) -> (u64, String) {
     let (mut bytes, mut tags) = (0u64, Md5::new());
     for segment in segments {
         match segment.range.as_deref().and_then(|range| Some((range, range_of(range, segment.bytes)?))) {
@@ -99,7 +99,7 @@ pub(super) fn sum(segments: &[Kept]) -> (u64, String) {
     (bytes, hex(&tags.finalize()))
 }
 
-/// A range of a segment, `5-9`, `5-` or `-5`.
+/// Parses a range of a segment: `5-9`, `5-` or `-5`.
 pub(super) fn range_of(range: &str, bytes: u64) -> Option<Range<u64>> {
     let (first, last) = range.split_once('-')?;
     let number = |text: &str| text.trim().parse::<u64>().ok();

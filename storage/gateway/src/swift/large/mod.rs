@@ -1,10 +1,10 @@
-//! Large objects: an object that stands for others, one after the other.
+//! Large objects: each stands for other objects, concatenated.
 //!
-//! A **dynamic** one names a container and a prefix of keys; all objects there when it is read belong to it. A
-//! **static** one holds a list of its segments, with the ETag and the size that each had when the list was put; it is
-//! read only as long as they have them. The list is the object's own bytes: reading it takes accesses.
+//! A **dynamic** one has a container and a prefix of keys; its content is all such objects at the time of the read. A
+//! **static** one has a list of its segments, with the ETag and the size of each at the time of the put. It can be read
+//! only while they are unchanged. The list is the object's own bytes: reading it takes accesses.
 
-mod bound;
+mod budget;
 mod content;
 mod delete;
 mod dynamic;

@@ -1,6 +1,6 @@
-//! The server under too many clients, slow ones and ones that go away; its end; and TLS.
+//! The server under too many clients, slow clients and clients that disconnect; its shutdown; and TLS.
 
-mod right;
+mod answer_guard;
 mod shedding;
 mod shutdown;
 mod slow;

@@ -1,7 +1,7 @@
-//! Clients that are slow on purpose, in virtual time: they hold neither the places nor the connections of others.
+//! Clients that are slow on purpose, in virtual time: they take neither places nor connections from others.
 
-use crate::s3::server::{Answer, now};
 use crate::s3::signer::{REGION, Signer};
+use crate::s3::test_server::{Answer, now};
 use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::listener::Listener;
@@ -19,9 +19,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// Connections that wait to be accepted.
-struct Arrivals(mpsc::UnboundedReceiver<DuplexStream>);
+struct QueueListener(mpsc::UnboundedReceiver<DuplexStream>);
 
-impl Listener for Arrivals {
+impl Listener for QueueListener {
     type Stream = DuplexStream;
 
     async fn accept(&mut self) -> io::Result<(DuplexStream, Option<IpAddr>)> {
@@ -32,15 +32,15 @@ impl Listener for Arrivals {
     }
 }
 
-/// A gateway whose accounts `one` and `two` have a bucket of their own name each.
-struct Served {
+/// A gateway whose accounts `one` and `two` each have a bucket of their own name.
+struct SlowServer {
     arrivals: mpsc::UnboundedSender<DuplexStream>,
     end: oneshot::Sender<()>,
     server: JoinHandle<()>,
 }
 
-impl Served {
-    async fn start(options: server::Options) -> Served {
+impl SlowServer {
+    async fn start(options: server::Options) -> SlowServer {
         let gateway = Gateway::open(Arc::new(MemoryDevice::new(4096, 4096, 8)), Options::default()).await;
         let gateway = gateway.expect("opened");
         let mut users = Vec::new();
@@ -48,16 +48,16 @@ impl Served {
             let (account, user) = (name.parse().expect("a name"), "owner".parse().expect("a name"));
             let identity = Identity { account, user, role: Role::Owner };
             users.push(User { identity, password: None, keys: vec![AccessKey::new(name, "secret")] });
-            let made = gateway.account(name).create_container(name, ContainerSettings::default()).await;
-            made.expect("made");
+            let created = gateway.account(name).create_container(name, ContainerSettings::default()).await;
+            created.expect("made");
         }
         let (arrivals, arrived) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let door = S3Server::new(gateway, Arc::new(Users::new(users).expect("two users")));
-        let server = tokio::spawn(serve(Arrivals(arrived), door, options, async {
+        let protocol = S3Server::new(gateway, Arc::new(Users::new(users).expect("two users")));
+        let server = tokio::spawn(serve(QueueListener(arrived), protocol, options, async {
             let _ = ended.await;
         }));
-        Served { arrivals, end, server }
+        SlowServer { arrivals, end, server }
     }
 
     fn connect(&self) -> DuplexStream {
@@ -66,7 +66,7 @@ impl Served {
         client
     }
 
-    /// A connection on which the head of a request of this account was sent.
+    /// Opens a connection and sends the head of a request of this account on it.
     async fn ask(&self, account: &str, method: &str, key: &str, length: usize) -> DuplexStream {
         let (date, target) = (now(), format!("/{account}/{key}"));
         let signer = Signer { access_key: account, secret: "secret", date: &date, region: REGION };
@@ -76,7 +76,7 @@ impl Served {
             "{method} {target} HTTP/1.1\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
         );
         let mut stream = self.connect();
-        // A refusal may be there, and the connection gone, before all was sent.
+        // The server may refuse and close the connection before the whole head was sent.
         let _ = stream.write_all(head.as_bytes()).await;
         stream
     }
@@ -93,7 +93,7 @@ async fn answer(mut stream: DuplexStream) -> Answer {
     Answer::read(&String::from_utf8_lossy(&answer))
 }
 
-/// Sends a byte each eight seconds for as long as the server takes them, and returns its answer.
+/// Sends a byte every eight seconds for as long as the server takes them, and returns its answer.
 async fn trickle(mut stream: DuplexStream) -> Answer {
     let mut answer = Vec::new();
     loop {
@@ -107,21 +107,21 @@ async fn trickle(mut stream: DuplexStream) -> Answer {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_account_with_500_connections_keeps_no_other_from_being_served_at_once() {
-    let served = Served::start(server::Options::default()).await;
-    let begun = Instant::now();
+    let server = SlowServer::start(server::Options::default()).await;
+    let started = Instant::now();
     let mut slow = Vec::new();
     for number in 0..500 {
-        let stream = served.ask("one", "PUT", &number.to_string(), 1000).await;
+        let stream = server.ask("one", "PUT", &number.to_string(), 1000).await;
         slow.push(tokio::spawn(trickle(stream)));
         tokio::task::yield_now().await;
     }
     for number in 0..20 {
-        let mut stream = served.ask("two", "PUT", &number.to_string(), 5).await;
+        let mut stream = server.ask("two", "PUT", &number.to_string(), 5).await;
         stream.write_all(b"bytes").await.expect("taken");
         assert_eq!(answer(stream).await.verdict(), "200");
-        assert_eq!(answer(served.ask("two", "GET", &number.to_string(), 0).await).await.body, "bytes");
+        assert_eq!(answer(server.ask("two", "GET", &number.to_string(), 0).await).await.body, "bytes");
     }
-    assert!(begun.elapsed() < Duration::from_secs(8), "before the slow ones sent their second byte");
+    assert!(started.elapsed() < Duration::from_secs(8), "before the slow ones sent their second byte");
     let mut refused = 0;
     for one in slow {
         match one.await.expect("answered").verdict().as_str() {
@@ -130,42 +130,42 @@ async fn a_slow_account_with_500_connections_keeps_no_other_from_being_served_at
         }
     }
     assert!((300..450).contains(&refused), "{refused} of 500 were one too many");
-    assert!(begun.elapsed() < Duration::from_secs(80), "a byte each eight seconds is as good as none");
-    served.stop().await;
+    assert!(started.elapsed() < Duration::from_secs(80), "a byte each eight seconds is as good as none");
+    server.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_taken_by_single_bytes_is_given_up() {
-    let served = Served::start(server::Options::default()).await;
+    let server = SlowServer::start(server::Options::default()).await;
     let large = vec![7; 1 << 20];
-    let mut stream = served.ask("one", "PUT", "large", large.len()).await;
+    let mut stream = server.ask("one", "PUT", "large", large.len()).await;
     stream.write_all(&large).await.expect("taken");
     assert_eq!(answer(stream).await.verdict(), "200");
-    let mut stream = served.ask("one", "GET", "large", 0).await;
-    let begun = Instant::now();
+    let mut stream = server.ask("one", "GET", "large", 0).await;
+    let started = Instant::now();
     let mut byte = [0];
     while stream.read(&mut byte).await.is_ok_and(|bytes| bytes > 0) {
         tokio::time::sleep(Duration::from_secs(8)).await;
-        if begun.elapsed() > Duration::from_secs(75) {
+        if started.elapsed() > Duration::from_secs(75) {
             break;
         }
     }
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest).await;
     assert!(rest.len() < large.len() / 2, "{} bytes came", rest.len());
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_of_two_kibibytes_a_second_is_slow_and_served() {
-    let served = Served::start(server::Options::default()).await;
-    let mut stream = served.ask("one", "PUT", "key", 200 << 10).await;
-    let begun = Instant::now();
+    let server = SlowServer::start(server::Options::default()).await;
+    let mut stream = server.ask("one", "PUT", "key", 200 << 10).await;
+    let started = Instant::now();
     for _ in 0..100 {
         stream.write_all(&[7; 2 << 10]).await.expect("taken");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert_eq!(answer(stream).await.verdict(), "200");
-    assert!(begun.elapsed() >= Duration::from_secs(100));
-    served.stop().await;
+    assert!(started.elapsed() >= Duration::from_secs(100));
+    server.stop().await;
 }

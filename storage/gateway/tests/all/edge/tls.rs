@@ -1,6 +1,6 @@
-//! TLS: a real client, a certificate that is renewed while the server runs, and pairs that cannot be served with.
+//! TLS: a real client, a certificate that is renewed while the server runs, and pairs that the server cannot use.
 
-use crate::running::{Running, body, start, within};
+use crate::test_server::{TestServer, body, start, within};
 use ameles_gateway::http::server::{self, Limits};
 use ameles_gateway::{Tls, TlsError};
 use object_store::aws::AmazonS3;
@@ -15,12 +15,12 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A certificate that vouches for itself, and its key, in files.
+/// A self-signed certificate and its key, in files.
 struct Files {
     folder: TempDir,
 }
 
-/// The certificate that a client must have to trust it.
+/// The certificate that a client needs in order to trust the server.
 type Pem = String;
 
 impl Files {
@@ -49,7 +49,7 @@ impl Files {
         fs::set_permissions(self.key(), Permissions::from_mode(mode)).expect("changed");
     }
 
-    /// A new pair, valid from one year to another.
+    /// Creates a new pair, valid from one year to another.
     fn renew(&self, from: i32, to: i32) -> Pem {
         let (certificate, key) = pair(from, to);
         self.write_certificate(&certificate);
@@ -70,27 +70,27 @@ fn pair(from: i32, to: i32) -> (Pem, String) {
     (params.self_signed(&key).expect("signed").pem(), key.serialize_pem())
 }
 
-async fn start_over(tls: &Tls) -> Running {
+async fn start_over(tls: &Tls) -> TestServer {
     start(server::Options { tls: Some(tls.clone()), ..Default::default() }).await
 }
 
-fn client_that_trusts(running: &Running, pem: &str) -> AmazonS3 {
+fn client_that_trusts(server: &TestServer, pem: &str) -> AmazonS3 {
     let certificate = Certificate::from_pem(pem.as_bytes()).expect("a certificate");
     let options = ClientOptions::new().with_root_certificate(certificate);
-    running.builder().with_client_options(options).build().expect("a client")
+    server.builder().with_client_options(options).build().expect("a client")
 }
 
 #[tokio::test]
 async fn a_client_that_trusts_the_certificate_is_served_and_another_is_not() {
     let files = Files::new();
     let pem = files.renew(2000, 4000);
-    let running = start_over(&files.load().expect("a pair")).await;
-    let client = client_that_trusts(&running, &pem);
-    let (path, whole) = (Path::from("key"), body(3 << 20));
-    client.put(&path, whole.clone().into()).await.expect("put");
-    assert!(client.get(&path).await.expect("got").bytes().await.expect("read") == whole);
-    running.client().get(&path).await.expect_err("nobody vouches for the certificate");
-    running.stop().await;
+    let server = start_over(&files.load().expect("a pair")).await;
+    let client = client_that_trusts(&server, &pem);
+    let (path, content) = (Path::from("key"), body(3 << 20));
+    client.put(&path, content.clone().into()).await.expect("put");
+    assert!(client.get(&path).await.expect("got").bytes().await.expect("read") == content);
+    server.client().get(&path).await.expect_err("nobody vouches for the certificate");
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -98,21 +98,21 @@ async fn a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_is_not(
     let files = Files::new();
     let old = files.renew(2000, 4000);
     let tls = files.load().expect("a pair");
-    let running = start_over(&tls).await;
+    let server = start_over(&tls).await;
     let path = Path::from("key");
-    client_that_trusts(&running, &old).put(&path, body(10).into()).await.expect("put");
+    client_that_trusts(&server, &old).put(&path, body(10).into()).await.expect("put");
 
     let new = files.renew(2000, 4000);
-    client_that_trusts(&running, &old).get(&path).await.expect("not renewed yet");
+    client_that_trusts(&server, &old).get(&path).await.expect("not renewed yet");
     tls.reload().expect("a pair");
-    client_that_trusts(&running, &new).get(&path).await.expect("renewed");
-    client_that_trusts(&running, &old).get(&path).await.expect_err("another certificate");
+    client_that_trusts(&server, &new).get(&path).await.expect("renewed");
+    client_that_trusts(&server, &old).get(&path).await.expect_err("another certificate");
 
     let (_, foreign) = pair(2000, 4000);
     files.write_key(&foreign);
     assert!(matches!(tls.reload(), Err(TlsError::Mismatch { .. })));
-    client_that_trusts(&running, &new).get(&path).await.expect("as before");
-    running.stop().await;
+    client_that_trusts(&server, &new).get(&path).await.expect("as before");
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -158,26 +158,26 @@ async fn a_pair_that_cannot_be_served_with_is_refused_with_its_reason() {
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_is_not_answered_and_holds_up_nobody() {
+async fn a_client_without_tls_gets_no_answer_and_delays_nobody() {
     let files = Files::new();
     let pem = files.renew(2000, 4000);
     let hour = Duration::from_secs(3600);
     let limits = Limits { connections: 4, handshake: hour, head: hour, grace: hour, ..Limits::default() };
     let tls = Some(files.load().expect("a pair"));
-    let running = start(server::Options { limits, tls, ..Default::default() }).await;
-    let mut plain = TcpStream::connect(running.address).await.expect("connected");
+    let server = start(server::Options { limits, tls, ..Default::default() }).await;
+    let mut plain = TcpStream::connect(server.address).await.expect("connected");
     plain.write_all(b"GET /bucket/key HTTP/1.1\r\nhost: localhost\r\n\r\n").await.expect("sent");
     let mut answer = Vec::new();
     let _ = within(plain.read_to_end(&mut answer)).await;
     assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
-    // They count as connections, and make room for others.
+    // Connections in a handshake count, and are closed to make room for others.
     let mut silent = Vec::new();
     for _ in 0..20 {
-        silent.push(TcpStream::connect(running.address).await.expect("connected"));
+        silent.push(TcpStream::connect(server.address).await.expect("connected"));
     }
-    let client = client_that_trusts(&running, &pem);
+    let client = client_that_trusts(&server, &pem);
     within(client.put(&Path::from("key"), body(10).into())).await.expect("put");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -186,10 +186,10 @@ async fn a_handshake_that_is_never_finished_is_given_up() {
     files.renew(2000, 4000);
     let limits = Limits { handshake: Duration::from_millis(50), ..Limits::default() };
     let tls = Some(files.load().expect("a pair"));
-    let running = start(server::Options { limits, tls, ..Default::default() }).await;
-    let mut silent = TcpStream::connect(running.address).await.expect("connected");
+    let server = start(server::Options { limits, tls, ..Default::default() }).await;
+    let mut silent = TcpStream::connect(server.address).await.expect("connected");
     let mut answer = Vec::new();
     within(silent.read_to_end(&mut answer)).await.expect("closed");
     assert!(answer.is_empty());
-    running.stop().await;
+    server.stop().await;
 }

@@ -1,8 +1,8 @@
-//! Random clients at the same time, with commits that take a while and some that fail. The answers are those of a register
-//! for each key, and whatever a kill at any moment leaves has everything that was acknowledged.
+//! Random concurrent clients, with commits that take a while and some that fail. The answers are those of a register
+//! for each key, and a kill at any time leaves everything that was acknowledged.
 
 use super::register::{Contents, Operation, Record, is_linearizable};
-use super::{Tested, if_absent, if_it_is, put_if};
+use super::{TestGateway, if_absent, if_it_is, put_if};
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object};
 use ameles_gateway::objects::conditions::WriteConditions;
 use ameles_gateway::testing::{CommitFault, Faults, MemoryDevice};
@@ -20,12 +20,12 @@ const KEYS: [&str; 3] = ["a", "b", "c"];
 enum Step {
     Put(usize),
     PutIfAbsent(usize),
-    /// Replaces what was read just before.
+    /// Replaces the contents that were read just before.
     Replace(usize),
     Delete(usize),
     Get(usize),
     Copy(usize, usize),
-    /// By an upload of one part.
+    /// Puts by an upload of one part.
     Upload(usize),
     Pause(u8),
 }
@@ -44,9 +44,9 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A moment in the life of the disk: how long the next commits are held up, whether they fail, and whether somebody looks
-/// what a kill would leave.
-type Mood = (u8, Option<bool>, bool);
+/// The behaviour of the device for a while: how long it holds the next commits, whether they fail, and whether the test
+/// looks at what a kill would leave.
+type CommitBehavior = (u8, Option<bool>, bool);
 
 /// The history so far.
 #[derive(Default)]
@@ -57,7 +57,7 @@ struct History {
     numbers: RefCell<HashMap<String, u32>>,
     /// The answers so far; a failure has no outcome and says what was tried.
     records: RefCell<Vec<(usize, Record)>>,
-    /// The moments at which a kill was looked at, with the contents that it would leave.
+    /// The times at which a kill was looked at, with the contents that it would leave.
     kills: RefCell<Vec<(u64, [Contents; 3])>>,
 }
 
@@ -82,15 +82,15 @@ impl History {
         }
     }
 
-    fn note(&self, key: usize, called: u64, outcome: Result<Operation, Operation>) {
+    fn record(&self, key: usize, called: u64, outcome: Result<Operation, Operation>) {
         let is_optional = outcome.is_err();
         let (Ok(operation) | Err(operation)) = outcome;
         let record = Record { called, answered: self.tick(), operation, is_optional };
         self.records.borrow_mut().push((key, record));
     }
 
-    /// Notes how a put ended.
-    fn note_put(
+    /// Records how a put ended.
+    fn record_put(
         &self,
         key: usize,
         called: u64,
@@ -101,12 +101,12 @@ impl History {
         match (outcome, refused) {
             (Ok(object), _) => {
                 assert_eq!(self.numbers.borrow().get(&object.etag), Some(&number));
-                self.note(key, called, Ok(done));
+                self.record(key, called, Ok(done));
             }
             (Err(Error::PreconditionFailed(_) | Error::NoSuchKey), Some(refused)) => {
-                self.note(key, called, Ok(refused))
+                self.record(key, called, Ok(refused))
             }
-            (Err(Error::Device(_)), _) => self.note(key, called, Err(done)),
+            (Err(Error::Device(_)), _) => self.record(key, called, Err(done)),
             (Err(other), _) => panic!("{other}"),
         }
     }
@@ -116,7 +116,7 @@ fn etag_of(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Md5::digest(bytes))
 }
 
-async fn carry_out(gateway: &Tested, history: &History, step: &Step) {
+async fn run_step(gateway: &TestGateway, history: &History, step: &Step) {
     let account = gateway.account(FIRST_ACCOUNT);
     let new_body = || {
         let (number, body) = history.body();
@@ -132,32 +132,32 @@ async fn carry_out(gateway: &Tested, history: &History, step: &Step) {
         Step::Put(key) => {
             let ((number, body), called) = (new_body(), history.tick());
             let outcome = put_if(gateway, KEYS[key], &body, WriteConditions::default()).await;
-            history.note_put(key, called, number, (Operation::Put(number), None), outcome);
+            history.record_put(key, called, number, (Operation::Put(number), None), outcome);
         }
         Step::PutIfAbsent(key) => {
             let ((number, body), called) = (new_body(), history.tick());
             let outcome = put_if(gateway, KEYS[key], &body, if_absent()).await;
             let ends = (Operation::PutIf(None, number), Some(Operation::RefusedIfAbsent));
-            history.note_put(key, called, number, ends, outcome);
+            history.record_put(key, called, number, ends, outcome);
         }
         Step::Replace(key) => {
             let called = history.tick();
             let found = account.object("container", KEYS[key]);
             let contents = history.contents(found.as_ref().map(Arc::clone).map_err(|_| Error::NoSuchKey));
-            history.note(key, called, Ok(Operation::Get(contents)));
+            history.record(key, called, Ok(Operation::Get(contents)));
             let (Ok(object), Some(old)) = (found, contents) else { return };
             let ((number, body), called) = (new_body(), history.tick());
             let outcome = put_if(gateway, KEYS[key], &body, if_it_is(&object)).await;
             let ends = (Operation::PutIf(Some(old), number), Some(Operation::RefusedIf(old)));
-            history.note_put(key, called, number, ends, outcome);
+            history.record_put(key, called, number, ends, outcome);
         }
         Step::Delete(key) => {
             let called = history.tick();
             match super::delete(&account, KEYS[key]).await {
-                Ok(was_there) => history.note(key, called, Ok(Operation::Delete(was_there))),
-                // Whether anything was there is not known. Nobody else puts this body.
+                Ok(was_there) => history.record(key, called, Ok(Operation::Delete(was_there))),
+                // Whether the key held anything is not known. Nobody else puts this body.
                 Err(Error::Device(_)) => {
-                    history.note(key, called, Err(Operation::Delete(true)));
+                    history.record(key, called, Err(Operation::Delete(true)));
                 }
                 Err(other) => panic!("{other}"),
             }
@@ -165,13 +165,13 @@ async fn carry_out(gateway: &Tested, history: &History, step: &Step) {
         Step::Get(key) => {
             let called = history.tick();
             let contents = history.contents(account.object("container", KEYS[key]));
-            history.note(key, called, Ok(Operation::Get(contents)));
+            history.record(key, called, Ok(Operation::Get(contents)));
         }
         Step::Copy(from, to) => {
             let called = history.tick();
             let Ok(source) = account.object("container", KEYS[from]) else { return };
             let number = history.numbers.borrow()[&source.etag];
-            history.note(from, called, Ok(Operation::Get(Some(number))));
+            history.record(from, called, Ok(Operation::Get(Some(number))));
             if source.completed.is_some() {
                 return;
             }
@@ -179,14 +179,14 @@ async fn carry_out(gateway: &Tested, history: &History, step: &Step) {
             let written = gateway.copy_blocks(&source, None, None).await.expect("read and written");
             let (details, free) = (Details::default(), WriteConditions::default());
             let outcome = account.link("container", KEYS[to], written, details, free).await;
-            history.note_put(to, called, number, (Operation::Put(number), None), outcome);
+            history.record_put(to, called, number, (Operation::Put(number), None), outcome);
         }
         Step::Upload(key) => upload(gateway, history, key).await,
     }
 }
 
-async fn upload(gateway: &Tested, history: &History, key: usize) {
-    use ameles_gateway::objects::multipart::{Expected, NamedPart};
+async fn upload(gateway: &TestGateway, history: &History, key: usize) {
+    use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
     let account = gateway.account(FIRST_ACCOUNT);
     let (number, body) = history.body();
     let Ok(id) = account.begin_upload("container", KEYS[key], Details::default(), None).await else { return };
@@ -197,13 +197,13 @@ async fn upload(gateway: &Tested, history: &History, key: usize) {
     history.numbers.borrow_mut().insert(format!("{}-1", etag_of(&part.md5)), number);
     let named = vec![NamedPart { number: 1, etag: None, checksum: None }];
     let called = history.tick();
-    let (expected, free) = (Expected::default(), WriteConditions::default());
+    let (expected, free) = (ExpectedObject::default(), WriteConditions::default());
     let outcome = account.complete_upload("container", KEYS[key], id, named, expected, free).await;
-    history.note_put(key, called, number, (Operation::Put(number), None), outcome);
+    history.record_put(key, called, number, (Operation::Put(number), None), outcome);
 }
 
-async fn live_through(device: &Arc<MemoryDevice>, history: &History, moods: &[Mood]) {
-    for (turns, fails, is_killed) in moods {
+async fn run_with(device: &Arc<MemoryDevice>, history: &History, behaviors: &[CommitBehavior]) {
+    for (turns, fails, is_killed) in behaviors {
         let held = device.hold_commits().await;
         let commits = match fails {
             None => CommitFault::None,
@@ -219,28 +219,28 @@ async fn live_through(device: &Arc<MemoryDevice>, history: &History, moods: &[Mo
             tokio::task::yield_now().await;
         }
         if *is_killed {
-            look_at_a_kill(device, history).await;
+            check_after_kill(device, history).await;
         }
     }
     device.set_faults(Faults::default());
 }
 
-async fn look_at_a_kill(device: &Arc<MemoryDevice>, history: &History) {
-    let (at, left) = (history.tick(), Arc::new(device.after_a_kill()));
+async fn check_after_kill(device: &Arc<MemoryDevice>, history: &History) {
+    let (at, left) = (history.tick(), Arc::new(device.after_kill()));
     let gateway = Gateway::open(left, Options::default()).await.expect("what a kill leaves opens");
     let account = gateway.account(FIRST_ACCOUNT);
     let contents = KEYS.map(|key| history.contents(account.object("container", key)));
     history.kills.borrow_mut().push((at, contents));
 }
 
-/// The history of a key as a kill at this moment would end it.
-fn until_the_kill(records: &[Record], at: u64, found: Contents) -> Vec<Record> {
+/// The history of a key if a kill ends it at this time.
+fn records_before_kill(records: &[Record], at: u64, found: Contents) -> Vec<Record> {
     let changes = |record: &&Record| match record.operation {
         Operation::Get(_) | Operation::RefusedIf(_) | Operation::RefusedIfAbsent => record.answered < at,
         _ => record.called < at,
     };
     let ended = |record: &Record| Record {
-        // What was under way may be there or not.
+        // An operation that had not ended may have taken effect or not.
         is_optional: record.is_optional || record.answered > at,
         ..*record
     };
@@ -254,7 +254,7 @@ proptest! {
     #[test]
     fn many_clients_at_once_see_a_register_for_each_key_and_a_kill_loses_nothing_acknowledged(
         clients in prop::collection::vec(prop::collection::vec(step(), 1..9), 2..7),
-        moods in prop::collection::vec((0u8..60, prop::option::weighted(0.2, any::<bool>()), any::<bool>()), 1..12),
+        behaviors in prop::collection::vec((0u8..60, prop::option::weighted(0.2, any::<bool>()), any::<bool>()), 1..12),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         let history = History::default();
@@ -263,29 +263,29 @@ proptest! {
             let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
             let account = gateway.account(FIRST_ACCOUNT);
             account.create_container("container", ContainerSettings::default()).await.expect("made");
-            let lives = clients.iter().map(|steps| {
+            let runs = clients.iter().map(|steps| {
                 let (gateway, history) = (&gateway, &history);
                 async move {
                     for step in steps {
-                        carry_out(gateway, history, step).await;
+                        run_step(gateway, history, step).await;
                     }
                 }
             });
-            futures::join!(join_all(lives), live_through(&device, &history, &moods));
+            futures::join!(join_all(runs), run_with(&device, &history, &behaviors));
             for key in 0..KEYS.len() {
-                carry_out(&gateway, &history, &Step::Put(key)).await;
-                carry_out(&gateway, &history, &Step::Get(key)).await;
+                run_step(&gateway, &history, &Step::Put(key)).await;
+                run_step(&gateway, &history, &Step::Get(key)).await;
             }
             super::agrees_with_its_rows(&device, &gateway).await;
         });
         let records = history.records.into_inner();
         for key in 0..KEYS.len() {
-            let all: Vec<Record> = records.iter().filter(|(of, _)| *of == key).map(|(_, record)| *record).collect();
-            // A change that failed was taken back: nobody saw it.
+            let all: Vec<Record> = records.iter().filter(|(new, _)| *new == key).map(|(_, record)| *record).collect();
+            // A change that failed was undone: nobody saw it.
             let seen: Vec<Record> = all.iter().filter(|record| !record.is_optional).copied().collect();
             prop_assert!(is_linearizable(&seen), "{}: {seen:#?}", KEYS[key]);
             for (at, contents) in history.kills.borrow().iter() {
-                let killed = until_the_kill(&all, *at, contents[key]);
+                let killed = records_before_kill(&all, *at, contents[key]);
                 let is_explained = is_linearizable(&killed);
                 prop_assert!(is_explained, "{} after a kill at {at}: {killed:#?}", KEYS[key]);
             }

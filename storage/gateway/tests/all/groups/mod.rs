@@ -1,12 +1,12 @@
-//! Commits by groups: changes that come while a commit is under way share the next one, keep the promises that they keep
-//! one after the other, and stand or fall together.
+//! Group commit: changes that come during a commit share the next one, keep the promises of changes that come one after
+//! the other, and succeed or fail together.
 
 mod concurrent;
 mod register;
 
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object};
 use ameles_gateway::objects::conditions::{TagMatch, WriteConditions};
-use ameles_gateway::objects::multipart::{Expected, NamedPart};
+use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
 use ameles_gateway::testing::{CommitFault, Event, Faults, MemoryDevice};
 use ameles_gateway::{Account, DeviceError, Error, FIRST_ACCOUNT, Gateway, Options};
 use bytes::Bytes;
@@ -17,16 +17,16 @@ use tokio::task::JoinHandle;
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 200;
 
-pub type Tested = Gateway;
-pub type TestedAccount = Account;
+pub type TestGateway = Gateway;
+pub type TestAccount = Account;
 
-async fn open(device: &Arc<MemoryDevice>) -> Tested {
-    // Blocks are counted here, and commits: small objects do not share any, and no round of packing moves them.
+async fn open(device: &Arc<MemoryDevice>) -> TestGateway {
+    // The tests count blocks and commits: small objects must not share blocks, and no repacking may commit.
     let options = Options { pack: false, ..Options::default() };
     Gateway::open(Arc::clone(device), options).await.expect("opened")
 }
 
-async fn fresh() -> (Arc<MemoryDevice>, Tested, TestedAccount) {
+async fn fresh() -> (Arc<MemoryDevice>, TestGateway, TestAccount) {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
     let gateway = open(&device).await;
     let account = gateway.account(FIRST_ACCOUNT);
@@ -36,7 +36,7 @@ async fn fresh() -> (Arc<MemoryDevice>, Tested, TestedAccount) {
 }
 
 pub async fn put_if(
-    gateway: &Tested,
+    gateway: &TestGateway,
     key: &str,
     body: &[u8],
     conditions: WriteConditions,
@@ -48,7 +48,7 @@ pub async fn put_if(
     account.link("container", key, written, Details::default(), conditions).await
 }
 
-async fn put(gateway: &Tested, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
+async fn put(gateway: &TestGateway, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
     put_if(gateway, key, body, WriteConditions::default()).await
 }
 
@@ -61,37 +61,47 @@ pub fn if_it_is(object: &Object) -> WriteConditions {
     WriteConditions { if_match: Some(tag), if_none_match: None }
 }
 
-pub async fn delete(account: &TestedAccount, key: &str) -> Result<bool, Error> {
+pub async fn delete(account: &TestAccount, key: &str) -> Result<bool, Error> {
     let mut outcomes = account.delete("container", vec![(key.into(), WriteConditions::default())]).await?;
     outcomes.pop().expect("one for each key")
 }
 
-/// Lets everything that can go on without a commit go on.
+/// Lets everything run that can run without a commit.
 async fn pause() {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Begins a put whose commit is under way when this returns, and held.
-async fn begin_a_commit(gateway: &Tested) -> JoinHandle<Result<Arc<Object>, Error>> {
+/// Holds commits, while the commit of a put is running.
+async fn hold_a_commit<'a>(
+    device: &'a MemoryDevice,
+    gateway: &TestGateway,
+) -> (impl Drop + 'a, JoinHandle<Result<Arc<Object>, Error>>) {
+    let held = device.hold_commits().await;
     let gateway = gateway.clone();
-    let begun = tokio::spawn(async move { put(&gateway, "begun", b"body").await });
+    let started = tokio::spawn(async move { put(&gateway, "begun", b"body").await });
     pause().await;
-    begun
+    (held, started)
+}
+
+/// Releases the commits once everything else that can run has run.
+async fn release<H>(held: H) {
+    pause().await;
+    drop(held);
 }
 
 fn commits(device: &MemoryDevice) -> usize {
     device.take_log().iter().filter(|event| matches!(event, Event::Rows(_))).count()
 }
 
-/// The names and the ETags that a gateway tells, and those that its rows tell.
-pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &Tested) {
+/// Checks that a gateway that reads the rows now has the same usage and lists the same names and ETags.
+pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &TestGateway) {
     gateway.settle().await;
     let reloaded = open(device).await;
     assert_eq!(reloaded.usage(), gateway.usage());
     let all = ameles_gateway::objects::listing::ListRequest { limit: 10_000, ..Default::default() };
-    let listed = |gateway: &Tested| {
+    let listed = |gateway: &TestGateway| {
         let page = gateway.account(FIRST_ACCOUNT).list("container", &all).expect("listed");
         page.entries.into_iter().map(|(key, object)| (key, object.etag.clone())).collect::<Vec<_>>()
     };
@@ -101,8 +111,7 @@ pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &Tested) 
 #[tokio::test]
 async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
     let (device, gateway, account) = fresh().await;
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
     let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
     let work = async {
@@ -112,31 +121,30 @@ async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
     };
     let (puts, ()) = futures::join!(puts, work);
     assert!(puts.iter().all(Result::is_ok), "{puts:?}");
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     assert_eq!(commits(&device), 2, "the one that was under way, and one of all the others");
     assert!(keys.iter().all(|key| account.object("container", key).is_ok()));
     agrees_with_its_rows(&device, &gateway).await;
 }
 
 #[tokio::test]
-async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follows_from_it() {
+async fn nothing_is_visible_before_it_is_durable_not_even_in_a_refusal() {
     let (device, gateway, account) = fresh().await;
     let first = put(&gateway, "key", b"first").await.expect("put");
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let mut second = Box::pin(put(&gateway, "key", b"second"));
     let mut refused = Box::pin(put_if(&gateway, "key", b"third", if_it_is(&first)));
     let mut again = Box::pin(account.create_container("container", ContainerSettings::default()));
     for _ in 0..10 {
         pause().await;
-        assert!(!begun.is_finished());
+        assert!(!started.is_finished());
         assert!(futures::poll!(&mut second).is_pending());
         assert!(futures::poll!(&mut refused).is_pending(), "it would tell of a put that may be lost");
         assert!(futures::poll!(&mut again).is_pending());
         assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
         assert_eq!(open(&device).await.usage().objects, 1);
     }
-    // The commit that was under way ends; the next one has its group, and is held.
+    // The running commit ends; the next one has its group, and is held.
     drop(held);
     let held = device.hold_commits().await;
     pause().await;
@@ -149,11 +157,11 @@ async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follow
         assert!(futures::poll!(&mut second).is_pending());
         assert!(futures::poll!(&mut refused).is_pending(), "it would tell of a put that may be lost");
         assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
-        assert_eq!(open(&Arc::new(device.after_a_kill())).await.usage().objects, 2);
+        assert_eq!(open(&Arc::new(device.after_kill())).await.usage().objects, 2);
     }
-    assert!(begun.is_finished());
+    assert!(started.is_finished());
     drop(held);
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     let second = second.await.expect("put");
     assert!(matches!(refused.await, Err(Error::PreconditionFailed(_))));
     assert_eq!(account.object("container", "key").expect("there").etag, second.etag);
@@ -167,15 +175,11 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
         let first = put(&gateway, "key", b"first").await.expect("put");
         put(&gateway, "kept", &[7; 5 * BLOCK]).await.expect("put");
         let before = gateway.usage();
-        let held = device.hold_commits().await;
-        let begun = begin_a_commit(&gateway).await;
+        let (held, started) = hold_a_commit(&device, &gateway).await;
         device.set_faults(Faults { commits, commits_left, ..Faults::default() });
-        let work = async {
-            pause().await;
-            drop(held);
-        };
-        let (begun, put_over, refused, absent, deleted, ()) = futures::join!(
-            begun,
+        let work = release(held);
+        let (started, put_over, refused, absent, deleted, ()) = futures::join!(
+            started,
             put(&gateway, "key", &[2; 3 * BLOCK]),
             put_if(&gateway, "key", b"third", if_it_is(&first)),
             put_if(&gateway, "new", b"new", if_absent()),
@@ -183,7 +187,7 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
             work,
         );
         let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
-        assert_eq!(failed(begun.expect("no panic").err()), commits_left == 0, "the group before");
+        assert_eq!(failed(started.expect("no panic").err()), commits_left == 0, "the group before");
         assert!(failed(put_over.err()), "a put");
         assert!(failed(refused.err()), "a put whose condition failed because of it");
         assert!(failed(absent.err()), "another key's put");
@@ -192,7 +196,7 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
         let others = commits_left;
         assert_eq!(gateway.usage().objects, before.objects + others);
         assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
-        // Any of it may be durable until the next change takes it back; what stands is whole.
+        // Any of it may be durable until the next change undoes it; the rows are consistent.
         open(&device).await;
         device.set_faults(Faults::default());
         put(&gateway, "last", b"last").await.expect("put");
@@ -207,67 +211,60 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
     for fault in [CommitFault::None, CommitFault::Before, CommitFault::After] {
         let (device, gateway, account) = fresh().await;
         let first = put(&gateway, "key", b"first").await.expect("put").etag.clone();
-        let held = device.hold_commits().await;
-        let begun = begin_a_commit(&gateway).await;
+        let (held, started) = hold_a_commit(&device, &gateway).await;
         device.set_faults(Faults { commits: fault, commits_left: 1, ..Faults::default() });
         let bodies = ["second", "third", "fourth"];
         let puts = join_all(bodies.map(|body| put(&gateway, "key", body.as_bytes())));
-        let work = async {
-            pause().await;
-            drop(held);
-        };
+        let work = release(held);
         let (puts, ()) = futures::join!(puts, work);
-        drop(begun.await.expect("no panic").expect("put"));
-        let (stands, held_blocks) = if fault == CommitFault::None {
+        drop(started.await.expect("no panic").expect("put"));
+        let (current, held_blocks) = if fault == CommitFault::None {
             let tags: Vec<_> = puts.iter().map(|put| put.as_ref().expect("put").etag.clone()).collect();
             assert!(tags[0] != tags[1] && tags[1] != tags[2], "each is told of its own: {tags:?}");
             (tags[2].clone(), 0)
         } else {
             assert!(puts.iter().all(Result::is_err), "{puts:?}");
-            // The rows may name them until they are taken back.
+            // The rows may refer to these blocks until the changes are undone.
             (first, puts.len() as u64)
         };
-        // Whoever holds an object holds its blocks.
+        // A handle of an object keeps its blocks.
         drop(puts);
         gateway.settle().await;
         assert_eq!(gateway.usage().free_blocks, BLOCKS - 2 - held_blocks);
-        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        assert_eq!(account.object("container", "key").expect("there").etag, current);
         if fault != CommitFault::None {
-            // Until the rows are certain again, nothing else is committed.
+            // Until the rows are known again, nothing else is committed.
             device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
             assert!(put(&gateway, "other", b"other").await.is_err());
             device.set_faults(Faults::default());
         }
         put(&gateway, "last", b"last").await.expect("put");
-        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        assert_eq!(account.object("container", "key").expect("there").etag, current);
         agrees_with_its_rows(&device, &gateway).await;
     }
 }
 
 #[tokio::test]
-async fn of_many_who_want_to_be_first_or_to_replace_the_same_object_one_does() {
+async fn one_of_many_conditional_puts_of_the_same_object_succeeds() {
     let (device, gateway, account) = fresh().await;
     let old = put(&gateway, "old", b"old").await.expect("put");
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("body {number}")).collect();
-    let firsts = join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
+    let first_puts =
+        join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
     let replaced =
         join_all(bodies.iter().map(|body| put_if(&gateway, "old", body.as_bytes(), if_it_is(&old))));
-    let work = async {
-        pause().await;
-        drop(held);
-    };
-    let (firsts, replaced, ()) = futures::join!(firsts, replaced, work);
-    begun.await.expect("no panic").expect("put");
+    let work = release(held);
+    let (first_puts, replaced, ()) = futures::join!(first_puts, replaced, work);
+    started.await.expect("no panic").expect("put");
     drop(old);
-    for (key, outcomes) in [("new", firsts), ("old", replaced)] {
+    for (key, outcomes) in [("new", first_puts), ("old", replaced)] {
         let (done, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
         assert_eq!((done.len(), refused.len()), (1, 11), "{key}");
         let refused_well = |outcome: &Result<_, _>| matches!(outcome, Err(Error::PreconditionFailed(_)));
         assert!(refused.iter().all(refused_well), "{key}: {refused:?}");
-        let stands = account.object("container", key).expect("there").etag.clone();
-        assert_eq!(stands, done[0].as_ref().expect("one of them").etag, "{key}");
+        let current = account.object("container", key).expect("there").etag.clone();
+        assert_eq!(current, done[0].as_ref().expect("one of them").etag, "{key}");
     }
     agrees_with_its_rows(&device, &gateway).await;
 }
@@ -280,16 +277,12 @@ async fn a_quota_holds_for_all_that_come_at_once() {
         Ok(())
     };
     account.update_container("container", bound).await.expect("bound");
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
     let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
-    let work = async {
-        pause().await;
-        drop(held);
-    };
+    let work = release(held);
     let (puts, ()) = futures::join!(puts, work);
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     assert_eq!(puts.iter().filter(|put| put.is_ok()).count(), 4, "one more was under way");
     assert!(puts.iter().filter_map(|put| put.as_ref().err()).all(|e| matches!(e, Error::OverQuota(_))));
     assert_eq!(gateway.usage().objects, 5);
@@ -304,8 +297,7 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
     writer.push(Bytes::from(vec![4; 3 * BLOCK])).await.expect("pushed");
     let part = writer.finish().await.expect("written");
     account.link_part("container", "key", id, 1, part).await.expect("linked");
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let complete = || {
         let named = vec![NamedPart { number: 1, ..NamedPart::default() }];
         account.complete_upload(
@@ -313,16 +305,13 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
             "key",
             id,
             named,
-            Expected::default(),
+            ExpectedObject::default(),
             WriteConditions::default(),
         )
     };
-    let work = async {
-        pause().await;
-        drop(held);
-    };
-    let (begun, one, aborted, over, two, deleted, ()) = futures::join!(
-        begun,
+    let work = release(held);
+    let (started, one, aborted, over, two, deleted, ()) = futures::join!(
+        started,
         complete(),
         account.abort_upload("container", "key", id),
         put(&gateway, "key", b"over"),
@@ -330,7 +319,7 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
         delete(&account, "key"),
         work,
     );
-    begun.expect("no panic").expect("put");
+    started.expect("no panic").expect("put");
     over.expect("put");
     assert!(one.is_ok() != aborted.is_ok(), "{one:?} {aborted:?}");
     assert!(
@@ -352,15 +341,11 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     let rows = ameles_gateway::Device::load_rows(&device).await.expect("rows");
     let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
     device.bound_rows(used as u64 + 700);
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let long = "long ".repeat(200);
-    let work = async {
-        pause().await;
-        drop(held);
-    };
-    let (begun, small, large, one, two, deleted, later, ()) = futures::join!(
-        begun,
+    let work = release(held);
+    let (started, small, large, one, two, deleted, later, ()) = futures::join!(
+        started,
         put(&gateway, "small", b"body"),
         put(&gateway, &long, b"body"),
         put(&gateway, "old 2", b"one"),
@@ -369,11 +354,11 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
         delete(&account, "old 1"),
         work,
     );
-    begun.expect("no panic").expect("there is room for it");
+    started.expect("no panic").expect("there is room for it");
     small.expect("there is room for it");
     assert!(matches!(large, Err(Error::Device(DeviceError::RowsFull))), "{large:?}");
     assert!(deleted.expect("a delete needs no room") && later.expect("a delete needs no room"));
-    // Those behind it keep their order.
+    // The changes after it keep their order.
     let (one, two) = (one.expect("put"), two.expect("put"));
     assert_eq!(account.object("container", "old 2").expect("there").etag, two.etag);
     drop((one, two));
@@ -397,14 +382,14 @@ async fn no_account_fills_the_catalogue_so_that_others_have_no_room() {
     assert!((15 << 10..18 << 10).contains(&free), "a quarter is left: {free} after {number}");
     let other = gateway.account("other");
     other.create_container("theirs", ContainerSettings::default()).await.expect("there is room for others");
-    // What shrinks or stays as it is goes on, and makes room.
+    // A change that shrinks the rows or keeps their size succeeds, and makes room.
     let another = format!("x{}", "long ".repeat(100));
     let key = format!("0{}", "long ".repeat(100));
     put(&gateway, &key, b"").await.expect("no larger than before");
     assert!(delete(&account, &key).await.expect("a delete needs no room"));
     put(&gateway, &key, b"").await.expect("there is room again");
     assert!(matches!(put(&gateway, &another, b"").await, Err(Error::OverRowShare)));
-    // It counts the same once it is opened anew.
+    // The count is the same after a restart.
     drop((account, other));
     gateway.settle().await;
     let gateway = open(&device).await;
@@ -414,19 +399,18 @@ async fn no_account_fills_the_catalogue_so_that_others_have_no_room() {
 }
 
 #[tokio::test]
-async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is_committed_alone() {
+async fn changes_planned_after_a_group_that_fails_fail_with_it_even_if_committed_alone() {
     let (device, gateway, account) = fresh().await;
     let long = "long ".repeat(100);
     let old = put(&gateway, &long, b"old").await.expect("put").etag.clone();
     let rows = ameles_gateway::Device::load_rows(&device).await.expect("rows");
     let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
     device.bound_rows(used as u64 + 600);
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let work = async {
         pause().await;
         drop(held);
-        // The group waits for this, and what is committed after it for the next one.
+        // The group is full: what comes after this waits for the next one.
         let held = device.hold_commits().await;
         pause().await;
         device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
@@ -437,14 +421,14 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
         device.set_faults(Faults::default());
         drop(held);
     };
-    let (begun, small, over, ()) = futures::join!(
-        begun,
+    let (started, small, over, ()) = futures::join!(
+        started,
         put(&gateway, "small", b"body"),
-        // It has room, for it takes the place of another: that is for the device to say.
+        // It replaces another row, so only the device can say whether it fits.
         put(&gateway, &long, b"over"),
         work,
     );
-    drop(begun.expect("no panic").expect("put"));
+    drop(started.expect("no panic").expect("put"));
     let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
     assert!(failed(small.err()), "its group");
     assert!(failed(over.err()), "it would stand upon what is not there");
@@ -456,19 +440,15 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
 #[tokio::test]
 async fn a_plan_that_panics_takes_nobody_along() {
     let (device, gateway, account) = fresh().await;
-    let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let puts = join_all(["one", "two", "three"].map(|key| put(&gateway, key, b"body")));
     let panicking = tokio::spawn({
         let account = account.clone();
         async move { account.update_container("container", |_| panic!("a flaw in a plan")).await }
     });
-    let work = async {
-        pause().await;
-        drop(held);
-    };
+    let work = release(held);
     let (puts, panicked, more, ()) = futures::join!(puts, panicking, put(&gateway, "four", b"body"), work);
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     assert!(panicked.is_err_and(|error| error.is_panic()));
     assert!(puts.iter().all(Result::is_ok) && more.is_ok());
     agrees_with_its_rows(&device, &gateway).await;

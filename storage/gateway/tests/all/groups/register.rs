@@ -1,5 +1,5 @@
-//! Histories of one key, and whether they are those of a register: each operation takes effect at a moment between its
-//! call and its answer.
+//! Checks whether the history of a key is that of a register: each operation takes effect at some time between its call
+//! and its answer.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ pub enum Operation {
     Put(u32),
     /// A put on the condition that the key holds these contents.
     PutIf(Contents, u32),
-    /// A put that was refused, for the key held something.
+    /// A put that was refused because the key held something.
     RefusedIfAbsent,
-    /// A put that was refused, for the key did not hold this.
+    /// A put that was refused because the key did not hold this.
     RefusedIf(u32),
-    /// A delete that says whether there was anything.
+    /// A delete, and whether the key held anything.
     Delete(bool),
     Get(Contents),
 }
 
-/// An operation with the moments of its call and its answer.
+/// An operation with the times of its call and its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub called: u64,
@@ -45,25 +45,25 @@ impl Operation {
     }
 }
 
-/// Tells whether an order of the operations explains all outcomes, and no operation comes before one that was answered
-/// when it was called.
+/// Returns true if an order of the operations explains all outcomes, such that an operation that was answered before
+/// the call of another comes before it.
 pub fn is_linearizable(records: &[Record]) -> bool {
     assert!(records.len() <= 64, "the operations are counted in a word");
     search(records, 0, None, &mut HashSet::new())
 }
 
 fn search(records: &[Record], done: u64, contents: Contents, seen: &mut HashSet<(u64, Contents)>) -> bool {
-    let left = || records.iter().enumerate().filter(|(nth, _)| done & (1 << nth) == 0);
-    if left().all(|(_, record)| record.is_optional) {
+    let remaining = || records.iter().enumerate().filter(|(nth, _)| done & (1 << nth) == 0);
+    if remaining().all(|(_, record)| record.is_optional) {
         return true;
     }
     if !seen.insert((done, contents)) {
         return false;
     }
-    // An operation that may never take effect keeps no other one waiting.
+    // An optional operation does not constrain the others.
     let first_answer =
-        left().filter(|(_, record)| !record.is_optional).map(|(_, record)| record.answered).min();
-    left().any(|(nth, record)| {
+        remaining().filter(|(_, record)| !record.is_optional).map(|(_, record)| record.answered).min();
+    remaining().any(|(nth, record)| {
         let may_be_next = first_answer.is_none_or(|answered| record.called <= answered);
         let after = record.operation.after(contents).filter(|_| may_be_next);
         after.is_some_and(|after| search(records, done | 1 << nth, after, seen))
@@ -71,7 +71,7 @@ fn search(records: &[Record], done: u64, contents: Contents, seen: &mut HashSet<
 }
 
 #[test]
-fn histories_of_a_register_are_told_from_others() {
+fn histories_of_a_register_are_distinguished_from_others() {
     let record = |called, answered, operation| Record { called, answered, operation, is_optional: false };
     let put = record(0, 10, Operation::Put(1));
     let is_one = |records: &[Record]| is_linearizable(records);
@@ -81,8 +81,8 @@ fn histories_of_a_register_are_told_from_others() {
     let both = [record(0, 5, Operation::PutIf(None, 1)), record(1, 6, Operation::PutIf(None, 2))];
     assert!(!is_one(&both));
     assert!(is_one(&[both[0], record(1, 6, Operation::RefusedIfAbsent)]));
-    let maybe = Record { is_optional: true, ..put };
-    assert!(is_one(&[maybe, record(11, 12, Operation::Get(None))]));
-    assert!(is_one(&[maybe, record(11, 12, Operation::Get(Some(1)))]));
+    let optional = Record { is_optional: true, ..put };
+    assert!(is_one(&[optional, record(11, 12, Operation::Get(None))]));
+    assert!(is_one(&[optional, record(11, 12, Operation::Get(Some(1)))]));
     assert!(!is_one(&[put, record(11, 12, Operation::Delete(false))]));
 }

@@ -1,12 +1,12 @@
-//! Lists of keys and of versions, and the blocks that they hold, beside those of the model.
+//! Compares the lists of keys and versions, and the blocks in use, with those of the model.
 
 use super::BLOCKS;
+use super::harness::{Harness, read_all};
 use super::step::key_name;
-use super::world::{World, read_all};
 use ameles_gateway::Error;
 use ameles_gateway::objects::listing::ListRequest;
 
-impl World {
+impl Harness {
     pub(super) fn list(&self, container: u8, limit: usize) {
         let (account, name) = self.account(container);
         let mut request = ListRequest { limit, ..ListRequest::default() };
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Every version reads back, and no block is lost or held twice.
+    /// Checks that every version reads back, and that no block is lost or held twice.
     pub(super) async fn check(&self) {
         self.gateway.settle().await;
         let mut held = 0;

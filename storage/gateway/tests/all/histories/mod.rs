@@ -1,18 +1,18 @@
 //! Random histories of verbs against a plain model. The gateway answers as a map of names, or of lists of versions,
-//! would answer, and a gateway loaded anew from the rows is the same gateway.
+//! would answer, and a gateway that reads the rows after a restart is the same gateway.
 
+mod harness;
 mod lists;
 mod model;
 mod step;
-mod world;
 
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{Gateway, Options, Padding};
+use harness::Harness;
 use model::Model;
 use proptest::prelude::*;
 use std::sync::Arc;
 use step::{Step, step};
-use world::World;
 
 const BLOCK: usize = 16;
 const BLOCKS: u64 = 64;
@@ -36,18 +36,18 @@ proptest! {
             let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));
             let options = Options { padding, pack, ..Options::default() };
             let gateway = Gateway::open(Arc::clone(&device), options.clone()).await.expect("opened");
-            let mut world = World { device, options, gateway, model: Model::new() };
-            world.step(Step::CreateContainer(0)).await;
-            world.step(Step::CreateContainer(1)).await;
-            world.step(Step::SetVersioning(1, true)).await;
+            let mut harness = Harness { device, options, gateway, model: Model::new() };
+            harness.step(Step::CreateContainer(0)).await;
+            harness.step(Step::CreateContainer(1)).await;
+            harness.step(Step::SetVersioning(1, true)).await;
             for step in steps {
-                world.step(step).await;
+                harness.step(step).await;
             }
-            world.check().await;
-            world.list_all();
-            world.step(Step::Reload).await;
-            world.check().await;
-            world.list_all();
+            harness.check().await;
+            harness.list_all();
+            harness.step(Step::Reload).await;
+            harness.check().await;
+            harness.list_all();
         });
     }
 }

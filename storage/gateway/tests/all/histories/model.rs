@@ -4,32 +4,32 @@ use ameles_gateway::catalogue::{VersionId, Versioning};
 use std::collections::BTreeMap;
 
 /// Containers.
-pub(super) type Model = BTreeMap<u8, Modelled>;
+pub(super) type Model = BTreeMap<u8, ModelContainer>;
 
-/// A container as it is expected to be.
+/// The expected state of a container.
 #[derive(Debug, Default)]
-pub(super) struct Modelled {
+pub(super) struct ModelContainer {
     pub(super) versioning: Option<Versioning>,
     /// The versions of each key, the newest first; no key without any.
-    pub(super) keys: BTreeMap<String, Vec<Kept>>,
+    pub(super) keys: BTreeMap<String, Vec<ModelVersion>>,
     /// Every name that a version ever had.
     pub(super) names: Vec<(String, VersionId)>,
 }
 
 /// A version: its name, and its body and ETag if it is no delete marker.
-pub(super) type Kept = (VersionId, Option<(Vec<u8>, String)>);
+pub(super) type ModelVersion = (VersionId, Option<(Vec<u8>, String)>);
 
-impl Modelled {
+impl ModelContainer {
     pub(super) fn current(&self, key: &str) -> Option<&(Vec<u8>, String)> {
         self.keys.get(key)?.first()?.1.as_ref()
     }
 
-    /// The objects that keys stand for.
+    /// The current objects.
     pub(super) fn all_current(&self) -> impl Iterator<Item = (&String, &(Vec<u8>, String))> {
         self.keys.iter().filter_map(|(key, versions)| Some((key, versions.first()?.1.as_ref()?)))
     }
 
-    /// Puts a version on top, of whose name only the kind is foreseen.
+    /// Puts a version on top, of whose name only the kind is predicted.
     pub(super) fn put(&mut self, key: &str, id: VersionId, content: Option<(Vec<u8>, String)>) {
         let versions = self.keys.entry(key.to_owned()).or_default();
         match (self.versioning, id) {
@@ -46,8 +46,8 @@ impl Modelled {
         versions.insert(0, (id, content));
     }
 
-    /// Removes a version for good, or the object that a key stands for where no versions are kept.
-    pub(super) fn remove(&mut self, key: &str, id: VersionId) -> Option<Kept> {
+    /// Removes a version permanently, or the current object of a key without versions.
+    pub(super) fn remove(&mut self, key: &str, id: VersionId) -> Option<ModelVersion> {
         let versions = self.keys.get_mut(key)?;
         let nth = versions.iter().position(|(known, _)| *known == id)?;
         let removed = versions.remove(nth);

@@ -1,4 +1,4 @@
-//! The steps of a history, and the names that they speak of.
+//! The steps of a history, and the names that they use.
 
 use proptest::prelude::*;
 
@@ -32,7 +32,8 @@ pub(super) enum Step {
         keys: Vec<u8>,
     },
     SetVersioning(u8, bool),
-    /// Keys, and for each the place of a version among those of it: deletes without one, and of what is not there.
+    /// Keys, and for each the index of a version among its versions: a delete may name no version, or one that does not
+    /// exist.
     Remove {
         container: u8,
         removals: Vec<(u8, Option<u8>)>,
@@ -92,7 +93,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The place of a container: two accounts have one of the same name.
+/// The account and name of a container: two accounts have a container of the same name.
 pub(super) fn place(container: u8) -> (&'static str, &'static str) {
     [("a", "container"), ("a", "other"), ("b", "container")][usize::from(container)]
 }

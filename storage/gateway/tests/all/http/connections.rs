@@ -1,7 +1,7 @@
-//! Connections that stall, are dropped or wait, and the end of the server.
+//! Connections that stall, are dropped or wait, and the shutdown of the server.
 
-use super::start;
-use crate::running::{BLOCKS, EVER, body};
+use super::{read, start};
+use crate::test_server::{BLOCKS, TIMEOUT, body};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::http::server::Limits;
 use object_store::path::Path;
@@ -13,120 +13,80 @@ use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn a_connection_dropped_in_a_put_leaves_nothing() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let path = Path::from("key");
     client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
-    let before = running.gateway.usage();
-    let url = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
-    let head = format!(
-        "PUT {}?{} HTTP/1.1\r\nhost: {}\r\ncontent-length: 1000000\r\n\r\n",
-        url.path(),
-        url.query().expect("signed"),
-        running.address
-    );
-    let mut stream = TcpStream::connect(running.address).await.expect("connected");
-    stream.write_all(head.as_bytes()).await.expect("sent");
-    stream.write_all(&body(500_000)).await.expect("sent");
-    // Wait until it has begun to write, then go away.
-    while running.gateway.usage().free_blocks == before.free_blocks {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let before = server.gateway.usage();
+    let stream = server.begin_put("key", 1_000_000, &body(500_000)).await;
     drop(stream);
     let given_back = async {
-        while running.gateway.usage() != before {
+        while server.gateway.usage() != before {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(EVER, given_back).await.expect("everything that was taken is given back");
-    assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), "old");
-    running.stop().await;
+    tokio::time::timeout(TIMEOUT, given_back).await.expect("everything that was taken is given back");
+    assert_eq!(read(&client, &path).await, "old");
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_body_that_stalls_is_given_up() {
     let limits = Limits { body: Duration::from_millis(200), ..Limits::default() };
-    let running = start(limits).await;
-    let url = running
+    let server = start(limits).await;
+    let url = server
         .client()
         .signed_url(http::Method::PUT, &Path::from("key"), Duration::from_secs(60))
         .await
         .expect("signed");
     let head =
         format!("PUT {}?{} HTTP/1.1\r\ncontent-length: 100\r\n", url.path(), url.query().expect("signed"));
-    let (status, answer) = running.raw(&head, b"not all of it").await;
+    let (status, answer) = server.raw(&head, b"not all of it").await;
     assert_eq!(status, 400);
     assert!(answer.contains("RequestTimeout"), "{answer}");
-    assert_eq!(running.gateway.usage().free_blocks, BLOCKS);
-    running.stop().await;
+    assert_eq!(server.gateway.usage().free_blocks, BLOCKS);
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn the_end_waits_for_requests_under_way() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
-    let url = client
-        .signed_url(http::Method::PUT, &Path::from("key"), Duration::from_secs(60))
-        .await
-        .expect("signed");
-    let head = format!(
-        "PUT {}?{} HTTP/1.1\r\nhost: {}\r\ncontent-length: 100000\r\n\r\n",
-        url.path(),
-        url.query().expect("signed"),
-        running.address
-    );
+    let server = start(Limits::default()).await;
     let whole = body(100_000);
-    let mut stream = TcpStream::connect(running.address).await.expect("connected");
-    stream.write_all(head.as_bytes()).await.expect("sent");
-    stream.write_all(&whole[..50_000]).await.expect("sent");
-    while running.gateway.usage().free_blocks == BLOCKS {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    let (address, gateway) = (running.address, running.gateway.clone());
-    let server = running.end();
+    let mut stream = server.begin_put("key", whole.len(), &whole[..50_000]).await;
+    let (address, gateway) = (server.address, server.gateway.clone());
+    let ending = server.end();
     while TcpStream::connect(address).await.is_ok() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert!(!server.is_finished());
+    assert!(!ending.is_finished());
     stream.write_all(&whole[50_000..]).await.expect("sent");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.expect("an answer");
     assert!(answer.starts_with(b"HTTP/1.1 200"));
-    server.await.expect("a gentle end");
+    ending.await.expect("a gentle end");
     gateway.settle().await;
     assert_eq!(gateway.account(FIRST_ACCOUNT).object("bucket", "key").expect("there").bytes(), 100_000);
     TcpStream::connect(address).await.expect_err("nobody listens any more");
 }
 
 #[tokio::test]
-async fn an_idle_connection_makes_room_for_a_new_one_and_one_at_work_does_not() {
-    let running = start(Limits { connections: 4, ..Limits::default() }).await;
-    let busy = Path::from("busy");
-    let url =
-        running.client().signed_url(http::Method::PUT, &busy, Duration::from_secs(60)).await.expect("signed");
-    let target = format!("{}?{}", url.path(), url.query().expect("signed"));
-    let head =
-        format!("PUT {target} HTTP/1.1\r\nhost: {}\r\ncontent-length: 500000\r\n\r\n", running.address);
-    let mut busy = TcpStream::connect(running.address).await.expect("connected");
-    busy.write_all(head.as_bytes()).await.expect("sent");
-    busy.write_all(&body(500_000)[..250_000]).await.expect("sent");
-    while running.gateway.usage().free_blocks == BLOCKS {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+async fn an_idle_connection_makes_room_for_a_new_one_and_a_busy_one_does_not() {
+    let server = start(Limits { connections: 4, ..Limits::default() }).await;
+    let mut busy = server.begin_put("busy", 500_000, &body(500_000)[..250_000]).await;
     let mut idle = Vec::new();
     for _ in 0..20 {
-        idle.push(TcpStream::connect(running.address).await.expect("connected"));
+        idle.push(TcpStream::connect(server.address).await.expect("connected"));
     }
     let path = Path::from("key");
-    let put = running.client().put(&path, PutPayload::from_static(b"content")).await;
+    let put = server.client().put(&path, PutPayload::from_static(b"content")).await;
     put.expect("well within the time that an idle connection may take");
     let mut rest = [0; 1];
-    let ended = tokio::time::timeout(EVER, idle[0].read(&mut rest)).await;
+    let ended = tokio::time::timeout(TIMEOUT, idle[0].read(&mut rest)).await;
     assert_eq!(ended.expect("at once").expect("without an error"), 0, "the one idle for longest was ended");
     busy.write_all(&body(500_000)[250_000..]).await.expect("sent");
     let mut answer = [0; 12];
     busy.read_exact(&mut answer).await.expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 200");
     drop(idle);
-    running.stop().await;
+    server.stop().await;
 }

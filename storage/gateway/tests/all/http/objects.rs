@@ -1,24 +1,22 @@
-//! Objects through a real client: what is put comes back.
+//! Objects through a real client: the bytes that were put come back.
 
-use super::start;
-use crate::running::{BLOCK, body};
+use super::{read, start};
+use crate::test_server::{BLOCK, body};
 use ameles_gateway::http::server::Limits;
 use futures::TryStreamExt;
 use object_store::aws::Checksum;
 use object_store::path::Path;
-use object_store::signer::Signer;
 use object_store::{
     Attribute, Attributes, Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
     PutPayload, UpdateVersion, WriteMultipart,
 };
-use std::time::Duration;
 
 #[tokio::test]
 async fn objects_come_back_as_they_were_put() {
-    let running = start(Limits::default()).await;
+    let server = start(Limits::default()).await;
     for client in [
-        running.client(),
-        running.builder().with_checksum_algorithm(Checksum::SHA256).build().expect("a client"),
+        server.client(),
+        server.builder().with_checksum_algorithm(Checksum::SHA256).build().expect("a client"),
     ] {
         for bytes in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 300_000] {
             let path = Path::from(format!("some/dir with space/{bytes}+\u{e9}"));
@@ -32,13 +30,13 @@ async fn objects_come_back_as_they_were_put() {
             assert_eq!((head.size, head.e_tag), (bytes as u64, put.e_tag));
         }
     }
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn metadata_comes_back_and_a_copy_takes_it_along() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let attributes: Attributes = [
         (Attribute::ContentType, "text/plain; charset=utf-8"),
         (Attribute::CacheControl, "max-age=60"),
@@ -58,13 +56,13 @@ async fn metadata_comes_back_and_a_copy_takes_it_along() {
         assert_eq!(got.attributes, attributes);
         assert!(got.bytes().await.expect("read") == body(10_000));
     }
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn ranges_are_exact_to_the_byte() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let path = Path::from("key");
     let whole = body(3 * BLOCK + 100);
     client.put(&path, whole.clone().into()).await.expect("put");
@@ -78,27 +76,25 @@ async fn ranges_are_exact_to_the_byte() {
     assert!(suffix == whole[end - 7..]);
     let rest = get(GetRange::Offset(BLOCK as u64)).await.expect("got").bytes().await.expect("read");
     assert!(rest == whole[BLOCK..]);
-    let url = client.signed_url(http::Method::GET, &path, Duration::from_secs(60)).await.expect("signed");
-    let target = format!("{}?{}", url.path(), url.query().expect("signed"));
-    let head = format!("GET {target} HTTP/1.1\r\nrange: bytes={end}-\r\n");
-    let (status, answer) = running.raw(&head, b"").await;
+    let beyond = format!("range: bytes={end}-\r\n");
+    let (status, answer) = server.signed(http::Method::GET, "key", &beyond).await;
     assert_eq!(status, 416);
     assert!(answer.to_ascii_lowercase().contains(&format!("content-range: bytes */{end}")), "{answer}");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn conditions_hold() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let path = Path::from("key");
     let put = |mode| client.put_opts(&path, PutPayload::from_static(b"body"), PutOptions::from(mode));
     let first = put(PutMode::Create).await.expect("absent");
     let again = put(PutMode::Create).await;
     assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
-    let of = |e_tag| PutMode::Update(UpdateVersion { e_tag, version: None });
-    put(of(first.e_tag.clone())).await.expect("it matches");
-    let other = put(of(Some("\"0123456789abcdef0123456789abcdef\"".into()))).await;
+    let new = |e_tag| PutMode::Update(UpdateVersion { e_tag, version: None });
+    put(new(first.e_tag.clone())).await.expect("it matches");
+    let other = put(new(Some("\"0123456789abcdef0123456789abcdef\"".into()))).await;
     assert!(matches!(other, Err(Error::Precondition { .. })), "{other:?}");
 
     let get = |options| client.get_opts(&path, options);
@@ -113,13 +109,13 @@ async fn conditions_hold() {
     get(options).await.expect("it matches");
     let missing = client.get(&Path::from("none")).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn an_upload_in_parts_is_one_object() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let path = Path::from("large");
     let whole = body(12 << 20);
     let upload = client.put_multipart(&path).await.expect("begun");
@@ -127,25 +123,25 @@ async fn an_upload_in_parts_is_one_object() {
     writer.write(&whole);
     let done = writer.finish().await.expect("completed");
     assert!(done.e_tag.expect("a tag").ends_with("-3\""));
-    assert!(client.get(&path).await.expect("got").bytes().await.expect("read") == whole);
-    let across = (5 << 20) - 10..(5 << 20) + 10;
-    let got = client.get_range(&path, across.start as u64..across.end as u64).await.expect("read");
-    assert!(got == whole[across]);
+    assert!(read(&client, &path).await == whole);
+    let spanning = (5 << 20) - 10..(5 << 20) + 10;
+    let got = client.get_range(&path, spanning.start as u64..spanning.end as u64).await.expect("read");
+    assert!(got == whole[spanning]);
 
     let mut upload = client.put_multipart(&Path::from("given up")).await.expect("begun");
     upload.put_part(body(6 << 20).into()).await.expect("a part");
-    let before = running.gateway.usage();
+    let before = server.gateway.usage();
     upload.abort().await.expect("aborted");
-    let after = running.gateway.usage();
+    let after = server.gateway.usage();
     assert_eq!((before.uploads, after.uploads), (1, 0));
     assert_eq!(after.free_blocks - before.free_blocks, (6 << 20) / BLOCK as u64);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_listing_of_many_pages_is_complete() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let mut expected = Vec::new();
     for number in 0..1234 {
         let path = Path::from(format!("dir {}/file&{number}", number % 7));
@@ -156,14 +152,14 @@ async fn a_listing_of_many_pages_is_complete() {
     let listed: Vec<_> = client.list(None).try_collect().await.expect("listed");
     let listed: Vec<_> = listed.into_iter().map(|meta| meta.location).collect();
     assert!(listed == expected, "{} of {}", listed.len(), expected.len());
-    let shallow = client.list_with_delimiter(None).await.expect("listed");
-    assert_eq!((shallow.common_prefixes.len(), shallow.objects.len()), (7, 0));
+    let top_level = client.list_with_delimiter(None).await.expect("listed");
+    assert_eq!((top_level.common_prefixes.len(), top_level.objects.len()), (7, 0));
     let prefix = Path::from("dir 3");
     let inner = client.list_with_delimiter(Some(&prefix)).await.expect("listed");
     assert_eq!(inner.objects.len(), expected.iter().filter(|path| path.prefix_matches(&prefix)).count());
-    let doomed = futures::stream::iter(expected.clone().into_iter().map(Ok));
-    let deleted: Vec<_> = client.delete_stream(Box::pin(doomed)).try_collect().await.expect("deleted");
+    let paths = futures::stream::iter(expected.clone().into_iter().map(Ok));
+    let deleted: Vec<_> = client.delete_stream(Box::pin(paths)).try_collect().await.expect("deleted");
     assert_eq!(deleted.len(), expected.len());
-    assert_eq!(running.gateway.usage().objects, 0);
-    running.stop().await;
+    assert_eq!(server.gateway.usage().objects, 0);
+    server.stop().await;
 }

@@ -1,11 +1,11 @@
-//! Refusals: who is not let in, what is malformed, and what there is no room for.
+//! Refusals of callers without rights, of malformed requests, and of what there is no room for.
 
-use super::start;
-use crate::running::{BLOCK, BLOCKS, body};
+use super::{read, start};
+use crate::test_server::{BLOCK, BLOCKS, body};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::server::Limits;
-use ameles_gateway::objects::multipart::{Expected, MIN_PART, NamedPart};
+use ameles_gateway::objects::multipart::{ExpectedObject, MIN_PART, NamedPart};
 use ameles_gateway::testing::Faults;
 use object_store::path::Path;
 use object_store::signer::Signer;
@@ -20,28 +20,28 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 #[tokio::test]
 async fn a_signed_url_works_and_a_forged_one_does_not() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let path = Path::from("key");
     let put = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
     let target = format!("{}?{}", put.path(), put.query().expect("signed"));
     let (status, answer) =
-        running.raw(&format!("PUT {target} HTTP/1.1\r\ncontent-length: 5\r\n"), b"hello").await;
+        server.raw(&format!("PUT {target} HTTP/1.1\r\ncontent-length: 5\r\n"), b"hello").await;
     assert_eq!(status, 200, "{answer}");
-    let got = client.get(&path).await.expect("got").bytes().await.expect("read");
+    let got = read(&client, &path).await;
     assert_eq!(got, "hello");
     let forged = target.replace("X-Amz-Expires=60", "X-Amz-Expires=61");
     assert_ne!(forged, target);
-    let (status, answer) = running.raw(&format!("GET {forged} HTTP/1.1\r\n"), b"").await;
+    let (status, answer) = server.raw(&format!("GET {forged} HTTP/1.1\r\n"), b"").await;
     assert_eq!(status, 403, "{answer}");
     assert!(answer.contains("SignatureDoesNotMatch"), "{answer}");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn without_the_keys_nothing_is_answered() {
-    let running = start(Limits::default()).await;
-    running.client().put(&Path::from("key"), PutPayload::from_static(b"secret body")).await.expect("put");
+    let server = start(Limits::default()).await;
+    server.client().put(&Path::from("key"), PutPayload::from_static(b"secret body")).await.expect("put");
     let old = "authorization: AWS access:c2lnbmF0dXJl\r\n";
     let form = "content-type: multipart/form-data; boundary=x\r\ncontent-length: 0\r\n";
     for (head, expected) in [
@@ -52,12 +52,12 @@ async fn without_the_keys_nothing_is_answered() {
         ("GET /bucket/key?AWSAccessKeyId=access&Signature=x&Expires=9999999999 HTTP/1.1\r\n".to_owned(), 403),
         (format!("POST /bucket HTTP/1.1\r\n{form}"), 400),
     ] {
-        let (status, answer) = running.raw(&head, b"").await;
+        let (status, answer) = server.raw(&head, b"").await;
         assert_eq!(status, expected, "{head}: {answer}");
         assert!(!answer.contains("secret body"));
     }
     for (access, secret) in [("access", "other"), ("other", "secret")] {
-        let client = running
+        let client = server
             .builder()
             .with_access_key_id(access)
             .with_secret_access_key(secret)
@@ -65,67 +65,61 @@ async fn without_the_keys_nothing_is_answered() {
             .expect("a client");
         client.get(&Path::from("key")).await.expect_err("not let in");
     }
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn each_access_key_reaches_its_own_account_and_a_member_none() {
-    let running = start(Limits::default()).await;
+    let server = start(Limits::default()).await;
     let path = Path::from("key");
-    running.client().put(&path, PutPayload::from_static(b"the first account's")).await.expect("put");
-    let with = |key: &str| running.builder().with_access_key_id(key).build().expect("a client");
+    server.client().put(&path, PutPayload::from_static(b"the first account's")).await.expect("put");
+    let with = |key: &str| server.builder().with_access_key_id(key).build().expect("a client");
     let other = with("other-access");
-    // The S3 bucket is another account's: for this one it does not exist, not even to say so.
+    // The S3 bucket belongs to another account: to this one it does not exist, and the answer does not give it away.
     let missing = other.get(&path).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
-    running
+    server
         .gateway
         .account("other")
         .create_container("bucket", ContainerSettings::default())
         .await
         .expect("made");
     other.put(&path, PutPayload::from_static(b"the other account's")).await.expect("put");
-    for (client, expected) in [(running.client(), "the first account's"), (other, "the other account's")] {
-        assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), expected);
-        // A range that s3s does not understand takes another way, to the same account.
+    for (client, expected) in [(server.client(), "the first account's"), (other, "the other account's")] {
+        assert_eq!(read(&client, &path).await, expected);
+        // The gateway itself parses a range that s3s does not understand, but for the same account.
         let url = client.signed_url(http::Method::GET, &path, Duration::from_secs(60)).await.expect("signed");
         let target = format!("{}?{}", url.path(), url.query().expect("signed"));
-        let (_, answer) = running.raw(&format!("GET {target} HTTP/1.1\r\nrange: lines=1\r\n"), b"").await;
+        let (_, answer) = server.raw(&format!("GET {target} HTTP/1.1\r\nrange: lines=1\r\n"), b"").await;
         assert!(answer.contains(expected), "{answer}");
     }
     let refused = with("member-access").get(&path).await;
     assert!(matches!(refused, Err(Error::PermissionDenied { .. })), "{refused:?}");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_full_vault_says_so_and_keeps_what_it_has() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let path = Path::from("key");
     client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
-    let url = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
-    let head = format!(
-        "PUT {}?{} HTTP/1.1\r\ncontent-length: {}\r\nexpect: 100-continue\r\n",
-        url.path(),
-        url.query().expect("signed"),
-        BLOCKS * BLOCK as u64 + 1
-    );
-    let (status, answer) = running.raw(&head, b"").await;
+    let too_long = format!("content-length: {}\r\nexpect: 100-continue\r\n", BLOCKS * BLOCK as u64 + 1);
+    let (status, answer) = server.signed(http::Method::PUT, "key", &too_long).await;
     assert_eq!(status, 507, "{answer}");
     assert!(answer.contains("8193 blocks are needed and 8192 are free"), "{answer}");
-    assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), "old");
+    assert_eq!(read(&client, &path).await, "old");
 
-    running.device.set_faults(Faults { reads_left: Some(0), ..Faults::default() });
+    server.device.set_faults(Faults { reads_left: Some(0), ..Faults::default() });
     let failed = client.get(&path).await.expect_err("the device fails").to_string();
     assert!(failed.contains("503"), "{failed}");
-    running.device.set_faults(Faults::default());
-    running.stop().await;
+    server.device.set_faults(Faults::default());
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn every_refusal_says_in_a_sentence_what_was_wrong() {
-    let running = start(Limits::default()).await;
+    let server = start(Limits::default()).await;
     let forged = "authorization: AWS4-HMAC-SHA256 Credential=access/20200101/us-east-1/s3/aws4_request, \
         SignedHeaders=host;x-amz-date, Signature=00\r\nx-amz-date: 20200101T000000Z\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\n";
     let long = format!("GET /bucket/{} HTTP/1.1\r\n", "k".repeat(1025));
@@ -137,57 +131,57 @@ async fn every_refusal_says_in_a_sentence_what_was_wrong() {
         (&format!("GET /bucket/key HTTP/1.1\r\n{forged}"), "RequestTimeTooSkewed"),
         ("PATCH /bucket/key HTTP/1.1\r\ncontent-length: 0\r\n", "NotImplemented"),
     ] {
-        let (status, answer) = running.raw(head, b"").await;
+        let (status, answer) = server.raw(head, b"").await;
         assert!((400..502).contains(&status), "{answer}");
         assert_eq!(between(&answer, "<Code>", "</Code>"), code, "{answer}");
         let message = between(&answer, "<Message>", "</Message>");
         assert!(message.len() > 20 && !message.contains("Unknown"), "{code}: {message}");
     }
-    let url = running.client().signed_url(http::Method::GET, &Path::from("k"), Duration::from_secs(60)).await;
+    let url = server.client().signed_url(http::Method::GET, &Path::from("k"), Duration::from_secs(60)).await;
     let url = url.expect("signed");
     let target =
         format!("{}?{}", url.path(), url.query().expect("signed").replace("Expires=60", "Expires=61"));
-    let (_, answer) = running.raw(&format!("GET {target} HTTP/1.1\r\n"), b"").await;
+    let (_, answer) = server.raw(&format!("GET {target} HTTP/1.1\r\n"), b"").await;
     assert_eq!(between(&answer, "<Code>", "</Code>"), "SignatureDoesNotMatch");
     assert!(between(&answer, "<Message>", "</Message>").contains("Check your key"), "{answer}");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_range_that_is_none_is_ignored() {
-    let running = start(Limits::default()).await;
+    let server = start(Limits::default()).await;
     let whole = body(BLOCK + 10);
     let end = whole.len();
-    running.client().put(&Path::from("key"), whole.into()).await.expect("put");
+    server.client().put(&Path::from("key"), whole.into()).await.expect("put");
     for range in ["bytes=abc", "bytes=5-2", "bytes=", "lines=0-4", "bytes=0-1,3-4", "nonsense"] {
-        let (status, answer) = running.signed(http::Method::GET, "key", &format!("range: {range}\r\n")).await;
+        let (status, answer) = server.signed(http::Method::GET, "key", &format!("range: {range}\r\n")).await;
         let answer = answer.to_ascii_lowercase();
         assert_eq!(status, 200, "{range}: {answer}");
         assert!(answer.contains(&format!("content-length: {end}\r\n")), "{range}: {answer}");
         assert!(!answer.contains("content-range"), "{range}: {answer}");
-        let (status, _) = running.signed(http::Method::HEAD, "key", &format!("range: {range}\r\n")).await;
+        let (status, _) = server.signed(http::Method::HEAD, "key", &format!("range: {range}\r\n")).await;
         assert_eq!(status, 200, "{range}");
-        let (status, _) = running.raw(&format!("GET /bucket/key HTTP/1.1\r\nrange: {range}\r\n"), b"").await;
+        let (status, _) = server.raw(&format!("GET /bucket/key HTTP/1.1\r\nrange: {range}\r\n"), b"").await;
         assert_eq!(status, 403, "without a signature, {range} lets nobody in");
         let refused = format!("range: {range}\r\nx-amz-expected-bucket-owner: another\r\n");
-        let (status, _) = running.signed(http::Method::GET, "key", &refused).await;
+        let (status, _) = server.signed(http::Method::GET, "key", &refused).await;
         assert_eq!(status, 403, "{range} does not get round what is refused");
     }
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_range_outside_of_the_object_is_answered_with_its_size() {
-    let running = start(Limits::default()).await;
-    running.client().put(&Path::from("key"), body(100).into()).await.expect("put");
-    running.client().put(&Path::from("empty"), PutPayload::default()).await.expect("put");
+    let server = start(Limits::default()).await;
+    server.client().put(&Path::from("key"), body(100).into()).await.expect("put");
+    server.client().put(&Path::from("empty"), PutPayload::default()).await.expect("put");
     for (key, range, bytes) in [
         ("key", "bytes=100-", 100),
         ("key", "bytes=99999999999999999999-", 100),
         ("key", "bytes=-0", 100),
         ("empty", "bytes=0-", 0),
     ] {
-        let (status, answer) = running.signed(http::Method::GET, key, &format!("range: {range}\r\n")).await;
+        let (status, answer) = server.signed(http::Method::GET, key, &format!("range: {range}\r\n")).await;
         assert_eq!(status, 416, "{range}: {answer}");
         assert_eq!(between(&answer, "<Code>", "</Code>"), "InvalidRange");
         assert!(
@@ -195,19 +189,19 @@ async fn a_range_outside_of_the_object_is_answered_with_its_size() {
             "{answer}"
         );
     }
-    let (status, _) = running.signed(http::Method::GET, "empty", "range: bytes=-5\r\n").await;
+    let (status, _) = server.signed(http::Method::GET, "empty", "range: bytes=-5\r\n").await;
     assert_eq!(status, 200, "the last five bytes of nothing are nothing");
     let (status, answer) =
-        running.signed(http::Method::GET, "key", "range: bytes=90-99999999999999999999\r\n").await;
+        server.signed(http::Method::GET, "key", "range: bytes=90-99999999999999999999\r\n").await;
     assert_eq!(status, 206, "{answer}");
     assert!(answer.to_ascii_lowercase().contains("content-range: bytes 90-99/100\r\n"), "{answer}");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn parts_are_refused_as_s3_refuses_them() {
-    let running = start(Limits::default()).await;
-    let gateway = &running.gateway;
+    let server = start(Limits::default()).await;
+    let gateway = &server.gateway;
     let min = MIN_PART as usize;
     let id = gateway
         .account(FIRST_ACCOUNT)
@@ -222,7 +216,7 @@ async fn parts_are_refused_as_s3_refuses_them() {
     }
     let complete = async |numbers: &[u16]| {
         let named = numbers.iter().map(|&number| NamedPart { number, ..NamedPart::default() }).collect();
-        let expected = Expected { min_part: Some(MIN_PART), ..Expected::default() };
+        let expected = ExpectedObject { min_part: Some(MIN_PART), ..ExpectedObject::default() };
         let completed = gateway
             .account(FIRST_ACCOUNT)
             .complete_upload("bucket", "key", id, named, expected, Default::default())
@@ -235,19 +229,19 @@ async fn parts_are_refused_as_s3_refuses_them() {
     assert_eq!(complete(&[2, 4]).await, "InvalidPart");
     assert_eq!(complete(&[]).await, "MalformedXML");
     let named = [2, 3].map(|number| NamedPart { number, ..NamedPart::default() }).to_vec();
-    let expected = Expected { min_part: Some(MIN_PART), ..Expected::default() };
+    let expected = ExpectedObject { min_part: Some(MIN_PART), ..ExpectedObject::default() };
     let done = gateway
         .account(FIRST_ACCOUNT)
         .complete_upload("bucket", "key", id, named, expected, Default::default())
         .await;
     assert_eq!(done.expect("large enough").bytes(), min as u64 + 10);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn more_user_metadata_than_s3_takes_is_refused_before_its_body() {
-    let running = start(Limits::default()).await;
-    let client = running.client();
+    let server = start(Limits::default()).await;
+    let client = server.client();
     let path = Path::from("key");
     let with = |bytes: usize| {
         let mut attributes = Attributes::new();
@@ -257,7 +251,7 @@ async fn more_user_metadata_than_s3_takes_is_refused_before_its_body() {
     client.put_opts(&path, PutPayload::from_static(b"x"), with(2048)).await.expect("as much as S3 takes");
     let error = client.put_opts(&path, PutPayload::from_static(b"y"), with(2049)).await.unwrap_err();
     assert!(error.to_string().contains("MetadataTooLarge"), "{error}");
-    let got = client.get(&path).await.expect("there").bytes().await.expect("read");
+    let got = read(&client, &path).await;
     assert_eq!(&got[..], b"x");
-    running.stop().await;
+    server.stop().await;
 }

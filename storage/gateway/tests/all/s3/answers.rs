@@ -1,22 +1,16 @@
-//! The traits of every answer: a number, XML that parses, and nothing of the machine.
+//! The properties of every answer: a number, XML that parses, and nothing about the machine.
 
-use super::server::{Server, keys};
+use super::test_server::TestServer;
 use ameles_gateway::testing::Faults;
-
-async fn with_bucket() -> Server {
-    let server = Server::start().await;
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await.verdict(), "200");
-    server
-}
 
 #[tokio::test]
 async fn an_error_names_the_request_in_its_xml_as_in_its_head() {
-    let server = with_bucket().await;
+    let server = TestServer::with_bucket(&[]).await;
     let refusals = [
-        server.send(keys::OWNER, "GET", "/bucket/none", &[], b"").await,
+        server.ask("GET", "/bucket/none", &[], b"").await,
         server.unsigned("GET", "/bucket", &[], b"").await,
-        server.send(keys::OWNER, "PUT", "/bucket?website", &[], b"<a/>").await,
-        server.send(keys::OWNER, "PUT", "/Not_a_bucket", &[], b"").await,
+        server.ask("PUT", "/bucket?website", &[], b"<a/>").await,
+        server.ask("PUT", "/Not_a_bucket", &[], b"").await,
         server.unsigned("GET", "/bucket?AWSAccessKeyId=a&Signature=b&Expires=1", &[], b"").await,
     ];
     for refusal in refusals {
@@ -29,43 +23,43 @@ async fn an_error_names_the_request_in_its_xml_as_in_its_head() {
 
 #[tokio::test]
 async fn keys_that_xml_would_change_or_cannot_hold_are_listed_right_or_not_at_all() {
-    let server = with_bucket().await;
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket/a%0D%0A%09b", &[], b"").await.verdict(), "200");
-    let listed = server.send(keys::OWNER, "GET", "/bucket", &[], b"").await;
+    let server = TestServer::with_bucket(&[]).await;
+    server.ask("PUT", "/bucket/a%0D%0A%09b", &[], b"").await.expect("200");
+    let listed = server.ask("GET", "/bucket", &[], b"").await;
     assert_eq!(listed.element("Key"), Some("a&#13;\n\tb"));
     assert_eq!(listed.header("content-length"), Some(&*listed.body.len().to_string()));
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket/c%01d", &[], b"").await.verdict(), "200");
+    server.ask("PUT", "/bucket/c%01d", &[], b"").await.expect("200");
     for list in ["/bucket", "/bucket?list-type=2", "/bucket?versions=", "/bucket?prefix=%01"] {
-        let refused = server.send(keys::OWNER, "GET", list, &[], b"").await;
+        let refused = server.ask("GET", list, &[], b"").await;
         assert_eq!(refused.verdict(), "400 InvalidRequest", "{list}");
         assert!(refused.body.contains("encoding-type=url"), "{}", refused.body);
     }
-    let encoded = server.send(keys::OWNER, "GET", "/bucket?encoding-type=url&list-type=2", &[], b"").await;
+    let encoded = server.ask("GET", "/bucket?encoding-type=url&list-type=2", &[], b"").await;
     assert!(encoded.body.contains("<Key>a%0D%0A%09b</Key>"), "{}", encoded.body);
     assert!(encoded.body.contains("<Key>c%01d</Key>"), "{}", encoded.body);
-    let begun = server.send(keys::OWNER, "POST", "/bucket/e%01f?uploads=", &[], b"").await;
-    assert_eq!((begun.status, begun.element("Key")), (200, None));
-    assert!(begun.element("UploadId").is_some());
+    let started = server.ask("POST", "/bucket/e%01f?uploads=", &[], b"").await;
+    assert_eq!((started.status, started.element("Key")), (200, None));
+    assert!(started.element("UploadId").is_some());
     server.stop().await;
 }
 
 #[tokio::test]
 async fn metadata_of_2_kilobytes_is_taken_in_however_many_headers() {
-    let server = with_bucket().await;
+    let server = TestServer::with_bucket(&[]).await;
     let names: Vec<String> = (0..400).map(|number| format!("x-amz-meta-{number}")).collect();
     let headers: Vec<(&str, &str)> = names.iter().map(|name| (&**name, "v")).collect();
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket/key", &headers, b"").await.verdict(), "200");
-    let head = server.send(keys::OWNER, "HEAD", "/bucket/key", &[], b"").await;
+    server.ask("PUT", "/bucket/key", &headers, b"").await.expect("200");
+    let head = server.ask("HEAD", "/bucket/key", &[], b"").await;
     assert_eq!(head.header("x-amz-meta-399"), Some("v"));
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_failure_below_says_nothing_of_the_machine() {
-    let server = with_bucket().await;
+    let server = TestServer::with_bucket(&[]).await;
     server.device.set_faults(Faults { writes_left: Some(0), ..Faults::default() });
-    let failed = server.send(keys::OWNER, "PUT", "/bucket/key", &[], &[1; 50_000]).await;
+    let failed = server.ask("PUT", "/bucket/key", &[], &[1; 50_000]).await;
     assert_eq!(failed.verdict(), "503 ServiceUnavailable");
-    assert!(!failed.body.contains("told to fail"), "{}", failed.body);
+    assert!(!failed.body.contains("simulated failure"), "{}", failed.body);
     server.stop().await;
 }

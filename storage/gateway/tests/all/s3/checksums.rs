@@ -1,6 +1,6 @@
-//! Checksums: wrong ones are found, and right ones are told, of objects and of their parts.
+//! Checksums of objects and of their parts: wrong ones are refused, and right ones are returned.
 
-use super::server::{Answer, Server, keys};
+use super::test_server::{Answer, TestServer, keys};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crc_fast::CrcAlgorithm;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 const BODY: &[u8] = b"the quick brown fox jumps over the lazy dog";
 const ALGORITHMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
-/// The least bytes of a part that is not the last.
+/// The least size of a part that is not the last.
 const PART: usize = 5 << 20;
 
 fn crc(algorithm: CrcAlgorithm, bytes: &[u8], length: usize) -> Vec<u8> {
@@ -39,30 +39,30 @@ fn element(algorithm: &str) -> String {
     format!("Checksum{}", algorithm.to_ascii_uppercase())
 }
 
-async fn server() -> Server {
-    let server = Server::start().await;
-    assert_eq!(put(&server, "/bucket", &[], b"").await.verdict(), "200");
-    server
+async fn put(server: &TestServer, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    server.ask("PUT", target, headers, body).await
 }
 
-async fn put(server: &Server, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-    server.send(keys::OWNER, "PUT", target, headers, body).await
+async fn get(server: &TestServer, method: &str, target: &str) -> Answer {
+    server.ask(method, target, &[("x-amz-checksum-mode", "ENABLED")], b"").await
 }
 
-async fn get(server: &Server, method: &str, target: &str) -> Answer {
-    server.send(keys::OWNER, method, target, &[("x-amz-checksum-mode", "ENABLED")], b"").await
+async fn begin(server: &TestServer, headers: &[(&str, &str)]) -> String {
+    let started = server.ask("POST", "/bucket/parts?uploads", headers, b"").await;
+    format!("/bucket/parts?uploadId={}", started.element("UploadId").expect("an upload"))
 }
 
-async fn begin(server: &Server, headers: &[(&str, &str)]) -> String {
-    let begun = server.send(keys::OWNER, "POST", "/bucket/parts?uploads", headers, b"").await;
-    format!("/bucket/parts?uploadId={}", begun.element("UploadId").expect("an upload"))
-}
-
-async fn part(server: &Server, upload: &str, number: usize, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+async fn part(
+    server: &TestServer,
+    upload: &str,
+    number: usize,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     put(server, &format!("{upload}&partNumber={number}"), headers, body).await
 }
 
-/// A completion of parts with these contents; `say` says more of each.
+/// A completion of parts with these contents; `say` adds elements to each part.
 fn list(parts: &[&[u8]], say: impl Fn(&[u8]) -> String) -> String {
     let parts = (1..).zip(parts).map(|(number, part): (usize, _)| {
         let etag: String = Md5::digest(part).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -71,18 +71,18 @@ fn list(parts: &[&[u8]], say: impl Fn(&[u8]) -> String) -> String {
     format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", parts.collect::<String>())
 }
 
-async fn complete(server: &Server, upload: &str, headers: &[(&str, &str)], list: &str) -> Answer {
-    server.send(keys::OWNER, "POST", upload, headers, list.as_bytes()).await
+async fn complete(server: &TestServer, upload: &str, headers: &[(&str, &str)], list: &str) -> Answer {
+    server.ask("POST", upload, headers, list.as_bytes()).await
 }
 
-async fn attributes(server: &Server) -> Answer {
+async fn attributes(server: &TestServer) -> Answer {
     let wanted = [("x-amz-object-attributes", "ETag,Checksum,ObjectParts,ObjectSize,StorageClass")];
-    server.send(keys::OWNER, "GET", "/bucket/parts?attributes", &wanted, b"").await
+    server.ask("GET", "/bucket/parts?attributes", &wanted, b"").await
 }
 
 #[tokio::test]
 async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_given_back() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     for algorithm in ALGORITHMS {
         let (name, right) = (header(algorithm), checksum(algorithm, BODY));
         let wrong = checksum(algorithm, b"something else");
@@ -96,55 +96,53 @@ async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_
                 ];
                 for answer in answers {
                     assert_eq!(answer.verdict(), expected, "{algorithm} {target}");
-                    let told = answer.header(&name);
-                    assert_eq!(told, (expected == "200").then_some(&*right), "{algorithm} {target}");
+                    let returned = answer.header(&name);
+                    assert_eq!(returned, (expected == "200").then_some(&*right), "{algorithm} {target}");
                 }
             }
             let none = put(&server, target, &[(&name, "no checksum")], BODY).await;
             assert_eq!(none.verdict(), "400 InvalidRequest", "{algorithm} {target}");
         }
-        let said = |value: &str| format!("<{0}>{value}</{0}>", element(algorithm));
-        let whole = complete(&server, &upload, &[(&name, &wrong)], &list(&[BODY], |_| said(&right))).await;
+        let element_of = |value: &str| format!("<{0}>{value}</{0}>", element(algorithm));
+        let whole =
+            complete(&server, &upload, &[(&name, &wrong)], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(whole.verdict(), "400 BadDigest", "{algorithm}");
-        let whole = complete(&server, &upload, &[(&name, "none")], &list(&[BODY], |_| said(&right))).await;
+        let whole =
+            complete(&server, &upload, &[(&name, "none")], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(whole.verdict(), "400 InvalidRequest", "{algorithm}");
-        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| said(&wrong))).await;
+        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| element_of(&wrong))).await;
         assert_eq!(of_part.verdict(), "400 InvalidPart", "{algorithm}");
-        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| said("none"))).await;
+        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| element_of("none"))).await;
         assert_eq!(of_part.verdict(), "400 InvalidArgument", "{algorithm}");
-        let completed = complete(&server, &upload, &[], &list(&[BODY], |_| said(&right))).await;
+        let completed = complete(&server, &upload, &[], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(completed.verdict(), "200", "{algorithm}");
     }
     let md5 = [("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==")];
-    assert_eq!(put(&server, "/bucket/object", &md5, BODY).await.verdict(), "400 BadDigest");
+    put(&server, "/bucket/object", &md5, BODY).await.expect("400 BadDigest");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_checksum_of_another_algorithm_than_the_uploads_is_refused() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "CRC32C")]).await;
     let sha1 = checksum("sha1", BODY);
-    let other = part(&server, &upload, 1, &[(&header("sha1"), &sha1)], BODY).await;
-    assert_eq!(other.verdict(), "400 InvalidRequest");
+    part(&server, &upload, 1, &[(&header("sha1"), &sha1)], BODY).await.expect("400 InvalidRequest");
     let crc32c = checksum("crc32c", BODY);
-    assert_eq!(part(&server, &upload, 1, &[(&header("crc32c"), &crc32c)], BODY).await.verdict(), "200");
+    part(&server, &upload, 1, &[(&header("crc32c"), &crc32c)], BODY).await.expect("200");
     let named = format!("<ChecksumSHA1>{sha1}</ChecksumSHA1>");
-    let answer = complete(&server, &upload, &[], &list(&[BODY], |_| named.clone())).await;
-    assert_eq!(answer.verdict(), "400 BadDigest");
+    complete(&server, &upload, &[], &list(&[BODY], |_| named.clone())).await.expect("400 BadDigest");
     let both = format!("{named}<ChecksumCRC32C>{crc32c}</ChecksumCRC32C>");
-    let answer = complete(&server, &upload, &[], &list(&[BODY], |_| both.clone())).await;
-    assert_eq!(answer.verdict(), "400 InvalidArgument");
+    complete(&server, &upload, &[], &list(&[BODY], |_| both.clone())).await.expect("400 InvalidArgument");
     let full = [("x-amz-checksum-type", "FULL_OBJECT")];
-    let answer = complete(&server, &upload, &full, &list(&[BODY], |_| String::new())).await;
-    assert_eq!(answer.verdict(), "400 InvalidRequest");
+    complete(&server, &upload, &full, &list(&[BODY], |_| String::new())).await.expect("400 InvalidRequest");
     server.stop().await;
 }
 
-/// MinIO's client for Go, with trailing checksums on, gives the checksum of checksums without the number of parts.
+/// With trailing checksums on, MinIO's client for Go gives the composite checksum without the number of parts.
 #[tokio::test]
 async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let large = vec![7; PART];
     for algorithm in ["crc32", "crc32c", "sha1", "sha256"] {
         let digests = [digest(algorithm, &large), digest(algorithm, BODY)].concat();
@@ -155,11 +153,11 @@ async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
                 begin(&server, &[("x-amz-checksum-algorithm", &algorithm.to_ascii_uppercase())]).await;
             for (number, body) in [(1, &large[..]), (2, BODY)] {
                 let value = checksum(algorithm, body);
-                let answer = part(&server, &upload, number, &[(&header(algorithm), &value)], body).await;
-                assert_eq!(answer.verdict(), "200");
+                part(&server, &upload, number, &[(&header(algorithm), &value)], body).await.expect("200");
             }
-            let said = |body: &[u8]| format!("<{0}>{1}</{0}>", element(algorithm), checksum(algorithm, body));
-            let list = list(&[&large, BODY], said);
+            let element_of =
+                |body: &[u8]| format!("<{0}>{1}</{0}>", element(algorithm), checksum(algorithm, body));
+            let list = list(&[&large, BODY], element_of);
             let kind = ("x-amz-checksum-type", "COMPOSITE");
             let answer = complete(&server, &upload, &[(&header(algorithm), &wrong), kind], &list).await;
             assert_eq!(answer.verdict(), "400 BadDigest", "{algorithm} {wrong}");
@@ -173,34 +171,34 @@ async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
 }
 
 #[tokio::test]
-async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole() {
-    let server = server().await;
+async fn attributes_heads_and_gets_return_the_checksums_of_parts_and_of_the_whole() {
+    let server = TestServer::with_bucket(&[]).await;
     let large = vec![9; PART];
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "SHA256")]).await;
     for (number, body) in [(1, &large[..]), (2, BODY)] {
         // The gateway computes the checksum that is not given.
-        assert_eq!(part(&server, &upload, number, &[], body).await.verdict(), "200");
+        part(&server, &upload, number, &[], body).await.expect("200");
     }
-    let completed = complete(&server, &upload, &[], &list(&[&large, BODY], |_| String::new())).await;
-    assert_eq!(completed.verdict(), "200");
+    let completed =
+        complete(&server, &upload, &[], &list(&[&large, BODY], |_| String::new())).await.expect("200");
     let sums = [checksum("sha256", &large), checksum("sha256", BODY)];
     let bare = checksum("sha256", &[digest("sha256", &large), digest("sha256", BODY)].concat());
     let counted = format!("{bare}-2");
-    let server = server.again().await;
+    let server = server.restart().await;
 
-    let told = attributes(&server).await;
+    let returned = attributes(&server).await;
     let etag = completed.element("ETag").expect("an ETag").replace("&quot;", "").replace('"', "");
     assert_eq!(etag.len(), 32 + 2);
-    assert_eq!(told.element("ETag"), Some(&*etag), "S3 gives it without quotes here");
-    let of_whole = told.element("Checksum").expect("a checksum");
+    assert_eq!(returned.element("ETag"), Some(&*etag), "S3 gives it without quotes here");
+    let of_whole = returned.element("Checksum").expect("a checksum");
     assert_eq!(
         of_whole,
         format!("<ChecksumSHA256>{bare}</ChecksumSHA256><ChecksumType>COMPOSITE</ChecksumType>")
     );
-    let parts: Vec<&str> = told.body.split("<Part>").skip(1).collect();
+    let parts: Vec<&str> = returned.body.split("<Part>").skip(1).collect();
     assert_eq!(parts.len(), 2);
-    for (said, sum) in parts.iter().zip(&sums) {
-        assert!(said.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{said}");
+    for (part, sum) in parts.iter().zip(&sums) {
+        assert!(part.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{part}");
     }
     for method in ["GET", "HEAD"] {
         let whole = get(&server, method, "/bucket/parts").await;
@@ -218,7 +216,7 @@ async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole(
 
 #[tokio::test]
 async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let large = vec![5; PART];
     let upload = begin(&server, &[]).await;
     for (number, body) in [(1, &large[..]), (2, BODY)] {
@@ -226,27 +224,25 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
         let crc32 = checksum("crc32", body);
         let given = (header("crc32"), crc32);
         let headers: &[(&str, &str)] = if number == 1 { &[(&given.0, &given.1)] } else { &[] };
-        let answer = part(&server, &upload, number, headers, body).await;
-        assert_eq!(answer.verdict(), "200");
+        let answer = part(&server, &upload, number, headers, body).await.expect("200");
         let ours = checksum("crc64nvme", body);
-        let told = if number == 1 { None } else { Some(&*ours) };
-        assert_eq!(answer.header(&header("crc64nvme")), told, "part {number}");
+        let returned = if number == 1 { None } else { Some(&*ours) };
+        assert_eq!(answer.header(&header("crc64nvme")), returned, "part {number}");
     }
-    let server = server.again().await;
+    let server = server.restart().await;
     let list = list(&[&large, BODY], |_| String::new());
     let wrong = checksum("crc64nvme", BODY);
-    let refused = complete(&server, &upload, &[(&header("crc64nvme"), &wrong)], &list).await;
-    assert_eq!(refused.verdict(), "400 BadDigest");
+    complete(&server, &upload, &[(&header("crc64nvme"), &wrong)], &list).await.expect("400 BadDigest");
     let right = checksum("crc64nvme", &[&large, BODY].concat());
     let completed = complete(&server, &upload, &[(&header("crc64nvme"), &right)], &list).await;
     assert_eq!(completed.element("ChecksumCRC64NVME"), Some(&*right));
     assert_eq!(completed.element("ChecksumType"), Some("FULL_OBJECT"));
-    let told = attributes(&server).await;
+    let returned = attributes(&server).await;
     for body in [&large[..], BODY, &[&large, BODY].concat()] {
         let sum = format!("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", checksum("crc64nvme", body));
-        assert!(told.body.contains(&sum), "{}", told.body);
+        assert!(returned.body.contains(&sum), "{}", returned.body);
     }
-    // Of a part of such an object S3 tells no checksum: clients would compare it with that of the whole.
+    // S3 returns no checksum for a part of such an object: clients would compare it with that of the whole.
     let answer = get(&server, "HEAD", "/bucket/parts?partNumber=2").await;
     assert_eq!(answer.header(&header("crc64nvme")), None);
     assert_eq!(answer.header("x-amz-checksum-type"), Some("FULL_OBJECT"));
@@ -255,9 +251,9 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
 
 #[tokio::test]
 async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let sha1 = checksum("sha1", BODY);
-    assert_eq!(put(&server, "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.verdict(), "200");
+    put(&server, "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.expect("200");
     let source = ("x-amz-copy-source", "/bucket/a");
     let kept = put(&server, "/bucket/b", &[source], b"").await;
     assert_eq!(kept.element("ChecksumSHA1"), Some(&*sha1));
@@ -265,11 +261,10 @@ async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
     let changed = put(&server, "/bucket/b", &[source, ("x-amz-checksum-algorithm", "CRC32C")], b"").await;
     assert_eq!(changed.element("ChecksumCRC32C"), Some(&*checksum("crc32c", BODY)));
     assert_eq!(changed.element("ChecksumSHA1"), None);
-    // Onto itself that is a change too.
+    // A copy onto itself is a change, too.
     let changed = put(&server, "/bucket/a", &[source, ("x-amz-checksum-algorithm", "SHA256")], b"").await;
     assert_eq!(changed.element("ChecksumSHA256"), Some(&*checksum("sha256", BODY)));
-    let refused = put(&server, "/bucket/a", &[source], b"").await;
-    assert_eq!(refused.verdict(), "400 InvalidRequest");
+    put(&server, "/bucket/a", &[source], b"").await.expect("400 InvalidRequest");
     let head = get(&server, "HEAD", "/bucket/a").await;
     assert_eq!(head.header(&header("sha256")), Some(&*checksum("sha256", BODY)));
     let first = get(&server, "GET", "/bucket/a?partNumber=1").await;
@@ -280,9 +275,9 @@ async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
 
 #[tokio::test]
 async fn a_part_by_copying_has_the_checksum_of_its_upload_and_no_other() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let sha1 = checksum("sha1", BODY);
-    assert_eq!(put(&server, "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.verdict(), "200");
+    put(&server, "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.expect("200");
     let source = ("x-amz-copy-source", "/bucket/a");
     let upload = begin(&server, &[]).await;
     let answer = part(&server, &upload, 1, &[source], b"").await;
@@ -297,32 +292,28 @@ async fn a_part_by_copying_has_the_checksum_of_its_upload_and_no_other() {
 
 #[tokio::test]
 async fn a_completion_that_is_asked_for_again_is_answered_as_before() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "CRC32")]).await;
-    assert_eq!(part(&server, &upload, 1, &[], BODY).await.verdict(), "200");
+    part(&server, &upload, 1, &[], BODY).await.expect("200");
     let (once, other) = (list(&[BODY], |_| String::new()), list(&[b"other"], |_| String::new()));
     let new = [("if-none-match", "*")];
-    let first = complete(&server, &upload, &new, &once).await;
-    assert_eq!(first.verdict(), "200");
+    let first = complete(&server, &upload, &new, &once).await.expect("200");
     assert!(first.element("ChecksumCRC32").is_some());
     server.device.take_accesses();
     let again = complete(&server, &upload, &new, &once).await;
     assert_eq!((again.verdict(), &again.body), ("200".to_owned(), &first.body));
-    // The tags of the object are not part of its completion, and a restart forgets nothing.
+    // The tags of the object are not part of its completion, and a restart keeps everything.
     let tags = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
-    assert_eq!(put(&server, "/bucket/parts?tagging", &[], tags.as_bytes()).await.verdict(), "200");
-    let server = server.again().await;
+    put(&server, "/bucket/parts?tagging", &[], tags.as_bytes()).await.expect("200");
+    let server = server.restart().await;
     let again = complete(&server, &upload, &new, &once).await;
     assert_eq!((again.verdict(), &again.body), ("200".to_owned(), &first.body));
     assert_eq!(server.device.take_accesses(), (0, 0), "nothing shows");
 
-    let another = complete(&server, &upload, &[], &other).await;
-    assert_eq!(another.verdict(), "404 NoSuchUpload");
-    let stranger = server.send(keys::STRANGER, "POST", &upload, &[], once.as_bytes()).await;
-    assert_eq!(stranger.verdict(), "404 NoSuchBucket");
-    let aborted = server.send(keys::OWNER, "DELETE", &upload, &[], b"").await;
-    assert_eq!(aborted.verdict(), "404 NoSuchUpload");
-    assert_eq!(put(&server, "/bucket/parts", &[], BODY).await.verdict(), "200");
+    complete(&server, &upload, &[], &other).await.expect("404 NoSuchUpload");
+    server.send(keys::OTHER_OWNER, "POST", &upload, &[], once.as_bytes()).await.expect("404 NoSuchBucket");
+    server.ask("DELETE", &upload, &[], b"").await.expect("404 NoSuchUpload");
+    put(&server, "/bucket/parts", &[], BODY).await.expect("200");
     let late = complete(&server, &upload, &[], &once).await;
     assert_eq!(late.verdict(), "404 NoSuchUpload", "the key stands for another object");
     server.stop().await;

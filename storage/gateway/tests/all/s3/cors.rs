@@ -1,6 +1,6 @@
-//! Pages of other sites: the headers that a browser gets before and with an answer.
+//! CORS: the headers that a browser gets before and with an answer.
 
-use super::server::{Answer, Server, keys};
+use super::test_server::{Answer, TestServer, keys};
 
 const RULES: &str = "<CORSConfiguration>\
     <CORSRule><ID>first</ID><AllowedOrigin>https://*.example.org</AllowedOrigin><AllowedMethod>GET</AllowedMethod>\
@@ -9,38 +9,33 @@ const RULES: &str = "<CORSConfiguration>\
     <CORSRule><AllowedOrigin>*</AllowedOrigin><AllowedMethod>HEAD</AllowedMethod></CORSRule></CORSConfiguration>";
 const SITE: &str = "https://pages.example.org";
 
-async fn with_rules(key: &str) -> Server {
-    let server = Server::start().await;
+async fn with_rules(key: &str) -> TestServer {
+    let server = TestServer::start().await;
     for (target, body) in [("/bucket", ""), ("/bucket?cors=", RULES)] {
-        let done = server.send(key, "PUT", target, &[], body.as_bytes()).await;
-        assert_eq!(done.verdict(), "200", "{}", done.body);
+        server.send(key, "PUT", target, &[], body.as_bytes()).await.expect("200");
     }
-    server.again().await
+    server.restart().await
 }
 
-async fn preflight(server: &Server, target: &str, origin: &str, method: &str, headers: &str) -> Answer {
-    let mut said = vec![("origin", origin), ("access-control-request-method", method)];
+async fn preflight(server: &TestServer, target: &str, origin: &str, method: &str, headers: &str) -> Answer {
+    let mut sent = vec![("origin", origin), ("access-control-request-method", method)];
     if !headers.is_empty() {
-        said.push(("access-control-request-headers", headers));
+        sent.push(("access-control-request-headers", headers));
     }
-    server.unsigned("OPTIONS", target, &said, b"").await
+    server.unsigned("OPTIONS", target, &sent, b"").await
 }
 
 #[tokio::test]
 async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let server = with_rules(keys::OWNER).await;
-    let told = server.send(keys::OWNER, "GET", "/bucket?cors=", &[], b"").await;
-    assert_eq!(told.body.matches("<CORSRule>").count(), 2, "{}", told.body);
-    assert_eq!((told.element("ID"), told.element("MaxAgeSeconds")), (Some("first"), Some("600")));
-    assert_eq!(told.element("AllowedHeader"), Some("x-amz-*"));
-    assert_eq!(told.element("ExposeHeader"), Some("ETag"));
-    assert_eq!(
-        server.send(keys::STRANGER, "GET", "/bucket?cors=", &[], b"").await.verdict(),
-        "404 NoSuchBucket"
-    );
-    assert_eq!(server.send(keys::OWNER, "DELETE", "/bucket?cors=", &[], b"").await.verdict(), "204");
-    let none = server.send(keys::OWNER, "GET", "/bucket?cors=", &[], b"").await;
-    assert_eq!(none.verdict(), "404 NoSuchCORSConfiguration");
+    let returned = server.ask("GET", "/bucket?cors=", &[], b"").await;
+    assert_eq!(returned.body.matches("<CORSRule>").count(), 2, "{}", returned.body);
+    assert_eq!((returned.element("ID"), returned.element("MaxAgeSeconds")), (Some("first"), Some("600")));
+    assert_eq!(returned.element("AllowedHeader"), Some("x-amz-*"));
+    assert_eq!(returned.element("ExposeHeader"), Some("ETag"));
+    server.send(keys::OTHER_OWNER, "GET", "/bucket?cors=", &[], b"").await.expect("404 NoSuchBucket");
+    server.ask("DELETE", "/bucket?cors=", &[], b"").await.expect("204");
+    server.ask("GET", "/bucket?cors=", &[], b"").await.expect("404 NoSuchCORSConfiguration");
     server.stop().await;
 }
 
@@ -62,16 +57,16 @@ async fn what_is_no_rule_is_refused_and_changes_nothing() {
         (rule("*", "GET", "<MaxAgeSeconds>long</MaxAgeSeconds>"), "400 MalformedXML"),
         ("<CORSConfiguration></CORSConfiguration>".into(), "400 MalformedXML"),
     ] {
-        let refused = server.send(keys::OWNER, "PUT", "/bucket?cors=", &[], body.as_bytes()).await;
+        let refused = server.ask("PUT", "/bucket?cors=", &[], body.as_bytes()).await;
         assert_eq!(refused.verdict(), verdict, "{body}");
     }
-    let told = server.send(keys::OWNER, "GET", "/bucket?cors=", &[], b"").await;
-    assert_eq!(told.body.matches("<CORSRule>").count(), 2);
+    let returned = server.ask("GET", "/bucket?cors=", &[], b"").await;
+    assert_eq!(returned.body.matches("<CORSRule>").count(), 2);
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_browser_is_told_before_it_asks_by_the_first_rule_that_fits() {
+async fn a_preflight_is_answered_by_the_first_rule_that_fits() {
     let server = with_rules(keys::OWNER).await;
     let let_in = preflight(&server, "/bucket/key", SITE, "PUT", "X-Amz-Date, content-type").await;
     assert_eq!((let_in.status, let_in.header("access-control-allow-origin")), (200, Some(SITE)));
@@ -89,39 +84,38 @@ async fn a_browser_is_told_before_it_asks_by_the_first_rule_that_fits() {
         assert_eq!(refused.verdict(), "403 AccessForbidden", "{origin} {method} {headers}");
         assert_eq!(refused.header("access-control-allow-origin"), None);
     }
-    assert_eq!(preflight(&server, "/bucket", SITE, "BREW", "").await.verdict(), "400 BadRequest");
-    assert_eq!(preflight(&server, "/bucket", "", "GET", "").await.verdict(), "400 BadRequest");
-    let strange = preflight(&server, "/bucket", SITE, "PUT", "a, b/c").await;
-    assert_eq!(strange.verdict(), "400 BadRequest");
-    assert!(strange.body.contains(" b/c&quot; contains invalid character"), "{}", strange.body);
-    assert_eq!(server.unsigned("OPTIONS", "/bucket", &[], b"").await.verdict(), "400 BadRequest");
+    preflight(&server, "/bucket", SITE, "BREW", "").await.expect("400 BadRequest");
+    preflight(&server, "/bucket", "", "GET", "").await.expect("400 BadRequest");
+    let malformed = preflight(&server, "/bucket", SITE, "PUT", "a, b/c").await.expect("400 BadRequest");
+    assert!(malformed.body.contains(" b/c&quot; contains invalid character"), "{}", malformed.body);
+    server.unsigned("OPTIONS", "/bucket", &[], b"").await.expect("400 BadRequest");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
     let server = with_rules(keys::OWNER).await;
-    let put = server.send(keys::OWNER, "PUT", "/bucket/key", &[("origin", SITE)], b"body").await;
+    let put = server.ask("PUT", "/bucket/key", &[("origin", SITE)], b"body").await;
     assert_eq!((put.status, put.header("access-control-allow-origin")), (200, Some(SITE)));
     assert_eq!(put.header("access-control-expose-headers"), Some("ETag"));
-    let refused = server.unsigned("GET", "/bucket/key", &[("origin", SITE)], b"").await;
-    assert_eq!(refused.verdict(), "403 AccessDenied");
+    let refused =
+        server.unsigned("GET", "/bucket/key", &[("origin", SITE)], b"").await.expect("403 AccessDenied");
     assert_eq!(refused.header("access-control-allow-origin"), Some(SITE));
-    let elsewhere = server.send(keys::OWNER, "GET", "/bucket/key", &[("origin", "http://other")], b"").await;
+    let elsewhere = server.ask("GET", "/bucket/key", &[("origin", "http://other")], b"").await;
     assert_eq!((elsewhere.status, elsewhere.header("access-control-allow-origin")), (200, None));
-    // A cache must not give the answer of one site to another.
+    // A cache must not give the answer for one site to another.
     assert!(elsewhere.header("vary").expect("it varies").contains("Origin"));
-    let alone = server.send(keys::OWNER, "GET", "/bucket/key", &[], b"").await;
+    let alone = server.ask("GET", "/bucket/key", &[], b"").await;
     assert!(alone.header("vary").expect("it varies").contains("Origin"));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_stranger_does_not_learn_which_buckets_there_are() {
-    let server = with_rules(keys::STRANGER).await;
-    assert_eq!(server.send(keys::OWNER, "PUT", "/plain", &[], b"").await.verdict(), "200");
+async fn another_account_does_not_learn_which_buckets_exist() {
+    let server = with_rules(keys::OTHER_OWNER).await;
+    server.ask("PUT", "/plain", &[], b"").await.expect("200");
     let mut answers = Vec::new();
-    // Without rules, not there, and of another account.
+    // A bucket without rules, one that does not exist, and one of another account.
     for target in ["/plain/key", "/missing/key", "/bucket/key"] {
         let refused = preflight(&server, target, SITE, "GET", "").await;
         assert_eq!(refused.verdict(), "403 AccessForbidden", "{target}");
@@ -131,9 +125,11 @@ async fn a_stranger_does_not_learn_which_buckets_there_are() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
-    // A holder of a signed URL of that account is let in by its rules.
-    let signed =
-        format!("/bucket/key?X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request", keys::STRANGER);
+    // A URL that the other account signed reaches its own bucket, whose rules count.
+    let signed = format!(
+        "/bucket/key?X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request",
+        keys::OTHER_OWNER
+    );
     assert_eq!(preflight(&server, &signed, SITE, "GET", "").await.status, 200);
     server.stop().await;
 }

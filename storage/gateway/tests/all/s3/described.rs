@@ -1,39 +1,31 @@
-//! The facts of a bucket, an object or an upload that are kept because S3 keeps them, and change nothing here.
+//! Facts of a bucket, an object or an upload that the gateway stores and returns, and that change nothing else.
 
 use super::regions::configuration;
-use super::server::{Server, keys};
-
-async fn with_bucket() -> Server {
-    let server = Server::start().await;
-    let headers = [("x-amz-object-ownership", "BucketOwnerPreferred")];
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket", &headers, b"").await.verdict(), "200");
-    server
-}
+use super::test_server::{PREFERRED, TestServer, keys};
 
 #[tokio::test]
-async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
-    let server = with_bucket().await;
+async fn a_storage_class_is_stored_and_returned_wherever_s3_returns_it() {
+    let server = TestServer::with_bucket(&[PREFERRED]).await;
     let class = ("x-amz-storage-class", "STANDARD_IA");
-    let put = server.send(keys::OWNER, "PUT", "/bucket/key", &[class], b"body").await;
-    assert_eq!(put.verdict(), "200");
-    let server = server.again().await;
+    server.ask("PUT", "/bucket/key", &[class], b"body").await.expect("200");
+    let server = server.restart().await;
     for method in ["HEAD", "GET"] {
-        let got = server.send(keys::OWNER, method, "/bucket/key", &[], b"").await;
+        let got = server.ask(method, "/bucket/key", &[], b"").await;
         assert_eq!(got.header("x-amz-storage-class"), Some("STANDARD_IA"));
     }
     for list in ["/bucket", "/bucket?list-type=2", "/bucket?versions="] {
-        let listed = server.send(keys::OWNER, "GET", list, &[], b"").await;
+        let listed = server.ask("GET", list, &[], b"").await;
         assert_eq!(listed.element("StorageClass"), Some("STANDARD_IA"), "{list}");
     }
     let wanted = [("x-amz-object-attributes", "StorageClass")];
-    let told = server.send(keys::OWNER, "GET", "/bucket/key?attributes=", &wanted, b"").await;
-    assert_eq!(told.element("StorageClass"), Some("STANDARD_IA"));
+    let returned = server.ask("GET", "/bucket/key?attributes=", &wanted, b"").await;
+    assert_eq!(returned.element("StorageClass"), Some("STANDARD_IA"));
 
-    // A copy has the class of its request, and may change that of the object itself.
+    // A copy has the storage class of its request, and may change that of the object itself.
     let copy = async |target: &str, headers: &[(&str, &str)]| {
         let headers: Vec<_> = headers.iter().copied().chain([("x-amz-copy-source", "/bucket/key")]).collect();
-        assert_eq!(server.send(keys::OWNER, "PUT", target, &headers, b"").await.verdict(), "200", "{target}");
-        let head = server.send(keys::OWNER, "HEAD", target, &[], b"").await;
+        assert_eq!(server.ask("PUT", target, &headers, b"").await.verdict(), "200", "{target}");
+        let head = server.ask("HEAD", target, &[], b"").await;
         head.header("x-amz-storage-class").map(str::to_owned)
     };
     assert_eq!(copy("/bucket/plain", &[]).await, None);
@@ -43,53 +35,52 @@ async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
     );
     assert_eq!(copy("/bucket/key", &[("x-amz-storage-class", "STANDARD")]).await, None);
 
-    let begun = server.send(keys::OWNER, "POST", "/bucket/parts?uploads=", &[class], b"").await;
-    let id = begun.element("UploadId").expect("begun");
+    let started = server.ask("POST", "/bucket/parts?uploads=", &[class], b"").await;
+    let id = started.element("UploadId").expect("begun");
     for target in ["/bucket?uploads=", &format!("/bucket/parts?uploadId={id}")] {
-        let listed = server.send(keys::OWNER, "GET", target, &[], b"").await;
+        let listed = server.ask("GET", target, &[], b"").await;
         assert_eq!(listed.element("StorageClass"), Some("STANDARD_IA"), "{target}");
     }
-    let strange = [("x-amz-storage-class", "SNOW")];
-    let refused = server.send(keys::OWNER, "PUT", "/bucket/key", &strange, b"").await;
-    assert_eq!(refused.verdict(), "400 InvalidStorageClass");
+    let unknown = [("x-amz-storage-class", "SNOW")];
+    server.ask("PUT", "/bucket/key", &unknown, b"").await.expect("400 InvalidStorageClass");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn an_upload_names_who_began_it() {
-    let server = with_bucket().await;
+    let server = TestServer::with_bucket(&[PREFERRED]).await;
     let acl = [("x-amz-acl", "public-read-write")];
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket?acl=", &acl, b"").await.verdict(), "200");
+    server.ask("PUT", "/bucket?acl=", &acl, b"").await.expect("200");
     for (key, id, name) in [
         (Some(keys::OWNER), "ameles", "ameles"),
         (Some(keys::MEMBER), "ameles/member", "member"),
-        (Some(keys::STRANGER), "elsewhere", "elsewhere"),
+        (Some(keys::OTHER_OWNER), "elsewhere", "elsewhere"),
         (None, "anonymous", "anonymous"),
     ] {
-        let begun = match key {
+        let started = match key {
             Some(key) => server.send(key, "POST", "/bucket/key?uploads=", &[], b"").await,
             None => server.unsigned("POST", "/bucket/key?uploads=", &[], b"").await,
         };
-        let upload = begun.element("UploadId").expect("begun");
-        let of_this = format!("/bucket/key?uploadId={upload}");
-        for target in [&*of_this, "/bucket?uploads="] {
-            let listed = server.send(keys::OWNER, "GET", target, &[], b"").await;
+        let upload = started.element("UploadId").expect("begun");
+        let upload_target = format!("/bucket/key?uploadId={upload}");
+        for target in [&*upload_target, "/bucket?uploads="] {
+            let listed = server.ask("GET", target, &[], b"").await;
             let initiator = listed.element("Initiator").expect("named");
             assert!(initiator.contains(&format!("<DisplayName>{name}</DisplayName>")), "{initiator}");
             assert!(initiator.contains(&format!("<ID>{id}</ID>")), "{initiator}");
             assert!(listed.element("Owner").expect("named").contains("<ID>ameles</ID>"));
         }
-        assert_eq!(server.send(keys::OWNER, "DELETE", &of_this, &[], b"").await.verdict(), "204");
+        server.ask("DELETE", &upload_target, &[], b"").await.expect("204");
     }
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_bucket_is_in_the_region_that_it_was_made_in() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let make = async |bucket: &str, region: &str| {
         let body = if region.is_empty() { String::new() } else { configuration(region) };
-        server.send(keys::OWNER, "PUT", &format!("/{bucket}"), &[], body.as_bytes()).await.verdict()
+        server.ask("PUT", &format!("/{bucket}"), &[], body.as_bytes()).await.verdict()
     };
     assert_eq!(make("far", "eu-west-3").await, "200");
     assert_eq!(make("near", "").await, "200");
@@ -97,22 +88,22 @@ async fn a_bucket_is_in_the_region_that_it_was_made_in() {
     for (bucket, region) in [("cloud", "RegionOne"), ("old", "US"), ("center", "dc_2")] {
         assert_eq!(make(bucket, region).await, "200", "{region}");
     }
-    let server = server.again().await;
-    for (bucket, region, told) in [
+    let server = server.restart().await;
+    for (bucket, region, returned) in [
         ("far", "eu-west-3", Some("eu-west-3")),
         ("near", "us-east-1", None),
         ("cloud", "RegionOne", Some("RegionOne")),
     ] {
-        let head = server.send(keys::OWNER, "HEAD", &format!("/{bucket}"), &[], b"").await;
+        let head = server.ask("HEAD", &format!("/{bucket}"), &[], b"").await;
         assert_eq!(head.header("x-amz-bucket-region"), Some(region));
-        let location = server.send(keys::OWNER, "GET", &format!("/{bucket}?location="), &[], b"").await;
-        let told = told.map(|told| format!(">{told}</LocationConstraint>"));
+        let location = server.ask("GET", &format!("/{bucket}?location="), &[], b"").await;
+        let returned = returned.map(|returned| format!(">{returned}</LocationConstraint>"));
         assert!(
-            location.body.contains(told.as_deref().unwrap_or("></LocationConstraint>")),
+            location.body.contains(returned.as_deref().unwrap_or("></LocationConstraint>")),
             "{}",
             location.body
         );
-        let listed = server.send(keys::OWNER, "GET", &format!("/?bucket-region={region}"), &[], b"").await;
+        let listed = server.ask("GET", &format!("/?bucket-region={region}"), &[], b"").await;
         assert_eq!(listed.body.matches("<Bucket>").count(), 1, "{}", listed.body);
         assert_eq!((listed.element("Name"), listed.element("BucketRegion")), (Some(bucket), Some(region)));
     }

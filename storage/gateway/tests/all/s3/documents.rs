@@ -1,15 +1,14 @@
-//! XML bodies on the wire: every form of a text means the same, and what is not understood is refused.
+//! XML bodies: every form of a text means the same, and what is not understood is refused.
 
-use super::server::{Server, keys};
+use super::test_server::TestServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use md5::{Digest as _, Md5};
 
-async fn with_objects(names: &[&str]) -> Server {
-    let server = Server::start().await;
-    assert_eq!(server.ask("PUT", "/bucket", &[], "").await.verdict(), "200");
+async fn with_objects(names: &[&str]) -> TestServer {
+    let server = TestServer::with_bucket(&[]).await;
     for name in names {
-        assert_eq!(server.ask("PUT", &format!("/bucket/{name}"), &[], "bytes").await.verdict(), "200");
+        server.ask("PUT", &format!("/bucket/{name}"), &[], "bytes").await.expect("200");
     }
     server
 }
@@ -19,9 +18,9 @@ async fn the_prefix_of_a_rule_in_a_cdata_section_is_its_prefix() {
     let server = with_objects(&[]).await;
     let rules = "<LifecycleConfiguration><Rule><ID>one</ID><Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>\
         <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>";
-    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], rules).await.verdict(), "200");
-    let told = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    assert_eq!(told.element("Prefix"), Some("logs/"), "{}", told.body);
+    server.ask("PUT", "/bucket?lifecycle=", &[], rules).await.expect("200");
+    let returned = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
+    assert_eq!(returned.element("Prefix"), Some("logs/"), "{}", returned.body);
     server.stop().await;
 }
 
@@ -42,10 +41,9 @@ async fn a_rule_whose_filter_is_not_understood_is_refused_and_changes_nothing() 
         );
         let answer = server.ask("PUT", "/bucket?lifecycle=", &[], &rules).await;
         assert_eq!(answer.verdict(), "400 MalformedXML", "{filter}");
-        assert!(answer.element("Message").is_some_and(|said| said.contains(": ")), "{}", answer.body);
+        assert!(answer.element("Message").is_some_and(|message| message.contains(": ")), "{}", answer.body);
     }
-    let none = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    assert_eq!(none.verdict(), "404 NoSuchLifecycleConfiguration");
+    server.ask("GET", "/bucket?lifecycle=", &[], "").await.expect("404 NoSuchLifecycleConfiguration");
     server.stop().await;
 }
 
@@ -60,13 +58,13 @@ async fn the_key_of_a_delete_and_the_origin_of_a_rule_may_be_in_cdata_sections()
         "{}",
         answer.body
     );
-    assert_eq!(server.ask("GET", "/bucket/a%3Cb", &[], "").await.verdict(), "404 NoSuchKey");
-    assert_eq!(server.ask("GET", "/bucket/other", &[], "").await.verdict(), "200");
+    server.ask("GET", "/bucket/a%3Cb", &[], "").await.expect("404 NoSuchKey");
+    server.ask("GET", "/bucket/other", &[], "").await.expect("200");
     let rules = "<CORSConfiguration><CORSRule><AllowedOrigin><![CDATA[https://a.example]]></AllowedOrigin>\
         <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>";
-    assert_eq!(server.ask("PUT", "/bucket?cors=", &[], rules).await.verdict(), "200");
-    let told = server.ask("GET", "/bucket?cors=", &[], "").await;
-    assert_eq!(told.element("AllowedOrigin"), Some("https://a.example"), "{}", told.body);
+    server.ask("PUT", "/bucket?cors=", &[], rules).await.expect("200");
+    let returned = server.ask("GET", "/bucket?cors=", &[], "").await;
+    assert_eq!(returned.element("AllowedOrigin"), Some("https://a.example"), "{}", returned.body);
     server.stop().await;
 }
 
@@ -83,24 +81,24 @@ async fn a_body_that_is_not_the_one_of_its_digest_is_refused() {
         ("x-amz-checksum-crc32", "AAAA", "400 InvalidRequest"),
         ("content-md5", md5.as_str(), "200"),
     ] {
-        let answer = server.send(keys::OWNER, "POST", "/bucket?delete=", &[(header, value)], delete).await;
+        let answer = server.ask("POST", "/bucket?delete=", &[(header, value)], delete).await;
         assert_eq!(answer.verdict(), verdict, "{header}: {value}");
     }
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_configuration_that_was_told_can_be_put_back_and_changes_nothing() {
+async fn a_returned_configuration_can_be_put_back_and_changes_nothing() {
     let server = with_objects(&["key"]).await;
     let put = async |target: &str, body: &str| {
         let answer = server.ask("PUT", target, &[], body).await;
         assert!(answer.status < 300, "PUT {target}: {} {}", answer.verdict(), answer.body);
     };
     let again = async |target: &str| {
-        let told = server.ask("GET", target, &[], "").await;
-        assert_eq!(told.verdict(), "200", "GET {target}");
-        put(target, &told.body).await;
-        assert_eq!(server.ask("GET", target, &[], "").await.body, told.body, "{target}");
+        let returned = server.ask("GET", target, &[], "").await;
+        assert_eq!(returned.verdict(), "200", "GET {target}");
+        put(target, &returned.body).await;
+        assert_eq!(server.ask("GET", target, &[], "").await.body, returned.body, "{target}");
     };
     for target in ["/bucket?acl=", "/bucket/key?acl=", "/bucket?versioning=", "/bucket?ownershipControls="] {
         again(target).await;
@@ -133,7 +131,7 @@ async fn a_configuration_that_was_told_can_be_put_back_and_changes_nothing() {
     .await;
     let read = [("x-amz-acl", "public-read")];
     for target in ["/bucket?acl=", "/bucket/key?acl="] {
-        assert_eq!(server.send(keys::OWNER, "PUT", target, &read, b"").await.verdict(), "200", "{target}");
+        assert_eq!(server.ask("PUT", target, &read, b"").await.verdict(), "200", "{target}");
     }
     put("/bucket?versioning=", "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
         .await;
@@ -161,12 +159,12 @@ async fn headers_that_become_a_row_are_bounded_whatever_their_names() {
         ["cache-control", "content-disposition", "content-language", "content-type", "content-encoding"]
     {
         for (method, target) in [("PUT", "/bucket/key"), ("POST", "/bucket/key?uploads=")] {
-            let answer = server.send(keys::OWNER, method, target, &[(name, &long)], b"").await;
+            let answer = server.ask(method, target, &[(name, &long)], b"").await;
             assert_eq!(answer.verdict(), "400 MetadataTooLarge", "{method} {name}");
         }
         let copy =
             [("x-amz-copy-source", "/bucket/source"), ("x-amz-metadata-directive", "REPLACE"), (name, &long)];
-        let answer = server.send(keys::OWNER, "PUT", "/bucket/key", &copy, b"").await;
+        let answer = server.ask("PUT", "/bucket/key", &copy, b"").await;
         assert_eq!(answer.verdict(), "400 MetadataTooLarge", "a copy with {name}");
     }
     let together = "x".repeat(4000);
@@ -175,10 +173,7 @@ async fn headers_that_become_a_row_are_bounded_whatever_their_names() {
         ("content-disposition", &together),
         ("x-amz-meta-a", &together[..200]),
     ];
-    assert_eq!(
-        server.send(keys::OWNER, "PUT", "/bucket/key", &both, b"").await.verdict(),
-        "400 MetadataTooLarge"
-    );
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket/key", &both[..2], b"").await.verdict(), "200");
+    server.ask("PUT", "/bucket/key", &both, b"").await.expect("400 MetadataTooLarge");
+    server.ask("PUT", "/bucket/key", &both[..2], b"").await.expect("200");
     server.stop().await;
 }

@@ -1,55 +1,54 @@
-//! Server-side encryption: what is asked for is told back everywhere, and other keys than the server's are refused.
+//! Server-side encryption: every answer returns the encryption that was requested, and keys other than the server's are
+//! refused.
 
-use super::server::Server;
+use super::test_server::TestServer;
 
 const HEADER: &str = "x-amz-server-side-encryption";
 const SSE_S3: (&str, &str) = (HEADER, "AES256");
 const BY_DEFAULT: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault>\
     <SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
 
-async fn with_bucket() -> Server {
-    let server = Server::start().await;
-    assert_eq!(server.ask("PUT", "/bucket", &[], "").await.verdict(), "200");
-    server
-}
-
-/// The encryption that each answer about an object tells: of its put, of a head and of a get.
-async fn told(server: &Server, key: &str, headers: &[(&str, &str)], body: &str) -> [Option<String>; 3] {
+/// The encryption in each answer about an object: to its put, to a head and to a get.
+async fn returned(
+    server: &TestServer,
+    key: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> [Option<String>; 3] {
     let target = format!("/bucket/{key}");
-    let mut told = [const { None }; 3];
-    for (told, (method, headers, body)) in
-        told.iter_mut().zip([("PUT", headers, body), ("HEAD", &[], ""), ("GET", &[], "")])
+    let mut returned = [const { None }; 3];
+    for (returned, (method, headers, body)) in
+        returned.iter_mut().zip([("PUT", headers, body), ("HEAD", &[], ""), ("GET", &[], "")])
     {
         let answer = server.ask(method, &target, headers, body).await;
         assert_eq!(answer.verdict(), "200", "{method} {target}");
-        *told = answer.header(HEADER).map(str::to_owned);
+        *returned = answer.header(HEADER).map(str::to_owned);
     }
-    told
+    returned
 }
 
 #[tokio::test]
-async fn what_is_asked_for_is_told_by_puts_copies_heads_and_gets() {
-    let server = with_bucket().await;
+async fn puts_copies_heads_and_gets_return_the_requested_encryption() {
+    let server = TestServer::with_bucket(&[]).await;
     let aes = || Some("AES256".to_owned());
-    assert_eq!(told(&server, "plain", &[], "body").await, [None, None, None]);
-    assert_eq!(told(&server, "sealed", &[SSE_S3], "body").await, [aes(), aes(), aes()]);
-    let of = |source: &'static str| ("x-amz-copy-source", source);
-    assert_eq!(told(&server, "copy", &[of("/bucket/sealed")], "").await, [None, None, None]);
-    assert_eq!(told(&server, "copy", &[of("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
-    let onto_itself = server.ask("PUT", "/bucket/plain", &[of("/bucket/plain")], "").await;
-    assert_eq!(onto_itself.verdict(), "400 InvalidRequest");
-    assert_eq!(told(&server, "plain", &[of("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
-    let server = server.again().await;
+    assert_eq!(returned(&server, "plain", &[], "body").await, [None, None, None]);
+    assert_eq!(returned(&server, "sealed", &[SSE_S3], "body").await, [aes(), aes(), aes()]);
+    let new = |source: &'static str| ("x-amz-copy-source", source);
+    assert_eq!(returned(&server, "copy", &[new("/bucket/sealed")], "").await, [None, None, None]);
+    assert_eq!(returned(&server, "copy", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
+    server.ask("PUT", "/bucket/plain", &[new("/bucket/plain")], "").await.expect("400 InvalidRequest");
+    assert_eq!(returned(&server, "plain", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
+    let server = server.restart().await;
     assert_eq!(server.ask("HEAD", "/bucket/sealed", &[], "").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn an_upload_in_parts_tells_it_from_its_beginning_to_its_end() {
-    let server = with_bucket().await;
-    let begun = server.ask("POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
-    assert_eq!(begun.header(HEADER), Some("AES256"));
-    let id = begun.element("UploadId").expect("begun").to_owned();
+async fn every_answer_of_a_multipart_upload_returns_the_encryption() {
+    let server = TestServer::with_bucket(&[]).await;
+    let started = server.ask("POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
+    assert_eq!(started.header(HEADER), Some("AES256"));
+    let id = started.element("UploadId").expect("begun").to_owned();
     let part = server.ask("PUT", &format!("/bucket/key?partNumber=1&uploadId={id}"), &[], "part").await;
     assert_eq!(part.header(HEADER), Some("AES256"));
     let etag = part.header("etag").expect("a part");
@@ -65,16 +64,18 @@ async fn an_upload_in_parts_tells_it_from_its_beginning_to_its_end() {
 
 #[tokio::test]
 async fn a_bucket_has_a_default_until_it_is_deleted() {
-    let server = with_bucket().await;
-    let none = server.ask("GET", "/bucket?encryption=", &[], "").await;
-    assert_eq!(none.verdict(), "404 ServerSideEncryptionConfigurationNotFoundError");
-    assert_eq!(server.ask("PUT", "/bucket?encryption=", &[], BY_DEFAULT).await.verdict(), "200");
-    let server = server.again().await;
+    let server = TestServer::with_bucket(&[]).await;
+    server
+        .ask("GET", "/bucket?encryption=", &[], "")
+        .await
+        .expect("404 ServerSideEncryptionConfigurationNotFoundError");
+    server.ask("PUT", "/bucket?encryption=", &[], BY_DEFAULT).await.expect("200");
+    let server = server.restart().await;
     let set = server.ask("GET", "/bucket?encryption=", &[], "").await;
     assert_eq!(set.element("SSEAlgorithm"), Some("AES256"), "{}", set.body);
     let put = server.ask("PUT", "/bucket/key", &[], "body").await;
     assert_eq!(put.header(HEADER), Some("AES256"));
-    assert_eq!(server.ask("DELETE", "/bucket?encryption=", &[], "").await.verdict(), "204");
+    server.ask("DELETE", "/bucket?encryption=", &[], "").await.expect("204");
     assert_eq!(server.ask("PUT", "/bucket/other", &[], "body").await.header(HEADER), None);
     assert_eq!(server.ask("HEAD", "/bucket/key", &[], "").await.header(HEADER), Some("AES256"));
     server.stop().await;
@@ -82,7 +83,7 @@ async fn a_bucket_has_a_default_until_it_is_deleted() {
 
 #[tokio::test]
 async fn keys_of_a_key_service_and_of_clients_are_refused_by_name() {
-    let server = with_bucket().await;
+    let server = TestServer::with_bucket(&[]).await;
     for headers in [
         &[(HEADER, "aws:kms")][..],
         &[(HEADER, "aws:kms:dsse")],
@@ -97,11 +98,11 @@ async fn keys_of_a_key_service_and_of_clients_are_refused_by_name() {
     ] {
         let answer = server.ask("PUT", "/bucket/key", headers, "").await;
         assert_eq!(answer.verdict(), "501 NotImplemented", "{headers:?}");
-        assert!(answer.element("Message").is_some_and(|said| said.contains("key")), "{}", answer.body);
+        assert!(answer.element("Message").is_some_and(|message| message.contains("key")), "{}", answer.body);
     }
     let kms = BY_DEFAULT.replace("AES256", "aws:kms");
-    assert_eq!(server.ask("PUT", "/bucket?encryption=", &[], &kms).await.verdict(), "501 NotImplemented");
+    server.ask("PUT", "/bucket?encryption=", &[], &kms).await.expect("501 NotImplemented");
     let off = [SSE_S3, ("x-amz-server-side-encryption-bucket-key-enabled", "false")];
-    assert_eq!(server.ask("PUT", "/bucket/key", &off, "").await.verdict(), "200");
+    server.ask("PUT", "/bucket/key", &off, "").await.expect("200");
     server.stop().await;
 }

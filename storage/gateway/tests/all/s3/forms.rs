@@ -1,8 +1,8 @@
-//! Uploads by form.
+//! Uploads by HTML form.
 
-use super::server::{Answer, Server, at, keys, now};
 use super::signer::{REGION, Signer};
-use crate::running::post_beginning;
+use super::test_server::{Answer, PREFERRED, TestServer, at, keys, now};
+use crate::test_server::post_partial_body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use time::OffsetDateTime;
@@ -33,12 +33,12 @@ fn form(fields: &[(&str, &str)], file_name: &str, file: &[u8]) -> Vec<u8> {
     body
 }
 
-async fn post(server: &Server, target: &str, body: &[u8]) -> Answer {
+async fn post(server: &TestServer, target: &str, body: &[u8]) -> Answer {
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
     server.unsigned("POST", target, &[("content-type", &kind)], body).await
 }
 
-/// The fields of a form that this key signs now: those given, each under a condition, and these conditions.
+/// The fields of a form that this key signs now: the given fields, each with a condition, and these further conditions.
 struct Signed {
     fields: Vec<(String, String)>,
 }
@@ -92,7 +92,7 @@ impl Signed {
         self
     }
 
-    async fn post(&self, server: &Server, file: &[u8]) -> Answer {
+    async fn post(&self, server: &TestServer, file: &[u8]) -> Answer {
         let fields: Vec<(&str, &str)> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
         post(server, "/bucket", &form(&fields, "C:\\pictures\\cat.txt", file)).await
     }
@@ -112,16 +112,12 @@ fn owned(fields: &[(&str, &str)], more: &str) -> Signed {
     sign(keys::OWNER, "owner-secret", soon(), fields, more)
 }
 
-async fn start() -> Server {
-    let server = Server::start().await;
-    server
-        .send(keys::OWNER, "PUT", "/bucket", &[("x-amz-object-ownership", "BucketOwnerPreferred")], b"")
-        .await;
-    server
+async fn start() -> TestServer {
+    TestServer::with_bucket(&[PREFERRED]).await
 }
 
-async fn get(server: &Server, key: &str) -> Answer {
-    server.send(keys::OWNER, "GET", &format!("/bucket/{key}"), &[], b"").await
+async fn get(server: &TestServer, key: &str) -> Answer {
+    server.ask("GET", &format!("/bucket/{key}"), &[], b"").await
 }
 
 #[tokio::test]
@@ -139,8 +135,7 @@ async fn a_form_becomes_an_object_with_all_that_it_says() {
         ("acl", "public-read"),
         ("success_action_status", "201"),
     ];
-    let answer = owned(&fields, "").post(&server, &file).await;
-    assert_eq!(answer.verdict(), "201", "{}", answer.body);
+    let answer = owned(&fields, "").post(&server, &file).await.expect("201");
     assert_eq!(answer.element("Key"), Some("user/cat.txt"));
     assert_eq!(answer.element("Bucket"), Some("bucket"));
     let place = format!("http://{}/bucket/user/cat.txt", server.host());
@@ -175,9 +170,9 @@ async fn a_form_is_answered_as_it_asks_for() {
         let answer = owned(&[("key", "a b"), (field, value)], "").post(&server, b"content").await;
         assert_eq!(answer.verdict(), status, "{field} {value}: {}", answer.body);
         if status == "303" {
-            let joint = if value.contains('?') { '&' } else { '?' };
+            let separator = if value.contains('?') { '&' } else { '?' };
             let query = "bucket=bucket&key=a%20b&etag=%229a0364b9e99bb480dd25e1f0284c8555%22";
-            assert_eq!(answer.header("location"), Some(&*format!("{value}{joint}{query}")));
+            assert_eq!(answer.header("location"), Some(&*format!("{value}{separator}{query}")));
         }
     }
     server.stop().await;
@@ -195,7 +190,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
         (sign(keys::OWNER, "another", soon(), &key, ""), "403 SignatureDoesNotMatch"),
         (sign("nobody", "another", soon(), &key, ""), "403 InvalidAccessKeyId"),
         (sign(keys::MEMBER, "member-secret", soon(), &key, ""), "403 AccessDenied"),
-        (sign(keys::STRANGER, "stranger-secret", soon(), &key, ""), "404 NoSuchBucket"),
+        (sign(keys::OTHER_OWNER, "stranger-secret", soon(), &key, ""), "404 NoSuchBucket"),
         (sign(keys::OWNER, "owner-secret", past, &key, ""), "403 AccessDenied"),
         (good().with("key", "another"), "403 AccessDenied"),
         (good().with("acl", "public-read"), "403 AccessDenied"),
@@ -224,7 +219,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
 
 /// As boto3 signs forms for every endpoint that is not Amazon's.
 #[tokio::test]
-async fn a_form_of_version_2_is_taken_from_who_may_put_and_from_nobody_else() {
+async fn a_form_of_version_2_is_taken_only_from_callers_that_may_put() {
     let server = start().await;
     let (right, wrong) = ("owner-secret", "another");
     for (form, expected) in [
@@ -248,11 +243,11 @@ async fn a_form_of_version_2_is_taken_from_who_may_put_and_from_nobody_else() {
 #[tokio::test]
 async fn everybody_may_send_forms_where_everybody_may_write() {
     let server = start().await;
-    server.send(keys::OWNER, "PUT", "/bucket?acl", &[("x-amz-acl", "public-read-write")], b"").await;
-    let answer = post(&server, "/bucket", &form(&[("key", "free")], "x", b"content")).await;
-    assert_eq!(answer.verdict(), "204", "{}", answer.body);
-    let answer = post(&server, "/bucket", &form(&[("key", "free"), ("acl", "public-read")], "x", b"y")).await;
-    assert_eq!(answer.verdict(), "403 AccessDenied");
+    server.ask("PUT", "/bucket?acl", &[("x-amz-acl", "public-read-write")], b"").await;
+    post(&server, "/bucket", &form(&[("key", "free")], "x", b"content")).await.expect("204");
+    post(&server, "/bucket", &form(&[("key", "free"), ("acl", "public-read")], "x", b"y"))
+        .await
+        .expect("403 AccessDenied");
     assert_eq!(get(&server, "free").await.body, "content");
     server.stop().await;
 }
@@ -300,28 +295,26 @@ async fn what_is_no_form_is_refused() {
         assert_eq!(answer.verdict(), expected, "{}", answer.body);
     }
     let cut = form(&[("key", "object")], "x", &[b'y'; 100]);
-    let answer = post(&server, "/bucket/key", &cut).await;
-    assert_eq!(answer.verdict(), "405 MethodNotAllowed");
+    post(&server, "/bucket/key", &cut).await.expect("405 MethodNotAllowed");
     let kind = [("content-type", "multipart/form-data")];
-    let answer = server.unsigned("POST", "/bucket", &kind, b"x").await;
-    assert_eq!(answer.verdict(), "400 MalformedPOSTRequest");
+    server.unsigned("POST", "/bucket", &kind, b"x").await.expect("400 MalformedPOSTRequest");
     // A file that ends before its boundary is not kept.
     let signed = owned(&[("key", "object")], "");
     let fields: Vec<(&str, &str)> = signed.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
     let whole = form(&fields, "x", &[b'y'; 10_000]);
     let answer = post(&server, "/bucket", &whole[..whole.len() - 5_000]).await;
     assert!(answer.status >= 400, "{}", answer.verdict());
-    assert_eq!(get(&server, "object").await.verdict(), "404 NoSuchKey");
+    get(&server, "object").await.expect("404 NoSuchKey");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     for head in ["", "--B\r\ncontent-disposition: "] {
         let body = [head.as_bytes(), &vec![b'x'; 3 << 20]].concat();
         let answer =
-            post_beginning(&server.host(), "/bucket", "multipart/form-data; boundary=B", &body).await;
+            post_partial_body(&server.host(), "/bucket", "multipart/form-data; boundary=B", &body).await;
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     }
     server.stop().await;

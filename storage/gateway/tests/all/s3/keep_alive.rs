@@ -1,29 +1,27 @@
-//! Copies and completions that take long: the client hears of them, and may go away at any time.
+//! Copies and completions that take long: the client gets signs of life, and may disconnect at any time.
 
-use super::server::{Answer, Server, keys};
+use super::test_server::{Answer, TestServer, keys};
 use ameles_gateway::testing::Faults;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 const BYTES: usize = 100_000;
 
-async fn with_source() -> Server {
-    let server = Server::start().await;
-    let send = async |target, body: &[u8]| server.send(keys::OWNER, "PUT", target, &[], body).await.verdict();
-    assert_eq!(send("/bucket", b"").await, "200");
-    assert_eq!(send("/bucket/source", &[7; BYTES]).await, "200");
+async fn with_source() -> TestServer {
+    let server = TestServer::with_bucket(&[]).await;
+    server.ask("PUT", "/bucket/source", &[], [7; BYTES]).await.expect("200");
     server
 }
 
 const SOURCE: (&str, &str) = ("x-amz-copy-source", "/bucket/source");
 
-async fn begin(server: &Server, method: &str, target: &str, body: &[u8]) -> TcpStream {
+async fn begin(server: &TestServer, method: &str, target: &str, body: &[u8]) -> TcpStream {
     let more: &[(&str, &str)] = if method == "PUT" { &[SOURCE] } else { &[] };
     let headers = server.signed(keys::OWNER, method, target, more, body);
     server.begin(method, target, &headers, body).await
 }
 
-/// The text that has come as soon as it ends so.
+/// Reads until the text ends with `end`, and returns it.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
     while !text.ends_with(end) {
@@ -32,7 +30,7 @@ async fn until(stream: &mut TcpStream, end: &str) -> String {
     text
 }
 
-/// Reads head and white space while the work is held up, and the rest once it is not.
+/// Reads the head and white space while the work is held, and the rest once it is released.
 async fn answer<H>(mut stream: TcpStream, held: H) -> Answer {
     let early = until(&mut stream, "1\r\n \r\n").await;
     assert!(early.starts_with("HTTP/1.1 200 OK\r\n"), "{early}");
@@ -53,7 +51,7 @@ async fn a_copy_that_takes_long_sends_its_head_and_white_space_before_its_result
     let answer = answer(stream, held).await;
     let etag = answer.element("ETag").expect("a result").replace("&quot;", "\"");
     assert_eq!(answer.body.matches("<?xml").count(), 1);
-    let got = server.send(keys::OWNER, "HEAD", "/bucket/copy", &[], b"").await;
+    let got = server.ask("HEAD", "/bucket/copy", &[], b"").await;
     assert_eq!(got.header("etag"), Some(&*etag));
     server.stop().await;
 }
@@ -62,8 +60,8 @@ async fn a_copy_that_takes_long_sends_its_head_and_white_space_before_its_result
 async fn the_early_head_of_a_copy_names_the_version_that_is_copied_and_its_encryption() {
     let server = with_source().await;
     let versioned = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    let put = async |target, body: &[u8]| server.send(keys::OWNER, "PUT", target, &[], body).await;
-    assert_eq!(put("/bucket?versioning", versioned).await.verdict(), "200");
+    let put = async |target, body: &[u8]| server.ask("PUT", target, &[], body).await;
+    put("/bucket?versioning", versioned).await.expect("200");
     let source = put("/bucket/source", &[8; BYTES]).await;
     let version = source.header("x-amz-version-id").expect("a version").to_owned();
     let held = server.device.hold_writes().await;
@@ -79,8 +77,8 @@ async fn the_early_head_of_a_copy_names_the_version_that_is_copied_and_its_encry
 #[tokio::test]
 async fn a_copied_part_and_a_completion_that_take_long_do_so_too() {
     let server = with_source().await;
-    let begun = server.send(keys::OWNER, "POST", "/bucket/whole?uploads", &[], b"").await;
-    let id = begun.element("UploadId").expect("begun").to_owned();
+    let started = server.ask("POST", "/bucket/whole?uploads", &[], b"").await;
+    let id = started.element("UploadId").expect("begun").to_owned();
     let held = server.device.hold_writes().await;
     let part = begin(&server, "PUT", &format!("/bucket/whole?partNumber=1&uploadId={id}"), b"").await;
     let part = answer(part, held).await;
@@ -119,13 +117,12 @@ async fn what_is_known_at_once_has_its_own_status() {
     let server = with_source().await;
     let copy = async |source: &str| {
         let headers = [("x-amz-copy-source", source)];
-        server.send(keys::OWNER, "PUT", "/bucket/copy", &headers, b"").await
+        server.ask("PUT", "/bucket/copy", &headers, b"").await
     };
-    let missing = copy("/bucket/none").await;
-    assert_eq!(missing.verdict(), "404 NoSuchKey");
+    let missing = copy("/bucket/none").await.expect("404 NoSuchKey");
     assert!(missing.header("content-length").is_some());
     server.device.set_faults(Faults { writes_left: Some(0), ..Faults::default() });
-    assert_eq!(copy("/bucket/source").await.verdict(), "503 ServiceUnavailable");
+    copy("/bucket/source").await.expect("503 ServiceUnavailable");
     server.stop().await;
 }
 

@@ -1,6 +1,6 @@
-//! Lifecycle rules of a bucket on the wire. Their removals are in `expiry`, by a clock that its tests set.
+//! Lifecycle rules of a bucket over HTTP. `expiry` tests what they remove, by a clock of its own.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 use ameles_gateway::Lifecycle;
 
 const RULES: &str = "<LifecycleConfiguration>\
@@ -15,20 +15,17 @@ const RULES: &str = "<LifecycleConfiguration>\
     <Rule><ID>markers</ID><Filter/><Status>Enabled</Status><Expiration><ExpiredObjectDeleteMarker>true\
     </ExpiredObjectDeleteMarker></Expiration></Rule></LifecycleConfiguration>";
 
-async fn with_rules() -> Server {
-    let server = Server::start().await;
-    for (target, body) in [("/bucket", ""), ("/bucket?lifecycle=", RULES)] {
-        let done = server.ask("PUT", target, &[], body).await;
-        assert_eq!(done.verdict(), "200", "{}", done.body);
-    }
-    server.again().await
+async fn with_rules() -> TestServer {
+    let server = TestServer::with_bucket(&[]).await;
+    server.ask("PUT", "/bucket?lifecycle=", &[], RULES).await.expect("200");
+    server.restart().await
 }
 
 #[tokio::test]
 async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let server = with_rules().await;
-    let told = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    let rules: Vec<&str> = told.body.split("<Rule>").skip(1).collect();
+    let returned = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
+    let rules: Vec<&str> = returned.body.split("<Rule>").skip(1).collect();
     let has = |nth: usize, parts: &[&str]| {
         for part in parts {
             assert!(rules[nth].contains(part), "{part}: {}", rules[nth]);
@@ -42,17 +39,18 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     has(2, &["<NewerNoncurrentVersions>2</NewerNoncurrentVersions>", "<ID>"]);
     has(3, &["<Filter></Filter>", "<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"]);
     assert_eq!(rules.len(), 4);
-    // The document that came back can be set.
-    let body = told.body.split_once("?>").map_or(&*told.body, |(_, body)| body);
-    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], body).await.verdict(), "200");
-    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, told.body);
-    let stranger = server.send(keys::STRANGER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
-    assert_eq!(stranger.verdict(), "404 NoSuchBucket");
+    // The returned document can be set.
+    let body = returned.body.split_once("?>").map_or(&*returned.body, |(_, body)| body);
+    server.ask("PUT", "/bucket?lifecycle=", &[], body).await.expect("200");
+    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, returned.body);
+    server
+        .send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes())
+        .await
+        .expect("404 NoSuchBucket");
     let member = server.send(keys::MEMBER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_ne!(member.status, 200);
-    assert_eq!(server.ask("DELETE", "/bucket?lifecycle=", &[], "").await.verdict(), "204");
-    let none = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    assert_eq!(none.verdict(), "404 NoSuchLifecycleConfiguration");
+    server.ask("DELETE", "/bucket?lifecycle=", &[], "").await.expect("204");
+    server.ask("GET", "/bucket?lifecycle=", &[], "").await.expect("404 NoSuchLifecycleConfiguration");
     server.stop().await;
 }
 
@@ -120,42 +118,42 @@ async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
     assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, before);
     let max = many.rsplit_once("<Rule>").map(|(max, _)| max).expect("many");
     let body = format!("<LifecycleConfiguration>{max}</LifecycleConfiguration>");
-    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], &body).await.verdict(), "200");
+    server.ask("PUT", "/bucket?lifecycle=", &[], &body).await.expect("200");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
+async fn answers_name_the_time_and_the_rule_that_end_an_object_or_an_upload() {
     let server = with_rules().await;
     let tagged = [("x-amz-tagging", "a=b")];
     let put = server.ask("PUT", "/bucket/logs/2", &tagged, "content").await;
-    let told = "expiry-date=\"Mon, 21 Dec 3012 00:00:00 GMT\", rule-id=\"date\"";
-    assert_eq!(put.header("x-amz-expiration"), Some(told));
+    let returned = "expiry-date=\"Mon, 21 Dec 3012 00:00:00 GMT\", rule-id=\"date\"";
+    assert_eq!(put.header("x-amz-expiration"), Some(returned));
     for method in ["GET", "HEAD"] {
         let answer = server.ask(method, "/bucket/logs/2", &[], "").await;
-        assert_eq!(answer.header("x-amz-expiration"), Some(told), "{method}");
+        assert_eq!(answer.header("x-amz-expiration"), Some(returned), "{method}");
     }
     let copy = [("x-amz-copy-source", "/bucket/logs/2"), ("x-amz-tagging-directive", "REPLACE")];
     let copied = server.ask("PUT", "/bucket/logs/3", &copy, "").await;
     let end = copied.header("x-amz-expiration").expect("an end");
     assert!(end.ends_with(" 00:00:00 GMT\", rule-id=\"logs%20%26%20more\""), "{end}");
-    let lasting = server.ask("PUT", "/bucket/lasting", &tagged, "content").await;
-    assert_eq!(lasting.header("x-amz-expiration"), None);
-    let begun = server.ask("POST", "/bucket/logs/parts?uploads=", &[], "").await;
-    assert_eq!(begun.header("x-amz-abort-rule-id"), Some("logs & more"));
-    let end = begun.header("x-amz-abort-date").expect("an end").to_owned();
+    let unexpiring = server.ask("PUT", "/bucket/lasting", &tagged, "content").await;
+    assert_eq!(unexpiring.header("x-amz-expiration"), None);
+    let started = server.ask("POST", "/bucket/logs/parts?uploads=", &[], "").await;
+    assert_eq!(started.header("x-amz-abort-rule-id"), Some("logs & more"));
+    let end = started.header("x-amz-abort-date").expect("an end").to_owned();
     assert!(end.ends_with(" 00:00:00 GMT"), "{end}");
-    let id = begun.element("UploadId").expect("an upload");
+    let id = started.element("UploadId").expect("an upload");
     let parts = server.ask("GET", &format!("/bucket/logs/parts?uploadId={id}"), &[], "").await;
     assert_eq!(parts.header("x-amz-abort-date"), Some(&*end));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn an_old_version_tells_no_end_and_what_is_over_goes_behind_a_delete_marker() {
+async fn an_old_version_has_no_expiration_and_an_expired_object_gets_a_delete_marker() {
     let server = with_rules().await;
     let body = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    assert_eq!(server.ask("PUT", "/bucket?versioning=", &[], body).await.verdict(), "200");
+    server.ask("PUT", "/bucket?versioning=", &[], body).await.expect("200");
     let first = server.ask("PUT", "/bucket/logs/1", &[], "first").await;
     let first = first.header("x-amz-version-id").expect("a version").to_owned();
     let named = format!("/bucket/logs/1?versionId={first}");
@@ -164,7 +162,7 @@ async fn an_old_version_tells_no_end_and_what_is_over_goes_behind_a_delete_marke
     assert_eq!(server.ask("GET", &named, &[], "").await.header("x-amz-expiration"), None);
     let over = "<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status><Expiration>\
         <Date>2001-01-01T00:00:00Z</Date></Expiration></Rule></LifecycleConfiguration>";
-    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], over).await.verdict(), "200");
+    server.ask("PUT", "/bucket?lifecycle=", &[], over).await.expect("200");
     assert_eq!(Lifecycle::default().carry_out(&server.gateway, 10).await.expect("carried out"), 1);
     let gone = server.ask("GET", "/bucket/logs/1", &[], "").await;
     assert_eq!((gone.status, gone.header("x-amz-delete-marker")), (404, Some("true")));

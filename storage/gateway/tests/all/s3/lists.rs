@@ -1,24 +1,28 @@
-//! The callers that a list lets in, and their rights.
+//! Access control lists: who may do what.
 
-use super::server::{Answer, Server, keys};
+use super::test_server::{Answer, PREFERRED, TestServer, keys};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::catalogue::{Details, Manifest, UnixMillis};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
-const PREFERRED: (&str, &str) = ("x-amz-object-ownership", "BucketOwnerPreferred");
-
-async fn owner(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    let answer = server.send(keys::OWNER, method, target, headers, body.as_bytes()).await;
+async fn owner(
+    server: &TestServer,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
+    let answer = server.ask(method, target, headers, body.as_bytes()).await;
     assert!(answer.status < 300, "{method} {target}: {} {}", answer.verdict(), answer.body);
     answer
 }
 
-/// The answers to nobody in particular, a stranger and a member.
-async fn asked_by_others(server: &Server, method: &str, target: &str, body: &str) -> [String; 3] {
+/// The answers to an anonymous caller, to one of another account and to a member.
+async fn requested_by_others(server: &TestServer, method: &str, target: &str, body: &str) -> [String; 3] {
     [
         server.unsigned(method, target, &[], body.as_bytes()).await.verdict(),
-        server.send(keys::STRANGER, method, target, &[], body.as_bytes()).await.verdict(),
+        server.send(keys::OTHER_OWNER, method, target, &[], body.as_bytes()).await.verdict(),
         server.send(keys::MEMBER, method, target, &[], body.as_bytes()).await.verdict(),
     ]
 }
@@ -28,9 +32,9 @@ const HIDDEN: &str = "404 NoSuchBucket";
 
 #[tokio::test]
 async fn a_canned_list_of_an_object_lets_in_whom_it_names() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
-    for (acl, nobody, stranger, member) in [
+    for (acl, anonymous, other, member) in [
         ("private", NO, HIDDEN, NO),
         ("bucket-owner-read", NO, HIDDEN, NO),
         ("bucket-owner-full-control", NO, HIDDEN, NO),
@@ -39,13 +43,13 @@ async fn a_canned_list_of_an_object_lets_in_whom_it_names() {
         ("authenticated-read", NO, "200", "200"),
     ] {
         owner(&server, "PUT", "/open/object", &[("x-amz-acl", acl)], "content").await;
-        let got = asked_by_others(&server, "GET", "/open/object", "").await;
-        assert_eq!(got, [nobody, stranger, member], "{acl}");
-        // A caller that may read an object may neither change it, nor see the other objects there.
+        let got = requested_by_others(&server, "GET", "/open/object", "").await;
+        assert_eq!(got, [anonymous, other, member], "{acl}");
+        // A caller that may read an object may neither change it nor see the other objects in the bucket.
         for (method, target) in
             [("DELETE", "/open/object"), ("PUT", "/open/object"), ("GET", "/open"), ("GET", "/open/other")]
         {
-            let got = asked_by_others(&server, method, target, "").await;
+            let got = requested_by_others(&server, method, target, "").await;
             assert_eq!(got, [NO, HIDDEN, NO], "{acl}: {method} {target}");
         }
     }
@@ -54,7 +58,7 @@ async fn a_canned_list_of_an_object_lets_in_whom_it_names() {
 
 #[tokio::test]
 async fn a_canned_list_of_a_bucket_lets_in_whom_it_names() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
     owner(&server, "PUT", "/open/secret", &[], "content").await;
     for (acl, list, write) in [
@@ -64,13 +68,13 @@ async fn a_canned_list_of_a_bucket_lets_in_whom_it_names() {
         ("authenticated-read", [NO, "200", "200"], [NO, NO, NO]),
     ] {
         owner(&server, "PUT", "/open?acl", &[("x-amz-acl", acl)], "").await;
-        assert_eq!(asked_by_others(&server, "GET", "/open?list-type=2", "").await, list, "{acl}");
-        assert_eq!(asked_by_others(&server, "PUT", "/open/new", "content").await, write, "{acl}");
-        // The existence of an object may be seen; its contents may not.
-        let read = asked_by_others(&server, "GET", "/open/secret", "").await;
+        assert_eq!(requested_by_others(&server, "GET", "/open?list-type=2", "").await, list, "{acl}");
+        assert_eq!(requested_by_others(&server, "PUT", "/open/new", "content").await, write, "{acl}");
+        // The caller may see that the object exists, but not its contents.
+        let read = requested_by_others(&server, "GET", "/open/secret", "").await;
         assert!(read.iter().all(|verdict| verdict == NO || verdict == HIDDEN), "{acl}: {read:?}");
         for target in ["/open?acl", "/open?tagging", "/open/secret?tagging"] {
-            let answer = asked_by_others(&server, "GET", target, "").await;
+            let answer = requested_by_others(&server, "GET", target, "").await;
             assert!(answer.iter().all(|verdict| verdict == NO || verdict == HIDDEN), "{acl}: {target}");
         }
     }
@@ -78,40 +82,45 @@ async fn a_canned_list_of_a_bucket_lets_in_whom_it_names() {
 }
 
 #[tokio::test]
-async fn what_others_put_is_the_owners_and_they_let_nobody_in() {
-    let server = Server::start().await;
+async fn objects_that_others_put_are_the_owners_and_they_grant_no_rights() {
+    let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED, ("x-amz-acl", "public-read-write")], "").await;
-    let put = server.send(keys::STRANGER, "PUT", "/open/theirs", &[], b"content").await;
-    assert_eq!(put.verdict(), "200");
-    assert_eq!(server.send(keys::STRANGER, "GET", "/open/theirs", &[], b"").await.verdict(), NO);
+    server.send(keys::OTHER_OWNER, "PUT", "/open/theirs", &[], b"content").await.expect("200");
+    server.send(keys::OTHER_OWNER, "GET", "/open/theirs", &[], b"").await.expect(NO);
     assert_eq!(owner(&server, "GET", "/open/theirs", &[], "").await.body, "content");
     for header in [("x-amz-acl", "public-read"), ("x-amz-tagging", "a=b")] {
-        let put = server.send(keys::STRANGER, "PUT", "/open/theirs", &[header], b"other").await;
+        let put = server.send(keys::OTHER_OWNER, "PUT", "/open/theirs", &[header], b"other").await;
         assert_eq!(put.verdict(), NO, "{header:?}");
-        let begun = server.send(keys::STRANGER, "POST", "/open/theirs?uploads", &[header], b"").await;
-        assert_eq!(begun.verdict(), NO, "{header:?}");
+        let started = server.send(keys::OTHER_OWNER, "POST", "/open/theirs?uploads", &[header], b"").await;
+        assert_eq!(started.verdict(), NO, "{header:?}");
     }
-    let full = server
-        .send(keys::STRANGER, "PUT", "/open/theirs", &[("x-amz-acl", "bucket-owner-full-control")], b"more")
-        .await;
-    assert_eq!(full.verdict(), "200");
+    server
+        .send(
+            keys::OTHER_OWNER,
+            "PUT",
+            "/open/theirs",
+            &[("x-amz-acl", "bucket-owner-full-control")],
+            b"more",
+        )
+        .await
+        .expect("200");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_grant_to_an_account_lets_in_that_account_alone() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let grant = ("x-amz-grant-read", "id=\"elsewhere\"");
     owner(&server, "PUT", "/open", &[PREFERRED, grant], "").await;
-    assert_eq!(asked_by_others(&server, "GET", "/open", "").await, [NO, "200", NO]);
+    assert_eq!(requested_by_others(&server, "GET", "/open", "").await, [NO, "200", NO]);
     let list = "<AccessControlPolicy><Owner><ID>ameles</ID></Owner><AccessControlList><Grant>\
         <Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\"><ID>elsewhere</ID>\
         </Grantee><Permission>FULL_CONTROL</Permission></Grant></AccessControlList></AccessControlPolicy>";
     owner(&server, "PUT", "/open/object", &[], "content").await;
     owner(&server, "PUT", "/open/object?acl", &[], list).await;
-    assert_eq!(asked_by_others(&server, "GET", "/open/object", "").await, [NO, "200", NO]);
-    assert_eq!(asked_by_others(&server, "GET", "/open/object?acl", "").await, [NO, "200", NO]);
-    let shown = server.send(keys::STRANGER, "GET", "/open/object?acl", &[], b"").await;
+    assert_eq!(requested_by_others(&server, "GET", "/open/object", "").await, [NO, "200", NO]);
+    assert_eq!(requested_by_others(&server, "GET", "/open/object?acl", "").await, [NO, "200", NO]);
+    let shown = server.send(keys::OTHER_OWNER, "GET", "/open/object?acl", &[], b"").await;
     let elsewhere = "<ID>elsewhere</ID></Grantee><Permission>FULL_CONTROL</Permission>";
     assert!(
         shown.body.contains("<ID>ameles</ID></Grantee><Permission>FULL_CONTROL</Permission>"),
@@ -119,17 +128,17 @@ async fn a_grant_to_an_account_lets_in_that_account_alone() {
         shown.body
     );
     assert!(shown.body.contains(elsewhere), "{}", shown.body);
-    // Full control of an object: to read it and its list, and to change the list; not to replace it.
-    assert_eq!(server.send(keys::STRANGER, "PUT", "/open/object", &[], b"").await.verdict(), NO);
+    // Full control of an object: to read it and its ACL, and to change the ACL; not to replace it.
+    server.send(keys::OTHER_OWNER, "PUT", "/open/object", &[], b"").await.expect(NO);
     let private = [("x-amz-acl", "private")];
-    assert_eq!(server.send(keys::STRANGER, "PUT", "/open/object?acl", &private, b"").await.verdict(), "200");
-    assert_eq!(asked_by_others(&server, "GET", "/open/object", "").await, [NO; 3]);
+    server.send(keys::OTHER_OWNER, "PUT", "/open/object?acl", &private, b"").await.expect("200");
+    assert_eq!(requested_by_others(&server, "GET", "/open/object", "").await, [NO; 3]);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn no_list_counts_where_the_bucket_lets_none_count() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     owner(&server, "PUT", "/shut", &[], "").await;
     owner(&server, "PUT", "/shut/object", &[("x-amz-acl", "private")], "content").await;
     for (target, header) in [
@@ -138,12 +147,14 @@ async fn no_list_counts_where_the_bucket_lets_none_count() {
         ("/shut/object?acl", ("x-amz-grant-read", "id=\"elsewhere\"")),
         ("/shut/object", ("x-amz-acl", "public-read")),
     ] {
-        let answer = server.send(keys::OWNER, "PUT", target, &[header], b"").await;
+        let answer = server.ask("PUT", target, &[header], b"").await;
         assert_eq!(answer.verdict(), "400 AccessControlListNotSupported", "{target} {header:?}");
     }
-    let made = server.send(keys::OWNER, "PUT", "/other", &[("x-amz-acl", "public-read")], b"").await;
-    assert_eq!(made.verdict(), "400 InvalidBucketAclWithObjectOwnership");
-    // Switched off, the lists that are there count no more.
+    server
+        .ask("PUT", "/other", &[("x-amz-acl", "public-read")], b"")
+        .await
+        .expect("400 InvalidBucketAclWithObjectOwnership");
+    // Once ACLs are disabled, the existing ones no longer count.
     let rule = |name: &str| {
         format!(
             "<OwnershipControls><Rule><ObjectOwnership>{name}</ObjectOwnership></Rule></OwnershipControls>"
@@ -151,17 +162,17 @@ async fn no_list_counts_where_the_bucket_lets_none_count() {
     };
     owner(&server, "PUT", "/shut?ownershipControls", &[], &rule("BucketOwnerPreferred")).await;
     owner(&server, "PUT", "/shut/object?acl", &[("x-amz-acl", "public-read")], "").await;
-    assert_eq!(server.unsigned("GET", "/shut/object", &[], b"").await.verdict(), "200");
+    server.unsigned("GET", "/shut/object", &[], b"").await.expect("200");
     owner(&server, "PUT", "/shut?ownershipControls", &[], &rule("BucketOwnerEnforced")).await;
-    assert_eq!(server.unsigned("GET", "/shut/object", &[], b"").await.verdict(), NO);
+    server.unsigned("GET", "/shut/object", &[], b"").await.expect(NO);
     owner(&server, "DELETE", "/shut?ownershipControls", &[], "").await;
-    assert_eq!(server.unsigned("GET", "/shut/object", &[], b"").await.verdict(), NO);
+    server.unsigned("GET", "/shut/object", &[], b"").await.expect(NO);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_list_that_cannot_be_kept_is_refused() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
     let policy = |owner: &str, grant: &str| {
         format!(
@@ -184,7 +195,7 @@ async fn a_list_that_cannot_be_kept_is_refused() {
         (&[("x-amz-acl", "log-delivery-write")], String::new(), "501 NotImplemented"),
         (&both, String::new(), "400 InvalidRequest"),
         (&[("x-amz-acl", "private")], policy("ameles", ""), "400 UnexpectedContent"),
-        (&[("x-amz-grant-read", "id=\"nobody\"")], String::new(), "400 InvalidArgument"),
+        (&[("x-amz-grant-read", "id=\"anonymous\"")], String::new(), "400 InvalidArgument"),
         (&[("x-amz-grant-read", "elsewhere")], String::new(), "400 InvalidArgument"),
         (
             &[("x-amz-grant-read", "emailAddress=\"a@b\"")],
@@ -193,7 +204,7 @@ async fn a_list_that_cannot_be_kept_is_refused() {
         ),
         (&[("x-amz-grant-write", group)], String::new(), "400 InvalidArgument"),
         (&[], policy("elsewhere", &user("elsewhere")), "400 InvalidArgument"),
-        (&[], policy("ameles", &user("nobody")), "400 InvalidArgument"),
+        (&[], policy("ameles", &user("anonymous")), "400 InvalidArgument"),
         (&[], policy("ameles", &grant("CanonicalUser", "", "READ")), "400 MalformedACLError"),
         (
             &[],
@@ -202,16 +213,16 @@ async fn a_list_that_cannot_be_kept_is_refused() {
         ),
     ];
     for (headers, body, expected) in cases {
-        let answer = server.send(keys::OWNER, "PUT", "/open?acl", headers, body.as_bytes()).await;
+        let answer = server.ask("PUT", "/open?acl", headers, body.as_bytes()).await;
         assert_eq!(answer.verdict(), expected, "{headers:?} {body}: {}", answer.body);
     }
-    assert_eq!(asked_by_others(&server, "GET", "/open", "").await, [NO, HIDDEN, NO]);
+    assert_eq!(requested_by_others(&server, "GET", "/open", "").await, [NO, HIDDEN, NO]);
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_list_that_was_set_at_the_other_door_counts_here_too() {
-    let server = Server::start().await;
+async fn a_list_that_was_set_over_swift_counts_in_s3() {
+    let server = TestServer::start().await;
     owner(&server, "PUT", "/shut", &[], "").await;
     owner(&server, "PUT", "/shut/object", &[], "content").await;
     let set = async |read: &str, write: &str| {
@@ -224,12 +235,12 @@ async fn a_list_that_was_set_at_the_other_door_counts_here_too() {
     };
     let asked = async || {
         [
-            asked_by_others(&server, "GET", "/shut/object", "").await,
-            asked_by_others(&server, "GET", "/shut", "").await,
-            asked_by_others(&server, "PUT", "/shut/new", "content").await,
+            requested_by_others(&server, "GET", "/shut/object", "").await,
+            requested_by_others(&server, "GET", "/shut", "").await,
+            requested_by_others(&server, "PUT", "/shut/new", "content").await,
         ]
     };
-    let nobody = [NO, HIDDEN, NO];
+    let anonymous = [NO, HIDDEN, NO];
     set(".r:*", "").await;
     assert_eq!(asked().await, [["200"; 3], [NO; 3], [NO; 3]]);
     set(".r:*,.rlistings", "").await;
@@ -238,17 +249,16 @@ async fn a_list_that_was_set_at_the_other_door_counts_here_too() {
     assert_eq!(asked().await, [[NO, "200", NO], [NO, "200", NO], [NO, NO, "200"]]);
     set(".r:www.example.org", "").await;
     let page = [("referer", "http://www.example.org/page")];
-    assert_eq!(server.unsigned("GET", "/shut/object", &page, b"").await.verdict(), "200");
-    assert_eq!(server.unsigned("GET", "/shut/object", &[], b"").await.verdict(), NO);
+    server.unsigned("GET", "/shut/object", &page, b"").await.expect("200");
+    server.unsigned("GET", "/shut/object", &[], b"").await.expect(NO);
     set("", "").await;
-    assert_eq!(asked().await, [nobody; 3]);
+    assert_eq!(asked().await, [anonymous; 3]);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn tags_lists_and_ownership_touch_no_block() {
-    let server = Server::start().await;
-    owner(&server, "PUT", "/bucket", &[PREFERRED], "").await;
+    let server = TestServer::with_bucket(&[PREFERRED]).await;
     owner(&server, "PUT", "/bucket/object", &[], &"content".repeat(10_000)).await;
     assert_ne!(server.device.take_accesses(), (0, 0), "the put is counted");
     let tags = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
@@ -276,8 +286,7 @@ async fn tags_lists_and_ownership_touch_no_block() {
 
 #[tokio::test]
 async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
-    let server = Server::start().await;
-    owner(&server, "PUT", "/bucket", &[], "").await;
+    let server = TestServer::with_bucket(&[]).await;
     owner(&server, "PUT", "/bucket/object", &[("x-amz-tagging", "a=1&b=two+words")], "content").await;
     let got = owner(&server, "GET", "/bucket/object", &[], "").await;
     assert_eq!(got.header("x-amz-tagging-count"), Some("2"));
@@ -293,8 +302,8 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
     let other = tags("/bucket/other?tagging").await;
     assert!(other.contains("<Key>c</Key>") && !other.contains("<Key>a</Key>"), "{other}");
 
-    let begun = owner(&server, "POST", "/bucket/parts?uploads", &[("x-amz-tagging", "d=4")], "").await;
-    let id = begun.element("UploadId").expect("an upload").to_owned();
+    let started = owner(&server, "POST", "/bucket/parts?uploads", &[("x-amz-tagging", "d=4")], "").await;
+    let id = started.element("UploadId").expect("an upload").to_owned();
     let part = owner(&server, "PUT", &format!("/bucket/parts?partNumber=1&uploadId={id}"), &[], "x").await;
     let complete = format!(
         "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part></CompleteMultipartUpload>",
@@ -312,9 +321,8 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
 }
 
 #[tokio::test]
-async fn a_copy_stays_when_its_source_goes_by_itself() {
-    let server = Server::start().await;
-    owner(&server, "PUT", "/bucket", &[], "").await;
+async fn a_copy_stays_when_its_source_expires() {
+    let server = TestServer::with_bucket(&[]).await;
     owner(&server, "PUT", "/bucket/brief", &[], "content").await;
     let account = server.account(FIRST_ACCOUNT);
     let set = account.update_object("bucket", "brief", false, |details: &mut Details| {
@@ -323,18 +331,18 @@ async fn a_copy_stays_when_its_source_goes_by_itself() {
     });
     set.await.expect("set");
     owner(&server, "PUT", "/bucket/copy", &[("x-amz-copy-source", "/bucket/brief")], "").await;
-    let goes = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
-    assert_eq!((goes("brief"), goes("copy")), (Some(UnixMillis(u64::MAX)), None));
+    let expiry_of = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
+    assert_eq!((expiry_of("brief"), expiry_of("copy")), (Some(UnixMillis(u64::MAX)), None));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn who_may_only_write_copies_no_large_object_in() {
-    let server = Server::start().await;
+async fn a_caller_that_may_only_write_copies_no_large_object_in() {
+    let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
     owner(&server, "PUT", "/open?acl", &[("x-amz-acl", "public-read-write")], "").await;
-    server.send(keys::STRANGER, "PUT", "/own", &[], b"").await;
-    server.send(keys::STRANGER, "PUT", "/own/all", &[], b"").await;
+    server.send(keys::OTHER_OWNER, "PUT", "/own", &[], b"").await;
+    server.send(keys::OTHER_OWNER, "PUT", "/own/all", &[], b"").await;
     let manifest = Manifest::Dynamic { container: "secret".into(), prefix: String::new() };
     let elsewhere = server.account("elsewhere");
     let set = elsewhere.update_object("own", "all", false, |details: &mut Details| {
@@ -343,9 +351,7 @@ async fn who_may_only_write_copies_no_large_object_in() {
     });
     set.await.expect("set");
     let from = [("x-amz-copy-source", "/own/all")];
-    let refused = server.send(keys::STRANGER, "PUT", "/open/all", &from, b"").await;
-    assert_eq!(refused.verdict(), NO);
-    let done = server.send(keys::STRANGER, "PUT", "/own/again", &from, b"").await;
-    assert_eq!(done.verdict(), "200", "{}", done.body);
+    server.send(keys::OTHER_OWNER, "PUT", "/open/all", &from, b"").await.expect(NO);
+    server.send(keys::OTHER_OWNER, "PUT", "/own/again", &from, b"").await.expect("200");
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! S3 to the letter, over loopback: requests are written and signed here, byte by byte, so that they can be wrong.
+//! S3 over loopback, byte by byte: requests are written and signed here, so that they can be wrong.
 
 mod answers;
 mod authorization;
@@ -14,9 +14,9 @@ mod lists;
 mod payloads;
 mod quotas;
 mod regions;
-pub(crate) mod server;
 pub(crate) mod signer;
 mod tags;
+pub(crate) mod test_server;
 mod unsupported;
 mod version_2;
 mod versions;

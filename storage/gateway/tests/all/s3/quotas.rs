@@ -1,34 +1,32 @@
-//! The refusals by quotas: of objects, of parts, and of uploads that never end.
+//! The refusals by quotas: of objects, of parts, and of uploads that are never completed.
 
-use super::server::{Server, keys};
+use super::test_server::TestServer;
 
 const OVER: &str = "400 EntityTooLarge";
 
-/// A bucket of the first account with these quotas.
-async fn bucket_of(server: &Server, bytes: u64, objects: u64) {
-    let made = server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await;
-    assert_eq!(made.verdict(), "200");
-    server.limit(bytes, objects).await;
+/// A server with a bucket of the first account that has these quotas.
+async fn with_quotas(bytes: u64, objects: u64) -> TestServer {
+    let server = TestServer::with_bucket(&[]).await;
+    server.set_quotas(bytes, objects).await;
+    server
 }
 
-async fn begin(server: &Server, key: &str) -> Result<String, String> {
-    let begun = server.send(keys::OWNER, "POST", &format!("/bucket/{key}?uploads"), &[], b"").await;
-    begun.element("UploadId").map(str::to_owned).ok_or_else(|| begun.verdict())
+async fn begin(server: &TestServer, key: &str) -> Result<String, String> {
+    let started = server.ask("POST", &format!("/bucket/{key}?uploads"), &[], b"").await;
+    started.element("UploadId").map(str::to_owned).ok_or_else(|| started.verdict())
 }
 
-async fn abort(server: &Server, key: &str, id: &str) {
-    let ended = server.send(keys::OWNER, "DELETE", &format!("/bucket/{key}?uploadId={id}"), &[], b"").await;
-    assert_eq!(ended.verdict(), "204");
+async fn abort(server: &TestServer, key: &str, id: &str) {
+    server.ask("DELETE", &format!("/bucket/{key}?uploadId={id}"), &[], b"").await.expect("204");
 }
 
-async fn put(server: &Server, target: &str, bytes: usize) -> String {
-    server.send(keys::OWNER, "PUT", &format!("/bucket/{target}"), &[], &vec![7; bytes]).await.verdict()
+async fn put(server: &TestServer, target: &str, bytes: usize) -> String {
+    server.ask("PUT", &format!("/bucket/{target}"), &[], &vec![7; bytes]).await.verdict()
 }
 
 #[tokio::test]
-async fn what_is_over_a_quota_moves_no_block() {
-    let server = Server::start().await;
-    bucket_of(&server, 10, 5).await;
+async fn a_put_over_a_quota_moves_no_block() {
+    let server = with_quotas(10, 5).await;
     server.device.take_log();
     assert_eq!(put(&server, "a", 11).await, OVER);
     assert_eq!(server.device.take_log(), []);
@@ -38,27 +36,24 @@ async fn what_is_over_a_quota_moves_no_block() {
 
 #[tokio::test]
 async fn parts_count_until_their_upload_ends() {
-    let server = Server::start().await;
-    bucket_of(&server, 10, 5).await;
+    let server = with_quotas(10, 5).await;
     let id = begin(&server, "a").await.expect("begun");
     let part = |number: usize| format!("a?partNumber={number}&uploadId={id}");
     assert_eq!(put(&server, &part(1), 6).await, "200");
     assert_eq!(put(&server, &part(2), 5).await, OVER);
     assert_eq!(put(&server, "other", 5).await, OVER);
-    // In place of a part that there is, more fits.
+    // A part that replaces another needs only the difference.
     assert_eq!(put(&server, &part(1), 10).await, "200");
     assert_eq!(put(&server, "other", 1).await, OVER);
     let completion = format!("/bucket/a?uploadId={id}");
     let tag = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>TAG</ETag></Part></CompleteMultipartUpload>";
-    let listed = server.send(keys::OWNER, "GET", &completion, &[], b"").await;
+    let listed = server.ask("GET", &completion, &[], b"").await;
     let etag = listed.element("ETag").expect("a part").to_owned();
     let named = tag.replace("TAG", &etag);
-    let done = server.send(keys::OWNER, "POST", &completion, &[], named.as_bytes()).await;
-    assert_eq!(done.verdict(), "200", "{}", done.body);
+    server.ask("POST", &completion, &[], named.as_bytes()).await.expect("200");
     assert_eq!(put(&server, "other", 1).await, OVER);
 
-    let gone = server.send(keys::OWNER, "DELETE", "/bucket/a", &[], b"").await;
-    assert_eq!(gone.verdict(), "204");
+    server.ask("DELETE", "/bucket/a", &[], b"").await.expect("204");
     let id = begin(&server, "b").await.expect("begun");
     assert_eq!(put(&server, &format!("b?partNumber=1&uploadId={id}"), 10).await, "200");
     assert_eq!(put(&server, "other", 1).await, OVER);
@@ -69,8 +64,7 @@ async fn parts_count_until_their_upload_ends() {
 
 #[tokio::test]
 async fn unfinished_uploads_count_as_objects() {
-    let server = Server::start().await;
-    bucket_of(&server, 10, 2).await;
+    let server = with_quotas(10, 2).await;
     begin(&server, "a").await.expect("begun");
     let second = begin(&server, "a").await.expect("begun");
     assert_eq!(begin(&server, "b").await, Err(OVER.to_owned()));
@@ -82,11 +76,10 @@ async fn unfinished_uploads_count_as_objects() {
 
 #[tokio::test]
 async fn parts_count_after_the_gateway_was_opened_again() {
-    let server = Server::start().await;
-    bucket_of(&server, 10, 5).await;
+    let server = with_quotas(10, 5).await;
     let id = begin(&server, "a").await.expect("begun");
     assert_eq!(put(&server, &format!("a?partNumber=1&uploadId={id}"), 6).await, "200");
-    let server = server.again().await;
+    let server = server.restart().await;
     assert_eq!(put(&server, "other", 5).await, OVER);
     assert_eq!(put(&server, "other", 4).await, "200");
     server.stop().await;

@@ -1,11 +1,11 @@
-//! Signatures of versions 4 and 2, computed apart from the crate under test.
+//! Signatures of versions 4 and 2, computed independently of the crate under test.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
-/// A pair of keys, and the moment at which they sign.
+/// An access key with its secret, and the time and region for which it signs.
 #[derive(Clone, Copy)]
 pub(crate) struct Signer<'a> {
     pub(crate) access_key: &'a str,
@@ -15,7 +15,7 @@ pub(crate) struct Signer<'a> {
     pub(crate) region: &'a str,
 }
 
-/// The region that tests sign for where it does not matter.
+/// The region of signatures where it does not matter.
 pub(crate) const REGION: &str = "us-east-1";
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -32,7 +32,7 @@ fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// As version 4 wants names and values of a query: all but letters, digits and `-_.~`.
+/// Encodes names and values of a query as version 4 requires: all bytes but letters, digits and `-_.~`.
 pub(crate) fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes()
@@ -74,7 +74,7 @@ impl Signer<'_> {
         ))
     }
 
-    /// The headers of a request with a signature of them among them.
+    /// The headers of a request, with a signature that covers them.
     pub(crate) fn headers(
         &self,
         method: &str,
@@ -86,7 +86,7 @@ impl Signer<'_> {
         self.headers_over(method, target, host, more, &sha256(body))
     }
 
-    /// The same over a body of this digest, or of a word in its place.
+    /// The same over a body with this digest, or over a word in its place.
     pub(crate) fn headers_over(
         &self,
         method: &str,
@@ -113,7 +113,7 @@ impl Signer<'_> {
         headers
     }
 
-    /// A target with a signature in it that is good for so many seconds, for these headers.
+    /// A target with a signature that is valid for this many seconds, for these headers.
     pub(crate) fn presign(
         &self,
         method: &str,
@@ -128,9 +128,9 @@ impl Signer<'_> {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         headers.sort();
-        let joint = if target.contains('?') { '&' } else { '?' };
+        let separator = if target.contains('?') { '&' } else { '?' };
         let unsigned = format!(
-            "{target}{joint}X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}&X-Amz-Date={}&X-Amz-Expires={seconds}&\
+            "{target}{separator}X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}&X-Amz-Date={}&X-Amz-Expires={seconds}&\
              X-Amz-SignedHeaders={}",
             encode(&format!("{}/{}", self.access_key, self.scope())),
             self.date,
@@ -173,7 +173,7 @@ pub(crate) fn sign_with_version_2(secret: &str, text: &str) -> String {
 }
 
 impl Signer<'_> {
-    /// A target with a signature of version 2 in it that is good until this second, for these headers.
+    /// A target with a signature of version 2 that is valid until this second, for these headers.
     pub(crate) fn presign_with_version_2(
         &self,
         method: &str,
@@ -203,9 +203,12 @@ impl Signer<'_> {
             header("content-type"),
             own.concat()
         );
-        let joint = if target.contains('?') { '&' } else { '?' };
+        let separator = if target.contains('?') { '&' } else { '?' };
         let signature = encode(&sign_with_version_2(self.secret, &text));
-        format!("{target}{joint}AWSAccessKeyId={}&Expires={expires}&Signature={signature}", self.access_key)
+        format!(
+            "{target}{separator}AWSAccessKeyId={}&Expires={expires}&Signature={signature}",
+            self.access_key
+        )
     }
 }
 

@@ -1,21 +1,15 @@
 //! Tags of objects and buckets.
 
-use super::server::{Server, keys};
-
-async fn server() -> Server {
-    let server = Server::start().await;
-    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await.verdict(), "200");
-    server
-}
+use super::test_server::TestServer;
 
 #[tokio::test]
 async fn a_head_counts_tags_as_a_get_does() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let tags: &[(&str, &str)] = &[("x-amz-tagging", "a=1&b=2")];
     for (target, headers, count) in [("/bucket/k", tags, Some("2")), ("/bucket/none", &[], None)] {
-        assert_eq!(server.send(keys::OWNER, "PUT", target, headers, b"content").await.verdict(), "200");
+        server.ask("PUT", target, headers, b"content").await.expect("200");
         for method in ["GET", "HEAD"] {
-            let answer = server.send(keys::OWNER, method, target, &[], b"").await;
+            let answer = server.ask(method, target, &[], b"").await;
             assert_eq!(answer.header("x-amz-tagging-count"), count, "{method} {target}");
         }
     }
@@ -24,7 +18,7 @@ async fn a_head_counts_tags_as_a_get_does() {
 
 #[tokio::test]
 async fn too_many_tags_are_an_invalid_tag() {
-    let server = server().await;
+    let server = TestServer::with_bucket(&[]).await;
     let query = |count: usize| (0..count).map(|number| format!("k{number}=v")).collect::<Vec<_>>().join("&");
     let xml = |count: usize| {
         let tags = (0..count).map(|number| format!("<Tag><Key>k{number}</Key><Value>v</Value></Tag>"));
@@ -32,14 +26,13 @@ async fn too_many_tags_are_an_invalid_tag() {
     };
     for (count, put, later) in [(10, "200", "200"), (11, "400 InvalidTag", "400 InvalidTag")] {
         let tags = query(count);
-        let answer =
-            server.send(keys::OWNER, "PUT", "/bucket/k", &[("x-amz-tagging", &tags)], b"content").await;
+        let answer = server.ask("PUT", "/bucket/k", &[("x-amz-tagging", &tags)], b"content").await;
         assert_eq!(answer.verdict(), put);
-        let answer = server.send(keys::OWNER, "PUT", "/bucket/k?tagging", &[], xml(count).as_bytes()).await;
+        let answer = server.ask("PUT", "/bucket/k?tagging", &[], xml(count).as_bytes()).await;
         assert_eq!(answer.verdict(), later);
     }
     for (count, expected) in [(50, "204"), (51, "400 InvalidTag")] {
-        let answer = server.send(keys::OWNER, "PUT", "/bucket?tagging", &[], xml(count).as_bytes()).await;
+        let answer = server.ask("PUT", "/bucket?tagging", &[], xml(count).as_bytes()).await;
         assert_eq!(answer.verdict(), expected);
     }
     server.stop().await;

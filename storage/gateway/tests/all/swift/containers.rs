@@ -1,12 +1,12 @@
 //! Accounts and containers: settings, listings and refusals.
 
-use super::desk::{Client, start};
+use super::test_server::{Client, start};
 use serde_json::Value;
 
 #[tokio::test]
 async fn a_container_lists_its_objects_in_each_form() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c", b"").await;
     owner.ask("PUT", "/v1/AUTH_one/c", &[], b"").await.expect(202);
     assert_eq!(owner.get("/v1/AUTH_one/c").await.expect(204).body, b"");
@@ -42,13 +42,13 @@ async fn a_container_lists_its_objects_in_each_form() {
     assert_eq!(account.header("x-account-container-count"), Some("1"));
     assert_eq!(owner.get("/v1/AUTH_one").await.expect(200).text(), "c\n");
     owner.ask("DELETE", "/v1/AUTH_one/c", &[], b"").await.expect(409);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn quotas_hold_for_both_bytes_and_objects() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     let quota = [("x-container-meta-quota-bytes", "10"), ("x-container-meta-quota-count", "2")];
     owner.ask("PUT", "/v1/AUTH_one/c", &quota, b"").await.expect(201);
     let put = async |name: &str, size: usize| {
@@ -60,13 +60,13 @@ async fn quotas_hold_for_both_bytes_and_objects() {
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-quota-bytes", "many")], b"").await.expect(400);
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-quota-bytes", "")], b"").await.expect(204);
     assert_eq!(put("a", 100).await, 201);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_page_of_a_site_that_the_container_names_sees_its_answers() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     let set = [
         ("x-container-meta-access-control-allow-origin", "http://a.org http://b.org"),
         ("x-container-meta-access-control-max-age", "60"),
@@ -74,14 +74,14 @@ async fn a_page_of_a_site_that_the_container_names_sees_its_answers() {
     ];
     owner.ask("PUT", "/v1/AUTH_one/c", &set, b"").await.expect(201);
     owner.put("/v1/AUTH_one/c/o", b"x").await;
-    let get = async |origin: &str| running.ask("GET", "/v1/AUTH_one/c/o", &[("origin", origin)], b"").await;
+    let get = async |origin: &str| server.ask("GET", "/v1/AUTH_one/c/o", &[("origin", origin)], b"").await;
     let seen = get("http://b.org").await.expect(200);
     assert_eq!(seen.header("access-control-allow-origin"), Some("http://b.org"));
     assert!(seen.header("access-control-expose-headers").is_some_and(|names| names.contains("etag")));
     assert_eq!(get("http://c.org").await.expect(200).header("access-control-allow-origin"), None);
     let preflight = async |origin: &str, method: &str| {
         let headers = [("origin", origin), ("access-control-request-method", method)];
-        running.ask("OPTIONS", "/v1/AUTH_one/c/o", &headers, b"").await
+        server.ask("OPTIONS", "/v1/AUTH_one/c/o", &headers, b"").await
     };
     let allowed = preflight("http://a.org", "PUT").await.expect(200);
     assert_eq!(allowed.header("access-control-max-age"), Some("60"));
@@ -92,13 +92,13 @@ async fn a_page_of_a_site_that_the_container_names_sees_its_answers() {
         .await
         .expect(204);
     assert_eq!(get("http://c.org").await.expect(200).header("access-control-allow-origin"), Some("*"));
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn many_are_deleted_at_once_and_an_archive_becomes_objects() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     let mut archive = tokio_tar::Builder::new(Vec::new());
     for (name, body) in [("c/a.txt", &b"first"[..]), ("c/dir/b", b"second"), ("d/empty", b"")] {
         let mut header = tokio_tar::Header::new_gnu();
@@ -107,24 +107,31 @@ async fn many_are_deleted_at_once_and_an_archive_becomes_objects() {
         archive.append_data(&mut header, name, body).await.expect("appended");
     }
     let archive = archive.into_inner().await.expect("an archive");
-    let said = owner
+    let response = owner
         .ask("PUT", "/v1/AUTH_one?extract-archive=tar", &[("accept", "application/json")], &archive)
         .await
         .expect(200);
-    let said: Value = serde_json::from_slice(&said.body).expect("json");
-    assert_eq!((&said["Response Status"], &said["Number Files Created"]), (&"201 Created".into(), &3.into()));
+    let response: Value = serde_json::from_slice(&response.body).expect("json");
+    assert_eq!(
+        (&response["Response Status"], &response["Number Files Created"]),
+        (&"201 Created".into(), &3.into())
+    );
     assert_eq!(owner.get("/v1/AUTH_one/c/dir/b").await.expect(200).body, b"second");
     let broken = owner.ask("PUT", "/v1/AUTH_one?extract-archive=tar", &[], &[7; 600]).await.expect(200);
     assert!(broken.text().contains("Response Status: 400 Bad Request"), "{}", broken.text());
     owner.ask("PUT", "/v1/AUTH_one?extract-archive=zip", &[], b"").await.expect(400);
     let names = b"c/a.txt\n/c/dir/b\nc/none\nc\nd\nd/%C3%A9\n";
-    let said = owner
+    let response = owner
         .ask("DELETE", "/v1/AUTH_one?bulk-delete", &[("accept", "application/json")], names)
         .await
         .expect(200);
-    let said: Value = serde_json::from_slice(&said.body).expect("json");
-    assert_eq!((&said["Number Deleted"], &said["Number Not Found"]), (&3.into(), &2.into()), "{said}");
-    assert_eq!(said["Errors"], serde_json::json!([["d", "409 Conflict"]]));
+    let response: Value = serde_json::from_slice(&response.body).expect("json");
+    assert_eq!(
+        (&response["Number Deleted"], &response["Number Not Found"]),
+        (&3.into(), &2.into()),
+        "{response}"
+    );
+    assert_eq!(response["Errors"], serde_json::json!([["d", "409 Conflict"]]));
     owner.get("/v1/AUTH_one/c").await.expect(404);
-    running.stop().await;
+    server.stop().await;
 }

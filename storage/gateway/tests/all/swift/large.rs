@@ -1,11 +1,11 @@
 //! Large objects of both kinds.
 
-use super::desk::{Client, Running, bytes, start, start_with};
+use super::test_server::{Client, TestServer, bytes, start, start_with};
 use ameles_gateway::Padding;
 use serde_json::{Value, json};
 
-async fn segments(running: &Running) -> Client<'_> {
-    let owner = Client::new(running, "one", "owner").await;
+async fn segments(server: &TestServer) -> Client<'_> {
+    let owner = Client::new(server, "one", "owner").await;
     for container in ["c", "s"] {
         owner.put(&format!("/v1/AUTH_one/{container}"), b"").await;
     }
@@ -17,8 +17,8 @@ async fn segments(running: &Running) -> Client<'_> {
 
 #[tokio::test]
 async fn a_dynamic_large_object_is_what_is_there_now() {
-    let running = start().await;
-    let owner = segments(&running).await;
+    let server = start().await;
+    let owner = segments(&server).await;
     owner.ask("PUT", "/v1/AUTH_one/c/large", &[("x-object-manifest", "s/part/")], b"").await.expect(201);
     let got = owner.get("/v1/AUTH_one/c/large").await.expect(200);
     assert_eq!(got.body, bytes(100)[..90]);
@@ -28,7 +28,7 @@ async fn a_dynamic_large_object_is_what_is_there_now() {
     assert_eq!(across.body, bytes(100)[25..65]);
     owner.put("/v1/AUTH_one/s/part/3", b"more").await;
     assert_eq!(owner.head("/v1/AUTH_one/c/large").await.expect(200).header("content-length"), Some("94"));
-    // A copy is of the whole, unless the manifest is asked for.
+    // A copy is of the whole object, unless the manifest is requested.
     owner.ask("COPY", "/v1/AUTH_one/c/large", &[("destination", "c/copy")], b"").await.expect(201);
     let copy = owner.get("/v1/AUTH_one/c/copy").await.expect(200);
     assert_eq!((copy.body.len(), copy.header("x-object-manifest")), (94, None));
@@ -41,13 +41,13 @@ async fn a_dynamic_large_object_is_what_is_there_now() {
         Some("s/part/")
     );
     owner.ask("PUT", "/v1/AUTH_one/c/bad", &[("x-object-manifest", "nothing")], b"").await.expect(400);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_static_large_object_is_what_was_listed_or_nothing() {
-    let running = start().await;
-    let owner = segments(&running).await;
+    let server = start().await;
+    let owner = segments(&server).await;
     let put = async |name: &str, list: &Value| {
         let path = format!("/v1/AUTH_one/c/{name}?multipart-manifest=put");
         owner.ask("PUT", &path, &[("content-type", "text/x")], list.to_string().as_bytes()).await
@@ -79,7 +79,7 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
             .expect("json");
     assert_eq!(listed[0]["bytes"], 70);
 
-    // Large objects may be segments of others.
+    // Large objects may be segments of other large objects.
     put("larger", &json!([{"path": "/c/large"}, {"path": "/s/part/0"}])).await.expect(201);
     let larger = owner.get("/v1/AUTH_one/c/larger").await.expect(200);
     assert_eq!(larger.body, [&expected[..], &bytes(100)[..30]].concat());
@@ -99,7 +99,7 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
     }
     owner.get("/v1/AUTH_one/c/bad").await.expect(404);
 
-    // A segment that has changed is an error, and no other bytes.
+    // A segment that has changed is an error; no other bytes are sent.
     owner.put("/v1/AUTH_one/s/part/1", &bytes(30)).await;
     owner.get("/v1/AUTH_one/c/large").await.expect(409);
     owner.put("/v1/AUTH_one/s/part/1", &bytes(100)[30..60]).await;
@@ -107,13 +107,13 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
     owner.ask("DELETE", "/v1/AUTH_one/c/larger?multipart-manifest=delete", &[], b"").await.expect(200);
     assert_eq!(owner.head("/v1/AUTH_one/s").await.expect(204).header("x-container-object-count"), Some("0"));
     assert_eq!(owner.head("/v1/AUTH_one/c").await.expect(204).header("x-container-object-count"), Some("0"));
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
-    let running = start_with(Padding::None, 30_000).await;
-    let owner = segments(&running).await;
+    let server = start_with(Padding::None, 30_000).await;
+    let owner = segments(&server).await;
     let list =
         |path: &str, times: usize| Value::from_iter((0..times).map(|_| json!({"path": path}))).to_string();
     let put = async |name: &str, text: String| {
@@ -127,20 +127,20 @@ async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
     assert_eq!(owner.get("/v1/AUTH_one/c/outer").await.expect(200).body, vec![b'x'; 19 * 500]);
     owner.get("/v1/AUTH_one/c/too-much").await.expect(409);
     owner.ask("DELETE", "/v1/AUTH_one/c/too-much?multipart-manifest=delete", &[], b"").await.expect(409);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
-async fn who_may_only_write_makes_no_object_stand_for_what_others_hold() {
-    let running = start().await;
-    let owner = segments(&running).await;
+async fn a_caller_that_may_only_write_sets_no_manifest_of_objects_that_it_may_not_read() {
+    let server = start().await;
+    let owner = segments(&server).await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-write", "one:member")], b"").await.expect(204);
-    let member = Client::new(&running, "one", "member").await;
+    let member = Client::new(&server, "one", "member").await;
     member.put("/v1/AUTH_one/c/own", b"x").await;
     let manifest = [("x-object-manifest", "s/part/")];
     member.ask("PUT", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(403);
     member.ask("POST", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(403);
     owner.ask("POST", "/v1/AUTH_one/s", &[("x-container-read", "one:member")], b"").await.expect(204);
     member.ask("PUT", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(201);
-    running.stop().await;
+    server.stop().await;
 }

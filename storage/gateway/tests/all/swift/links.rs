@@ -1,7 +1,7 @@
-//! Temporary URLs and forms, as a client uses them that has nothing else.
+//! Temporary URLs and forms, used by a client without any other credentials.
 
-use super::desk::{Client, Running, start};
-use crate::running::post_beginning;
+use super::test_server::{Client, TestServer, start};
+use crate::test_server::post_partial_body;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -17,77 +17,77 @@ fn sign(key: &str, text: &str) -> String {
         .collect()
 }
 
-async fn prepared() -> Running {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+async fn prepared() -> TestServer {
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c", b"").await;
     let headers = [("x-object-meta-secret", "1"), ("x-object-meta-public-a", "2")];
     owner.ask("PUT", PATH, &headers, b"body").await.expect(201);
     owner.ask("POST", "/v1/AUTH_one", &[("x-account-meta-temp-url-key", "key")], b"").await.expect(204);
-    running
+    server
 }
 
 #[tokio::test]
 async fn a_link_reads_or_writes_one_object_for_a_while() {
-    let running = prepared().await;
-    let expires = running.seconds() + 60;
+    let server = prepared().await;
+    let expires = server.seconds() + 60;
     let link = |method: &str| {
         format!(
             "{PATH}?temp_url_sig={}&temp_url_expires={expires}",
             sign("key", &format!("{method}\n{expires}\n{PATH}"))
         )
     };
-    let got = running.ask("GET", &link("GET"), &[], b"").await.expect(200);
+    let got = server.ask("GET", &link("GET"), &[], b"").await.expect(200);
     assert_eq!(got.body, b"body");
     assert_eq!(got.header("content-disposition"), Some("attachment; filename=\"o\"; filename*=UTF-8''o"));
     assert_eq!((got.header("x-object-meta-secret"), got.header("x-object-meta-public-a")), (None, Some("2")));
-    let inline = running.ask("GET", &format!("{}&inline", link("GET")), &[], b"").await.expect(200);
+    let inline = server.ask("GET", &format!("{}&inline", link("GET")), &[], b"").await.expect(200);
     assert_eq!(inline.header("content-disposition"), Some("inline"));
-    running.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
-    // A link must not become a way to objects elsewhere.
-    let owner = Client::new(&running, "one", "owner").await;
+    server.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
+    // A link must not give access to objects elsewhere.
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c/hidden", b"hidden").await;
     for header in ["x-object-manifest", "x-copy-from"] {
         for method in ["PUT", "POST"] {
-            running.ask(method, &link(method), &[(header, "c/hidden")], b"").await.expect(400);
+            server.ask(method, &link(method), &[(header, "c/hidden")], b"").await.expect(400);
         }
     }
     let list = br#"[{"path": "/c/hidden"}]"#;
-    running.ask("PUT", &format!("{}&multipart-manifest=put", link("PUT")), &[], list).await.expect(400);
+    server.ask("PUT", &format!("{}&multipart-manifest=put", link("PUT")), &[], list).await.expect(400);
     owner.ask("PUT", &format!("{PATH}?multipart-manifest=put"), &[], list).await.expect(201);
     for (method, what) in [("GET", "get"), ("DELETE", "delete")] {
         let path = format!("{}&multipart-manifest={what}", link(method));
-        running.ask(method, &path, &[], b"").await.expect(400);
+        server.ask(method, &path, &[], b"").await.expect(400);
     }
     owner.get("/v1/AUTH_one/c/hidden").await.expect(200);
-    running.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
-    assert_eq!(running.ask("GET", &link("GET"), &[], b"").await.expect(200).body, b"new");
+    server.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
+    assert_eq!(server.ask("GET", &link("GET"), &[], b"").await.expect(200).body, b"new");
     let prefix = sign("key", &format!("GET\n{expires}\nprefix:/v1/AUTH_one/c/dir/"));
     let path = format!("{PATH}?temp_url_sig={prefix}&temp_url_expires={expires}&temp_url_prefix=dir/");
-    running.ask("GET", &path, &[], b"").await.expect(200);
+    server.ask("GET", &path, &[], b"").await.expect(200);
     for (range, status) in [("127.0.0.0/8", 200), ("10.0.0.0/8", 401)] {
         let signature = sign("key", &format!("ip={range}\nGET\n{expires}\n{PATH}"));
         let path =
             format!("{PATH}?temp_url_sig={signature}&temp_url_expires={expires}&temp_url_ip_range={range}");
-        running.ask("GET", &path, &[], b"").await.expect(status);
+        server.ask("GET", &path, &[], b"").await.expect(status);
     }
-    running.pass(60);
-    running.ask("GET", &link("GET"), &[], b"").await.expect(401);
-    running.stop().await;
+    server.pass(60);
+    server.ask("GET", &link("GET"), &[], b"").await.expect(401);
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_containers_key_reaches_nothing_outside_of_it() {
-    let running = prepared().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = prepared().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.ask("PUT", "/v1/AUTH_one/other", &[], b"").await.expect(201);
     owner.put("/v1/AUTH_one/other/part", b"hidden").await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-temp-url-key", "of c")], b"").await.expect(204);
     owner.ask("PUT", "/v1/AUTH_one/c/large", &[("x-object-manifest", "other/part")], b"").await.expect(201);
-    let expires = running.seconds() + 60;
+    let expires = server.seconds() + 60;
     let get = async |key: &str, path: &str| {
         let signature = sign(key, &format!("GET\n{expires}\n{path}"));
-        running
+        server
             .ask("GET", &format!("{path}?temp_url_sig={signature}&temp_url_expires={expires}"), &[], b"")
             .await
     };
@@ -95,7 +95,7 @@ async fn a_containers_key_reaches_nothing_outside_of_it() {
     get("of c", "/v1/AUTH_one/other/part").await.expect(401);
     get("of c", "/v1/AUTH_one/c/large").await.expect(401);
     assert_eq!(get("key", "/v1/AUTH_one/c/large").await.expect(200).body, b"hidden");
-    running.stop().await;
+    server.stop().await;
 }
 
 fn form(fields: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
@@ -119,9 +119,9 @@ fn form(fields: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_signed_form_uploads_what_it_allows() {
-    let running = prepared().await;
+    let server = prepared().await;
     let path = "/v1/AUTH_one/c/up/";
-    let expires = (running.seconds() + 60).to_string();
+    let expires = (server.seconds() + 60).to_string();
     let send = async |key: &str, redirect: &str, size: &str, expires: &str, files: &[(&str, &[u8])]| {
         let signature = sign(key, &format!("{path}\n{redirect}\n{size}\n2\n{expires}"));
         let fields = [
@@ -132,10 +132,10 @@ async fn a_signed_form_uploads_what_it_allows() {
             ("signature", &signature),
         ];
         let kind = [("content-type", "multipart/form-data; boundary=B")];
-        running.ask("POST", path, &kind, &form(&fields, files)).await
+        server.ask("POST", path, &kind, &form(&fields, files)).await
     };
     send("key", "", "10", &expires, &[("a", b"first"), ("b", b"second")]).await.expect(201);
-    let owner = Client::new(&running, "one", "owner").await;
+    let owner = Client::new(&server, "one", "owner").await;
     let got = owner.get("/v1/AUTH_one/c/up/b").await.expect(200);
     assert_eq!((got.text(), got.header("content-type")), ("second", Some("text/x")));
     let sent = send("key", "http://x.org/?a=b", "10", &expires, &[("a", b"again")]).await.expect(303);
@@ -148,18 +148,18 @@ async fn a_signed_form_uploads_what_it_allows() {
     send("key", "", "10", &expires, &[("d", b"1"), ("e", b"2"), ("g", b"3")]).await.expect(400);
     owner.get("/v1/AUTH_one/c/up/c").await.expect(404);
     owner.get("/v1/AUTH_one/c/up/g").await.expect(404);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c", b"").await;
     for head in ["", "--B\r\ncontent-disposition: "] {
         let body = [head.as_bytes(), &vec![b'x'; 3 << 20]].concat();
-        let answer = post_beginning(
-            &running.address.to_string(),
+        let answer = post_partial_body(
+            &server.address.to_string(),
             "/v1/AUTH_one/c",
             "multipart/form-data; boundary=B",
             &body,
@@ -167,5 +167,5 @@ async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
         .await;
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     }
-    running.stop().await;
+    server.stop().await;
 }

@@ -1,11 +1,11 @@
-//! The Swift door over loopback, in raw HTTP.
+//! The Swift server over loopback, in raw HTTP.
 
 mod accesses;
 mod authorisation;
 mod containers;
-mod desk;
 mod large;
 mod links;
 mod logins;
 mod objects;
+mod test_server;
 mod versions;

@@ -1,11 +1,11 @@
-//! Objects: their bytes come back, and so do their details.
+//! Objects: their bytes and their metadata come back.
 
-use super::desk::{Client, bytes, start};
+use super::test_server::{Client, bytes, start};
 
 #[tokio::test]
 async fn what_is_put_comes_back_with_what_was_said_of_it() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c", b"").await;
     for size in [0, 1, 31, 32, 33, 500] {
         let path = format!("/v1/AUTH_one/c/dir%20x/%C3%A9-{size}.txt");
@@ -28,7 +28,7 @@ async fn what_is_put_comes_back_with_what_was_said_of_it() {
             assert!(answer.header("x-trans-id").is_some_and(|id| id.len() == 34 && id.starts_with("tx")));
         }
     }
-    // A post says everything anew, but for the type.
+    // A POST replaces all metadata but the type.
     let path = "/v1/AUTH_one/c/dir%20x/%C3%A9-33.txt";
     owner.ask("POST", path, &[("x-object-meta-new", "1")], b"").await.expect(202);
     let got = owner.get(path).await.expect(200);
@@ -41,13 +41,13 @@ async fn what_is_put_comes_back_with_what_was_said_of_it() {
     owner.ask("DELETE", path, &[], b"").await.expect(204);
     owner.ask("DELETE", path, &[], b"").await.expect(404);
     owner.get(path).await.expect(404);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn ranges_are_exact_to_the_byte() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c", b"").await;
     let whole = bytes(100);
     owner.put("/v1/AUTH_one/c/o", &whole).await;
@@ -78,13 +78,13 @@ async fn ranges_are_exact_to_the_byte() {
     let outside = get("bytes=100-").await.expect(416);
     assert_eq!(outside.header("content-range"), Some("bytes */100"));
     assert_eq!(get("lines=1").await.expect(200).body, whole);
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn conditions_hold_and_a_wrong_etag_changes_nothing() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c", b"").await;
     let path = "/v1/AUTH_one/c/o";
     let put = async |headers: &[(&str, &str)], body: &[u8]| owner.ask("PUT", path, headers, body).await;
@@ -107,33 +107,33 @@ async fn conditions_hold_and_a_wrong_etag_changes_nothing() {
     get("if-modified-since", "Tue, 14 Nov 2023 22:13:20 GMT").await.expect(304);
     let old = ("if-unmodified-since", "Tue, 14 Nov 2023 22:13:19 GMT");
     get(old.0, old.1).await.expect(412);
-    // A change passes over no condition that it does not keep to, and over no range.
+    // A change refuses conditions that it does not support, and ranges.
     put(&[old], b"second").await.expect(400);
     put(&[("content-range", "bytes 0-3/8")], b"second").await.expect(400);
     owner.ask("POST", path, &[old], b"").await.expect(400);
     owner.ask("DELETE", path, &[("if-match", "other")], b"").await.expect(400);
     assert_eq!(owner.get(path).await.expect(200).body, b"first");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     for container in ["c", "d"] {
         owner.put(&format!("/v1/AUTH_one/{container}"), b"").await;
     }
     let headers = [("x-object-meta-a", "1"), ("content-type", "text/x")];
     owner.ask("PUT", "/v1/AUTH_one/c/o", &headers, &bytes(70)).await.expect(201);
-    let said = [("destination", "/d/sub%2Fcopy"), ("x-object-meta-b", "2")];
-    let copied = owner.ask("COPY", "/v1/AUTH_one/c/o", &said, b"").await.expect(201);
+    let sent = [("destination", "/d/sub%2Fcopy"), ("x-object-meta-b", "2")];
+    let copied = owner.ask("COPY", "/v1/AUTH_one/c/o", &sent, b"").await.expect(201);
     assert_eq!(copied.header("x-copied-from"), Some("c/o"));
     let got = owner.get("/v1/AUTH_one/d/sub/copy").await.expect(200);
     assert_eq!(got.body, bytes(70));
     assert_eq!((got.header("x-object-meta-a"), got.header("x-object-meta-b")), (Some("1"), Some("2")));
     assert_eq!(got.header("content-type"), Some("text/x"));
-    let fresh = [("x-copy-from", "/c/o"), ("x-fresh-metadata", "true")];
-    owner.ask("PUT", "/v1/AUTH_one/d/fresh", &fresh, b"").await.expect(201);
+    let without_metadata = [("x-copy-from", "/c/o"), ("x-fresh-metadata", "true")];
+    owner.ask("PUT", "/v1/AUTH_one/d/fresh", &without_metadata, b"").await.expect(201);
     owner.ask("DELETE", "/v1/AUTH_one/c/o", &[], b"").await.expect(204);
     let got = owner.get("/v1/AUTH_one/d/fresh").await.expect(200);
     assert_eq!((got.body.clone(), got.header("x-object-meta-a")), (bytes(70), None));
@@ -142,32 +142,32 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     owner.ask("PUT", "/v1/AUTH_one/d/x", &[("x-copy-from", "d/none")], b"").await.expect(404);
     owner.ask("PUT", "/v1/AUTH_one/d/x", &[("x-copy-from", "d/fresh")], b"body").await.expect(400);
     // A copy to another account needs the right to put there, which an admin has.
-    let admin = Client::new(&running, "ops", "admin").await;
+    let admin = Client::new(&server, "ops", "admin").await;
     admin.put("/v1/AUTH_two/e", b"").await;
-    let said = [("destination", "e/o"), ("destination-account", "AUTH_two")];
-    owner.ask("COPY", "/v1/AUTH_one/d/fresh", &said, b"").await.expect(403);
-    admin.ask("COPY", "/v1/AUTH_one/d/fresh", &said, b"").await.expect(201);
+    let sent = [("destination", "e/o"), ("destination-account", "AUTH_two")];
+    owner.ask("COPY", "/v1/AUTH_one/d/fresh", &sent, b"").await.expect(403);
+    admin.ask("COPY", "/v1/AUTH_one/d/fresh", &sent, b"").await.expect(201);
     assert_eq!(admin.get("/v1/AUTH_two/e/o").await.expect(200).body, bytes(70));
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn an_object_whose_time_is_over_is_gone_at_once_and_its_blocks_come_back() {
-    let running = start().await;
-    let owner = Client::new(&running, "one", "owner").await;
+    let server = start().await;
+    let owner = Client::new(&server, "one", "owner").await;
     owner.put("/v1/AUTH_one/c", b"").await;
-    let before = running.gateway.usage().free_blocks;
+    let before = server.gateway.usage().free_blocks;
     owner.ask("PUT", "/v1/AUTH_one/c/o", &[("x-delete-after", "10")], &bytes(100)).await.expect(201);
-    let at = (running.seconds() + 10).to_string();
+    let at = (server.seconds() + 10).to_string();
     assert_eq!(owner.head("/v1/AUTH_one/c/o").await.expect(200).header("x-delete-at"), Some(at.as_str()));
-    running.pass(9);
+    server.pass(9);
     owner.get("/v1/AUTH_one/c/o").await.expect(200);
-    running.pass(1);
+    server.pass(1);
     owner.get("/v1/AUTH_one/c/o").await.expect(404);
     assert!(owner.get("/v1/AUTH_one/c").await.expect(204).body.is_empty());
-    running.accesses();
-    assert_eq!(running.gateway.sweep_expired(10).await.expect("swept"), 1);
-    assert_eq!(running.gateway.usage().free_blocks, before);
-    assert_eq!(running.accesses(), 0);
-    running.stop().await;
+    server.accesses();
+    assert_eq!(server.gateway.sweep_expired(10).await.expect("swept"), 1);
+    assert_eq!(server.gateway.usage().free_blocks, before);
+    assert_eq!(server.accesses(), 0);
+    server.stop().await;
 }

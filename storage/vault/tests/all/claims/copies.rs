@@ -1,7 +1,7 @@
-//! Copies of a trusted folder: exactly one of them serves, and the others get the error of a displaced owner.
+//! Copies of a trusted folder: exactly one of them serves, and the others get the error for a displaced owner.
 
 use super::{FILL, MANY, again, claims, cut_off, cuts, is_displaced, opening, written};
-use crate::promises::desk::{Desk, check, read_all, write_all};
+use crate::promises::fixture::{VaultFixture, check, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::master;
 use crate::support::stepped::{Claiming, step};
@@ -10,8 +10,9 @@ use ameles_vault::{Vault, VaultError, find_orphans};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Opens both, the second as a whole after so many steps of the first, or in turn; tells whether each has the vault.
-fn race(one: &Desk, other: &Desk, ahead: Option<usize>) -> [Result<(), VaultError>; 2] {
+/// Opens both, the second completely after this many steps of the first, or both alternately. Returns whether each has
+/// the vault.
+fn race(one: &VaultFixture, other: &VaultFixture, ahead: Option<usize>) -> [Result<(), VaultError>; 2] {
     let (mut first, mut second) = (opening(one), opening(other));
     let (mut first_end, mut second_end) = (None, None);
     let mut steps = 0;
@@ -28,20 +29,20 @@ fn race(one: &Desk, other: &Desk, ahead: Option<usize>) -> [Result<(), VaultErro
         steps += 1;
         assert!(steps < 10 * MANY, "an opening hangs");
     }
-    // The openings die here: the one that has the vault is opened again.
-    for desk in [one, other] {
-        desk.disk.unplug();
+    // Both openings are killed here; the one that has the vault is reopened.
+    for fixture in [one, other] {
+        fixture.disk.unplug();
     }
     [first_end, second_end].map(|end| end.unwrap())
 }
 
-/// Checks that just one of two has the vault, now and from now on, and that nothing is lost.
-async fn just_one_serves(desks: [&Desk; 2], opened: [Result<(), VaultError>; 2], when: &str) {
+/// Checks that exactly one of the two has the vault, now and later, and that nothing is lost.
+async fn just_one_serves(fixtures: [&VaultFixture; 2], opened: [Result<(), VaultError>; 2], when: &str) {
     let has = opened.each_ref().map(Result::is_ok);
     assert_ne!(has[0], has[1], "{when}: {opened:?}");
     let displaced = opened.iter().find(|opened| opened.is_err()).unwrap();
     assert!(is_displaced(displaced), "{when}: {displaced:?}");
-    let (owner, loser) = if has[0] { (desks[0], desks[1]) } else { (desks[1], desks[0]) };
+    let (owner, loser) = if has[0] { (fixtures[0], fixtures[1]) } else { (fixtures[1], fixtures[0]) };
     owner
         .open(async |vault| {
             read_all(vault, FILL).await.unwrap();
@@ -50,7 +51,7 @@ async fn just_one_serves(desks: [&Desk; 2], opened: [Result<(), VaultError>; 2],
                 is_displaced(&loser.open_and_crash(async |_| {}).await),
                 "{when}: while the other serves"
             );
-            assert!(check(vault).await.unwrap().complaints.is_empty(), "{when}");
+            assert!(check(vault).await.unwrap().faults.is_empty(), "{when}");
         })
         .await
         .unwrap();
@@ -62,7 +63,7 @@ async fn just_one_serves(desks: [&Desk; 2], opened: [Result<(), VaultError>; 2],
 async fn of_two_copies_from_after_an_opening_that_was_cut_off_anywhere_just_one_serves() {
     let scene = written().await;
     for cut in cuts(&scene).await {
-        // One after the other, in turn, and the one between two steps of the other at its claim.
+        // One after the other, alternately, and one between the other's two steps at its claim.
         for ahead in [None, Some(0), Some(MANY)] {
             let one = again(&scene);
             assert!(cut_off(&one, cut).await);
@@ -76,12 +77,12 @@ async fn of_two_copies_from_after_an_opening_that_was_cut_off_anywhere_just_one_
 #[tokio::test(start_paused = true)]
 async fn of_two_copies_just_one_serves_however_their_openings_interleave() {
     let scene = written().await;
-    // It dies right after its claim.
+    // It is killed right after its claim.
     let mut cut = None;
     for at in cuts(&scene).await {
-        let desk = again(&scene);
-        cut_off(&desk, at).await;
-        if claims(&desk).await > claims(&scene).await {
+        let fixture = again(&scene);
+        cut_off(&fixture, at).await;
+        if claims(&fixture).await > claims(&scene).await {
             cut = Some(at);
             break;
         }
@@ -96,38 +97,40 @@ async fn of_two_copies_just_one_serves_however_their_openings_interleave() {
     }
 }
 
-/// A folder may be copied while its gateway runs, too: between a claim and the first record of its epoch.
+/// A folder may also be copied while its gateway runs, between a claim and the first record of its epoch.
 #[tokio::test(start_paused = true)]
 async fn what_a_machine_writes_that_was_copied_at_its_claim_is_never_removed_by_the_copy() {
-    let desk = Desk::new().await;
-    desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
+    let fixture = VaultFixture::new().await;
+    fixture.open(async |vault| write_all(vault, FILL).await).await.unwrap();
     let image: Rc<RefCell<Option<FragileDisk>>> = Rc::default();
-    let (disk, taken) = (desk.disk.clone(), image.clone());
-    let claiming =
-        Claiming::over(desk.store.clone(), async move |store: &VersionedMemory, name: &str, bytes: &[u8]| {
+    let (disk, taken) = (fixture.disk.clone(), image.clone());
+    let claiming = Claiming::over(
+        fixture.store.clone(),
+        async move |store: &VersionedMemory, name: &str, bytes: &[u8]| {
             let made = store.put_if_absent(name, bytes).await;
             *taken.borrow_mut() = Some(disk.image());
             made
-        });
+        },
+    );
     let (vault, running) =
-        Vault::start(desk.setup_over(&desk.disk.mount().unwrap(), claiming)).await.unwrap();
+        Vault::start(fixture.setup_over(&fixture.disk.mount().unwrap(), claiming)).await.unwrap();
     {
         let working = std::pin::pin!(write_all(&vault, FILL));
         futures::future::select(working, std::pin::pin!(running)).await;
     }
     drop(vault);
-    desk.disk.unplug();
+    fixture.disk.unplug();
     let copy = image.take().expect("it has claimed");
-    let held = desk.store.bucket_versions();
+    let held = fixture.store.bucket_versions();
     let mounted = copy.mount().unwrap();
-    let found = find_orphans(&mounted, &desk.store, &master()).await.unwrap();
+    let found = find_orphans(&mounted, &fixture.store, &master()).await.unwrap();
     assert!(found.planted.objects == 0 && found.newer.len() > 10, "{found:?}");
-    found.remove(&desk.store, &master()).await.unwrap();
+    found.remove(&fixture.store, &master()).await.unwrap();
     let newest = held.iter().filter(|of| of.version.epoch == 2).count();
-    let left = desk.store.bucket_versions().into_iter().filter(|of| of.version.epoch == 2).count();
+    let left = fixture.store.bucket_versions().into_iter().filter(|of| of.version.epoch == 2).count();
     assert!(newest > 10 && left == newest, "{left} of {newest} are left");
-    let error = Vault::start(desk.setup(&mounted)).await.err().unwrap();
+    let error = Vault::start(fixture.setup(&mounted)).await.err().unwrap();
     assert!(error.is_tampering() && error.to_string().contains("older copy"), "{error}");
     drop(mounted);
-    desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }

@@ -1,96 +1,97 @@
-//! A single gateway at a time, however openings are cut off and trusted folders are copied: of all copies exactly one serves,
-//! the others are told so, and no owner is ever locked out.
+//! One gateway at a time, however openings are cut off and trusted folders are copied: exactly one copy serves, the
+//! others get an error, and no owner is ever locked out.
 
-mod answers;
+mod copied_machines;
 mod copies;
-mod cut_off;
-mod machines;
+mod cut_off_openings;
+mod lost_answers;
 
-use crate::promises::desk::{Desk, block, write_all};
-use crate::support::stepped::{Stepped, step};
+use crate::promises::fixture::{VaultFixture, block, write_all};
+use crate::support::stepped::{step, stepped};
 use ameles_core::types::BlockId;
 use ameles_store::Blobs;
 use ameles_vault::{Vault, VaultError};
 use std::pin::Pin;
 
-/// The bytes that the blocks hold before anything happens to an opening.
+/// The fill byte of the blocks before any test opening.
 const FILL: u8 = 40;
 /// More steps than any opening takes.
 const MANY: usize = 400;
 
-/// The moment at which an opening is cut off.
+/// The point at which an opening is cut off.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+enum CutPoint {
     /// The process is killed before or after a request to the store takes effect.
     Step(usize),
-    /// The power fails in the midst of a change of the disk.
+    /// The power fails in the middle of a change to the disk.
     Change(u64),
 }
 
-/// A vault that was written to, and died without a checkpoint of the last writes: an opening repeats reads.
-async fn written() -> Desk {
-    let desk = Desk::new().await;
-    desk.open(async |vault| write_all(vault, FILL - 1).await).await.unwrap();
-    desk.open_and_crash(async |vault| {
-        write_all(vault, FILL).await;
-        vault.checkpoint().await.unwrap();
-        for at in 0..3 {
-            vault.write(BlockId(at), block(FILL + at as u8)).await.unwrap();
-        }
-    })
-    .await
-    .unwrap();
-    desk
+/// A written vault that was killed without a checkpoint of the last writes, so that an opening repeats reads.
+async fn written() -> VaultFixture {
+    let fixture = VaultFixture::new().await;
+    fixture.open(async |vault| write_all(vault, FILL - 1).await).await.unwrap();
+    fixture
+        .open_and_crash(async |vault| {
+            write_all(vault, FILL).await;
+            vault.checkpoint().await.unwrap();
+            for at in 0..3 {
+                vault.write(BlockId(at), block(FILL + at as u8)).await.unwrap();
+            }
+        })
+        .await
+        .unwrap();
+    fixture
 }
 
-/// The same vault once more, with a store and a disk of its own.
-fn again(desk: &Desk) -> Desk {
-    desk.copy(&desk.store.snapshot())
+/// An independent copy, with its own store and disk.
+fn again(fixture: &VaultFixture) -> VaultFixture {
+    fixture.copy(&fixture.store.snapshot())
 }
 
-/// An opening that is taken step by step. It dies as soon as the vault is open.
-fn opening(desk: &Desk) -> Pin<Box<impl Future<Output = Result<(), VaultError>>>> {
-    let disk = desk.disk.mount().unwrap();
-    let setup = desk.setup_over(&disk, Stepped::over(desk.store.clone()));
-    // The runtime counts what a task does without a pause, and would have this one wait for a turn that never comes.
+/// An opening that is polled step by step, and killed as soon as the vault is open.
+fn opening(fixture: &VaultFixture) -> Pin<Box<impl Future<Output = Result<(), VaultError>>>> {
+    let disk = fixture.disk.mount().unwrap();
+    let setup = fixture.setup_over(&disk, stepped(fixture.store.clone()));
+    // Tokio limits how long a task runs without yielding; this one would wait for a turn that never comes.
     Box::pin(tokio::task::unconstrained(async move { Vault::start(setup).await.map(drop) }))
 }
 
-/// Has an opening cut off; tells whether it was.
-async fn cut_off(desk: &Desk, cut: Cut) -> bool {
+/// Cuts an opening off at this point; returns whether it was cut off.
+async fn cut_off(fixture: &VaultFixture, cut: CutPoint) -> bool {
     let was_cut_off = match cut {
-        Cut::Step(steps) => {
-            let mut opening = opening(desk);
+        CutPoint::Step(steps) => {
+            let mut opening = opening(fixture);
             let ended = (0..steps).any(|_| step(&mut opening).is_some());
-            desk.disk.unplug();
+            fixture.disk.unplug();
             !ended
         }
-        Cut::Change(changes) => {
-            desk.disk.fail_after(Some(changes));
-            let opened = match desk.disk.mount() {
-                Ok(disk) => Vault::start(desk.setup(&disk)).await.err(),
+        CutPoint::Change(changes) => {
+            fixture.disk.fail_after(Some(changes));
+            let opened = match fixture.disk.mount() {
+                Ok(disk) => Vault::start(fixture.setup(&disk)).await.err(),
                 Err(error) => Some(error),
             };
-            desk.disk.unplug();
+            fixture.disk.unplug();
             opened.is_some()
         }
     };
-    desk.disk.fail_after(None);
+    fixture.disk.fail_after(None);
     was_cut_off
 }
 
-/// All moments at which an opening of this vault can be cut off.
-async fn cuts(desk: &Desk) -> Vec<Cut> {
+/// All points at which an opening of this vault can be cut off.
+async fn cuts(fixture: &VaultFixture) -> Vec<CutPoint> {
     let mut cuts = Vec::new();
-    for cut in (0..MANY).map(Cut::Step) {
-        if !cut_off(&again(desk), cut).await {
+    for cut in (0..MANY).map(CutPoint::Step) {
+        if !cut_off(&again(fixture), cut).await {
             break;
         }
         cuts.push(cut);
     }
     let steps = cuts.len();
-    for cut in (1..MANY as u64).map(Cut::Change) {
-        if !cut_off(&again(desk), cut).await {
+    for cut in (1..MANY as u64).map(CutPoint::Change) {
+        if !cut_off(&again(fixture), cut).await {
             break;
         }
         cuts.push(cut);
@@ -100,8 +101,8 @@ async fn cuts(desk: &Desk) -> Vec<Cut> {
     cuts
 }
 
-async fn claims(desk: &Desk) -> usize {
-    desk.store.list("epoch/").await.unwrap().len()
+async fn claims(fixture: &VaultFixture) -> usize {
+    fixture.store.list("epoch/").await.unwrap().len()
 }
 
 fn is_displaced<T>(opened: &Result<T, VaultError>) -> bool {

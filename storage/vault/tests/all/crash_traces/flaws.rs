@@ -1,7 +1,9 @@
 //! Deliberately broken vaults, which the tests must catch.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::recorder::{Recorded, Recorder, Request};
+use crate::support::intercepted::Intercepted;
+use crate::support::intercepted::Request;
+use crate::support::recorder::Recorder;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inventory};
@@ -13,36 +15,36 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tokio::task::yield_now;
 
-/// The flaw of a vault.
+/// A vault's flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// The last record of the journal is lost with the process although its requests have gone out: announced requests
-    /// are not done again, and the same positions are used for something else.
+    /// A killed process loses the last record of its journal although the record's requests were sent: announced
+    /// requests are not repeated, and the same positions are used for something else.
     LosesLastRecord,
-    /// A recovery does not repeat what it has read, but reads other slots.
+    /// A recovery does not repeat its reads, but reads other slots.
     ReadsOtherSlots,
-    /// A recovery goes on without repeating anything: it has kept the answers.
+    /// A recovery continues without repeating anything: it has kept the answers.
     RepeatsNothing,
-    /// Every opening draws the same randomness, but for the salt of its key.
+    /// Every opening uses the same randomness, but for the salt of its key.
     SameRandomness,
-    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::spoilt::redraw_slots).
+    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::altered_traces::redraw_slots).
     OneDraw,
-    /// An access now and then reads the first unread slot of a bucket.
+    /// An access sometimes reads the first unread slot of a bucket.
     FirstSlotSometimes,
-    /// An access reads the first unread slot of a bucket in which there need not be a dummy any more.
+    /// An access reads the first unread slot of a bucket that may have no dummy left.
     FirstSlotOfFew,
     /// The first leaf is drawn a little more often than the others.
     FirstLeafOften,
-    /// A batch that asks for a block of the batch before lets a step pass after its first answer.
+    /// A batch that asks for a block of the previous batch delays for a step after its first answer.
     DelaysHits,
-    /// A second request for a block in a batch is not made at all.
+    /// A second request for a block in a batch is not made.
     Deduplicates,
 }
 
 impl Flaw {
-    /// Changes the trusted disk as the flaw does when the vault dies in service.
+    /// Changes the trusted disk as the flaw does when the vault is killed in service.
     pub fn after_death(self, disk: &FragileDisk, recorder: &Recorder) {
-        // If the lost record had announced a write, the vault would notice: the store has a version too new.
+        // If the lost record had announced a write, the vault would detect it: the store has a version that is too new.
         let last = recorder.last_requests();
         let reads_only = !last.is_empty() && last.iter().all(|request| matches!(request, Request::Read(_)));
         if self == Flaw::LosesLastRecord && reads_only {
@@ -50,15 +52,15 @@ impl Flaw {
         }
     }
 
-    /// Tells whether it shows in which slots are drawn, and in nothing else.
+    /// Returns whether the flaw shows only in which slots are drawn.
     pub fn is_of_slots(self) -> bool {
         matches!(self, Flaw::OneDraw | Flaw::FirstSlotSometimes | Flaw::FirstSlotOfFew)
     }
 
-    /// The source of randomness that the vault draws from in an opening.
+    /// The source of randomness that the vault uses in an opening.
     pub fn entropy(self, fresh: u64) -> Option<Entropy> {
         let stale = ChaCha20Rng::seed_from_u64(1);
-        let of = || Entropy::of(Stale { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
+        let of = || Entropy::of(StaleRng { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
         (self == Flaw::SameRandomness).then(of)
     }
 }
@@ -79,13 +81,13 @@ fn lose_last_record(disk: &FragileDisk) {
     disk.unplug();
 }
 
-/// A source whose first draw alone is fresh.
-struct Stale {
+/// A random number generator of which only the first draw is fresh.
+struct StaleRng {
     first: Option<ChaCha20Rng>,
     stale: ChaCha20Rng,
 }
 
-impl RngCore for Stale {
+impl RngCore for StaleRng {
     fn next_u32(&mut self) -> u32 {
         self.stale.next_u32()
     }
@@ -102,31 +104,31 @@ impl RngCore for Stale {
     }
 }
 
-impl CryptoRng for Stale {}
+impl CryptoRng for StaleRng {}
 
 /// A store that makes a vault look as if it had the flaw.
-pub struct Flawed<S> {
-    shown: Recorded<S>,
+pub struct FlawedStore<S> {
+    shown: Intercepted<S, Recorder>,
     flaw: Option<Flaw>,
     recorder: Recorder,
     unseen: VersionedMemory,
-    /// True if a batch that hits has not read yet.
+    /// True if a batch with a hit has not read yet.
     hits: Rc<Cell<bool>>,
 }
 
-impl<S> Flawed<S> {
+impl<S> FlawedStore<S> {
     pub fn new(
-        shown: Recorded<S>,
+        shown: Intercepted<S, Recorder>,
         flaw: Option<Flaw>,
         recorder: &Recorder,
         unseen: &VersionedMemory,
         hits: &Rc<Cell<bool>>,
     ) -> Self {
-        Flawed { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone(), hits: Rc::clone(hits) }
+        FlawedStore { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone(), hits: Rc::clone(hits) }
     }
 }
 
-impl<S: Untrusted> Untrusted for Flawed<S> {
+impl<S: Untrusted> Untrusted for FlawedStore<S> {
     fn layout(&self) -> &Layout {
         self.shown.layout()
     }
@@ -161,6 +163,6 @@ impl<S: Untrusted> Untrusted for Flawed<S> {
     }
 }
 
-forward_blobs!([S: Blobs] Flawed<S>, shown);
+forward_blobs!([S: Blobs] FlawedStore<S>, shown);
 
-forward_inventory!([S: Inventory] Flawed<S>, shown);
+forward_inventory!([S: Inventory] FlawedStore<S>, shown);

@@ -1,8 +1,8 @@
-//! The judgement of many lives under both workloads.
+//! Statistical tests of many lifecycles under both workloads.
 
+use super::altered_traces::{paths_of_first_leaf, redraw_slots};
 use super::flaws::Flaw;
-use super::life::{Life, live};
-use super::spoilt::{paths_of_first_leaf, redraw_slots};
+use super::lifecycle::{LifecycleResult, run_lifecycle};
 use super::transcript::transcribe;
 use super::{DEATHS, Workload, hammer, public, ring_parameters, scan, script};
 use ameles_core::schemes::ring::RingParameters;
@@ -13,50 +13,50 @@ use ameles_core::testing::oblivious::{
 };
 use ameles_vault::VaultError;
 
-/// The seeds of which [`Flaw::FirstLeafOften`] keeps the one whose life shows the first leaf most often.
+/// The number of seeds of which [`Flaw::FirstLeafOften`] keeps the one that shows the first leaf most often.
 const SEEDS: u64 = 5;
 
-/// The lives of a vault around a ring that are judged.
+/// The lifecycles of a Ring ORAM vault that are tested together.
 #[derive(Clone)]
 pub struct Case {
-    /// The number of the judgement: no two of a pool draw from the same seeds.
+    /// The number of the case: no two cases of a pool use the same seeds.
     pub nth: u64,
     pub ring: RingParameters,
-    /// Lives under each workload.
+    /// The lifecycles under each workload.
     pub lives: u64,
-    /// Openings of each that die.
+    /// The openings of each that are killed.
     pub deaths: usize,
-    /// The batches after which the client does not wait until all is quiet.
+    /// The number of batches after which the client no longer waits until the vault is quiet.
     pub quiet: usize,
     pub flaw: Option<Flaw>,
-    /// True if a request of a recovery that differs from the announced one is an alarm, and false if it is taken for
-    /// something new.
+    /// True if a request of a recovery that differs from the announced one is an alarm; otherwise it counts as a new
+    /// request.
     pub is_strict: bool,
 }
 
-/// The lives under one workload, each with its requests.
-pub type Lives = Vec<(Vec<Vec<Operation>>, Result<Life, VaultError>)>;
+/// The lifecycles under one workload, each with its requests.
+pub type LifecycleResults = Vec<(Vec<Vec<Operation>>, Result<LifecycleResult, VaultError>)>;
 
-/// The counts of what was seen in many lives besides the draws.
+/// What was counted in many lifecycles besides the draws.
 #[derive(Debug, Default)]
-pub struct Again {
+pub struct RepeatCounts {
     pub repeated: usize,
     pub redone: usize,
     pub belated: usize,
     pub beside: usize,
     pub overlapping: usize,
     pub deaths: usize,
-    /// The steps of all requests of each life under either workload.
+    /// The steps of all requests of each lifecycle under either workload.
     steps: [Vec<u64>; 2],
 }
 
-impl Again {
-    /// Adds the steps of other lives.
-    pub fn add_steps(&mut self, other: Again) {
+impl RepeatCounts {
+    /// Adds the steps of other lifecycles.
+    pub fn add_steps(&mut self, other: RepeatCounts) {
         self.steps.iter_mut().zip(other.steps).for_each(|(all, more)| all.extend(more));
     }
 
-    /// Tests, life by life, under which workload requests are made in later steps.
+    /// Tests, one lifecycle at a time, under which workload requests are made in later steps.
     pub fn judge_steps(&self) -> Finding {
         let [one, other] = &self.steps;
         let pairs = one.iter().zip(other).map(|(one, other)| (*one as f64, *other as f64));
@@ -65,51 +65,61 @@ impl Again {
 }
 
 impl Case {
-    /// Lives with crashes of a vault with this flaw.
+    /// Lifecycles with crashes of a vault with this flaw.
     pub fn of(lives: u64, quiet: usize, flaw: Option<Flaw>) -> Self {
         Case { nth: 0, ring: ring_parameters(), lives, deaths: DEATHS, quiet, flaw, is_strict: true }
     }
 
-    /// A pool for the draws of such lives.
+    /// A pool for the draws of such lifecycles.
     pub fn pool(&self) -> Pool {
         let rate = EvictionRate { evictions: 1, accesses: self.ring.eviction_rate.into() };
         Pool::new(1 << self.ring.leaf_level.0, rate)
     }
 
-    /// Judges the lives by themselves.
+    /// Tests the lifecycles by themselves.
     pub fn judge(&self) -> Judgement {
-        self.judge_and_pool(&self.live(), &mut self.pool(), &mut Again::default())
+        self.judge_and_pool(&self.run_lifecycle(), &mut self.pool(), &mut RepeatCounts::default())
     }
 
-    /// The seed of a life under one workload.
+    /// The seed of a lifecycle under one workload.
     fn seed(&self, side: usize, nth: u64) -> u64 {
         (2 * self.nth + side as u64 + 1) << 32 | nth
     }
 
-    /// Lives under both workloads.
-    pub fn live(&self) -> [Lives; 2] {
+    /// Runs the lifecycles under both workloads.
+    pub fn run_lifecycle(&self) -> [LifecycleResults; 2] {
         [(hammer as Workload, 0), (scan, 1)].map(|(workload, side)| {
-            let live = |nth| {
+            let run_lifecycle = |nth| {
                 let operations = script(nth, workload);
-                let life = self.live_once(nth, &operations, self.seed(side, nth));
-                (operations, life)
+                let lifecycle = self.live_once(nth, &operations, self.seed(side, nth));
+                (operations, lifecycle)
             };
-            (0..self.lives).map(live).collect()
+            (0..self.lives).map(run_lifecycle).collect()
         })
     }
 
-    fn live_once(&self, nth: u64, script: &[Vec<Operation>], seed: u64) -> Result<Life, VaultError> {
+    fn live_once(
+        &self,
+        nth: u64,
+        script: &[Vec<Operation>],
+        seed: u64,
+    ) -> Result<LifecycleResult, VaultError> {
         let mut public = public(&self.ring, nth, 0, self.quiet);
         public.deaths.truncate(self.deaths);
         let seeds = if self.flaw == Some(Flaw::FirstLeafOften) { SEEDS } else { 1 };
-        let lives = (0..seeds).map(|nth| live(&public, script, nth << 48 | seed, self.flaw));
-        let lives: Vec<Life> = lives.collect::<Result<_, _>>()?;
-        let max = lives.into_iter().max_by_key(|life| paths_of_first_leaf(&life.trace, &self.ring));
+        let lives = (0..seeds).map(|nth| run_lifecycle(&public, script, nth << 48 | seed, self.flaw));
+        let lives: Vec<LifecycleResult> = lives.collect::<Result<_, _>>()?;
+        let max = lives.into_iter().max_by_key(|lifecycle| paths_of_first_leaf(&lifecycle.trace, &self.ring));
         Ok(max.expect("there is one"))
     }
 
-    /// Judges lives, and adds what was drawn to a pool.
-    pub fn judge_and_pool(&self, lives: &[Lives; 2], pool: &mut Pool, again: &mut Again) -> Judgement {
+    /// Tests lifecycles, and adds their draws to a pool.
+    pub fn judge_and_pool(
+        &self,
+        lives: &[LifecycleResults; 2],
+        pool: &mut Pool,
+        again: &mut RepeatCounts,
+    ) -> Judgement {
         let [one, other] = lives;
         let trials = self.trials(one, 0, again).and_then(|one| Ok([one, self.trials(other, 1, again)?]));
         let [one, other] = match trials {
@@ -118,24 +128,29 @@ impl Case {
                 return Judgement { findings: vec![certain("repetition".to_owned(), Some(deviation))] };
             }
         };
-        let watch = |seed| ring::watch(&self.ring, Adversary::Full, seed ^ self.nth << 40);
+        let observer = |seed| ring::observer(&self.ring, Adversary::Full, seed ^ self.nth << 40);
         let leaves = 1 << self.ring.leaf_level.0;
-        judge_and_pool(pool, ["hammer", "scan"], leaves, watch, [&one, &other])
+        judge_and_pool(pool, ["hammer", "scan"], leaves, observer, [&one, &other])
     }
 
-    /// Lives under one workload as the judge reads them.
-    fn trials(&self, lives: &Lives, side: usize, again: &mut Again) -> Result<Vec<Trial>, String> {
+    /// The lifecycles under one workload, as the core's tests read them.
+    fn trials(
+        &self,
+        lives: &LifecycleResults,
+        side: usize,
+        again: &mut RepeatCounts,
+    ) -> Result<Vec<Trial>, String> {
         let mut trials = Vec::new();
-        for (nth, (operations, life)) in lives.iter().enumerate() {
-            let life =
-                life.as_ref().map_err(|refusal| format!("life {nth}: the vault refused: {refusal}"))?;
-            let mut trace = life.trace.clone();
+        for (nth, (operations, lifecycle)) in lives.iter().enumerate() {
+            let lifecycle =
+                lifecycle.as_ref().map_err(|refusal| format!("life {nth}: the vault refused: {refusal}"))?;
+            let mut trace = lifecycle.trace.clone();
             if let Some(flaw) = self.flaw.filter(|flaw| flaw.is_of_slots()) {
                 redraw_slots(&mut trace, &self.ring, flaw, self.seed(side, nth as u64));
             }
             let told = transcribe(&trace, &self.ring, self.quiet, self.is_strict);
             let told = told.map_err(|deviation| format!("life {nth}: {deviation}"))?;
-            again.deaths += life.deaths;
+            again.deaths += lifecycle.deaths;
             again.repeated += told.repeated;
             again.redone += told.redone;
             again.belated += told.belated;

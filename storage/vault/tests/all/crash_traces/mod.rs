@@ -1,37 +1,38 @@
-//! Does a crash tell the watcher of the store anything of what was asked?
+//! Does a crash tell an observer of the store anything about the requests?
 //!
-//! A small vault over a network lives through deaths at moments counted in requests, under two workloads that could
-//! hardly differ more: one block written over and over, and a scan of reads. Three things are asked of what shows:
+//! A small vault over a network is killed at chosen requests, under two workloads that could hardly differ more: one
+//! block written over and over, and a scan of reads. Four things are tested in the traces:
 //!
-//! 1. **Shape.** Where no early reshuffle can come, everything but leaves and slots is fixed: kind, time and step of each
-//!    request, the slots of each level, the versions written and deleted, names and sizes of objects. Lives with the
-//!    same public facts must not differ in it, whatever is asked and drawn. No false alarms.
-//! 2. **Repetition.** A recovery makes the reads since the last checkpoint again, all of them, the same slots of the same
+//! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed: kind, time and step of
+//!    each request, the slots of each level, the versions written and deleted, names and sizes of objects. Lifecycles
+//!    with the same public facts must have the same shape, whatever is asked and drawn. No false alarms.
+//! 2. **Repetition.** A recovery repeats the reads since the last checkpoint, all of them, the same slots of the same
 //!    versions in the same order, and nothing before that. No false alarms.
-//! 3. **Choices.** With those left out, leaves and slots go to the judge of the core's obliviousness tests, which knows
-//!    Ring ORAM's schedule by an account of its own and tests the rest with likelihood-ratio (G, the sharper
-//!    chi-square) tests; for a client that waits until all is quiet, and for one whose accesses run beside off-line
-//!    work. The draws of all lives are judged together as well.
-//! 4. **Steps.** Virtual time stands still while a vault goes on. So each request has its step: how often the vault went on
-//!    since its store last answered. Where off-line work runs beside accesses, the steps follow from leaves, too. There,
-//!    one workload of two must not have more of them than the other in nearly all lives.
+//! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests, which
+//!    compute Ring ORAM's schedule independently and test the rest with likelihood-ratio (G, the sharper chi-square)
+//!    tests; for a client that waits until the vault is quiet, and for one whose accesses overlap off-line work. The
+//!    draws of all lifecycles are tested together as well.
+//! 4. **Steps.** Virtual time stands still while a vault computes. So each request has a step: how often the vault was
+//!    polled since its store last answered. Where off-line work overlaps accesses, the steps depend on leaves, too.
+//!    There, one workload of two must not have more of them than the other in nearly all lifecycles.
 //!
-//! Each test alarms falsely below 2^-32; there are at most 2^8 of them here, so all together alarm falsely below 2^-24.
-//! Seeds are fixed: a test that passed passes again.
+//! Each test alarms falsely with a probability below 2^-32; there are at most 2^8 of them here, so all together alarm
+//! falsely with one below 2^-24. Seeds are fixed: a test that passed passes again.
 //!
-//! Vaults that are broken on purpose must be caught by the same tests.
+//! Deliberately broken vaults must be caught by the same tests.
 
 #![allow(clippy::print_stdout, reason = "a failing test shows what it saw")]
 
+mod altered_traces;
 mod flaws;
 mod judging;
-mod life;
-mod spoilt;
+mod lifecycle;
 mod transcript;
 
 use crate::every_step::{is_thorough, more_if_thorough};
-use crate::support::chance::Chance;
-use crate::support::recorder::{Moment, Request};
+use crate::support::intercepted::Request;
+use crate::support::recorder::TraceEvent;
+use crate::support::rng::TestRng;
 use crate::support::shape::{Shape, shape};
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::testing::oblivious::{ALARM_LOG2, Pool, Power};
@@ -39,25 +40,25 @@ use ameles_core::testing::{Operation, small_ring};
 use ameles_core::types::BlockId;
 use ameles_vault::{JournalPlace, SchemeParameters, VaultParameters};
 use flaws::Flaw;
-use judging::{Again, Case, Lives};
-use life::{Public, live};
+use judging::{Case, LifecycleResults, RepeatCounts};
+use lifecycle::{PublicFacts, run_lifecycle};
 use std::time::Duration;
 
 const MAX_BATCH: u32 = 4;
-/// Lives under each workload that are compared shape by shape; a thorough run has four times as many.
+/// Lifecycles under each workload whose shapes are compared; a thorough run has four times as many.
 const SHAPED: u64 = 12;
-/// Lives under each workload that are judged; a thorough run has four times as many.
+/// Lifecycles under each workload that are tested statistically; a thorough run has four times as many.
 const JUDGED: u64 = 24;
-/// Lives of a vault whose flaw shows in every one.
+/// Lifecycles of a vault whose flaw shows in every one.
 const FLAWED: u64 = 6;
-/// Batches that write every block, and by then every bucket: sixteen leaves, and an eviction for three accesses.
+/// Batches that write every block, and thereby every bucket: sixteen leaves, and an eviction for three accesses.
 const WARM_UP: usize = 16;
-/// Batches of a life after that.
+/// Batches of a lifecycle after that.
 const BATCHES: usize = 40;
 const DEATHS: usize = 8;
-/// A client that always waits until all is quiet.
+/// A client that always waits until the vault is quiet.
 const ALWAYS_QUIET: usize = usize::MAX;
-/// The most tests of sound vaults here.
+/// The maximum number of tests of sound vaults here.
 const MAX_TESTS: usize = 1 << 8;
 
 /// A small tree of two untrusted subtrees.
@@ -70,7 +71,7 @@ fn roomy_parameters() -> RingParameters {
     RingParameters { max_batch: MAX_BATCH, ..small_ring(50) }
 }
 
-/// The same with so few slots that a bucket which is full has one dummy, and further reads of it take blocks.
+/// The same with so few slots that a full bucket has one dummy, and further reads of it take blocks.
 fn crowded_parameters() -> RingParameters {
     RingParameters {
         reads: MAX_BATCH + 1,
@@ -80,22 +81,22 @@ fn crowded_parameters() -> RingParameters {
     }
 }
 
-/// The vault around a ring; a checkpoint comes every 24 accesses, and every other one is shipped.
+/// A vault with this Ring ORAM; a checkpoint comes every 24 accesses, and every other one is uploaded.
 fn vault_parameters(ring: RingParameters) -> VaultParameters {
     assert_eq!(ring.validate(), Ok(()));
     VaultParameters {
         checkpoint_every: 24,
         ship_every: 2,
         rows_bytes: 1024,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 
-/// The public facts of a life.
-fn public(parameters: &RingParameters, nth: u64, unrecorded: usize, quiet: usize) -> Public {
-    let mut chance = Chance::of(nth);
-    let mut deaths = || chance.magnitude(1..=120);
-    Public {
+/// The public facts of a lifecycle.
+fn public(parameters: &RingParameters, nth: u64, unrecorded: usize, quiet: usize) -> PublicFacts {
+    let mut rng = TestRng::of(nth);
+    let mut deaths = || rng.magnitude(1..=120);
+    PublicFacts {
         parameters: vault_parameters(parameters.clone()),
         deaths: (0..DEATHS).map(|_| deaths()).collect(),
         unrecorded,
@@ -107,11 +108,11 @@ fn public(parameters: &RingParameters, nth: u64, unrecorded: usize, quiet: usize
 /// A workload: the request of its nth access.
 type Workload = fn(u64) -> Operation;
 
-/// A script that writes every block; then come batches of the workload, of lengths that follow from `public`.
+/// A script that writes every block, followed by batches of the workload, whose lengths follow from `public`.
 fn script(public: u64, workload: Workload) -> Vec<Vec<Operation>> {
     let filling: Vec<Operation> = (0..64).map(|block| Operation::Write(BlockId(block), 1)).collect();
     let mut script: Vec<_> = filling.chunks(MAX_BATCH as usize).map(<[Operation]>::to_vec).collect();
-    let mut lengths = Chance::of(!public);
+    let mut lengths = TestRng::of(!public);
     let mut asked = 0;
     for _ in 0..BATCHES {
         let length = lengths.within(1..=MAX_BATCH.into());
@@ -129,7 +130,7 @@ fn scan(nth: u64) -> Operation {
     Operation::Read(BlockId(nth % 64))
 }
 
-/// The shape of a life, and how often it ended before its time, and before the vault was open.
+/// The shape of a lifecycle, how often it was killed, and how often before the vault was open.
 fn shape_of(
     nth: u64,
     workload: Workload,
@@ -150,17 +151,17 @@ fn shape_with(
     let parameters = roomy_parameters();
     let mut public = public(&parameters, nth, WARM_UP, ALWAYS_QUIET);
     public.parameters.journal = journal;
-    let life = live(&public, &script(nth, workload), seed, flaw).expect("the vault goes on");
-    (shape(&parameters, &life.trace), life.deaths, life.early_deaths)
+    let lifecycle = run_lifecycle(&public, &script(nth, workload), seed, flaw).expect("the vault goes on");
+    (shape(&parameters, &lifecycle.trace), lifecycle.deaths, lifecycle.early_deaths)
 }
 
-/// So many lives, or four times as many in a thorough run.
+/// This number of lifecycles, or four times as many in a thorough run.
 fn lives(usual: u64) -> u64 {
     more_if_thorough(usual, 4)
 }
 
-/// Tells where two shapes part.
-fn parting(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
+/// Returns where two shapes first differ.
+fn first_difference(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
     Some(format!("moment {at}: {:?} and {:?}", one.get(at), other.get(at)))
 }
@@ -171,7 +172,7 @@ fn the_shape_of_a_trace_with_crashes_does_not_depend_on_what_is_asked() {
     for nth in 0..lives(SHAPED) {
         let (one, deaths, early) = shape_of(nth, hammer, 2 * nth, None);
         let (other, ..) = shape_of(nth, scan, 2 * nth + 1, None);
-        assert_eq!(parting(&one, &other), None, "life {nth}");
+        assert_eq!(first_difference(&one, &other), None, "life {nth}");
         all_deaths += deaths;
         all_early += early;
     }
@@ -185,9 +186,9 @@ fn a_journal_in_the_store_shows_nothing_of_what_is_asked_across_crashes() {
     for nth in 0..lives(SHAPED) {
         let (one, ..) = shape_with(JournalPlace::Store, nth, hammer, 2 * nth, None);
         let (other, ..) = shape_with(JournalPlace::Store, nth, scan, 2 * nth + 1, None);
-        assert_eq!(parting(&one, &other), None, "life {nth}");
+        assert_eq!(first_difference(&one, &other), None, "life {nth}");
         let is_object = |shape: &Shape| {
-            matches!(shape, Shape::Other(Moment::Asks { request: Request::PutIfAbsent { name, .. }, .. })
+            matches!(shape, Shape::Other(TraceEvent::Asks { request: Request::PutIfAbsent { name, .. }, .. })
                 if name.starts_with("log/"))
         };
         objects += one.iter().filter(|(_, shape)| is_object(shape)).count();
@@ -199,31 +200,32 @@ fn a_journal_in_the_store_shows_nothing_of_what_is_asked_across_crashes() {
 fn a_hit_that_takes_a_step_more_is_caught_by_the_steps_of_requests_and_by_nothing_else() {
     let [mut one, mut other] = [(hammer as Workload, 1), (scan, 2)]
         .map(|(workload, seed)| shape_of(0, workload, seed, Some(Flaw::DelaysHits)).0);
-    assert!(parting(&one, &other).is_some());
+    assert!(first_difference(&one, &other).is_some());
     for (_, shape) in one.iter_mut().chain(&mut other) {
         match shape {
-            Shape::Reads(_, step, _) | Shape::Other(Moment::Asks { step, .. }) => *step = 0,
+            Shape::Reads(_, step, _) | Shape::Other(TraceEvent::Asks { step, .. }) => *step = 0,
             Shape::Other(_) => {}
         }
     }
-    assert_eq!(parting(&one, &other), None);
+    assert_eq!(first_difference(&one, &other), None);
 }
 
 #[test]
 fn a_vault_that_asks_once_for_what_is_asked_twice_is_caught_by_its_shape() {
     let (one, ..) = shape_of(0, |_| Operation::Read(BlockId(5)), 1, Some(Flaw::Deduplicates));
     let (other, ..) = shape_of(0, scan, 2, Some(Flaw::Deduplicates));
-    assert!(parting(&one, &other).is_some());
+    assert!(first_difference(&one, &other).is_some());
 }
 
-/// Lives pass, and their draws are added to a pool. Returns the number of tests.
-fn must_pass(case: &Case, lives: &[Lives; 2], pool: &mut Pool, again: &mut Again) -> usize {
+/// Requires that lifecycles pass, and adds their draws to a pool. Returns the number of tests.
+fn must_pass(case: &Case, lives: &[LifecycleResults; 2], pool: &mut Pool, again: &mut RepeatCounts) -> usize {
     let judgement = case.judge_and_pool(lives, pool, again);
     assert!(judgement.passes(), "{judgement}");
     judgement.findings.len()
 }
 
-/// All draws together pass, and a bias of `max` among the leaves would not. Prints what passes in each class of them.
+/// Requires that all draws together pass, and that a bias of `max` among the leaves would not. Prints what passes in
+/// each class of them.
 fn must_pass_pooled(name: &str, pool: &Pool, max: f64) -> usize {
     let judgement = pool.judge();
     for Power { family, class, draws, cells, limit } in pool.powers() {
@@ -239,11 +241,11 @@ fn must_pass_pooled(name: &str, pool: &Pool, max: f64) -> usize {
 fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked_and_spoilt_slots_are_not() {
     let case =
         |quiet, flaw| Case { nth: u64::from(quiet == WARM_UP), ..Case::of(lives(JUDGED), quiet, flaw) };
-    let [mut pool, mut spoilt] = [0, 1].map(|_| case(WARM_UP, None).pool());
-    let mut steps = Again::default();
+    let [mut pool, mut altered] = [0, 1].map(|_| case(WARM_UP, None).pool());
+    let mut steps = RepeatCounts::default();
     let mut tests = 0;
     for quiet in [ALWAYS_QUIET, WARM_UP] {
-        let (lives, mut again) = (case(quiet, None).live(), Again::default());
+        let (lives, mut again) = (case(quiet, None).run_lifecycle(), RepeatCounts::default());
         tests += must_pass(&case(quiet, None), &lives, &mut pool, &mut again);
         let few = 2 * self::lives(JUDGED) as usize;
         assert!(again.deaths >= 6 * few && again.repeated >= 6 * few, "{again:?}");
@@ -252,37 +254,37 @@ fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked_and_spo
         assert!(again.overlapping >= few, "{again:?}");
         steps.add_steps(again);
         let one_draw = case(quiet, Some(Flaw::OneDraw));
-        let judgement = one_draw.judge_and_pool(&lives, &mut one_draw.pool(), &mut Again::default());
+        let judgement = one_draw.judge_and_pool(&lives, &mut one_draw.pool(), &mut RepeatCounts::default());
         for side in ["one", "other"] {
             let finding = format!("{side}: steps between slots of one access");
             assert!(judgement.alarmed(&finding), "no alarm of {finding}: {judgement}");
         }
         let sometimes = case(quiet, Some(Flaw::FirstSlotSometimes));
-        let judgement = sometimes.judge_and_pool(&lives, &mut spoilt, &mut Again::default());
-        // That is too little for one judgement of a usual run.
+        let judgement = sometimes.judge_and_pool(&lives, &mut altered, &mut RepeatCounts::default());
+        // That is too little for a single test in a usual run.
         assert!(is_thorough() || judgement.passes(), "{judgement}");
     }
     tests += must_pass_pooled("across crashes", &pool, 0.025);
-    let (steps, spoilt) = (steps.judge_steps(), spoilt.judge());
+    let (steps, altered) = (steps.judge_steps(), altered.judge());
     assert!(steps.log2_p >= ALARM_LOG2, "{steps}");
-    assert!(spoilt.alarmed("slots of accesses"), "{spoilt}");
+    assert!(altered.alarmed("slots of accesses"), "{altered}");
     assert!(tests < MAX_TESTS && ALARM_LOG2 <= -32.0);
 }
 
 #[test]
 fn buckets_that_run_out_of_dummies_show_nothing_across_crashes_unless_a_slot_is_chosen_by_its_place() {
     let case = Case { ring: crowded_parameters(), ..Case::of(lives(JUDGED), ALWAYS_QUIET, None) };
-    let (lives, mut pool) = (case.live(), case.pool());
-    let tests = must_pass(&case, &lives, &mut pool, &mut Again::default());
+    let (lives, mut pool) = (case.run_lifecycle(), case.pool());
+    let tests = must_pass(&case, &lives, &mut pool, &mut RepeatCounts::default());
     assert!(tests + must_pass_pooled("crowded buckets", &pool, 0.035) <= MAX_TESTS);
     let case = Case { flaw: Some(Flaw::FirstSlotOfFew), ..case };
     let mut pool = case.pool();
-    case.judge_and_pool(&lives, &mut pool, &mut Again::default());
+    case.judge_and_pool(&lives, &mut pool, &mut RepeatCounts::default());
     let judgement = pool.judge();
     assert!(judgement.alarmed("slots one by one"), "{judgement}");
 }
 
-/// The judgements of lives without deaths, half of the seeds in each.
+/// The cases without kills, with half of the seeds in each.
 fn without_deaths(flaw: Flaw) -> [Case; 2] {
     [0, 1].map(|nth| Case { nth, deaths: 0, ..Case::of(JUDGED, WARM_UP, Some(flaw)) })
 }
@@ -293,7 +295,7 @@ fn a_leaf_that_is_drawn_a_little_too_often_is_found_by_the_draws_of_all_lives_to
     let cases = without_deaths(Flaw::FirstLeafOften);
     let mut pool = cases[0].pool();
     for case in cases {
-        must_pass(&case, &case.live(), &mut pool, &mut Again::default());
+        must_pass(&case, &case.run_lifecycle(), &mut pool, &mut RepeatCounts::default());
     }
     let judgement = pool.judge();
     println!("{judgement}");
@@ -302,9 +304,9 @@ fn a_leaf_that_is_drawn_a_little_too_often_is_found_by_the_draws_of_all_lives_to
 
 #[test]
 fn a_step_more_after_a_hit_is_found_by_the_steps_of_requests_beside_off_line_work_as_well() {
-    let mut steps = Again::default();
+    let mut steps = RepeatCounts::default();
     for case in without_deaths(Flaw::DelaysHits) {
-        must_pass(&case, &case.live(), &mut case.pool(), &mut steps);
+        must_pass(&case, &case.run_lifecycle(), &mut case.pool(), &mut steps);
     }
     let finding = steps.judge_steps();
     println!("{finding}");

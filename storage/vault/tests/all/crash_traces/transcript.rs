@@ -1,46 +1,47 @@
-//! A trace as the core's judge reads it: the repetitions of recoveries are checked and left out, so that each access
-//! and each step of off-line work stands there once.
+//! A trace in the form that the core's tests read: the repetitions of recoveries are checked and removed, so that each
+//! access and each step of off-line work occurs once.
 //!
-//! A step of off-line work reads, then writes, and only then reads the next. So a read while one of them reads is an
-//! access's. Otherwise the read tells whose it is: off-line work takes Z slots of its first bucket, and a batch takes
-//! so many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was written, that
-//! need not be so: there the client waits until all is quiet, and the access's read comes first.)
+//! A step of off-line work reads, then writes, and only then the next one reads. So a read while one of them reads is
+//! an access's. Otherwise the read itself shows whose it is: off-line work reads Z slots of its first bucket, and a
+//! batch reads that many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was
+//! written, that may happen: there the client waits until the vault is quiet, and the access's read comes first.)
 
-use crate::support::recorder::{Moment, Request, Timed};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{TimedEvent, TraceEvent};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::store::{BucketVersion, Place};
 use ameles_core::testing::{Event, TraceEntry, Work};
 use ameles_core::types::{Bucket, Version};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The steps after which a request counts no more: it comes after a long rest.
+/// The steps from which on a request is not counted: it follows a long pause.
 const MAX_STEPS: u64 = 8;
 
-/// The events that were told, and how much recoveries did again.
+/// The events so far, and how much recoveries repeated.
 #[derive(Default)]
 pub struct Transcript {
     pub events: Vec<Event>,
     /// Reads that were repeated.
     pub repeated: usize,
-    /// Writes that were cut off and done again.
+    /// Writes that were cut off and repeated.
     pub redone: usize,
-    /// Reads that had been announced before a death, and were made for the first time after it.
+    /// Reads that were announced before a kill, and first made after it.
     pub belated: usize,
-    /// Accesses that read beside off-line work that had begun before them.
+    /// Accesses that read while earlier off-line work was in progress.
     pub beside: usize,
     /// Steps of off-line work that read while another one wrote.
     pub overlapping: usize,
-    /// The steps of all new reads and writes, each since the store last answered.
+    /// The sum of the steps of all new reads and writes, each since the store last answered.
     pub steps: u64,
 }
 
-/// Tells a trace as events. If not `strict`, a request of a recovery that differs from the announced one is taken for
-/// something new. Before `quiet` batches have begun, the client waits until all is quiet.
+/// Turns a trace into events. If not `strict`, a request of a recovery that differs from the announced one counts as
+/// new. Before `quiet` batches have begun, the client waits until the vault is quiet.
 ///
 /// # Errors
 /// A deviation of a recovery from what was announced, or anything else that no vault may show.
 pub fn transcribe(
-    trace: &[Timed],
+    trace: &[TimedEvent],
     ring: &RingParameters,
     quiet: usize,
     strict: bool,
@@ -64,32 +65,33 @@ pub fn transcribe(
         steps_begun: 0,
         is_fresh: false,
     };
-    for (nth, (_, moment)) in trace.iter().enumerate() {
-        scribe.see(moment).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
+    for (nth, (_, event)) in trace.iter().enumerate() {
+        scribe.observe(event).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
     }
     Ok(scribe.told)
 }
 
 struct Scribe {
-    // Wide: the memory of one reader of one trace.
+    // One field for each thing that the reader of a trace must remember.
     told: Transcript,
     ring: RingParameters,
     quiet: usize,
     strict: bool,
-    /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
+    /// All reads without repetitions, each with the number of the last checkpoint before it.
     reads: Vec<(u64, Vec<Place>)>,
     newest: BTreeMap<Bucket, Version>,
     opening: bool,
-    /// The next of the reads that the recovery must repeat.
+    /// The next read that the recovery must repeat.
     next: usize,
     asked: BTreeMap<usize, Role>,
-    /// Batches that were asked for and have not been seen to begin; the accesses of the others, and how many begun.
+    /// Batches that were asked for and have not visibly begun; the accesses of the others, and how many of those have
+    /// begun.
     waiting: VecDeque<usize>,
     counted: u64,
     begun: u64,
     batches: usize,
     access: Option<Access>,
-    /// Steps of off-line work in flight, the oldest first, and how many there were.
+    /// The steps of off-line work in flight, the oldest first, and how many there were in all.
     steps: Vec<Step>,
     steps_begun: usize,
     /// True if nothing new was asked for since the vault was opened.
@@ -99,7 +101,7 @@ struct Scribe {
 /// The origin of a request.
 enum Role {
     Access,
-    Idle(usize),
+    Step(usize),
     Repeated,
 }
 
@@ -122,53 +124,53 @@ enum Phase {
     Reading,
     MustWrite,
     Writing,
-    /// The write is done; but if the vault dies before it has noted that, it will be done again.
+    /// The write is done; but if the vault is killed before it has recorded that, the write will be repeated.
     Written,
 }
 
 impl Scribe {
-    fn see(&mut self, moment: &Moment) -> Result<(), String> {
-        match moment {
-            Moment::Opens { checkpoint } => {
+    fn observe(&mut self, event: &TraceEvent) -> Result<(), String> {
+        match event {
+            TraceEvent::Opens { checkpoint } => {
                 self.opening = true;
                 self.asked.clear();
                 let since = self.reads.iter().position(|(after, _)| after >= checkpoint);
                 self.next = since.unwrap_or(self.reads.len());
             }
-            Moment::IsOpen => {
+            TraceEvent::IsOpen => {
                 self.recovered()?;
                 self.waiting.clear();
             }
-            Moment::Batch(accesses) => self.waiting.push_back(*accesses),
-            Moment::Begun(accesses) => {
-                // A vault that has forgotten some accesses counts them again.
+            TraceEvent::Batch(accesses) => self.waiting.push_back(*accesses),
+            TraceEvent::Begun(accesses) => {
+                // A vault that has lost some accesses counts them again.
                 self.counted -= self.begun.saturating_sub(*accesses);
                 self.begun = *accesses;
             }
-            Moment::Served => {
+            TraceEvent::Served => {
                 self.access_begins();
                 self.access_ends();
             }
-            Moment::Asks { nth, step, request: Request::Read(places), checkpoint } => {
+            TraceEvent::Asks { nth, step, request: Request::Read(places), checkpoint } => {
                 let role = self.reads(places, *checkpoint)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            Moment::Asks { nth, step, request: Request::Write(buckets), .. } => {
+            TraceEvent::Asks { nth, step, request: Request::Write(buckets), .. } => {
                 let role = self.writes(buckets)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            Moment::Asks { .. } | Moment::Dies => {}
-            Moment::Answered(nth) => {
+            TraceEvent::Asks { .. } | TraceEvent::Dies => {}
+            TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
-                // The first reads of a recovery come in the order announced, an access's too.
+                // The first reads of a recovery come in the announced order, an access's too.
                 if role.is_some() && !self.opening {
                     self.access_begins();
                 }
                 match role {
                     Some(Role::Access) => self.access_has_read(),
-                    Some(Role::Idle(number)) => self.step_is_answered(number),
+                    Some(Role::Step(number)) => self.step_is_answered(number),
                     Some(Role::Repeated) | None => {}
                 }
             }
@@ -176,18 +178,18 @@ impl Scribe {
         Ok(())
     }
 
-    /// Adds the step in which a new request was made.
+    /// Adds the step of a new request.
     fn note_step(&mut self, role: &Role, step: u64) {
         if !matches!(role, Role::Repeated) {
             self.told.steps += step.min(MAX_STEPS);
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn emit(&mut self, event: Event) {
         self.told.events.push(event);
     }
 
-    /// Notes that the journal was run again: everything announced was read, and its answers are there.
+    /// Records that the journal was replayed: everything announced was read, and the answers are there.
     fn recovered(&mut self) -> Result<(), String> {
         let left_out = self.reads.len() - self.next;
         if left_out > 0 && self.strict {
@@ -205,7 +207,7 @@ impl Scribe {
         Ok(())
     }
 
-    /// Tells whether a batch has begun that was not told yet.
+    /// Returns whether a batch has begun that is not among the events yet.
     fn has_begun(&self) -> bool {
         self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
     }
@@ -219,7 +221,7 @@ impl Scribe {
             self.batches += 1;
             self.is_fresh = false;
             self.access = Some(Access::Begun);
-            self.tell(Event::AccessBegins(accesses));
+            self.emit(Event::AccessBegins(accesses));
         }
     }
 
@@ -252,18 +254,18 @@ impl Scribe {
             self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
             self.access = Some(Access::Reading);
-            self.tell(Event::Asks(Work::Access, entry));
+            self.emit(Event::StoreRequest(Work::Access, entry));
             return Ok(Role::Access);
         }
-        // A batch begins before the step that it makes due: it has asked for nothing.
+        // A batch begins before the step that it makes due, so it has made no request.
         self.access_begins();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
-        self.tell(Event::Asks(Work::Idle(number), entry));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), entry));
+        Ok(Role::Step(number))
     }
 
-    /// Tells whether so many slots of the first bucket are read as only off-line work does.
+    /// Returns whether this many slots of the first bucket are read only by off-line work.
     fn is_evacuation(&self, places: &[Place]) -> bool {
         let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
         let (below_top, below_leaves) = (1u64 << self.ring.top.0, 1u64 << self.ring.leaf_level.0);
@@ -275,7 +277,7 @@ impl Scribe {
         let number = self.steps_begun;
         self.steps_begun += 1;
         self.steps.push(Step { number, phase, buckets: Vec::new() });
-        self.tell(Event::IdleBegins(number));
+        self.emit(Event::StepBegins(number));
         number
     }
 
@@ -295,14 +297,14 @@ impl Scribe {
         {
             self.told.redone += 1;
             step.phase = Phase::Writing;
-            return Ok(Role::Idle(step.number));
+            return Ok(Role::Step(step.number));
         }
         self.is_fresh = false;
         self.steps_end();
         let number = match self.steps.iter().find(|step| step.phase == Phase::MustWrite) {
             Some(step) => step.number,
             None => {
-                // Nothing was there to be read, for the access before it neither.
+                // There was nothing to read, for the access before it neither.
                 self.access_begins();
                 self.step_begins(Phase::MustWrite)
             }
@@ -310,20 +312,20 @@ impl Scribe {
         if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
             (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
         }
-        self.tell(Event::Asks(Work::Idle(number), TraceEntry::Write(buckets)));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), TraceEntry::Write(buckets)));
+        Ok(Role::Step(number))
     }
 
     fn access_has_read(&mut self) {
         if self.access == Some(Access::Reading) {
             self.access = Some(Access::HasRead);
-            self.tell(Event::Answered(Work::Access, 0));
+            self.emit(Event::StoreAnswer(Work::Access, 0));
         }
     }
 
     fn access_ends(&mut self) {
         if self.access.take().is_some() {
-            self.tell(Event::Ends(Work::Access));
+            self.emit(Event::Ends(Work::Access));
         }
     }
 
@@ -332,20 +334,20 @@ impl Scribe {
         match step.phase {
             Phase::Reading => {
                 step.phase = Phase::MustWrite;
-                self.tell(Event::Answered(Work::Idle(number), 0));
+                self.emit(Event::StoreAnswer(Work::Step(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
-            // It had been answered before the death.
+            // It had been answered before the kill.
             Phase::MustWrite | Phase::Written => {}
         }
     }
 
-    /// Ends the steps whose writes something was built on: they will not be written again.
+    /// Ends the steps whose writes something already depends on: they will not be repeated.
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {
-            self.tell(Event::Answered(Work::Idle(number), 0));
-            self.tell(Event::Ends(Work::Idle(number)));
+            self.emit(Event::StoreAnswer(Work::Step(number), 0));
+            self.emit(Event::Ends(Work::Step(number)));
         }
     }
 }

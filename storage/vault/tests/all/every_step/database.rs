@@ -1,44 +1,46 @@
-//! The database's own level: what it points to is durable before it does, and what it has acknowledged is there, or is missed.
+//! The database itself: data is durable before anything points to it, and what was acknowledged is there, or its
+//! absence is detected.
 //!
-//! A database that made pages durable together with the mark that points to them would pass every crash here: it finds that
-//! the pages do not verify, and goes back to the commit before, under which nothing had been acknowledged. But then a page that
-//! is spoilt **after** the acknowledgement is taken for such a crash too, and what was acknowledged goes without a word. So
-//! the order is looked at on the tape, and sectors of acknowledged commits are spoilt.
+//! A database that made pages durable together with the mark that points to them would survive every crash here: it
+//! finds that the pages do not verify, and returns to the previous commit, after which nothing had been acknowledged.
+//! But then a page that is corrupted **after** the acknowledgement looks like such a crash too, and acknowledged data
+//! is lost silently. So the order is checked in the log, and sectors of acknowledged commits are corrupted.
 
-use super::account::Account;
-use super::life::Machine;
-use super::walk::Effort;
+use super::explorer::Effort;
+use super::machine::Machine;
+use super::model::Model;
 use super::{effort, path, ring};
-use crate::support::chance::Chance;
+use crate::support::effect_log::{Effect, MachineState};
 use crate::support::fragile_disk::{Change, Crash, DATABASE};
-use crate::support::tape::{Effect, World};
+use crate::support::rng::TestRng;
 use ameles_vault::{VaultError, VaultHeader};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::{Builder, Runtime};
 
-/// Bytes of the page that the database's header is in.
+/// Bytes of the page that holds the database's header.
 const HEADER: usize = 4096;
-/// The byte and the bit that say which of its two last commits is the newest.
+/// The byte and the bit that say which of the last two commits is the newest.
 const NEWEST: (usize, u8) = (9, 1);
-/// Writes behind an acknowledgement that are spoilt, one at a time.
+/// The writes before an acknowledgement that are corrupted, one at a time.
 const SPOILT_AT_A_STEP: u64 = 3;
-/// The last writes that are looked through for one to spoil.
+/// The number of last writes among which those are chosen.
 const LAST: usize = 24;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime can be made")
 }
 
-/// A life that was lived, with its machine dead.
-fn lived(header: &VaultHeader) -> Machine {
-    let world = World::new(header.parameters.layout());
-    let mut machine = Machine::new(header, world, Account::new(&header.parameters), 0);
-    runtime().block_on(machine.live()).expect("nothing fails");
+/// Runs a lifecycle to its end.
+fn run_machine(header: &VaultHeader) -> Machine {
+    let machine_state = MachineState::new(header.parameters.layout());
+    let mut machine = Machine::new(header, machine_state, Model::new(&header.parameters), 0);
+    runtime().block_on(machine.run_lifecycle()).expect("nothing fails");
     machine
 }
 
-/// Checks that each mark of a newest commit is written when all that it points to is durable. Returns how many there are.
+/// Checks that each mark of a newest commit is written after everything that it points to is durable. Returns how many
+/// marks there are.
 fn marks_that_come_last(effects: &[Effect]) -> usize {
     let (mut newest, mut unsynced, mut marks) = (None, 0, 0);
     for (at, effect) in effects.iter().enumerate() {
@@ -65,38 +67,39 @@ fn marks_that_come_last(effects: &[Effect]) -> usize {
 #[test]
 fn the_database_points_to_nothing_that_is_not_durable() {
     for header in [ring(true), path(false)] {
-        let (effects, _) = lived(&header).records();
+        let (effects, _) = run_machine(&header).records();
         let marks = marks_that_come_last(&effects);
         assert!(marks > 50, "{marks} commits");
     }
 }
 
-/// Spoils sectors that were written last, at every step of a life at which the machine may be killed. The vault tells of it, or
-/// has everything that was acknowledged. Returns how often it told.
-fn spoil_everywhere(header: &VaultHeader, effort: Effort) -> usize {
-    let (effects, entries) = lived(header).records();
-    let (runtime, world, mut chance) = (runtime(), World::new(header.parameters.layout()), Chance::of(7));
+/// Corrupts recently written sectors at every step of a lifecycle at which the machine may be killed. The vault must
+/// detect it, or have everything that was acknowledged. Returns how often it detected it.
+fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
+    let (effects, entries) = run_machine(header).records();
+    let (runtime, machine_state, mut rng) =
+        (runtime(), MachineState::new(header.parameters.layout()), TestRng::of(7));
     let (mut last, mut told) = (VecDeque::new(), 0);
     for (at, effect) in (1..).zip(&effects) {
-        world.play(effect);
+        machine_state.replay(effect);
         if let Effect::Change(DATABASE, Change::Write(offset, bytes)) = effect
             && *offset >= HEADER
         {
             last.push_front((*offset, bytes.len()));
             last.truncate(LAST);
         }
-        let account = || Account::new(&header.parameters).at(at, &entries);
-        if last.is_empty() || !effort.looks_at(at, effects.len()) || !account().is_made() {
+        let model = || Model::new(&header.parameters).at(at, &entries);
+        if last.is_empty() || !effort.includes(at, effects.len()) || !model().is_made() {
             continue;
         }
         for _ in 0..SPOILT_AT_A_STEP {
-            let left = world.fork();
-            left.disk.crash(Crash::Kill, &mut chance);
-            let (offset, len) = last[chance.below(last.len() as u64) as usize];
-            let place = offset + chance.below(len as u64) as usize;
+            let left = machine_state.fork();
+            left.disk.crash(Crash::Kill, &mut rng);
+            let (offset, len) = last[rng.below(last.len() as u64) as usize];
+            let place = offset + rng.below(len as u64) as usize;
             left.disk.flip_in_database(place);
-            let mut machine = Machine::new(header, left, account(), chance.seed());
-            let looking = catch_unwind(AssertUnwindSafe(|| runtime.block_on(machine.look_at_everything())));
+            let mut machine = Machine::new(header, left, model(), rng.seed());
+            let looking = catch_unwind(AssertUnwindSafe(|| runtime.block_on(machine.check_everything())));
             match looking {
                 Ok(Ok(())) => {}
                 Ok(Err(VaultError::Damaged(_))) => told += 1,
@@ -113,7 +116,7 @@ fn spoil_everywhere(header: &VaultHeader, effort: Effort) -> usize {
 #[test]
 fn a_spoilt_page_of_a_commit_that_was_acknowledged_is_told_or_loses_nothing() {
     let effort = effort();
-    let told = spoil_everywhere(&ring(true), effort);
+    let told = corrupt_everywhere(&ring(true), effort);
     println!("{told} times the vault told of damage");
     assert!(told > 20, "{told}");
 }

@@ -1,10 +1,10 @@
-//! A trusted disk that takes no more, because it is full or can only be read: from every change of a life on, or from every
-//! eighth in a usual run. One without a reserve for that ends the vault; one with a reserve does not.
+//! A trusted disk that accepts no more writes, because it is full or read-only: from every change of a lifecycle on, or
+//! from every eighth in a usual run. Without a reserve that ends the vault; with one it does not.
 
-use super::account::{Account, Entries};
-use super::life::{End, Machine, access, commit};
+use super::machine::{Machine, OpeningEnd, access, commit};
+use super::model::{Model, ModelEvents};
 use super::{effort, is_thorough, path, ring};
-use crate::support::tape::{Effect, World};
+use crate::support::effect_log::{Effect, MachineState};
 use ameles_vault::{VaultError, VaultHeader};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -18,89 +18,89 @@ fn runtime() -> Runtime {
 }
 
 fn new_machine(header: &VaultHeader) -> Machine {
-    let world = World::new(header.parameters.layout());
-    Machine::new(header, world, Account::new(&header.parameters), 0)
+    let machine_state = MachineState::new(header.parameters.layout());
+    Machine::new(header, machine_state, Model::new(&header.parameters), 0)
 }
 
-/// The changes of the disk in a whole life.
+/// The changes of the disk in a whole lifecycle.
 fn changes(header: &VaultHeader) -> u64 {
     let mut machine = new_machine(header);
-    runtime().block_on(machine.live()).expect("nothing fails");
+    runtime().block_on(machine.run_lifecycle()).expect("nothing fails");
     let (effects, _) = machine.records();
     effects.iter().filter(|effect| matches!(effect, Effect::Change(..))).count() as u64
 }
 
-/// Lives until the disk refuses, and once more from there when it does not any more. Returns the error that callers got.
-fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
+/// Runs until the disk refuses, then continues once it no longer does. Returns the error that callers got.
+fn run_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
     let runtime = runtime();
     let mut machine = new_machine(header);
-    machine.world.disk.refuse_after(Some(after), how);
-    let living = runtime.block_on(async { tokio::time::timeout(PATIENCE, machine.live()).await });
+    machine.machine_state.disk.refuse_after(Some(after), how);
+    let living = runtime.block_on(async { tokio::time::timeout(PATIENCE, machine.run_lifecycle()).await });
     let refusal =
         living.unwrap_or_else(|_| panic!("{how} after {after} changes: a caller waits without an end"));
     let refusal = refusal.expect_err("the disk takes no more");
-    machine.world.disk.unplug();
-    let (_, entries): (_, Entries) = machine.records();
-    machine.world.disk.refuse_after(None, how);
-    let account = Account::new(&header.parameters).at(usize::MAX, &entries);
-    let mut machine = Machine::new(header, machine.world.fork(), account, after);
-    let looked = runtime.block_on(machine.look_at_everything());
+    machine.machine_state.disk.unplug();
+    let (_, entries): (_, ModelEvents) = machine.records();
+    machine.machine_state.disk.refuse_after(None, how);
+    let model = Model::new(&header.parameters).at(usize::MAX, &entries);
+    let mut machine = Machine::new(header, machine.machine_state.fork(), model, after);
+    let looked = runtime.block_on(machine.check_everything());
     looked.unwrap_or_else(|error| panic!("{how} after {after} changes: {error}"));
     refusal
 }
 
-/// Has every change of a life be the first that the disk refuses.
+/// Lets every change of a lifecycle be the first that the disk refuses.
 fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&VaultError) -> bool) {
     let (began, changes) = (Instant::now(), changes(header));
     assert!(changes > 100, "{changes} changes");
     let effort = effort();
-    for after in (0..changes).filter(|after| effort.looks_at(*after as usize, changes as usize)) {
-        let refusal = live_until_refused(header, after, how);
+    for after in (0..changes).filter(|after| effort.includes(*after as usize, changes as usize)) {
+        let refusal = run_until_refused(header, after, how);
         assert!(is_told(&refusal), "{how} after {after} changes: {refusal}");
     }
     println!("{how} after each of {changes} changes in {:?}", began.elapsed());
 }
 
-/// Lives on a disk with a reserve, which is full from a change of the second opening on, or not at all. It has room again in
+/// Runs on a disk with a reserve that is full from a change of the second opening on, or never. It has space again in
 /// the third. Returns the changes of the second, and whether writes were refused in it.
-fn live_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
+fn run_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
     let mut machine = new_machine(header);
     machine.has_reserve = true;
     let living = async {
         machine.make().await?;
-        let disk = machine.world.disk.clone();
+        let disk = machine.machine_state.disk.clone();
         machine
-            .open(End::Close, async |vault, keeper, _| {
-                access(vault, keeper, &[0, 1], &[]).await?;
-                commit(vault, keeper, &[("a", Some("first"))]).await
+            .open(OpeningEnd::Close, async |vault, model_recorder, _| {
+                access(vault, model_recorder, &[0, 1], &[]).await?;
+                commit(vault, model_recorder, &[("a", Some("first"))]).await
             })
             .await?;
         let before = disk.changes();
         full_after.iter().for_each(|after| disk.end_room_after(*after));
-        let refuses = machine.open(End::Kill, async |vault, keeper, _| {
+        let refuses = machine.open(OpeningEnd::Kill, async |vault, model_recorder, _| {
             let mut refuses = false;
             for at in 0..24 {
-                match access(vault, keeper, &[at % 3], &[(at + 1) % 16]).await {
+                match access(vault, model_recorder, &[at % 3], &[(at + 1) % 16]).await {
                     Err(VaultError::NoRoom) => refuses = true,
                     written => written?,
                 }
-                access(vault, keeper, &[], &[at % 3, at % 16]).await?;
+                access(vault, model_recorder, &[], &[at % 3, at % 16]).await?;
             }
-            commit(vault, keeper, &[("a", None)]).await?;
+            commit(vault, model_recorder, &[("a", None)]).await?;
             Ok(refuses)
         });
         let refuses = refuses.await?;
         let changes = disk.changes() - before;
         machine
-            .open(End::Close, async |vault, keeper, _| {
-                access(vault, keeper, &[], &[0, 1, 2]).await?;
+            .open(OpeningEnd::Close, async |vault, model_recorder, _| {
+                access(vault, model_recorder, &[], &[0, 1, 2]).await?;
                 disk.leave_room(None);
                 tokio::time::sleep(Duration::from_secs(5)).await;
-                access(vault, keeper, &[0, 4], &[]).await?;
-                commit(vault, keeper, &[("b", Some("second"))]).await
+                access(vault, model_recorder, &[0, 4], &[]).await?;
+                commit(vault, model_recorder, &[("b", Some("second"))]).await
             })
             .await?;
-        machine.look_at_everything().await?;
+        machine.check_everything().await?;
         Ok::<_, VaultError>((changes, refuses))
     };
     runtime().block_on(living).unwrap_or_else(|error| panic!("full after {full_after:?} changes: {error}"))
@@ -109,10 +109,10 @@ fn live_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u
 #[test]
 fn a_disk_that_is_full_at_any_change_and_has_room_again_stops_no_vault_that_keeps_a_reserve() {
     let (began, header) = (Instant::now(), ring(true));
-    let (changes, refuses) = live_until_there_is_room(&header, None);
+    let (changes, refuses) = run_until_there_is_room(&header, None);
     assert!(changes > 100 && !refuses, "{changes} changes");
     let stride = if is_thorough() { 3 } else { 29 };
-    let lives = (0..changes).step_by(stride).map(|after| live_until_there_is_room(&header, Some(after)).1);
+    let lives = (0..changes).step_by(stride).map(|after| run_until_there_is_room(&header, Some(after)).1);
     let refused = lives.filter(|refuses| *refuses).count();
     println!("full after {changes} changes, writes refused in {refused} lives, in {:?}", began.elapsed());
     assert!(refused > 0, "no life has found the disk full");
@@ -122,7 +122,7 @@ fn is_full(error: &VaultError) -> bool {
     matches!(error, VaultError::DiskFull)
 }
 
-/// The words are those of the operating system.
+/// The text is the operating system's.
 fn is_read_only(error: &VaultError) -> bool {
     matches!(error, VaultError::Disk(_)) && error.to_string().to_lowercase().contains("read-only")
 }

@@ -1,20 +1,21 @@
-//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each request
-//! to its store, and again at every step of the recovery. Nothing here knows what the vault keeps where: the steps are
-//! counted at the disk and at the store. A usual run looks at every eighth step of a life, and the lives begin at different
-//! ones; a thorough run looks at all.
+//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each
+//! request to its store, and again at every step of the recovery. The tests do not know what the vault keeps where: the
+//! steps are counted at the disk and at the store. A usual run tests every eighth step of a lifecycle, and each
+//! lifecycle begins at another one; a thorough run tests all.
 //!
-//! One life is put on a tape, and the tape brings the world back as it was between any two steps. From each of these
-//! worlds the vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each
-//! store alone, what the last receipt stands for must come back.
+//! One lifecycle is logged, and the log gives the state between any two of its steps. From each of these states the
+//! vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each store
+//! alone, the state of the last receipt must be restorable.
 //!
-//! `AMELES_SIM_SEEDS` above the usual number looks at all steps of a life, and runs a life more for each five times that number.
+//! If `AMELES_SIM_SEEDS` is above the usual number, all steps of a lifecycle are tested, and there is one lifecycle
+//! more for each five times that number.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
-mod account;
 mod database;
 mod disk_fails;
-mod life;
-mod walk;
+mod explorer;
+mod machine;
+mod model;
 
 use crate::simulation::number;
 use crate::support::{header, parameters};
@@ -23,31 +24,31 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
 use ameles_core::types::Level;
 use ameles_vault::{JournalPlace, SchemeParameters, VaultHeader, VaultParameters};
+use explorer::{Effort, Summary, explore_crashes};
 use std::time::Instant;
-use walk::{Effort, Summary, walk};
 
 const CAPACITY: u64 = 16;
 const BLOCK_BYTES: u32 = 16;
 const BATCH: u32 = 2;
-/// Seeds of the simulation above which more is done here, too.
+/// The number of the simulation's seeds above which more is done here, too.
 pub const USUAL: u64 = 2000;
 
-/// A vault around a scheme, in whose short life everything comes that comes in a long one.
+/// A vault with this scheme whose short lifecycle has everything that a long one has.
 fn around(scheme: SchemeParameters) -> VaultHeader {
     let few = parameters(CAPACITY, BLOCK_BYTES, BATCH, 8);
     header(VaultParameters { scheme, ship_every: 3, rows_bytes: 256, ..few }, 1)
 }
 
 /// The same vault with its journal in the store.
-fn kept_in_the_store(header: &VaultHeader) -> VaultHeader {
+fn with_journal_in_store(header: &VaultHeader) -> VaultHeader {
     let mut header = header.clone();
     header.parameters.journal = JournalPlace::Store;
     header
 }
 
 /// The same vault with stash and tree top on the trusted disk.
-fn kept_on_the_disk(header: &VaultHeader) -> VaultHeader {
-    let parameters = crate::support::kept_on_the_disk(header.parameters.clone());
+fn with_top_on_disk(header: &VaultHeader) -> VaultHeader {
+    let parameters = crate::support::with_top_on_disk(header.parameters.clone());
     VaultHeader { parameters, ..header.clone() }
 }
 
@@ -68,12 +69,12 @@ pub fn path(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Path(PathParameters { top, ..planned }))
 }
 
-/// Tells whether more seeds are asked for than a usual run has.
+/// Returns whether more seeds are asked for than in a usual run.
 pub fn is_thorough() -> bool {
     number("AMELES_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }
 
-/// So many, or some times as many in a thorough run.
+/// This many, or several times as many in a thorough run.
 pub fn more_if_thorough(usual: u64, times: u64) -> u64 {
     if is_thorough() { times * usual } else { usual }
 }
@@ -83,13 +84,13 @@ fn effort() -> Effort {
     if is_thorough() { Effort::EVERY_STEP } else { Effort::USUAL }
 }
 
-/// Has every crash come that there is in one life, or in more with `AMELES_SIM_SEEDS`.
+/// Lets every crash happen that is possible in one lifecycle, or in more with `AMELES_SIM_SEEDS`.
 fn crash_everywhere(header: &VaultHeader) {
     let asked = number("AMELES_SIM_SEEDS").unwrap_or(USUAL);
     for seed in 0..asked.div_ceil(5 * USUAL) {
         let effort = effort();
         let began = Instant::now();
-        let summary = walk(header, seed, effort);
+        let summary = explore_crashes(header, seed, effort);
         println!("seed {seed}: {summary:?} in {:?}", began.elapsed());
         let Summary { effects, crashes, again, restored } = summary;
         let (some, few) = (300 / effort.stride, 10 / effort.stride);
@@ -119,25 +120,25 @@ fn no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top() {
 
 #[test]
 fn a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store() {
-    crash_everywhere(&kept_in_the_store(&ring(true)));
+    crash_everywhere(&with_journal_in_store(&ring(true)));
 }
 
 #[test]
 fn a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store() {
-    crash_everywhere(&kept_in_the_store(&path(false)));
+    crash_everywhere(&with_journal_in_store(&path(false)));
 }
 
 #[test]
 fn no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk() {
-    crash_everywhere(&kept_on_the_disk(&ring(true)));
+    crash_everywhere(&with_top_on_disk(&ring(true)));
 }
 
 #[test]
 fn no_crash_at_any_step_loses_anything_under_path_oram_with_its_top_on_the_disk() {
-    crash_everywhere(&kept_on_the_disk(&path(true)));
+    crash_everywhere(&with_top_on_disk(&path(true)));
 }
 
 #[test]
 fn a_machine_lost_at_any_step_loses_nothing_with_its_top_on_the_disk_and_its_journal_in_the_store() {
-    crash_everywhere(&kept_in_the_store(&kept_on_the_disk(&ring(true))));
+    crash_everywhere(&with_journal_in_store(&with_top_on_disk(&ring(true))));
 }

@@ -1,29 +1,26 @@
-//! The trusted disk is full: writes are refused from then on, reads go on as long as was stated, lists and deletions always,
-//! and everything goes on when there is room again. Nothing that was acknowledged is lost by it.
+//! The trusted disk is full: writes are refused, reads continue for as long as documented, lists and deletions always
+//! do, and everything continues when there is space again. Nothing acknowledged is lost.
 
-use super::scene::{BLOCKS, LATER, Scene, vault_header};
-use crate::support::chance::Chance;
-use crate::support::tape::{Tape, Taped};
+use super::fixture::{BLOCKS, FullVault, LATER, vault_header};
+use crate::support::effect_log::{EffectLog, LoggingStore};
+use crate::support::rng::TestRng;
 use ameles_store::VersionedMemory;
 use ameles_vault::VaultError;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::rc::Rc;
 
-async fn scene() -> Scene<VersionedMemory> {
-    Scene::new(vault_header(), VersionedMemory::new).await
+async fn fixture() -> FullVault<VersionedMemory> {
+    FullVault::new(vault_header(), VersionedMemory::new).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes_all_when_there_is_room() {
-    let mut scene = scene().await;
-    let (disk, sizes) = (scene.disk.clone(), scene.header.parameters.reserve());
-    scene
+    let mut fixture = fixture().await;
+    let (disk, sizes) = (fixture.disk.clone(), fixture.header.parameters.reserve());
+    fixture
         .open(3, async |known| {
-            for at in 0..BLOCKS {
-                known.write(at, at as u8).await.unwrap();
-            }
-            known.put_row("early", 100).await.unwrap();
+            known.fill().await;
             disk.leave_room(Some(0));
             let refused = known.write_until_refused().await;
             assert!(matches!(refused, VaultError::NoRoom), "{refused}");
@@ -38,8 +35,8 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
             assert!(known.vault.load_rows().await.unwrap().is_empty());
         })
         .await;
-    // It was killed, and is opened again on the full disk.
-    scene
+    // It was killed, and is reopened on the full disk.
+    fixture
         .open(4, async |known| {
             for at in 0..BLOCKS {
                 known.read(at).await.unwrap();
@@ -53,24 +50,21 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
             assert_eq!(known.vault.status().room.held, sizes.whole);
         })
         .await;
-    scene.open(5, async |known| known.read(1).await.unwrap()).await;
+    fixture.open(5, async |known| known.read(1).await.unwrap()).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reserve_that_is_needed_for_what_is_owed_refuses_reads_and_the_vault_lives_on() {
-    let mut scene = scene().await;
-    let (disk, sizes) = (scene.disk.clone(), scene.header.parameters.reserve());
-    scene
+    let mut fixture = fixture().await;
+    let (disk, sizes) = (fixture.disk.clone(), fixture.header.parameters.reserve());
+    fixture
         .open(3, async |known| {
-            for at in 0..BLOCKS {
-                known.write(at, at as u8).await.unwrap();
-            }
-            known.put_row("early", 100).await.unwrap();
+            known.fill().await;
         })
         .await;
     disk.leave_room(Some(0));
     disk.shrink_reserve(sizes.owed as usize);
-    scene
+    fixture
         .open(4, async |known| {
             for at in 0..BLOCKS {
                 assert!(matches!(known.read(at).await, Err(VaultError::DiskFull)));
@@ -86,29 +80,31 @@ async fn a_reserve_that_is_needed_for_what_is_owed_refuses_reads_and_the_vault_l
             known.write(2, 222).await.unwrap();
         })
         .await;
-    scene.open(5, async |known| known.read(2).await.unwrap()).await;
+    fixture.open(5, async |known| known.read(2).await.unwrap()).await;
 }
 
-/// The requests of an opening and of some reads: with the same secrets, on a disk that is full or is not.
+/// The requests of an opening and of some reads, with the same randomness, on a disk that is full or not.
 async fn requests_of_reads(is_full: bool) -> Vec<String> {
-    let (tape, made) = (Tape::default(), Scene::new(vault_header(), VersionedMemory::new).await);
-    let store = Taped::over(made.store.clone(), tape.clone(), Chance::of(1));
+    let (effect_log, made) =
+        (EffectLog::default(), FullVault::new(vault_header(), VersionedMemory::new).await);
+    let store = LoggingStore::over(made.store.clone(), effect_log.clone(), TestRng::of(1));
     let taped = Rc::new(store);
-    let mut scene = Scene { store: taped, header: made.header, disk: made.disk, known: BTreeMap::new() };
-    scene
+    let mut fixture =
+        FullVault { store: taped, header: made.header, disk: made.disk, known: BTreeMap::new() };
+    fixture
         .open(3, async |known| {
             for at in 0..BLOCKS {
                 known.write(at, at as u8).await.unwrap();
             }
         })
         .await;
-    let before = tape.len();
-    let sizes = scene.header.parameters.reserve();
+    let before = effect_log.len();
+    let sizes = fixture.header.parameters.reserve();
     if is_full {
-        scene.disk.leave_room(Some(0));
-        scene.disk.shrink_reserve(sizes.whole as usize - 8192);
+        fixture.disk.leave_room(Some(0));
+        fixture.disk.shrink_reserve(sizes.whole as usize - 8192);
     }
-    scene
+    fixture
         .open(4, async |known| {
             for nth in 0..sizes.reads(sizes.whole - 8192) {
                 known.read(nth * 7 % BLOCKS).await.unwrap();
@@ -116,7 +112,7 @@ async fn requests_of_reads(is_full: bool) -> Vec<String> {
             assert_eq!(known.vault.status().room.is_full, is_full);
         })
         .await;
-    let requests = tape.effects().split_off(before);
+    let requests = effect_log.effects().split_off(before);
     requests.iter().map(|effect| format!("{effect:?}")).collect()
 }
 
@@ -129,9 +125,9 @@ async fn reads_on_a_full_disk_show_the_same_requests_as_on_any() {
 
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_fails_a_change_of_rows_stops_the_vault_though_no_block_is_asked_for() {
-    let mut scene = scene().await;
-    let disk = scene.disk.clone();
-    scene
+    let mut fixture = fixture().await;
+    let disk = fixture.disk.clone();
+    fixture
         .open(3, async |known| {
             known.write(1, 1).await.unwrap();
             disk.refuse_after(Some(0), ErrorKind::Other);

@@ -1,6 +1,6 @@
-//! A disk is full: the trusted one, or that of the store.
+//! A disk is full: the trusted disk, or the store's.
 
 mod disk;
-mod scene;
-mod shelf;
+mod fixture;
+mod limited_store;
 mod store;

@@ -1,25 +1,24 @@
-//! The store is full: writes are refused, reads go on until an eviction must come first, superseded versions go, and everything
-//! goes on when there is room again.
+//! The store is full: writes are refused, reads continue until an eviction must come first, superseded versions are
+//! removed, and everything continues when there is room again.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
-use super::scene::{BLOCKS, Known, LATER, Scene, block, vault_header};
-use super::shelf::{Happened, Shelf};
+use super::fixture::{BLOCKS, FullVault, LATER, OpenVault, block, vault_header};
+use super::limited_store::{LimitedStore, StoreEvent};
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{header, often_evicted, scratch, setup};
+use crate::support::{frequent_evictions, header, restore_options, setup};
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::types::BlockId;
-use ameles_store::VersionedMemory;
-use ameles_vault::{Restore, SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
+use ameles_vault::{SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
 
-async fn write_all(known: &mut Known<'_>) {
+async fn write_all(known: &mut OpenVault<'_>) {
     for at in 0..BLOCKS {
         known.write(at, at as u8).await.unwrap();
     }
 }
 
 /// Reads until a read is refused; returns how many were answered.
-async fn read_until_refused(known: &Known<'_>) -> u64 {
+async fn read_until_refused(known: &OpenVault<'_>) -> u64 {
     let mut reads = 0;
     loop {
         match known.read(reads * 5 % BLOCKS).await {
@@ -33,9 +32,9 @@ async fn read_until_refused(known: &Known<'_>) -> u64 {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_store_refuses_writes_and_then_reads_and_takes_all_when_there_is_room() {
-    let mut scene = Scene::new(vault_header(), Shelf::new).await;
-    let room = scene.store.room.clone();
-    scene
+    let mut fixture = FullVault::new(vault_header(), LimitedStore::new).await;
+    let room = fixture.store.room.clone();
+    fixture
         .open(3, async |known| {
             write_all(known).await;
             known.put_row("early", 100).await.unwrap();
@@ -56,7 +55,7 @@ async fn a_full_store_refuses_writes_and_then_reads_and_takes_all_when_there_is_
         })
         .await;
     // A stop does not wait for room.
-    scene
+    fixture
         .open(4, async |known| {
             known.read(3).await.unwrap();
             room.left.set(Some(0));
@@ -66,7 +65,7 @@ async fn a_full_store_refuses_writes_and_then_reads_and_takes_all_when_there_is_
             room.left.set(None);
         })
         .await;
-    scene.open(5, async |known| known.read(3).await.unwrap()).await;
+    fixture.open(5, async |known| known.read(3).await.unwrap()).await;
 }
 
 /// A small vault of each scheme.
@@ -76,11 +75,13 @@ fn vaults() -> Vec<VaultHeader> {
     let around = |scheme| VaultParameters {
         checkpoint_every: 40,
         rows_bytes: 4096,
-        ..VaultParameters::around(scheme)
+        ..VaultParameters::with_defaults(scheme)
     };
     let others = [SchemeParameters::Path(path), SchemeParameters::Trivial(trivial)].map(around);
     let [path, trivial] = others;
-    [vault_header().parameters, often_evicted(), path, trivial].map(|parameters| header(parameters, 1)).into()
+    [vault_header().parameters, frequent_evictions(), path, trivial]
+        .map(|parameters| header(parameters, 1))
+        .into()
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,14 +91,14 @@ async fn a_full_store_takes_as_many_reads_as_are_stated() {
         let mut counted = Vec::new();
         let is_ring = matches!(vault.parameters.scheme, SchemeParameters::Ring(_));
         for early in 0..if is_ring { 8 } else { 2 } {
-            let mut scene = Scene::new(vault.clone(), Shelf::new).await;
-            let room = scene.store.room.clone();
-            let reads = scene.open(early, async |known| {
+            let mut fixture = FullVault::new(vault.clone(), LimitedStore::new).await;
+            let room = fixture.store.room.clone();
+            let reads = fixture.open(early, async |known| {
                 write_all(known).await;
                 for at in 0..early {
                     known.read(at).await.unwrap();
                 }
-                // What is owed is done.
+                // The postponed work is done.
                 tokio::time::sleep(LATER).await;
                 room.stays_full.set(true);
                 room.left.set(Some(0));
@@ -114,35 +115,36 @@ async fn a_full_store_takes_as_many_reads_as_are_stated() {
     }
 }
 
-/// A life that finds the store full in the middle of an eviction, and is cut off there. Returns the buckets that had arrived.
-async fn be_cut_off_in_an_eviction(scene: &mut Scene<Shelf>) -> usize {
-    let room = scene.store.room.clone();
-    let before = scene.open(3, async |known| {
+/// Runs a vault that finds the store full in the middle of an eviction, and kills it there. Returns the buckets that
+/// were stored.
+async fn be_cut_off_in_an_eviction(fixture: &mut FullVault<LimitedStore>) -> usize {
+    let room = fixture.store.room.clone();
+    let before = fixture.open(3, async |known| {
         write_all(known).await;
         tokio::time::sleep(LATER).await;
         room.left.set(Some(1));
         read_until_refused(known).await;
     });
     before.await;
-    assert_eq!(scene.store.room.left.get(), Some(0));
+    assert_eq!(fixture.store.room.left.get(), Some(0));
     1
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_cut_off_eviction_has_left_goes_before_the_next_one_is_tried_again() {
-    let mut scene = Scene::new(header(often_evicted(), 1), Shelf::new).await;
-    let arrived = be_cut_off_in_an_eviction(&mut scene).await;
-    let room = scene.store.room.clone();
-    // The claim of the next opening finds room.
+    let mut fixture = FullVault::new(header(frequent_evictions(), 1), LimitedStore::new).await;
+    let arrived = be_cut_off_in_an_eviction(&mut fixture).await;
+    let room = fixture.store.room.clone();
+    // The next opening's claim finds room.
     room.left.set(Some(1));
     room.take_events();
     room.deletion_takes.set(LATER);
-    scene
+    fixture
         .open(4, async |known| {
             read_until_refused(known).await;
             tokio::time::sleep(2 * LATER).await;
             let events = room.take_events();
-            let freed = events.iter().position(|event| *event == Happened::Deleted(arrived));
+            let freed = events.iter().position(|event| *event == StoreEvent::Deleted(arrived));
             let tried = &events[..freed.expect("it has gone")];
             let twice = (1..tried.len()).find(|at| tried[..*at].contains(&tried[*at]));
             assert_eq!(twice, None, "something was tried again before: {events:?}");
@@ -150,14 +152,14 @@ async fn what_a_cut_off_eviction_has_left_goes_before_the_next_one_is_tried_agai
         .await;
 }
 
-/// An owner who checks a vault gets an answer, though an eviction must be finished first and has no room.
+/// A check of a vault completes even if an eviction must be finished first and has no room.
 #[tokio::test(start_paused = true)]
 async fn a_check_of_a_vault_whose_store_is_full_says_so_and_waits_for_nothing() {
-    let mut scene = Scene::new(header(often_evicted(), 1), Shelf::new).await;
-    be_cut_off_in_an_eviction(&mut scene).await;
-    // For the claim alone.
-    scene.store.room.left.set(Some(1));
-    scene
+    let mut fixture = FullVault::new(header(frequent_evictions(), 1), LimitedStore::new).await;
+    be_cut_off_in_an_eviction(&mut fixture).await;
+    // Room for the claim only.
+    fixture.store.room.left.set(Some(1));
+    fixture
         .open(4, async |known| {
             known.vault.fail_if_store_is_full();
             let checking = known.vault.check(Box::new(|_, _| {}));
@@ -169,10 +171,10 @@ async fn a_check_of_a_vault_whose_store_is_full_says_so_and_waits_for_nothing() 
 
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_that_finds_the_store_full_gets_the_room_of_what_was_superseded() {
-    let parameters = VaultParameters { ship_every: 1, ..often_evicted() };
-    let mut scene = Scene::new(header(parameters, 1), Shelf::new).await;
-    let room = scene.store.room.clone();
-    scene
+    let parameters = VaultParameters { ship_every: 1, ..frequent_evictions() };
+    let mut fixture = FullVault::new(header(parameters, 1), LimitedStore::new).await;
+    let room = fixture.store.room.clone();
+    fixture
         .open(3, async |known| {
             write_all(known).await;
             tokio::time::sleep(LATER).await;
@@ -182,30 +184,29 @@ async fn a_checkpoint_that_finds_the_store_full_gets_the_room_of_what_was_supers
                 let _ = known.read(nth % BLOCKS).await;
             }
             let events = room.take_events();
-            let piece = |event: &Happened| matches!(event, Happened::Refused(of) if of.starts_with("piece/"));
+            let piece =
+                |event: &StoreEvent| matches!(event, StoreEvent::Refused(of) if of.starts_with("piece/"));
             let mut since = events.iter().skip_while(|event| !piece(event)).skip(1);
-            let freed = since.find(|event| piece(event) || matches!(event, Happened::Deleted(1..)));
-            assert!(matches!(freed, Some(Happened::Deleted(_))), "{events:?}");
+            let freed = since.find(|event| piece(event) || matches!(event, StoreEvent::Deleted(1..)));
+            assert!(matches!(freed, Some(StoreEvent::Deleted(_))), "{events:?}");
             room.left.set(None);
             tokio::time::sleep(LATER).await;
             assert!(!known.vault.status().store.is_full);
             known.write(1, 99).await.unwrap();
         })
         .await;
-    scene.open(4, async |known| known.read(1).await.unwrap()).await;
+    fixture.open(4, async |known| known.read(1).await.unwrap()).await;
 }
 
-/// Brings the vault back from its store alone, and compares its blocks.
-async fn restore_from(scene: &Scene<Shelf>) {
+/// Restores the vault from its store alone, and compares its blocks.
+async fn restore_from(fixture: &FullVault<LimitedStore>) {
     let disk = FragileDisk::default().mount().unwrap();
-    let (store, copy) = (scene.store.copy(), VersionedMemory::new(scene.header.parameters.layout()));
-    let options =
-        Restore { copy, scratch: scratch(), expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let (store, options) = (fixture.store.copy(), restore_options(&fixture.header, None));
     restore(setup(&disk, store.clone(), 8), options).await.expect("it can be restored");
     let (vault, running) = Vault::start(setup(&disk, store, 9)).await.unwrap();
     let reading = async {
         for at in 0..BLOCKS {
-            assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(scene.known[&at]), "block {at}");
+            assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(fixture.known[&at]), "block {at}");
         }
         vault.close().await.unwrap();
     };
@@ -215,12 +216,12 @@ async fn restore_from(scene: &Scene<Shelf>) {
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_that_may_be_in_the_full_store_keeps_what_it_needs() {
     for opens_again in [false, true] {
-        let parameters = VaultParameters { ship_every: 1, ..often_evicted() };
-        let mut scene = Scene::new(header(parameters, 1), Shelf::new).await;
-        let room = scene.store.room.clone();
-        scene.open(3, async |known| write_all(known).await).await;
+        let parameters = VaultParameters { ship_every: 1, ..frequent_evictions() };
+        let mut fixture = FullVault::new(header(parameters, 1), LimitedStore::new).await;
+        let room = fixture.store.room.clone();
+        fixture.open(3, async |known| write_all(known).await).await;
         room.stays_full.set(true);
-        scene
+        fixture
             .open(4, async |known| {
                 room.answers_nothing_to.set(Some("checkpoint/"));
                 // Checkpoints on the disk follow the one whose manifest is in the store.
@@ -235,32 +236,35 @@ async fn a_checkpoint_that_may_be_in_the_full_store_keeps_what_it_needs() {
             .await;
         if opens_again {
             room.left.set(Some(1));
-            scene.open(5, async |known| read_until_refused(known).await).await;
+            fixture.open(5, async |known| read_until_refused(known).await).await;
         }
-        restore_from(&scene).await;
+        restore_from(&fixture).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_opening_makes_room_for_its_claim_of_what_was_superseded_or_says_what_to_do() {
-    let mut scene = Scene::new(header(often_evicted(), 1), Shelf::new).await;
-    let room = scene.store.room.clone();
+    let mut fixture = FullVault::new(header(frequent_evictions(), 1), LimitedStore::new).await;
+    let room = fixture.store.room.clone();
     room.loses_deletions.set(true);
-    scene.open(3, async |known| write_all(known).await).await;
+    fixture.open(3, async |known| write_all(known).await).await;
     room.loses_deletions.set(false);
     room.left.set(Some(0));
-    scene
+    fixture
         .open(4, async |known| {
             let events = room.take_events();
-            assert!(matches!(events[..], [Happened::Refused(_), Happened::Deleted(1..), ..]), "{events:?}");
+            assert!(
+                matches!(events[..], [StoreEvent::Refused(_), StoreEvent::Deleted(1..), ..]),
+                "{events:?}"
+            );
             known.read(7).await.unwrap();
         })
         .await;
-    // Nothing is left that could go.
-    scene.open(5, async |known| known.vault.close().await).await.unwrap();
+    // Nothing removable is left.
+    fixture.open(5, async |known| known.vault.close().await).await.unwrap();
     room.left.set(Some(0));
-    let mounted = scene.disk.mount_with_reserve().unwrap();
-    let refused = Vault::start(setup(&mounted, scene.store.clone(), 6)).await.map(|_| ()).unwrap_err();
+    let mounted = fixture.disk.mount_with_reserve().unwrap();
+    let refused = Vault::start(setup(&mounted, fixture.store.clone(), 6)).await.map(|_| ()).unwrap_err();
     assert!(matches!(refused, VaultError::StoreFull), "{refused}");
     assert!(
         refused.to_string().contains("free some space in it, and run the same command again"),

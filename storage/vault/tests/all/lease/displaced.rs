@@ -1,17 +1,17 @@
-//! A gateway that was displaced acknowledges and answers nothing once its successor serves, however it was stopped or
-//! suspended in between.
+//! A displaced gateway acknowledges and answers nothing once its successor serves, however it was stopped or suspended
+//! in between.
 
-use super::pausing::Pausing;
+use super::pausable::PausableProcess;
 use super::{Flag, LONG_ENOUGH, Machine};
 use crate::every_step::more_if_thorough;
-use crate::promises::desk::{CAPACITY, Desk, block, write_all};
-use crate::support::chance::Chance;
+use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::network::{Network, Wire};
-use crate::support::setup;
+use crate::support::network::{Network, NetworkLink};
+use crate::support::rng::TestRng;
+use crate::support::{restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
-use ameles_vault::{Pace, Restore, RowChange, Setup, Vault, VaultError, restore};
+use ameles_vault::{Pace, RowChange, Setup, Vault, VaultError, restore};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// Seeds of a usual run; a thorough one has ten times as many.
 const SEEDS: u64 = 75;
 
-/// A moment at which a gateway answered, and what.
+/// When a gateway answered, and what.
 type Answer = (Instant, &'static str);
 
-/// The way in which the vault gets a successor.
+/// How the vault gets a successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Successor {
     /// Restored from the store.
@@ -34,43 +34,43 @@ enum Successor {
 }
 
 /// The choices of a seed.
-struct Story {
+struct Scenario {
     successor: Successor,
-    /// The most milliseconds that a request travels, each way.
+    /// The longest delay of a request in each direction, in milliseconds.
     slowest: u64,
     pace: Option<Pace>,
-    /// The times after which the old gateway stops, and for how long.
+    /// The times after which the old gateway pauses, and for how long.
     pauses: Vec<(Duration, Duration)>,
-    /// The time after which its machine is suspended, and the seconds.
+    /// The time after which its machine is suspended, and for how many seconds.
     suspended: Option<(Duration, u64)>,
     takeover: Duration,
     seed: u64,
 }
 
-impl Story {
+impl Scenario {
     fn draw(seed: u64) -> Self {
-        let mut chance = Chance::of(seed);
-        let ms = |range, chance: &mut Chance| Duration::from_millis(chance.within(range));
-        let takeover = ms(60_000..=200_000, &mut chance);
+        let mut rng = TestRng::of(seed);
+        let ms = |range, rng: &mut TestRng| Duration::from_millis(rng.within(range));
+        let takeover = ms(60_000..=200_000, &mut rng);
         let mut pauses = Vec::new();
-        if chance.percent(60) {
-            // From before the takeover to long after, as a rule; half of them at a look that is under way.
+        if rng.percent(60) {
+            // From before the takeover to long after, in most cases; half of them during a lease check.
             let turn = Duration::from_secs(20 * (takeover.as_secs() / 20));
-            let early = if chance.percent(50) {
-                turn + ms(0..=400, &mut chance)
+            let early = if rng.percent(50) {
+                turn + ms(0..=400, &mut rng)
             } else {
-                takeover.saturating_sub(ms(0..=40_000, &mut chance))
+                takeover.saturating_sub(ms(0..=40_000, &mut rng))
             };
-            pauses.push((early, ms(1_000..=400_000, &mut chance)));
+            pauses.push((early, ms(1_000..=400_000, &mut rng)));
         }
-        Story {
-            successor: chance.one_of(&[Successor::Restored, Successor::Copied]),
-            slowest: chance.magnitude(1..=2_000),
-            pace: chance.percent(25).then(|| Pace::every(Duration::from_millis(500)).expect("in range")),
+        Scenario {
+            successor: rng.one_of(&[Successor::Restored, Successor::Copied]),
+            slowest: rng.magnitude(1..=2_000),
+            pace: rng.percent(25).then(|| Pace::every(Duration::from_millis(500)).expect("in range")),
             pauses,
-            suspended: chance.percent(25).then(|| {
-                let at = takeover.saturating_sub(ms(0..=20_000, &mut chance));
-                (at, chance.within(1..=3_600))
+            suspended: rng.percent(25).then(|| {
+                let at = takeover.saturating_sub(ms(0..=20_000, &mut rng));
+                (at, rng.within(1..=3_600))
             }),
             takeover,
             seed,
@@ -78,16 +78,16 @@ impl Story {
     }
 }
 
-/// A caller that never tires: it reads, writes and commits rows, and notes each answer.
-async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut chance: Chance) {
+/// A caller that keeps reading, writing and committing rows, and records each answer.
+async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut rng: TestRng) {
     while vault.failure().is_none() {
-        let at = BlockId(chance.below(CAPACITY));
-        let answer = match chance.below(4) {
+        let at = BlockId(rng.below(CAPACITY));
+        let answer = match rng.below(4) {
             0 => vault.read(at).await.map(|_| "a read"),
             1 => vault.write(at, block(9)).await.map(|()| "a write"),
             2 => {
-                let change = vec![RowChange::put("key", vec![chance.below(256) as u8])];
-                // At once, as the simulation has it: no other thread decides the order of things.
+                let change = vec![RowChange::put("key", vec![rng.below(256) as u8])];
+                // At once, as in the simulation: no other thread decides the order of events.
                 futures::executor::block_on(vault.commit_rows(change)).map(|()| "a row")
             }
             _ if vault.may_answer() => Ok("an answer from memory"),
@@ -96,11 +96,11 @@ async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut chance: Cha
         if let Ok(what) = answer {
             answers.borrow_mut().push((Instant::now(), what));
         }
-        sleep(Duration::from_millis(chance.magnitude(1..=3_000))).await;
+        sleep(Duration::from_millis(rng.magnitude(1..=3_000))).await;
     }
 }
 
-/// The end of a story.
+/// The outcome of a scenario.
 struct End {
     answers: Vec<Answer>,
     claimed: Instant,
@@ -108,47 +108,47 @@ struct End {
     failure: Option<VaultError>,
 }
 
-/// Plays a story.
-fn play(story: &Story) -> End {
+/// Runs a scenario.
+fn run_scenario(scenario: &Scenario) -> End {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
-        let desk = Desk::new().await;
-        desk.open(async |vault| write_all(vault, 1).await).await.unwrap();
-        let mut chance = Chance::of(!story.seed);
-        let wire = Wire::new(story.slowest, chance.fork());
-        let network = || Network::new(desk.store.clone(), wire.clone());
+        let fixture = VaultFixture::new().await;
+        fixture.open(async |vault| write_all(vault, 1).await).await.unwrap();
+        let mut rng = TestRng::of(!scenario.seed);
+        let link = NetworkLink::new(scenario.slowest, rng.fork());
+        let network = || Network::new(fixture.store.clone(), link.clone());
         let (machine, begin) = (Machine::new("the first"), Instant::now());
-        let setup = Setup { pace: story.pace, ..machine.setup(&desk, network()) };
+        let setup = Setup { pace: scenario.pace, ..machine.setup(&fixture, network()) };
         let (vault, running) = Vault::start(setup).await.unwrap();
         let answers: Rc<RefCell<Vec<Answer>>> = Rc::default();
-        let asking = ask_on(vault.clone(), answers.clone(), chance.fork());
+        let asking = ask_on(vault.clone(), answers.clone(), rng.fork());
         let process = async { futures::join!(running, asking) };
-        let pauses = story.pauses.iter().map(|(at, lasts)| (begin + *at, *lasts)).collect();
-        let process = spawn_local(Pausing::new(process, pauses));
-        if let Some((at, seconds)) = story.suspended {
+        let pauses = scenario.pauses.iter().map(|(at, lasts)| (begin + *at, *lasts)).collect();
+        let process = spawn_local(PausableProcess::new(process, pauses));
+        if let Some((at, seconds)) = scenario.suspended {
             let machine = machine.clone();
             spawn_local(async move {
                 sleep_until(begin + at).await;
                 machine.suspend(seconds);
             });
         }
-        sleep_until(begin + story.takeover).await;
-        let (claimed, serves) = match story.successor {
-            Successor::Copied => succeed_by_copy(&desk, network()).await,
-            Successor::Restored => succeed_by_restore(&desk, network()).await,
+        sleep_until(begin + scenario.takeover).await;
+        let (claimed, serves) = match scenario.successor {
+            Successor::Copied => succeed_by_copy(&fixture, network()).await,
+            Successor::Restored => succeed_by_restore(&fixture, network()).await,
         };
         process.await.expect("it ends when it is displaced");
         End { answers: answers.take(), claimed, serves, failure: vault.failure() }
     })
 }
 
-async fn succeed_by_copy(desk: &Desk, store: Network<VersionedMemory>) -> (Instant, Instant) {
+async fn succeed_by_copy(fixture: &VaultFixture, store: Network<VersionedMemory>) -> (Instant, Instant) {
     let second = Machine::new("the second");
     let (claimed, (vault, running)) = loop {
-        let (copy, copied) = (desk.with_copied_disk(), Instant::now());
+        let (copy, copied) = (fixture.with_copied_disk(), Instant::now());
         match Vault::start(second.setup(&copy, store.clone())).await {
             Ok(opened) => break (copied, opened),
-            // The original has written a bucket since: this copy is too old, and a fresh one is taken.
+            // The original has written a bucket since: this copy is too old, and a fresh one is made.
             Err(VaultError::StaleTrustedState(_)) => {}
             Err(error) => panic!("it opens: {error}"),
         }
@@ -160,21 +160,14 @@ async fn succeed_by_copy(desk: &Desk, store: Network<VersionedMemory>) -> (Insta
     (claimed, serves)
 }
 
-async fn succeed_by_restore(desk: &Desk, store: Network<VersionedMemory>) -> (Instant, Instant) {
+async fn succeed_by_restore(fixture: &VaultFixture, store: Network<VersionedMemory>) -> (Instant, Instant) {
     let claimed = Instant::now();
     for seed in 1_000.. {
         let disk = FragileDisk::default().mount().unwrap();
-        let copy = VersionedMemory::new(desk.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect: None,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&fixture.header, None);
         match restore(setup(&disk, store.clone(), seed), options).await {
             Ok(_) => break,
-            // A deletion was under way at the very moment of the takeover: it is run again.
+            // A deletion was in flight just at the takeover: the scenario is run again.
             Err(error) if error.is_tampering() => {}
             Err(error) => panic!("it is restored: {error}"),
         }
@@ -187,30 +180,31 @@ fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
     let (mut after_claim, mut stopped, mut at_work) = (0, 0, 0);
     let seeds = more_if_thorough(SEEDS, 10);
     for seed in 0..seeds {
-        let story = Story::draw(seed);
-        let End { answers, claimed, serves, failure } = play(&story);
+        let scenario = Scenario::draw(seed);
+        let End { answers, claimed, serves, failure } = run_scenario(&scenario);
         let late = answers.iter().find(|(at, _)| *at >= serves);
         let told = |at: &Answer| (at.0 - serves, at.1);
-        let Story { successor, slowest, pauses, suspended, .. } = &story;
+        let Scenario { successor, slowest, pauses, suspended, .. } = &scenario;
         assert_eq!(late.map(told), None, "seed {seed}: {successor:?}, {slowest}, {pauses:?}, {suspended:?}");
         assert!(matches!(failure, Some(VaultError::Displaced { .. })), "seed {seed}: {failure:?}");
-        // One that is slow to open and then stopped for long has no time for more.
+        // A gateway that is slow to open and then paused for long has no time for more.
         at_work += u64::from(answers.len() > 10);
         after_claim += usize::from(answers.iter().any(|(at, _)| *at > claimed));
-        stopped += usize::from(pauses.iter().any(|(at, lasts)| *at + *lasts > story.takeover + LONG_ENOUGH));
+        stopped +=
+            usize::from(pauses.iter().any(|(at, lasts)| *at + *lasts > scenario.takeover + LONG_ENOUGH));
     }
-    // Without those there would be nothing to see.
+    // Without those the test would show nothing.
     assert!(at_work > seeds * 9 / 10, "{at_work} of {seeds} gateways answered more than ten times");
     assert!(after_claim as u64 > seeds / 6, "{after_claim} gateways answered after they were displaced");
     assert!(stopped as u64 > seeds / 6, "{stopped} gateways were stopped for longer than a lease");
 }
 
-/// A machine that is suspended in the midst of a commit: the rows are durable, and that is not acknowledged.
+/// A machine that is suspended in the middle of a commit: the rows are durable, but not acknowledged.
 #[tokio::test(start_paused = true)]
 async fn a_commit_in_which_the_lease_runs_out_is_not_acknowledged_and_may_be_durable() {
-    let desk = Desk::new().await;
+    let fixture = VaultFixture::new().await;
     let machine = Machine::new("it");
-    let (vault, running) = Vault::start(machine.setup(&desk, desk.store.clone())).await.unwrap();
+    let (vault, running) = Vault::start(machine.setup(&fixture, fixture.store.clone())).await.unwrap();
     let mut running = Box::pin(running);
     let mut committing = Box::pin(vault.commit_rows(vec![RowChange::put("key", "value")]));
     assert!(futures::poll!(committing.as_mut()).is_pending(), "it has begun");
@@ -219,17 +213,17 @@ async fn a_commit_in_which_the_lease_runs_out_is_not_acknowledged_and_may_be_dur
     assert!(matches!(refused, Err(VaultError::LeaseExpired)), "{refused:?}");
     assert_eq!(vault.load_rows().await.unwrap().len(), 1);
     assert!(futures::poll!(running.as_mut()).is_pending());
-    desk.disk.unplug();
+    fixture.disk.unplug();
 }
 
-/// The clock counts while the machine is suspended: it wakes, and answers nothing before it has looked.
+/// The clock runs on while the machine is suspended: after it wakes, it answers nothing before a lease check.
 #[test]
 fn a_machine_that_was_suspended_answers_nothing_before_it_has_looked() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
-        let desk = Desk::new().await;
+        let fixture = VaultFixture::new().await;
         let machine = Machine::new("it");
-        let (vault, running) = Vault::start(machine.setup(&desk, desk.store.clone())).await.unwrap();
+        let (vault, running) = Vault::start(machine.setup(&fixture, fixture.store.clone())).await.unwrap();
         spawn_local(running);
         vault.write(BlockId(0), block(1)).await.unwrap();
         sleep(Duration::from_secs(3)).await;

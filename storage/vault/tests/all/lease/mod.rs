@@ -1,13 +1,13 @@
-//! The lease: a gateway that was displaced answers nothing past it, a successor waits for it, and looks for a newer claim
-//! come at public times.
+//! The lease: a displaced gateway answers nothing after it expires, a successor waits for it, and the checks for a
+//! newer claim come at public times.
 
 mod displaced;
-mod looks;
-mod pausing;
+mod lease_checks;
+mod opening_waits;
+mod pausable;
 mod unreachable;
-mod waits;
 
-use crate::promises::desk::Desk;
+use crate::promises::fixture::VaultFixture;
 use ameles_vault::AnyStore;
 use ameles_vault::{Host, Setup, VaultStore};
 use std::cell::Cell;
@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The longest that anything about a lease takes, but for the network: a lease, and a look.
+/// The longest that anything about a lease takes, apart from the network: a lease and a check.
 const LONG_ENOUGH: Duration = Duration::from_secs(100);
 
-/// A machine in virtual time, which can be suspended: its own clock then goes on, and the runtime's does not.
+/// A machine in virtual time, which can be suspended: its own clock then runs on, and the runtime's does not.
 #[derive(Clone)]
 struct Machine {
     origin: Instant,
@@ -44,9 +44,9 @@ impl Machine {
     }
 
     /// A setup of the vault on this machine.
-    fn setup(&self, desk: &Desk, store: impl VaultStore) -> Setup<AnyStore> {
-        let disk = desk.disk.mount().expect("it is sound");
-        Setup { host: self.host(), ..desk.setup_over(&disk, store) }
+    fn setup(&self, fixture: &VaultFixture, store: impl VaultStore) -> Setup<AnyStore> {
+        let disk = fixture.disk.mount().expect("it is sound");
+        Setup { host: self.host(), ..fixture.setup_over(&disk, store) }
     }
 }
 

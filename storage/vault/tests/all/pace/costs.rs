@@ -1,4 +1,4 @@
-//! The costs of an idle paced vault are as said beforehand.
+//! The costs of an idle paced vault are as planned.
 
 use crate::support::{every_scheme, header, setup};
 use ameles_core::schemes::ring::RingParameters;
@@ -11,7 +11,7 @@ use tokio::task::{LocalSet, spawn_local};
 const TURN: Duration = Duration::from_millis(100);
 const TURNS: u32 = 1500;
 
-/// The usage of so many idle turns, and how many turns there were.
+/// The usage of some idle turns, and the number of turns.
 fn metered(parameters: &VaultParameters) -> (Usage, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
@@ -44,7 +44,8 @@ fn metered(parameters: &VaultParameters) -> (Usage, u64) {
 #[test]
 fn an_idle_paced_vault_costs_what_is_said_beforehand() {
     let ring = RingParameters::for_capacity(1024, 16, 64, 8);
-    let larger = VaultParameters { ship_every: 4, ..VaultParameters::around(SchemeParameters::Ring(ring)) };
+    let larger =
+        VaultParameters { ship_every: 4, ..VaultParameters::with_defaults(SchemeParameters::Ring(ring)) };
     for parameters in every_scheme().into_iter().chain([larger]) {
         let name = parameters.scheme.name();
         let (usage, turns) = metered(&parameters);

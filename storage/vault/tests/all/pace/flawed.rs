@@ -1,6 +1,6 @@
-//! Pacers outside of the vault, most of them broken on purpose.
+//! Pacers outside the vault, most of them deliberately broken.
 //!
-//! Each sends batches to a vault that is not paced itself: the vault's work on them follows from the batches.
+//! Each sends batches to a vault that is not paced itself: the vault's work follows from the batches.
 
 use ameles_vault::{Call, Vault};
 use bytes::Bytes;
@@ -16,11 +16,11 @@ use tokio::time::{Instant, sleep_until};
 pub enum Pacing {
     /// The vault's own pacer.
     Sound,
-    /// A pacer of the test's own, without a flaw.
+    /// The test's own pacer, without a flaw.
     SoundOutside,
-    /// A turn in which no client waits is left out.
+    /// A turn in which no client waits is skipped.
     SkipsIdleTurns,
-    /// A batch that is full is sent at once.
+    /// A full batch is sent at once.
     SendsEarlyWhenBusy,
     /// Batches are not filled up; an idle turn is one dummy.
     BatchesAsLongAsAsked,
@@ -29,7 +29,7 @@ pub enum Pacing {
 type Answers = Vec<Option<Bytes>>;
 type Request = (Vec<Call>, oneshot::Sender<Answers>);
 
-/// The interface that clients ask at.
+/// The interface that clients use.
 #[derive(Clone)]
 pub enum Door {
     Vault(Vault),
@@ -44,7 +44,7 @@ pub struct Queue {
 }
 
 impl Door {
-    /// The answers; nothing if the vault has gone.
+    /// The answers; `None` if the vault has stopped.
     pub async fn access(&self, calls: Vec<Call>) -> Option<Answers> {
         match self {
             Door::Vault(vault) => vault.access(calls).await.ok(),

@@ -1,7 +1,7 @@
-//! The requests of clients to a vault: as different as can be.
+//! The requests of clients to a vault, as different as possible.
 
 use super::flawed::Door;
-use crate::support::chance::Chance;
+use crate::support::rng::TestRng;
 use ameles_core::types::BlockId;
 use ameles_vault::{Call, JournalPlace, RowChange, Vault};
 use std::cell::{Cell, RefCell};
@@ -18,11 +18,11 @@ pub enum Mix {
     Silence,
     /// Six clients ask for as much as they can get.
     Flood,
-    /// The same block is written over and over, and rows with it.
+    /// The same block is written over and over, together with rows.
     Hammer,
     /// The same block is written over and over.
     Writes,
-    /// A request at a time, with pauses.
+    /// One request at a time, with pauses.
     NowAndThen,
 }
 
@@ -38,7 +38,7 @@ impl Mix {
     }
 }
 
-/// The counts of what the clients of an opening did.
+/// What the clients of an opening did, in numbers.
 #[derive(Clone, Default)]
 pub struct Done {
     pub answered: Rc<Cell<u64>>,
@@ -49,9 +49,9 @@ pub struct Done {
 /// The contents of blocks, as far as they are certain; kept across openings.
 pub type Model = Rc<RefCell<BTreeMap<u64, u8>>>;
 
-/// Asks until `until`, or until the vault has gone.
+/// Asks until `until`, or until the vault has stopped.
 pub async fn ask(mix: Mix, door: Door, vault: Vault, model: Model, done: Done, until: Instant, seed: u64) {
-    let mut chance = Chance::of(seed);
+    let mut rng = TestRng::of(seed);
     let clients = (0..mix.clients()).map(|nth| {
         let client = Client {
             mix,
@@ -60,7 +60,7 @@ pub async fn ask(mix: Mix, door: Door, vault: Vault, model: Model, done: Done, u
             vault: vault.clone(),
             model: model.clone(),
             done: done.clone(),
-            chance: chance.fork(),
+            rng: rng.fork(),
         };
         client.run(until)
     });
@@ -75,7 +75,7 @@ struct Client {
     vault: Vault,
     model: Model,
     done: Done,
-    chance: Chance,
+    rng: TestRng,
 }
 
 impl Client {
@@ -84,12 +84,12 @@ impl Client {
             match self.mix {
                 Mix::Silence => return,
                 Mix::Flood => {
-                    let length = self.chance.within(1..=3);
+                    let length = self.rng.within(1..=3);
                     self.access(length).await;
                 }
                 Mix::Hammer => {
-                    let changes = vec![RowChange::put(vec![1; 8], vec![self.chance.below(256) as u8; 300])];
-                    // A single step: no other thread brings a chance of its own in.
+                    let changes = vec![RowChange::put(vec![1; 8], vec![self.rng.below(256) as u8; 300])];
+                    // A single step, so that no other thread adds nondeterminism.
                     let committing = self.vault.commit_rows(changes);
                     match self.vault.header().parameters.journal {
                         JournalPlace::Disk => drop(futures::executor::block_on(committing)),
@@ -99,23 +99,23 @@ impl Client {
                 }
                 Mix::Writes => self.write(5).await,
                 Mix::NowAndThen => {
-                    sleep(Duration::from_micros(self.chance.magnitude(10_000..=3_000_000))).await;
-                    let length = self.chance.within(1..=4);
+                    sleep(Duration::from_micros(self.rng.magnitude(10_000..=3_000_000))).await;
+                    let length = self.rng.within(1..=4);
                     self.access(length).await;
                 }
             }
         }
     }
 
-    /// Blocks that no other client has.
+    /// Blocks that no other client uses.
     fn block(&mut self) -> u64 {
         let own = BLOCKS / 8;
-        self.nth * own + self.chance.below(own)
+        self.nth * own + self.rng.below(own)
     }
 
     async fn access(&mut self, length: u64) {
         let block = self.block();
-        if self.chance.percent(30) {
+        if self.rng.percent(30) {
             return self.write(block).await;
         }
         let calls = (0..length).map(|_| Call::Read(BlockId(block))).collect();
@@ -129,7 +129,7 @@ impl Client {
     }
 
     async fn write(&mut self, block: u64) {
-        let fill = self.chance.below(256) as u8;
+        let fill = self.rng.below(256) as u8;
         // The content is unknown until the write is acknowledged.
         self.model.borrow_mut().remove(&block);
         if self

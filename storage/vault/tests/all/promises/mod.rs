@@ -1,7 +1,7 @@
 //! The promises of a vault, one file a promise.
 
-pub mod desk;
+mod closed_vault;
+pub mod fixture;
 mod orphans;
-mod scene;
-mod sizes;
 mod tampering;
+mod wrong_sizes;

@@ -1,11 +1,11 @@
-//! Anything that the store does to its contents is noticed while the trusted disk survives, by name, and never answered
-//! from; and when the store is put right, everything is there.
+//! Any tampering with the store is detected and named while the trusted disk survives, and never leads to a wrong
+//! answer. When the store is repaired, everything is there.
 
-use super::desk::{check, read_all, write_all};
-use super::scene::{FILL, KINDS, Kind, scene};
-use crate::support::chance::Chance;
+use super::closed_vault::{FILL, TAMPERINGS, Tampering, closed_vault};
+use super::fixture::{check, read_all, write_all};
 use crate::support::master;
-use crate::support::shipped;
+use crate::support::rng::TestRng;
+use crate::support::shipped_contents;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Version;
 use ameles_store::{Blobs, Snapshot};
@@ -13,43 +13,43 @@ use ameles_vault::{Receipt, VaultError, VaultHeader};
 
 #[tokio::test(start_paused = true)]
 async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
-    let scene = scene().await;
-    let mut chance = Chance::of(1);
-    let checking = scene.desk.open_and_crash(async |vault| {
-        for of in scene.live.iter().copied() {
-            for kind in KINDS {
-                let slot = scene.tamper(of, kind, &mut chance);
-                let complaints = check(vault).await.unwrap().complaints;
-                let named = complaints.iter().any(|line| match kind {
-                    // The store decides which of its slots is asked for first.
-                    Kind::Remove | Kind::TruncateToNothing | Kind::TruncateByOneByte => {
+    let closed_vault = closed_vault().await;
+    let mut rng = TestRng::of(1);
+    let checking = closed_vault.fixture.open_and_crash(async |vault| {
+        for of in closed_vault.live.iter().copied() {
+            for kind in TAMPERINGS {
+                let slot = closed_vault.tamper(of, kind, &mut rng);
+                let faults = check(vault).await.unwrap().faults;
+                let named = faults.iter().any(|line| match kind {
+                    // The seed decides which of its slots is read first.
+                    Tampering::Remove | Tampering::TruncateToNothing | Tampering::TruncateByOneByte => {
                         line.contains(&format!(" of {} ({})", of.bucket, of.version))
                     }
                     _ => line.contains(&format!("slot {slot} of {} ({})", of.bucket, of.version)),
                 });
-                assert!(named, "{kind:?} of slot {slot} of {of:?}: {complaints:?}");
-                let touched = if matches!(kind, Kind::SwapWithAnotherBucket) { 2 } else { 1 };
-                assert_eq!(complaints.len(), touched, "{kind:?} of {of:?}: {complaints:?}");
-                scene.put_right(of).await;
+                assert!(named, "{kind:?} of slot {slot} of {of:?}: {faults:?}");
+                let touched = if matches!(kind, Tampering::SwapWithAnotherBucket) { 2 } else { 1 };
+                assert_eq!(faults.len(), touched, "{kind:?} of {of:?}: {faults:?}");
+                closed_vault.undo(of).await;
             }
         }
-        assert!(check(vault).await.unwrap().complaints.is_empty());
+        assert!(check(vault).await.unwrap().faults.is_empty());
     });
     assert!(checking.await.unwrap().1.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_check_notices_a_flip_of_any_byte_of_any_level() {
-    let scene = scene().await;
-    let layout = scene.desk.header.parameters.layout();
-    let checking = scene.desk.open_and_crash(async |vault| {
-        for of in scene.first_of_each_level() {
+    let closed_vault = closed_vault().await;
+    let layout = closed_vault.fixture.header.parameters.layout();
+    let checking = closed_vault.fixture.open_and_crash(async |vault| {
+        for of in closed_vault.first_of_each_level() {
             for at in 0..layout.bucket_bytes(of.bucket) {
-                scene.desk.store.flip(of, at, 1 << (at % 8));
-                let complaints = check(vault).await.unwrap().complaints;
-                let named = format!("slot {} of {} ", at / scene.slot_bytes(of), of.bucket);
-                assert!(complaints.len() == 1 && complaints[0].contains(&named), "byte {at}: {complaints:?}");
-                scene.desk.store.flip(of, at, 1 << (at % 8));
+                closed_vault.fixture.store.flip(of, at, 1 << (at % 8));
+                let faults = check(vault).await.unwrap().faults;
+                let named = format!("slot {} of {} ", at / closed_vault.slot_bytes(of), of.bucket);
+                assert!(faults.len() == 1 && faults[0].contains(&named), "byte {at}: {faults:?}");
+                closed_vault.fixture.store.flip(of, at, 1 << (at % 8));
             }
         }
     });
@@ -58,21 +58,21 @@ async fn a_check_notices_a_flip_of_any_byte_of_any_level() {
 
 #[tokio::test(start_paused = true)]
 async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_lost_by_it() {
-    let original = scene().await;
-    // The kinds that leave no slot as it was: others are met only when their slot is.
+    let original = closed_vault().await;
+    // The ways that change every slot. The others are detected only when their slot is read.
     let kinds = [
-        Kind::FlipOneBitOfEachSlot,
-        Kind::SwapWithAnotherBucket,
-        Kind::ReplayTheWholeBucket,
-        Kind::TruncateToNothing,
-        Kind::Remove,
-        Kind::DuplicateAnotherBucket,
+        Tampering::FlipOneBitOfEachSlot,
+        Tampering::SwapWithAnotherBucket,
+        Tampering::ReplayTheWholeBucket,
+        Tampering::TruncateToNothing,
+        Tampering::Remove,
+        Tampering::DuplicateAnotherBucket,
     ];
     for of in original.live.iter().copied() {
         for kind in kinds {
-            let scene = original.copy();
-            scene.tamper(of, kind, &mut Chance::of(of.bucket.0));
-            let reading = scene.desk.open_and_crash(async |vault| {
+            let closed_vault = original.copy();
+            closed_vault.tamper(of, kind, &mut TestRng::of(of.bucket.0));
+            let reading = closed_vault.fixture.open_and_crash(async |vault| {
                 for _ in 0..20 {
                     read_all(vault, FILL).await?;
                 }
@@ -84,38 +84,41 @@ async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_l
             };
             assert!(error.is_tampering(), "{kind:?} of {of:?}: {error}");
             let names = |bucket: u64| error.to_string().contains(&format!("bucket {bucket} "));
-            assert!(names(of.bucket.0) || names(scene.sibling(of).bucket.0), "{kind:?} of {of:?}: {error}");
-            scene.put_right(of).await;
-            scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+            assert!(
+                names(of.bucket.0) || names(closed_vault.sibling(of).bucket.0),
+                "{kind:?} of {of:?}: {error}"
+            );
+            closed_vault.undo(of).await;
+            closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_was_rolled_back_or_emptied_does_not_open() {
-    let scene = scene().await;
-    let mut states = vec![scene.older.clone(), Snapshot::default()];
-    // Everything but the header is gone; everything but the claims is.
-    scene.desk.store.restore(&Snapshot::default());
-    let header = scene.header_blob().await;
-    scene.desk.store.put("vault", &header).await.unwrap();
-    states.push(scene.desk.store.snapshot());
+    let closed_vault = closed_vault().await;
+    let mut states = vec![closed_vault.older.clone(), Snapshot::default()];
+    // Everything but the header is gone; then everything but the claims.
+    closed_vault.fixture.store.restore(&Snapshot::default());
+    let header = closed_vault.header_blob().await;
+    closed_vault.fixture.store.put("vault", &header).await.unwrap();
+    states.push(closed_vault.fixture.store.snapshot());
     for state in &states {
-        scene.desk.store.restore(state);
-        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        closed_vault.fixture.store.restore(state);
+        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(error.is_tampering(), "{error}");
     }
-    scene.desk.store.restore(&scene.now);
-    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.fixture.store.restore(&closed_vault.now);
+    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_rolled_back_in_service_is_noticed_by_the_next_checkpoint() {
-    let scene = scene().await;
-    let (error, _) = scene
-        .desk
+    let closed_vault = closed_vault().await;
+    let (error, _) = closed_vault
+        .fixture
         .open_and_crash(async |vault| {
-            scene.desk.store.restore(&scene.now);
+            closed_vault.fixture.store.restore(&closed_vault.now);
             vault.checkpoint().await.unwrap_err()
         })
         .await
@@ -125,9 +128,9 @@ async fn a_store_that_is_rolled_back_in_service_is_noticed_by_the_next_checkpoin
 
 #[tokio::test(start_paused = true)]
 async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
-    let scene = scene().await;
-    let header = scene.header_blob().await;
-    let held = |bytes: Vec<u8>| scene.desk.store.tamper_blob("vault", |held| *held = bytes);
+    let closed_vault = closed_vault().await;
+    let header = closed_vault.header_blob().await;
+    let held = |bytes: Vec<u8>| closed_vault.fixture.store.tamper_blob("vault", |held| *held = bytes);
     for at in 0..header.len() {
         let mut changed = header.clone();
         changed[at] ^= 1 << (at % 8);
@@ -135,10 +138,10 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
         let error = VaultHeader::decode(&changed, &master()).unwrap_err();
         assert!(error.is_tampering(), "byte {at}: {error}");
         held(changed);
-        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(error.is_tampering(), "byte {at}: {error}");
     }
-    // A header of a newer format is sealed as this Ameles does not know.
+    // This version of Ameles does not know how a header of a newer format is sealed.
     let mut newer = header.clone();
     newer[7] = 99;
     *newer.last_mut().unwrap() ^= 1;
@@ -146,27 +149,27 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
     assert!(matches!(error, VaultError::NewerFormat { found: 99, .. }), "{error}");
     for len in [0, 1, 7, header.len() / 2, header.len() - 1] {
         held(header[..len].to_vec());
-        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(error.is_tampering(), "{len} bytes of the header: {error}");
     }
     held(header.iter().copied().chain([0]).collect());
-    let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+    let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
     assert!(error.is_tampering(), "a byte more than the header: {error}");
-    Blobs::remove(&scene.desk.store, "vault").await.unwrap();
-    let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+    Blobs::remove(&closed_vault.fixture.store, "vault").await.unwrap();
+    let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
     assert!(error.is_tampering(), "{error}");
-    scene.desk.store.put("vault", &header).await.unwrap();
-    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.fixture.store.put("vault", &header).await.unwrap();
+    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
-    let scene = scene().await;
-    let store = &scene.desk.store;
-    let checking = scene.desk.open_and_crash(async |vault| {
+    let closed_vault = closed_vault().await;
+    let store = &closed_vault.fixture.store;
+    let checking = closed_vault.fixture.open_and_crash(async |vault| {
         let receipt = vault.checkpoint().await.unwrap();
-        assert!(check(vault).await.unwrap().complaints.is_empty());
-        let checkpoint = shipped::name(&receipt);
+        assert!(check(vault).await.unwrap().faults.is_empty());
+        let checkpoint = shipped_contents::name(&receipt);
         let claims = store.list("epoch/").await.unwrap().into_iter().map(|blob| blob.name);
         let names: Vec<String> = claims.chain([checkpoint.clone(), "vault".into()]).collect();
         assert_eq!(names.len(), 3 + 1 + 1);
@@ -192,57 +195,54 @@ async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
         }
         // An old checkpoint under a newer name, and an unreadable one.
         let bytes = store.get(&checkpoint, usize::MAX).await.unwrap().unwrap();
-        let planted = shipped::name(&Receipt { checkpoint: receipt.checkpoint + 1, ..receipt });
+        let planted = shipped_contents::name(&Receipt { checkpoint: receipt.checkpoint + 1, ..receipt });
         for bytes in [bytes, vec![1; 50]] {
             store.put(&planted, &bytes).await.unwrap();
-            let complaints = check(vault).await.unwrap().complaints;
-            assert!(complaints.len() == 1 && complaints[0].contains(&planted), "{complaints:?}");
+            let faults = check(vault).await.unwrap().faults;
+            assert!(faults.len() == 1 && faults[0].contains(&planted), "{faults:?}");
         }
         Blobs::remove(store, &planted).await.unwrap();
-        assert!(check(vault).await.unwrap().complaints.is_empty());
+        assert!(check(vault).await.unwrap().faults.is_empty());
         vault.close().await.unwrap();
     });
     checking.await.unwrap();
-    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-/// The report, or the error of the vault that stopped, says what is wrong with the object of this name.
+/// Checks that the report, or the error that stopped the vault, names this object.
 fn is_named(report: Result<ameles_vault::Report, VaultError>, name: &str, what: &str) {
     let name = if name == "vault" { "header" } else { name };
-    let complaints = report.unwrap().complaints;
-    assert!(
-        complaints.len() == 1 && complaints[0].contains(name) && complaints[0].contains(what),
-        "{name}: {complaints:?}"
-    );
+    let faults = report.unwrap().faults;
+    assert!(faults.len() == 1 && faults[0].contains(name) && faults[0].contains(what), "{name}: {faults:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_was_planted_or_removed_stops_the_vault() {
-    let scene = scene().await;
-    let store = &scene.desk.store;
+    let closed_vault = closed_vault().await;
+    let store = &closed_vault.fixture.store;
     // Ours were epochs 1 and 2.
     let second = store.get("epoch/00000002", usize::MAX).await.unwrap().unwrap();
     for planted in [second.clone(), vec![0; 40], Vec::new()] {
         for name in ["epoch/00000003", "epoch/00000009"] {
             store.put(name, &planted).await.unwrap();
-            let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+            let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
             assert!(error.is_tampering(), "{error}");
             Blobs::remove(store, name).await.unwrap();
         }
     }
     Blobs::remove(store, "epoch/00000002").await.unwrap();
-    let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+    let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
     assert!(error.is_tampering() && error.to_string().contains("epoch 2"), "{error}");
     store.put("epoch/00000002", &second).await.unwrap();
-    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_planted_bucket_is_named_before_anything_is_claimed() {
-    let scene = scene().await;
-    let store = &scene.desk.store;
-    let of = scene.live[0];
-    let newest = scene.live.iter().map(|live| live.version).max().unwrap();
+    let closed_vault = closed_vault().await;
+    let store = &closed_vault.fixture.store;
+    let of = closed_vault.live[0];
+    let newest = closed_vault.live.iter().map(|live| live.version).max().unwrap();
     let planted = [
         Version { epoch: u32::MAX, counter: 1 },
         Version { epoch: newest.epoch + 1, counter: 1 },
@@ -251,78 +251,86 @@ async fn a_planted_bucket_is_named_before_anything_is_claimed() {
     ];
     for version in planted {
         let plant = BucketVersion { bucket: of.bucket, version };
-        Untrusted::write(store, &[plant], &scene.bytes[&of]).await.unwrap();
+        Untrusted::write(store, &[plant], &closed_vault.bytes[&of]).await.unwrap();
         let names = |error: &VaultError| {
             let text = error.to_string();
             error.is_tampering() && text.contains("planted") && text.contains("Delete nothing by hand")
         };
-        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(names(&error), "{version}: {error}");
         if version.epoch > newest.epoch {
-            let error = scene.restore(None).await.unwrap_err();
+            let error = closed_vault.restore(None).await.unwrap_err();
             assert!(names(&error), "{version}: {error}");
         }
         Untrusted::delete(store, &[plant]).await.unwrap();
     }
     assert_eq!(store.list("epoch/").await.unwrap().len(), 2, "nobody has claimed anything");
-    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of_tampering() {
-    let scene = scene().await;
-    let copy = scene.desk.with_copied_disk();
+    let closed_vault = closed_vault().await;
+    let copy = closed_vault.fixture.with_copied_disk();
     let displaced = |tried: Result<_, VaultError>| match tried {
         Err(VaultError::Displaced { .. }) => {}
         Err(error) => panic!("{error}"),
         Ok(((), _)) => panic!("two gateways have the vault"),
     };
-    // Nothing was written in the new epoch yet: the copy attempts to claim it.
-    scene.desk.open_and_crash(async |_| displaced(copy.open_and_crash(async |_| {}).await)).await.unwrap();
-    scene.desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
+    // Nothing was written in the new epoch yet: the copy tries to claim it.
+    closed_vault
+        .fixture
+        .open_and_crash(async |_| displaced(copy.open_and_crash(async |_| {}).await))
+        .await
+        .unwrap();
+    closed_vault.fixture.open(async |vault| write_all(vault, FILL).await).await.unwrap();
     for _ in 0..2 {
         displaced(copy.open_and_crash(async |_| {}).await);
     }
-    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restore_misses_claims_that_were_removed() {
-    let scene = scene().await;
-    for claim in scene.desk.store.list("epoch/").await.unwrap() {
-        Blobs::remove(&scene.desk.store, &claim.name).await.unwrap();
+    let closed_vault = closed_vault().await;
+    for claim in closed_vault.fixture.store.list("epoch/").await.unwrap() {
+        Blobs::remove(&closed_vault.fixture.store, &claim.name).await.unwrap();
     }
-    let error = scene.restore(None).await.unwrap_err();
+    let error = closed_vault.restore(None).await.unwrap_err();
     assert!(error.is_tampering() && error.to_string().contains("claim"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_check_that_comes_first_finds_the_store_as_it_was_left() {
-    let original = scene().await;
+    let original = closed_vault().await;
     for of in original.live.iter().copied() {
-        let scene = original.copy();
-        scene.desk.store.flip(of, 0, 1);
-        let (complaints, failure) =
-            scene.desk.open_and_crash(async |vault| check(vault).await.unwrap().complaints).await.unwrap();
+        let closed_vault = original.copy();
+        closed_vault.fixture.store.flip(of, 0, 1);
+        let (faults, failure) = closed_vault
+            .fixture
+            .open_and_crash(async |vault| check(vault).await.unwrap().faults)
+            .await
+            .unwrap();
         let named = format!("slot 0 of {} ({})", of.bucket, of.version);
-        assert!(complaints.len() == 1 && complaints[0].contains(&named), "{of:?}: {complaints:?}");
+        assert!(faults.len() == 1 && faults[0].contains(&named), "{of:?}: {faults:?}");
         assert!(failure.is_none(), "{failure:?}");
     }
-    let scene = original.copy();
-    let checkpoint = shipped::name(&scene.receipt);
-    Blobs::remove(&scene.desk.store, &checkpoint).await.unwrap();
-    let checking =
-        scene.desk.open_and_crash(async |vault| is_named(check(vault).await, &checkpoint, "was removed"));
+    let closed_vault = original.copy();
+    let checkpoint = shipped_contents::name(&closed_vault.receipt);
+    Blobs::remove(&closed_vault.fixture.store, &checkpoint).await.unwrap();
+    let checking = closed_vault
+        .fixture
+        .open_and_crash(async |vault| is_named(check(vault).await, &checkpoint, "was removed"));
     checking.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_gateway_that_was_displaced_is_told_so_and_not_of_tampering() {
-    let scene = scene().await;
-    let (error, _) = scene
-        .desk
+    let closed_vault = closed_vault().await;
+    let (error, _) = closed_vault
+        .fixture
         .open_and_crash(async |vault| {
-            scene.restore(None).await.unwrap();
+            closed_vault.restore(None).await.unwrap();
             for _ in 0..20 {
                 if let Err(error) = read_all(vault, FILL).await {
                     return error;
@@ -337,29 +345,29 @@ async fn a_gateway_that_was_displaced_is_told_so_and_not_of_tampering() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restore_notices_whatever_was_done_to_a_bucket_or_the_checkpoint() {
-    let original = scene().await;
+    let original = closed_vault().await;
     for of in original.first_of_each_level() {
-        for kind in KINDS {
-            let scene = original.copy();
-            scene.tamper(of, kind, &mut Chance::of(of.bucket.0));
-            match scene.restore(None).await {
+        for kind in TAMPERINGS {
+            let closed_vault = original.copy();
+            closed_vault.tamper(of, kind, &mut TestRng::of(of.bucket.0));
+            match closed_vault.restore(None).await {
                 Err(error) => assert!(error.is_tampering(), "{kind:?} of {of:?}: {error}"),
                 Ok(_) => panic!("{kind:?} of {of:?} was not noticed"),
             }
         }
     }
-    let checkpoint = shipped::name(&original.receipt);
-    let bytes = original.desk.store.get(&checkpoint, usize::MAX).await.unwrap().unwrap();
+    let checkpoint = shipped_contents::name(&original.receipt);
+    let bytes = original.fixture.store.get(&checkpoint, usize::MAX).await.unwrap().unwrap();
     for at in (0..bytes.len()).step_by(bytes.len() / 50) {
-        let scene = original.copy();
-        scene.desk.store.tamper_blob(&checkpoint, |held| held[at] ^= 1 << (at % 8));
-        let error = scene.restore(None).await.unwrap_err();
+        let closed_vault = original.copy();
+        closed_vault.fixture.store.tamper_blob(&checkpoint, |held| held[at] ^= 1 << (at % 8));
+        let error = closed_vault.restore(None).await.unwrap_err();
         assert!(error.is_tampering() && error.to_string().contains(&checkpoint), "byte {at}: {error}");
     }
-    // Without a receipt, an older consistent state is as good as the newest; with one it is not.
-    let scene = original.copy();
-    scene.desk.store.restore(&scene.older);
-    let error = scene.restore(Some(scene.receipt)).await.unwrap_err();
+    // Without a receipt, an older consistent state is accepted like the newest; with one it is not.
+    let closed_vault = original.copy();
+    closed_vault.fixture.store.restore(&closed_vault.older);
+    let error = closed_vault.restore(Some(closed_vault.receipt)).await.unwrap_err();
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
-    scene.restore(None).await.unwrap();
+    closed_vault.restore(None).await.unwrap();
 }

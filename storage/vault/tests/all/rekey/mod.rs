@@ -1,12 +1,12 @@
-//! A vault whose master key is changed in place: the new key alone opens it, and at the end the old one opens nothing that
-//! is left.
+//! A vault whose master key is changed in place: only the new key opens it, and in the end the old one opens nothing
+//! that is left.
 
-mod beyond;
-mod counted;
-mod ends;
-mod killed;
-mod opened;
+mod beyond_last_slot;
+mod completion;
+mod crashes;
+mod openable_objects;
 mod owner;
-mod refused;
+mod progress;
+mod refusals;
 mod store_journal;
 mod traces;

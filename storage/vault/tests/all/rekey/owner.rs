@@ -1,13 +1,13 @@
-//! The owner of a small vault, with the two keys, and the contents that never change.
+//! The owner of a small vault, with both keys and contents that never change.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{header, master, setup, work_and_close};
+use crate::support::{header, master, restore_options, setup, work_and_close};
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Call, NewKey, Receipt, Restore, Row, RowChange, Setup, Vault, VaultError, VaultHeader, VaultParameters,
+    Call, NewKey, Receipt, Row, RowChange, Setup, Vault, VaultError, VaultHeader, VaultParameters,
     VaultStore, change_key, find_orphans, restore,
 };
 use futures::future::{Either, select};
@@ -19,12 +19,12 @@ pub fn old_key() -> MasterKey {
     master()
 }
 
-/// The key after it.
+/// The key after the change.
 pub fn new_key() -> MasterKey {
     MasterKey::take(&mut [9; 32])
 }
 
-/// See the module.
+/// An owner of a small vault.
 pub struct Owner {
     pub header: VaultHeader,
     pub store: VersionedMemory,
@@ -50,7 +50,7 @@ impl Owner {
         owner
     }
 
-    /// An owner who has found this disk and this store.
+    /// An owner with this disk and this store.
     pub fn at(header: &VaultHeader, store: VersionedMemory, disk: FragileDisk, seed: u64) -> Owner {
         Owner { header: header.clone(), store, disk, seed: Cell::new(seed) }
     }
@@ -82,7 +82,7 @@ impl Owner {
         self.open_over(self.store.clone(), key, work).await
     }
 
-    /// The same over another store.
+    /// The same with another store.
     pub async fn open_over<T>(
         &self,
         store: impl VaultStore,
@@ -103,7 +103,7 @@ impl Owner {
     }
 
     /// Opens the vault with the new key, works with it, and is killed.
-    pub async fn open_and_die(&self, work: impl AsyncFnOnce(&Vault)) {
+    pub async fn open_and_kill(&self, work: impl AsyncFnOnce(&Vault)) {
         let (vault, running) = Vault::start(self.setup_over(self.store.clone(), new_key())).await.unwrap();
         let (working, running) = (std::pin::pin!(work(&vault)), std::pin::pin!(running));
         let is_done = matches!(select(working, running).await, Either::Left(_));
@@ -115,14 +115,7 @@ impl Owner {
     pub async fn restore(&self, key: MasterKey, expect: Option<Receipt>) -> Result<Owner, VaultError> {
         let owner =
             Owner::at(&self.header, self.store.clone(), FragileDisk::default(), self.seed.get() + 500);
-        let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&self.header, expect);
         restore(owner.setup_over(self.store.clone(), key), options).await?;
         owner.disk.unplug();
         Ok(owner)
@@ -155,7 +148,7 @@ pub async fn compare(vault: &Vault, secret: u8) {
     assert_eq!(vault.load_rows().await.unwrap(), [Row::new("name", vec![secret])]);
 }
 
-/// Reads all blocks, each of which holds one of the secrets that it may hold. Returns those that they hold.
+/// Reads all blocks, each of which must hold one of its allowed secrets. Returns those that they hold.
 pub async fn compare_blocks(vault: &Vault, allowed: impl Fn(u64) -> Vec<u8>) -> Vec<u8> {
     let mut found = Vec::new();
     for block in 0..vault.capacity() {
@@ -167,12 +160,12 @@ pub async fn compare_blocks(vault: &Vault, allowed: impl Fn(u64) -> Vec<u8>) -> 
     found
 }
 
-/// Writes a block as it is.
+/// Writes a block with the contents that it has.
 pub async fn touch(vault: &Vault, secret: u8, block: u64) -> Result<(), VaultError> {
     vault.access(vec![Call::Write(BlockId(block), contents(vault, secret, block).into())]).await.map(drop)
 }
 
-/// Waits until the change is complete, and asks for nothing.
+/// Waits until the change is complete, without requests.
 pub async fn wait(vault: &Vault) {
     while vault.status().key_change.is_some() {
         assert!(vault.failure().is_none(), "{:?}", vault.failure());
@@ -183,5 +176,5 @@ pub async fn wait(vault: &Vault) {
 /// Checks everything in the store.
 pub async fn check(vault: &Vault) {
     let report = vault.check(Box::new(|_, _| {})).await.unwrap();
-    assert_eq!(report.complaints, [""; 0]);
+    assert_eq!(report.faults, [""; 0]);
 }

@@ -1,8 +1,8 @@
-//! A change of the key of a vault whose journal is in the store: the ends of journals are sealed anew, what a crash has left
-//! on the disk alone still gets to the store, and a restore in the midst of the change has what either key has sealed.
+//! A key change of a vault whose journal is in the store: the ends of journals are resealed, what a crash has left on
+//! the disk alone still gets to the store, and a restore in the middle of the change has what either key has sealed.
 
-use super::ends::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
-use super::opened::opened_by;
+use super::completion::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
+use super::openable_objects::opened_by;
 use super::owner::{Owner, check, compare, contents, new_key, old_key, touch, wait};
 use crate::support::{every_scheme, parameters};
 use ameles_core::types::BlockId;
@@ -12,15 +12,15 @@ use futures::future::select;
 use std::pin::pin;
 use std::time::Duration;
 
-/// Another secret, of a vault that was written over.
+/// Another secret, for a vault that was overwritten.
 const LATER: u8 = 91;
 
-fn kept_in_the_store() -> impl Iterator<Item = VaultParameters> {
+fn with_journal_in_store() -> impl Iterator<Item = VaultParameters> {
     let kept = |parameters| VaultParameters { journal: JournalPlace::Store, ..parameters };
     every_scheme().into_iter().map(kept)
 }
 
-/// Writes all of the vault over with the old key, and is killed: no shipped checkpoint holds the last of it.
+/// Overwrites all of the vault with the old key, and is killed: no uploaded checkpoint holds the last writes.
 async fn write_over_and_die(owner: &Owner) {
     let (vault, running) = Vault::start(owner.setup_over(owner.store.clone(), old_key())).await.unwrap();
     let working = async {
@@ -34,7 +34,7 @@ async fn write_over_and_die(owner: &Owner) {
     owner.disk.unplug();
 }
 
-/// Has a change of rows begin with the old key, and the machine die when the trusted disk has it and the store does not.
+/// Begins a change of rows with the old key, and kills the machine when the trusted disk has it and the store does not.
 async fn change_rows_and_die(owner: &Owner) {
     let (vault, running) = Vault::start(owner.setup_over(owner.store.clone(), old_key())).await.unwrap();
     let working = async {
@@ -51,7 +51,7 @@ async fn change_rows_and_die(owner: &Owner) {
     owner.disk.unplug();
 }
 
-/// The journals' objects that a key opens.
+/// The journal objects that a key opens.
 async fn objects_opened_by(owner: &Owner, key: ameles_seal::master_key::MasterKey) -> Vec<String> {
     let mut opened = opened_by(owner, &key, &new_key()).await;
     opened.retain(|name| name.starts_with("log/"));
@@ -60,14 +60,14 @@ async fn objects_opened_by(owner: &Owner, key: ameles_seal::master_key::MasterKe
 
 #[tokio::test(start_paused = true)]
 async fn no_object_of_a_journal_opens_with_the_old_key_when_the_change_is_complete() {
-    for parameters in kept_in_the_store() {
+    for parameters in with_journal_in_store() {
         let owner = Owner::of(parameters, SECRET).await;
         owner.open(old_key(), async |vault| touch(vault, SECRET, 1).await.unwrap()).await.unwrap();
         write_over_and_die(&owner).await;
         let before = sealed_on(&owner);
         owner.change_key().await.unwrap();
-        // The first opening is killed in the midst of the sweep.
-        owner.open_and_die(async |vault| touch(vault, LATER, 5).await.unwrap()).await;
+        // The first opening is killed in the middle of the sweep.
+        owner.open_and_kill(async |vault| touch(vault, LATER, 5).await.unwrap()).await;
         owner
             .open(new_key(), async |vault| {
                 check(vault).await;
@@ -102,11 +102,11 @@ async fn compare_later(vault: &Vault) {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_rows_that_a_crash_has_left_on_the_disk_alone_outlives_the_change_of_the_key() {
-    for parameters in kept_in_the_store() {
+    for parameters in with_journal_in_store() {
         let owner = Owner::of(parameters, SECRET).await;
         change_rows_and_die(&owner).await;
         owner.change_key().await.unwrap();
-        owner.open_and_die(async |vault| touch(vault, SECRET, 0).await.unwrap()).await;
+        owner.open_and_kill(async |vault| touch(vault, SECRET, 0).await.unwrap()).await;
         // The machine is lost: only what the store has counts.
         let restored = owner.restore(new_key(), None).await.unwrap();
         let seen = restored.open(new_key(), async |vault| vault.load_rows().await.unwrap()).await.unwrap().0;
@@ -132,7 +132,7 @@ async fn a_change_of_rows_does_not_wait_for_the_sweep_of_an_idle_vault() {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_lost_while_the_key_changes_loses_nothing_that_was_acknowledged() {
-    for parameters in kept_in_the_store() {
+    for parameters in with_journal_in_store() {
         let owner = Owner::of(parameters, SECRET).await;
         write_over_and_die(&owner).await;
         owner.change_key().await.unwrap();
@@ -140,7 +140,7 @@ async fn a_machine_that_is_lost_while_the_key_changes_loses_nothing_that_was_ack
         let early = Owner::at(&owner.header, copy_of(&owner), Default::default(), 700);
         let restored = early.restore(new_key(), None).await.unwrap();
         restored.open(new_key(), async |vault| compare_later(vault).await).await.unwrap();
-        owner.open_and_die(async |vault| touch(vault, LATER, 3).await.unwrap()).await;
+        owner.open_and_kill(async |vault| touch(vault, LATER, 3).await.unwrap()).await;
         let restored = owner.restore(new_key(), None).await.unwrap();
         restored
             .open(new_key(), async |vault| {

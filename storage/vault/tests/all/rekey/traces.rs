@@ -1,15 +1,16 @@
-//! The trace of a change: a watcher could write it down beforehand, from the names of what the store holds.
+//! The trace of a key change: an observer could predict it from the names of the objects in the store.
 
 use super::owner::{Owner, contents, new_key, old_key, wait};
 use crate::support::every_scheme;
-use crate::support::recorder::{Moment, Recorder, Request};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{Recorder, TraceEvent};
 use ameles_core::store::BucketVersion;
 use ameles_core::types::{BlockId, Bucket};
 use ameles_vault::{Pace, Setup, VaultParameters};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The owner of a vault in which the blocks were written that this picks, with other contents.
+/// The owner of a vault in which the blocks that this picks were written, with other contents.
 async fn owner_of(parameters: VaultParameters, secret: u8, pick: impl Fn(u64) -> u64) -> Owner {
     let owner = Owner::of(parameters, secret).await;
     owner
@@ -25,7 +26,7 @@ async fn owner_of(parameters: VaultParameters, secret: u8, pick: impl Fn(u64) ->
     owner
 }
 
-/// The buckets that a sweep rewrites, step by step: worked out from the names in the store alone.
+/// The buckets that a sweep rewrites, step by step, computed from the names in the store alone.
 fn predicted(owner: &Owner) -> Vec<Vec<Bucket>> {
     let layout = owner.header.parameters.layout();
     let newest: BTreeMap<Bucket, BucketVersion> =
@@ -49,16 +50,16 @@ fn swept(owner: &Owner, recorder: &Recorder) -> Vec<Vec<Bucket>> {
     let layout = owner.header.parameters.layout();
     let mut steps = Vec::new();
     let mut reads: Option<Vec<Bucket>> = None;
-    for (_, moment) in recorder.take_trace() {
-        match moment {
-            Moment::Asks { request: Request::Read(places), .. } => {
+    for (_, event) in recorder.take_trace() {
+        match event {
+            TraceEvent::Asks { request: Request::Read(places), .. } => {
                 let mut buckets: Vec<Bucket> = places.iter().map(|at| at.slot.bucket).collect();
                 buckets.dedup();
                 let slots: u32 = buckets.iter().map(|bucket| layout.extent(*bucket).slots).sum();
                 assert_eq!(places.len(), slots as usize, "buckets are read whole");
                 assert_eq!(reads.replace(buckets), None, "one step comes after the other");
             }
-            Moment::Asks { request: Request::Write(written), .. } => {
+            TraceEvent::Asks { request: Request::Write(written), .. } => {
                 let written: Vec<Bucket> = written.iter().map(|of| of.bucket).collect();
                 assert_eq!(reads.take(), Some(written.clone()), "what was read is written");
                 steps.push(written);
@@ -78,8 +79,8 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
             let expected = predicted(&owner);
             let recorder = Recorder::new();
             let watched = recorder.over(owner.store.clone());
-            // What an earlier opening has left owed is evicted first.
-            let owes = async |vault: &ameles_vault::Vault| vault.status().evictions_owed > 0;
+            // Evictions that an earlier opening has left due come first.
+            let owes = async |vault: &ameles_vault::Vault| vault.status().evictions_pending > 0;
             let (owed, _) = owner
                 .open_over(watched, new_key(), async |vault| {
                     let owed = owes(vault).await;
@@ -95,11 +96,11 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
     }
 }
 
-/// All requests of a paced vault whose key is being changed, with their times, while this many calls are made.
-async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Duration, Moment)> {
+/// All requests of a paced vault during a key change, with their times, while this many calls are made.
+async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Duration, TraceEvent)> {
     let owner = owner_of(parameters, secret, |nth| nth * u64::from(secret)).await;
     let recorder = Recorder::new();
-    recorder.begin_anew();
+    recorder.clear();
     let setup = owner.setup_over(recorder.over(owner.store.clone()), new_key());
     let pace = Some(Pace::every(Duration::from_millis(80)).unwrap());
     let serving = owner.open_as(Setup { pace, ..setup }, async |vault| {
@@ -116,13 +117,13 @@ async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Dura
     });
     serving.await.unwrap();
     let mut trace = recorder.take_trace();
-    trace.retain(|(at, moment)| *at < Duration::from_secs(29) && !matches!(moment, Moment::Begun(_)));
+    trace.retain(|(at, event)| *at < Duration::from_secs(29) && !matches!(event, TraceEvent::Begun(_)));
     trace
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_paced_change_shows_the_same_whatever_is_asked_meanwhile() {
-    // Its trace has no leaf in it: all of it can be compared.
+    // Its trace contains no leaf: all of it can be compared.
     let trivial = every_scheme().remove(1);
     let silent = paced(trivial.clone(), 3, 0).await;
     let busy = paced(trivial, 201, 1000).await;

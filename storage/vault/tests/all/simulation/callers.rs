@@ -1,11 +1,11 @@
-//! The callers of a vault: several at once, each with draws of its own.
+//! The callers of a vault: several at once, each with its own random numbers.
 
-use super::diary;
-use super::registers::{Moment, Registers};
+use super::registers::{Registers, Tick};
 use super::rows::RowsModel;
+use super::run_log;
 use super::watcher::Watcher;
-use crate::support::chance::Chance;
-use crate::support::shipped;
+use crate::support::rng::TestRng;
+use crate::support::shipped_contents;
 use ameles_core::types::BlockId;
 use ameles_store::Blobs;
 use ameles_vault::{Call, Flow, JournalPlace, Receipt, Row, RowChange, Status, Vault, VaultError};
@@ -17,44 +17,44 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The known contents of the vault; all callers share them, across all openings.
+/// The known contents of the vault. All callers share them, across all openings.
 #[derive(Clone)]
-pub struct Known(pub Rc<RefCell<Contents>>);
+pub struct SharedModel(pub Rc<RefCell<Model>>);
 
-/// See [`Known`].
-pub struct Contents {
+/// See [`SharedModel`].
+pub struct Model {
     pub registers: Registers,
     pub rows: RowsModel,
     pub status: Status,
-    /// The newest receipt, and a moment before its checkpoint was asked for.
-    pub receipt: Option<(Receipt, Moment)>,
+    /// The newest receipt, and a tick before its checkpoint was asked for.
+    pub receipt: Option<(Receipt, Tick)>,
     pub acknowledged: u64,
-    /// Held by the caller whose commit of rows waits for the store: the model knows no commits side by side.
+    /// Held by the caller whose commit of rows waits for the store: the model knows no concurrent commits.
     pub committing: Rc<Mutex<()>>,
-    /// No emergency eviction may come.
+    /// No emergency eviction may happen.
     pub has_planned_stash: bool,
 }
 
 /// A caller in one opening.
 pub struct Caller {
     pub vault: Vault,
-    pub known: Known,
+    pub model: SharedModel,
     pub watcher: Watcher,
-    pub chance: Chance,
+    pub rng: TestRng,
     pub requests: u64,
 }
 
-/// A write that set out.
-struct Sent {
+/// A write that has begun.
+struct PendingWrite {
     block: u64,
     write: u64,
 }
 
 impl Caller {
-    /// Asks until it has asked enough, or the vault has stopped.
+    /// Asks until it is done, or the vault has stopped.
     pub async fn run(mut self) {
         for _ in 0..self.requests {
-            let answered = match self.chance.below(100) {
+            let answered = match self.rng.below(100) {
                 0..=69 => self.access().await,
                 70..=73 => self.access_and_leave().await,
                 74..=83 => self.commit_rows().await,
@@ -62,35 +62,35 @@ impl Caller {
                 86..=88 => self.checkpoint().await,
                 89..=90 => self.ask_the_impossible().await,
                 _ => {
-                    tokio::time::sleep(Duration::from_millis(self.chance.magnitude(1..=200))).await;
+                    tokio::time::sleep(Duration::from_millis(self.rng.magnitude(1..=200))).await;
                     Ok(())
                 }
             };
-            self.look_at_status();
+            self.check_status();
             if answered.is_err() {
                 return;
             }
         }
     }
 
-    /// A few blocks are asked for more than the others.
+    /// A few blocks are asked for more often than the others.
     fn block(&mut self) -> u64 {
         let capacity = self.vault.capacity();
-        if self.chance.percent(50) { self.chance.below(4) } else { self.chance.below(capacity) }
+        if self.rng.percent(50) { self.rng.below(4) } else { self.rng.below(capacity) }
     }
 
-    fn draw_calls(&mut self) -> (Vec<Call>, Vec<Sent>) {
+    fn draw_calls(&mut self) -> (Vec<Call>, Vec<PendingWrite>) {
         let batch = self.vault.max_batch() as u64;
-        let max = if self.chance.percent(10) { 3 * batch } else { batch };
+        let max = if self.rng.percent(10) { 3 * batch } else { batch };
         let mut sent = Vec::new();
         let mut calls = Vec::new();
-        for _ in 0..self.chance.within(1..=max) {
+        for _ in 0..self.rng.within(1..=max) {
             let block = self.block();
-            calls.push(match self.chance.below(8) {
+            calls.push(match self.rng.below(8) {
                 0 => Call::Dummy,
                 1..=3 => {
-                    let (write, payload) = self.known.0.borrow_mut().registers.begin_write(block);
-                    sent.push(Sent { block, write });
+                    let (write, payload) = self.model.0.borrow_mut().registers.begin_write(block);
+                    sent.push(PendingWrite { block, write });
                     Call::Write(BlockId(block), payload.into())
                 }
                 _ => Call::Read(BlockId(block)),
@@ -101,23 +101,23 @@ impl Caller {
 
     async fn access(&mut self) -> Result<(), VaultError> {
         let (calls, sent) = self.draw_calls();
-        let from = self.known.0.borrow_mut().registers.tick();
-        diary::note(|| format!("  {from} asks {calls:?}"));
-        let flow = self.chance.percent(30).then(|| Flow(self.chance.below(3)));
+        let from = self.model.0.borrow_mut().registers.tick();
+        run_log::note(|| format!("  {from} asks {calls:?}"));
+        let flow = self.rng.percent(30).then(|| Flow(self.rng.below(3)));
         let answers = match flow {
             Some(flow) => self.vault.access_in(flow, calls.clone()).await?,
             None => self.vault.access(calls.clone()).await?,
         };
-        diary::note(|| format!("  {from} is answered"));
+        run_log::note(|| format!("  {from} is answered"));
         assert_eq!(answers.len(), calls.len(), "an answer for each call");
-        let mut contents = self.known.0.borrow_mut();
-        // Nothing comes between the calls of one request, as far as they fit a batch and are of no flow.
+        let mut model = self.model.0.borrow_mut();
+        // Nothing comes between the calls of one request, as far as they fit a batch and belong to no flow.
         let mut own: BTreeMap<(usize, BlockId), &[u8]> = BTreeMap::new();
         for (nth, (call, answer)) in calls.iter().zip(&answers).enumerate() {
             let batch = nth / self.vault.max_batch();
             match (call, answer) {
                 (Call::Read(block), Some(bytes)) => {
-                    contents.registers.read(block.0, from, bytes);
+                    model.registers.read(block.0, from, bytes);
                     let own = own.get(&(batch, *block));
                     assert!(
                         flow.is_some() || own.is_none_or(|own| *own == &bytes[..]),
@@ -129,17 +129,17 @@ impl Caller {
                 (call, answer) => panic!("{call:?} was answered with {answer:?}"),
             }
         }
-        for Sent { block, write } in sent {
-            contents.registers.acknowledge(block, write);
-            contents.acknowledged += 1;
+        for PendingWrite { block, write } in sent {
+            model.registers.acknowledge(block, write);
+            model.acknowledged += 1;
         }
         Ok(())
     }
 
-    /// Asks as a caller that loses patience; the access may be done or not.
+    /// Asks like a caller that stops waiting; the access may happen or not.
     async fn access_and_leave(&mut self) -> Result<(), VaultError> {
         let (calls, _) = self.draw_calls();
-        let patience = Duration::from_millis(self.chance.within(0..=20));
+        let patience = Duration::from_millis(self.rng.within(0..=20));
         match tokio::time::timeout(patience, self.vault.access(calls)).await {
             Ok(answers) => answers.map(drop),
             Err(_) => Ok(()),
@@ -147,62 +147,62 @@ impl Caller {
     }
 
     async fn commit_rows(&mut self) -> Result<(), VaultError> {
-        let committing = self.known.0.borrow().committing.clone();
+        let committing = self.model.0.borrow().committing.clone();
         let _turn = committing.lock().await;
-        let changes: Vec<RowChange> = (0..self.chance.within(0..=4))
+        let changes: Vec<RowChange> = (0..self.rng.within(0..=4))
             .map(|_| {
-                let key = vec![b'k', self.chance.below(6) as u8];
-                let len = self.chance.magnitude(1..=400) as usize;
-                let value = vec![self.chance.below(256) as u8; len];
-                RowChange { key: key.into(), value: (!self.chance.percent(30)).then(|| value.into()) }
+                let key = vec![b'k', self.rng.below(6) as u8];
+                let len = self.rng.magnitude(1..=400) as usize;
+                let value = vec![self.rng.below(256) as u8; len];
+                RowChange { key: key.into(), value: (!self.rng.percent(30)).then(|| value.into()) }
             })
             .collect();
-        diary::note(|| format!("  commits {changes:?}"));
+        run_log::note(|| format!("  commits {changes:?}"));
         let committing = self.vault.commit_rows(changes.clone());
-        // In one step where that can be, so that the threads that redb is called on bring no chance of their own in.
+        // In one step where possible, so that the threads that call redb add no nondeterminism.
         let committed = match self.vault.header().parameters.journal {
             JournalPlace::Disk => futures::executor::block_on(committing),
             JournalPlace::Store => committing.await,
         };
-        diary::note(|| format!("  has committed: {committed:?}"));
-        let mut contents = self.known.0.borrow_mut();
-        let now = contents.registers.tick();
+        run_log::note(|| format!("  has committed: {committed:?}"));
+        let mut model = self.model.0.borrow_mut();
+        let now = model.registers.tick();
         match committed {
             Ok(()) => {
-                assert!(contents.rows.fits(&changes), "rows were taken that do not fit");
-                contents.rows.committed(&changes, now);
+                assert!(model.rows.fits(&changes), "rows were taken that do not fit");
+                model.rows.committed(&changes, now);
                 Ok(())
             }
             Err(VaultError::RowsFull { .. }) => {
-                // A commit that failed may have had its effect, and counts until the vault is opened again.
-                let fits = contents.rows.is_certain() && contents.rows.fits(&changes);
+                // A commit that failed may have had its effect, and counts until the vault is reopened.
+                let fits = model.rows.is_certain() && model.rows.fits(&changes);
                 assert!(!fits, "rows were refused that fit");
                 Ok(())
             }
             Err(error) => {
-                contents.rows.failed(&changes);
+                model.rows.failed(&changes);
                 Err(error)
             }
         }
     }
 
     fn read_rows(&mut self) -> Result<(), VaultError> {
-        let committing = self.known.0.borrow().committing.clone();
+        let committing = self.model.0.borrow().committing.clone();
         let Ok(_turn) = committing.try_lock() else { return Ok(()) };
         let rows = futures::executor::block_on(self.vault.load_rows())?;
-        self.known.0.borrow().rows.read(rows);
+        self.model.0.borrow().rows.read(rows);
         Ok(())
     }
 
     async fn checkpoint(&mut self) -> Result<(), VaultError> {
-        let from = self.known.0.borrow_mut().registers.tick();
+        let from = self.model.0.borrow_mut().registers.tick();
         let receipt = self.vault.checkpoint().await?;
-        self.known.note_receipt(&self.vault, &self.watcher, receipt, from).await;
+        self.model.note_receipt(&self.vault, &self.watcher, receipt, from).await;
         Ok(())
     }
 
     async fn ask_the_impossible(&mut self) -> Result<(), VaultError> {
-        let beyond = BlockId(self.vault.capacity() + self.chance.below(3));
+        let beyond = BlockId(self.vault.capacity() + self.rng.below(3));
         let refused = self.vault.access(vec![Call::Read(BlockId(0)), Call::Read(beyond)]).await;
         assert!(matches!(refused, Err(VaultError::OutOfRange { block, .. }) if block == beyond));
         let short = vec![1; self.vault.block_bytes() - 1];
@@ -211,30 +211,30 @@ impl Caller {
         Ok(())
     }
 
-    fn look_at_status(&self) {
-        self.known.look_at_status(&self.vault);
+    fn check_status(&self) {
+        self.model.check_status(&self.vault);
     }
 }
 
-impl Known {
-    /// Compares a copy of the vault that was read, as it was at some moment since `from`.
-    pub fn compare_copy(&self, from: Moment, blocks: &[BlockId], answers: &[Option<Bytes>], rows: Vec<Row>) {
-        let mut contents = self.0.borrow_mut();
+impl SharedModel {
+    /// Compares a copy of the vault, as it was at some time since `from`.
+    pub fn compare_copy(&self, from: Tick, blocks: &[BlockId], answers: &[Option<Bytes>], rows: Vec<Row>) {
+        let mut model = self.0.borrow_mut();
         for (block, answer) in blocks.iter().zip(answers) {
-            contents.registers.read_copy(block.0, from, answer.as_ref().expect("a read is answered"));
+            model.registers.read_copy(block.0, from, answer.as_ref().expect("a read is answered"));
         }
-        contents.rows.read_copy(rows, from);
+        model.rows.read_copy(rows, from);
     }
 
     /// Checks that figures only grow, across crashes too.
-    pub fn look_at_status(&self, vault: &Vault) {
-        let (status, mut contents) = (vault.status(), self.0.borrow_mut());
+    pub fn check_status(&self, vault: &Vault) {
+        let (status, mut model) = (vault.status(), self.0.borrow_mut());
         if status.epoch == 0 {
-            // The vault has not been driven yet.
+            // The vault has not been polled yet.
             return;
         }
-        let before = std::mem::replace(&mut contents.status, status.clone());
-        assert!(status.emergencies == 0 || !contents.has_planned_stash, "an emergency eviction");
+        let before = std::mem::replace(&mut model.status, status.clone());
+        assert!(status.emergencies == 0 || !model.has_planned_stash, "an emergency eviction");
         assert!(
             status.epoch >= before.epoch
                 && status.accesses >= before.accesses
@@ -251,24 +251,25 @@ impl Known {
         }
     }
 
-    /// Checks that a receipt is that of what is in the store.
-    pub async fn note_receipt(&self, vault: &Vault, watcher: &Watcher, receipt: Receipt, from: Moment) {
-        let name = shipped::name(&receipt);
-        let stored = watcher.landing().memory().get(&name, usize::MAX).await.expect("memory does not fail");
+    /// Checks that a receipt is for what is in the store.
+    pub async fn note_receipt(&self, vault: &Vault, watcher: &Watcher, receipt: Receipt, from: Tick) {
+        let name = shipped_contents::name(&receipt);
+        let stored =
+            watcher.checked_store().memory().get(&name, usize::MAX).await.expect("memory does not fail");
         if let Some(stored) = stored {
             assert_eq!(<[u8; 32]>::from(Sha256::digest(&stored)), receipt.digest, "the receipt is another's");
         } else {
-            let newest = watcher.landing().checkpoints().last().copied();
+            let newest = watcher.checked_store().checkpoints().last().copied();
             assert!(
                 newest > Some((receipt.epoch, receipt.checkpoint)),
                 "a receipt for checkpoint {}, which is not there",
                 receipt.checkpoint
             );
         }
-        let mut contents = self.0.borrow_mut();
+        let mut model = self.0.borrow_mut();
         assert_eq!(receipt.vault, vault.header().vault);
-        if contents.receipt.as_ref().is_none_or(|(_, before)| *before < from) {
-            contents.receipt = Some((receipt, from));
+        if model.receipt.as_ref().is_none_or(|(_, before)| *before < from) {
+            model.receipt = Some((receipt, from));
         }
     }
 }

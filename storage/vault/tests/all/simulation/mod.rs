@@ -1,27 +1,27 @@
-//! Deterministic simulation: one number decides the vault, its callers and their requests, how long every request
+//! Deterministic simulation: one number determines the vault, its callers and their requests, how long every request
 //! takes, what fails, and when the power does.
 //!
 //! `AMELES_SIM_SEEDS=100000` runs more seeds, `AMELES_SIM_SEED=…` one of them.
 
 mod callers;
-mod diary;
-mod landing;
-mod mortal;
+mod checked_store;
+mod disk_copies;
+mod killable;
 pub mod registers;
 pub mod rows;
+mod run;
+mod run_log;
 mod scenario;
 mod summary;
-mod twins;
-pub mod verdict;
+pub mod violation;
 mod watcher;
-mod world;
 
 use ameles_store::ProviderCounts;
+use run::{Environment, run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use summary::Summary;
-use world::{World, run};
 
 /// Seeds of one run of the test.
 const SEEDS: u64 = 400;
@@ -31,10 +31,11 @@ pub fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}; give a number")))
 }
 
-/// Runs seeds on all cores, until a promise was broken in a way that is looked for; tells the first seed, and how.
+/// Runs seeds on all cores, until a promise is broken in the expected way; returns the first such seed, and the
+/// failure.
 fn run_until(
     seeds: std::ops::Range<u64>,
-    kind: World,
+    kind: Environment,
     is_looked_for: impl Fn(&str) -> bool + Sync,
 ) -> (Summary, Option<(u64, String)>) {
     let next = AtomicU64::new(seeds.start);
@@ -65,13 +66,13 @@ fn run_until(
     found.into_inner().expect("no worker panics")
 }
 
-/// Runs seeds of a world in which every promise must hold, or the one that is asked for.
-fn run_all(seeds: u64, kind: World) -> Option<Summary> {
+/// Runs seeds in an environment in which every promise must hold, or the one that is asked for.
+fn run_all(seeds: u64, kind: Environment) -> Option<Summary> {
     if let Some(seed) = number("AMELES_SIM_SEED") {
-        diary::keep();
+        run_log::keep();
         let outcome = catch_unwind(|| run(seed, kind));
-        let diary = diary::close();
-        assert!(outcome.is_ok(), "{diary}\nseed {seed} has broken a promise, see above");
+        let run_log = run_log::close();
+        assert!(outcome.is_ok(), "{run_log}\nseed {seed} has broken a promise, see above");
         return None;
     }
     let (summary, broken) = run_until(0..seeds, kind, |_| true);
@@ -86,7 +87,7 @@ fn run_all(seeds: u64, kind: World) -> Option<Summary> {
 #[test]
 fn no_seed_breaks_a_promise() {
     let seeds = number("AMELES_SIM_SEEDS").unwrap_or(SEEDS);
-    let Some(summary) = run_all(seeds, World::Sound) else { return };
+    let Some(summary) = run_all(seeds, Environment::Sound) else { return };
     let Summary {
         openings, openings_cut_off, crashes, power_failures, unavailable, disk_full, closed, ..
     } = summary;
@@ -101,29 +102,29 @@ fn no_seed_breaks_a_promise() {
 #[test]
 fn no_seed_breaks_a_promise_within_a_providers_limits() {
     let seeds = number("AMELES_SIM_SEEDS").unwrap_or(SEEDS) / 5;
-    let Some(summary) = run_all(seeds, World::Provider) else { return };
+    let Some(summary) = run_all(seeds, Environment::Provider) else { return };
     let ProviderCounts { further_pages, slowed_down, too_large, .. } = summary.provider;
     assert!(further_pages > seeds && slowed_down > seeds, "the seeds do too little: {summary:?}");
     assert_eq!(too_large, 0, "an object is larger than the vault had planned: {summary:?}");
     assert!(summary.unavailable > seeds / 100 && summary.acknowledged > seeds, "{summary:?}");
 }
 
-/// Seeds within which a world that breaks its promise must be seen to.
+/// The number of seeds within which a broken environment must be detected.
 const BROKEN_SEEDS: u64 = 10_000;
 
-/// The simulation's own proof: a disk that forgets what it has synced loses acknowledged writes that nobody but the
+/// Proves the simulation itself: a disk that forgets what it has synced loses acknowledged writes that only the
 /// simulation can miss, for the vault finds an older and sound state.
 #[test]
 fn a_write_that_a_lying_disk_lost_is_missed() {
     let is_loss = |how: &str| how.contains("an acknowledged write is lost");
-    let (_, broken) = run_until(0..BROKEN_SEEDS, World::LyingDisk, is_loss);
+    let (_, broken) = run_until(0..BROKEN_SEEDS, Environment::LyingDisk, is_loss);
     assert!(broken.is_some(), "no seed has missed a write");
 }
 
-/// The same for a store: there the vault itself must say what is gone.
+/// The same for a store: there the vault itself must report what is missing.
 #[test]
 fn a_write_that_a_forgetful_store_lost_is_missed() {
     let is_loss = |how: &str| how.contains("was removed: it was written");
-    let (_, broken) = run_until(0..BROKEN_SEEDS, World::ForgetfulStore, is_loss);
+    let (_, broken) = run_until(0..BROKEN_SEEDS, Environment::ForgetfulStore, is_loss);
     assert!(broken.is_some(), "no seed has missed a write");
 }

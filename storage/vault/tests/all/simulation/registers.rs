@@ -1,25 +1,25 @@
-//! The contents that a block may hold: every write that is not known to be overwritten.
+//! The contents that a block may hold: those of every write that is not known to be overwritten.
 //!
-//! Writes carry a number of their own, so a read tells which write it saw. A write happens at some moment between its
-//! request and its acknowledgement; a write that was never acknowledged happens at some moment before the vault is open
+//! Each write has a number in its payload, so a read shows which write it saw. A write happens at some time between its
+//! request and its acknowledgement; a write that was never acknowledged happens at some time before the vault is open
 //! again, or not at all.
 
 use std::collections::BTreeMap;
 
-/// A moment, counted: one for each thing that happens.
-pub type Moment = u64;
+/// A logical time: every event has its own.
+pub type Tick = u64;
 
 /// All blocks of a vault.
 pub struct Registers {
     blocks: Vec<Register>,
-    now: Moment,
+    now: Tick,
     writes: u64,
     block_bytes: usize,
 }
 
 #[derive(Default)]
 struct Register {
-    /// Every write since the vault was made, by its number: when it must have happened, if at all.
+    /// Every write since the vault was made, by its number, and when it must have happened, if at all.
     writes: BTreeMap<u64, Span>,
     /// Spans within which the block held the bytes of a write: its own if it was acknowledged, and those of reads.
     held: Vec<(u64, Span)>,
@@ -28,11 +28,11 @@ struct Register {
 /// The time from a request to its end.
 #[derive(Clone, Copy)]
 struct Span {
-    from: Moment,
-    until: Option<Moment>,
+    from: Tick,
+    until: Option<Tick>,
 }
 
-/// The number of the contents before all writes: zeros.
+/// The write number of the initial contents, which are zeros.
 const ZEROS: u64 = 0;
 
 impl Registers {
@@ -45,13 +45,13 @@ impl Registers {
         }
     }
 
-    /// The same, with writes that are numbered after `last`: nobody else's bytes pass for theirs.
+    /// The same, with writes numbered after `last`, so that nobody else's bytes are taken for theirs.
     pub fn numbered_after(self, last: u64) -> Self {
         Registers { writes: last, ..self }
     }
 
-    /// The moment of now; each is another.
-    pub fn tick(&mut self) -> Moment {
+    /// The current tick; each call returns another.
+    pub fn tick(&mut self) -> Tick {
         self.now += 1;
         self.now
     }
@@ -64,7 +64,7 @@ impl Registers {
         (self.writes, payload(self.writes, self.block_bytes))
     }
 
-    /// Notes that a write was acknowledged.
+    /// Records that a write was acknowledged.
     pub fn acknowledge(&mut self, block: u64, write: u64) {
         let until = Some(self.tick());
         let register = &mut self.blocks[block as usize];
@@ -73,7 +73,7 @@ impl Registers {
         register.held.push((write, *span));
     }
 
-    /// Notes that the vault is open again: a write that was never acknowledged has happened by now, or never will.
+    /// Records that the vault is open again: an unacknowledged write has happened by now, or never will.
     pub fn settle(&mut self) {
         let now = self.tick();
         for write in self.blocks.iter_mut().flat_map(|register| register.writes.values_mut()) {
@@ -84,16 +84,16 @@ impl Registers {
     /// Checks a read that was asked for at `from` and has returned these bytes now.
     ///
     /// # Panics
-    /// If they are no write's, or that of one that was overwritten before `from`.
-    pub fn read(&mut self, block: u64, from: Moment, bytes: &[u8]) {
+    /// If they are no write's, or those of one that was overwritten before `from`.
+    pub fn read(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         let write = self.blocks[block as usize].seen(block, span, bytes);
         self.blocks[block as usize].held.push((write, span));
     }
 
-    /// Checks as [`read`](Self::read) does, of a copy as it was at some moment since `from`: says nothing of the block
+    /// Checks like [`read`](Self::read), for a copy as it was at some time since `from`. Nothing follows for the block
     /// itself.
-    pub fn read_copy(&mut self, block: u64, from: Moment, bytes: &[u8]) {
+    pub fn read_copy(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         self.blocks[block as usize].seen(block, span, bytes);
     }
@@ -114,7 +114,7 @@ impl Register {
                 .get(&write)
                 .unwrap_or_else(|| panic!("block {block} holds another block's write {write}"))
         };
-        // Something else was there after this write had ended and before this read began.
+        // The block held something else after this write had ended and before this read began.
         let after = |of: &Span| happened.until.is_some_and(|until| of.from > until);
         let before = |of: &Span| of.until.is_some_and(|until| until < span.from);
         let other = self.held.iter().find(|(held, of)| *held != write && after(of) && before(of));
@@ -131,7 +131,7 @@ fn number(payload: &[u8]) -> u64 {
     u64::from_le_bytes(payload[..8].try_into().expect("a block has at least 8 bytes"))
 }
 
-/// The bytes of a write: its number, and the rest that follows from it.
+/// The bytes of a write: its number, and a rest that follows from it.
 fn payload(write: u64, len: usize) -> Vec<u8> {
     let mut word = write;
     let words = std::iter::from_fn(|| {

@@ -1,7 +1,6 @@
-//! The states that the table of rows may have: the committed changes, and perhaps one more commit whose end was never
-//! seen.
+//! The states that the table of rows may have: the committed changes, and perhaps one more commit whose end nobody saw.
 
-use super::registers::Moment;
+use super::registers::Tick;
 use ameles_vault::{Row, RowChange};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -11,10 +10,10 @@ type Table = BTreeMap<Bytes, Bytes>;
 /// The table, and its earlier states.
 pub struct RowsModel {
     table: Table,
-    /// The tables it may be if a commit had its effect although it failed.
+    /// The tables that it may be if a commit had its effect although it failed.
     instead: Vec<Table>,
-    /// Every state there was, and when it began.
-    past: Vec<(Moment, Table)>,
+    /// Every earlier state, and when it began.
+    past: Vec<(Tick, Table)>,
     max: u64,
 }
 
@@ -39,18 +38,18 @@ impl RowsModel {
         used(&self.table)
     }
 
-    /// Tells whether it is known which state the table has.
+    /// Returns whether it is known which state the table has.
     pub fn is_certain(&self) -> bool {
         self.instead.is_empty()
     }
 
-    /// Tells whether these changes fit.
+    /// Returns whether these changes fit.
     pub fn fits(&self, changes: &[RowChange]) -> bool {
         let needed = used(&self.after(changes));
         needed <= self.max || needed <= self.used()
     }
 
-    pub fn committed(&mut self, changes: &[RowChange], now: Moment) {
+    pub fn committed(&mut self, changes: &[RowChange], now: Tick) {
         assert!(self.is_certain(), "a commit succeeded after one that broke the disk");
         self.table = self.after(changes);
         self.past.push((now, self.table.clone()));
@@ -64,7 +63,7 @@ impl RowsModel {
     /// Checks the table that was read.
     ///
     /// # Panics
-    /// If it is in no state that it may be in.
+    /// If it is in none of its possible states.
     pub fn read(&self, rows: Vec<Row>) -> Table {
         assert!(rows.is_sorted(), "rows come sorted by key");
         let found: Table = table(rows);
@@ -77,12 +76,12 @@ impl RowsModel {
         found
     }
 
-    /// Checks the table that was read for the first time since the vault was opened: a commit that failed before has
-    /// had its effect by now, or never will.
+    /// Checks the table when it is first read after the vault was opened: a commit that failed before has had its
+    /// effect by now, or never will.
     ///
     /// # Panics
-    /// As [`read`](Self::read).
-    pub fn settle(&mut self, rows: Vec<Row>, now: Moment) {
+    /// Like [`read`](Self::read).
+    pub fn settle(&mut self, rows: Vec<Row>, now: Tick) {
         let found = self.read(rows);
         self.instead.clear();
         if found != self.table {
@@ -91,13 +90,13 @@ impl RowsModel {
         }
     }
 
-    /// Checks a copy that was read, as the table was at some moment since `from`.
+    /// Checks a copy that was read, as the table was at some time since `from`.
     ///
     /// # Panics
     /// If it never was so since then.
-    pub fn read_copy(&self, rows: Vec<Row>, from: Moment) {
+    pub fn read_copy(&self, rows: Vec<Row>, from: Tick) {
         let found: Table = table(rows);
-        let ends = self.past.iter().skip(1).map(|(began, _)| *began).chain([Moment::MAX]);
+        let ends = self.past.iter().skip(1).map(|(began, _)| *began).chain([Tick::MAX]);
         let was = self.past.iter().zip(ends).any(|((_, table), end)| end >= from && *table == found);
         assert!(was || self.instead.contains(&found), "rows were never {found:?} since {from}");
     }

@@ -1,6 +1,6 @@
-//! The choices that a seed makes before anything happens: the vault, the store's faults, the callers.
+//! The choices that a seed makes before the run: the vault, the store's faults, the callers.
 
-use crate::support::chance::Chance;
+use crate::support::rng::TestRng;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
@@ -9,74 +9,75 @@ use ameles_store::{FaultRates, RetryPolicy};
 use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters};
 use std::time::Duration;
 
-/// See the module.
+/// The choices of a seed.
 pub struct Scenario {
     pub parameters: VaultParameters,
     pub faults: FaultRates,
     pub retry: RetryPolicy,
-    /// The longest way of most messages, in milliseconds.
+    /// The longest delay of most messages, in milliseconds.
     pub slowest: u64,
     pub callers: u64,
     /// Openings that a crash or a failure may end, before the last one.
     pub openings: u64,
-    /// The most requests of a caller in one opening.
+    /// The maximum number of requests of a caller in one opening.
     pub requests: u64,
-    /// Openings, in a hundred, that end before the vault is open.
+    /// The percentage of openings that end before the vault is open.
     pub crashes_in_recovery: u64,
     pub pace: Option<Pace>,
 }
 
 impl Scenario {
-    /// Tells whether the stash is planned to hold all that ever waits: no emergency eviction may come.
+    /// Returns whether the stash is planned to hold everything that ever waits, so that no emergency eviction may
+    /// happen.
     pub fn has_planned_stash(&self) -> bool {
         let SchemeParameters::Path(path) = &self.parameters.scheme else { return true };
         let batch = path.max_batch * (path.path_buckets() as u32 * path.blocks_per_bucket + 1);
         path.stash_bound >= path.waiting_bound() + batch
     }
 
-    /// Tells whether a lost machine must lose nothing that was acknowledged.
+    /// Returns whether a lost machine must lose nothing that was acknowledged.
     pub fn has_journal_in_store(&self) -> bool {
         self.parameters.journal == JournalPlace::Store
     }
 
-    pub fn draw(chance: &mut Chance) -> Self {
-        let capacity = chance.within(16..=128);
-        let block_bytes = chance.within(16..=64) as u32;
-        let batch = chance.within(1..=8) as u32;
-        let scheme = match chance.below(10) {
+    pub fn draw(rng: &mut TestRng) -> Self {
+        let capacity = rng.within(16..=128);
+        let block_bytes = rng.within(16..=64) as u32;
+        let batch = rng.within(1..=8) as u32;
+        let scheme = match rng.below(10) {
             0 => SchemeParameters::Trivial(TrivialParameters {
                 capacity: capacity.min(32),
                 block_bytes,
-                chunk_blocks: chance.within(1..=32) as u32,
+                chunk_blocks: rng.within(1..=32) as u32,
                 max_batch: batch,
             }),
-            1 | 2 => SchemeParameters::Path(path(capacity, block_bytes, batch, chance)),
+            1 | 2 => SchemeParameters::Path(path(capacity, block_bytes, batch, rng)),
             _ => SchemeParameters::Ring(RingParameters::for_capacity(
                 capacity,
                 block_bytes,
-                capacity / chance.within(2..=16),
+                capacity / rng.within(2..=16),
                 batch,
             )),
         };
         let parameters = VaultParameters {
-            checkpoint_every: chance.within(8..=64),
-            ship_every: chance.within(1..=3),
+            checkpoint_every: rng.within(8..=64),
+            ship_every: rng.within(1..=3),
             rows_bytes: 1024,
-            pad_batches: chance.percent(25),
-            journal: if chance.percent(25) { JournalPlace::Store } else { JournalPlace::Disk },
-            ..VaultParameters::around(scheme)
+            pad_batches: rng.percent(25),
+            journal: if rng.percent(25) { JournalPlace::Store } else { JournalPlace::Disk },
+            ..VaultParameters::with_defaults(scheme)
         };
-        let rate = chance.one_of(&[0.0, 0.0, 0.01, 0.05, 0.2]);
+        let rate = rng.one_of(&[0.0, 0.0, 0.01, 0.05, 0.2]);
         let faults = FaultRates {
             error_before: rate,
             error_after: rate,
             time_out: rate,
             torn_write: rate,
             lost_write: 0.0,
-            time_out_after: Duration::from_millis(chance.within(1..=200)),
+            time_out_after: Duration::from_millis(rng.within(1..=200)),
         };
         let retry = RetryPolicy {
-            attempts: chance.within(2..=5) as u32,
+            attempts: rng.within(2..=5) as u32,
             first_wait: Duration::from_millis(10),
             longest_wait: Duration::from_millis(100),
         };
@@ -84,33 +85,32 @@ impl Scenario {
             parameters,
             faults,
             retry,
-            slowest: chance.one_of(&[0, 1, 5, 50]),
-            callers: chance.within(1..=6),
-            openings: chance.within(2..=6),
-            requests: chance.magnitude(4..=40),
-            crashes_in_recovery: chance.one_of(&[0, 20, 60]),
-            pace: chance.percent(30).then(|| {
-                let turn = Duration::from_millis(chance.magnitude(8..=1000));
+            slowest: rng.one_of(&[0, 1, 5, 50]),
+            callers: rng.within(1..=6),
+            openings: rng.within(2..=6),
+            requests: rng.magnitude(4..=40),
+            crashes_in_recovery: rng.one_of(&[0, 20, 60]),
+            pace: rng.percent(30).then(|| {
+                let turn = Duration::from_millis(rng.magnitude(8..=1000));
                 Pace::every(turn).expect("it is in range")
             }),
         };
         let has_top = !matches!(scenario.parameters.scheme, SchemeParameters::Trivial(_));
-        if has_top && chance.percent(30) {
+        if has_top && rng.percent(30) {
             scenario.parameters.tree_top = TreeTopPlace::Disk;
         }
         scenario
     }
 }
 
-/// A Path ORAM; now and then its stash has room for hardly more than a largest batch, so that it evicts in the
-/// background.
-fn path(capacity: u64, block_bytes: u32, batch: u32, chance: &mut Chance) -> PathParameters {
+/// A Path ORAM; sometimes its stash has room for hardly more than a largest batch, so that it evicts in the background.
+fn path(capacity: u64, block_bytes: u32, batch: u32, rng: &mut TestRng) -> PathParameters {
     let planned =
         PathParameters::for_capacity(capacity, block_bytes, capacity / 4, batch).expect("they are in range");
-    if chance.percent(50) {
+    if rng.percent(50) {
         return planned;
     }
-    // A tree without a trusted top, in which all blocks find a place.
+    // A tree without a trusted top, in which all blocks have room.
     let paths = batch * (planned.blocks_per_bucket * (planned.leaf_level.0 + 1) + 1);
     PathParameters { top: Level(0), stash_bound: paths + 1, ..planned }
 }

@@ -1,8 +1,8 @@
-//! The counts of what runs did.
+//! What runs did, in numbers.
 
 use ameles_store::ProviderCounts;
 
-/// The counts of what a run did, for the run as a whole and for the test that it did enough.
+/// What a run did, in numbers, for the run as a whole and for the test that it did enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Times that the vault was open.
@@ -11,13 +11,13 @@ pub struct Summary {
     pub openings_cut_off: u64,
     /// Kills and power losses.
     pub crashes: u64,
-    /// Power failures in the midst of a change of the disk.
+    /// Power failures in the middle of a change of the disk.
     pub power_failures: u64,
     /// Openings that ended because the store could not be reached.
     pub unavailable: u64,
     /// Openings that ended because the disk was full.
     pub disk_full: u64,
-    /// Clean ends.
+    /// Clean closes.
     pub closed: u64,
     /// Writes that were acknowledged.
     pub acknowledged: u64,
@@ -25,9 +25,9 @@ pub struct Summary {
     pub repeated: u64,
     /// Copies of the store that were restored.
     pub restored: u64,
-    /// Copies of the trusted disk that were told of the gateway that goes on.
+    /// Copies of the trusted disk that were displaced by the gateway that continues.
     pub displaced: u64,
-    /// The counts of what a provider's limits did.
+    /// What a provider's limits did, in numbers.
     pub provider: ProviderCounts,
 }
 

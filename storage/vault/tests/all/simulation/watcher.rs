@@ -1,44 +1,43 @@
-//! A watcher of the store that remembers everything: each request as the vault makes it, across all openings.
+//! An observer of the store that remembers everything: each request as the vault makes it, across all openings.
 //!
-//! Stands between the vault and the layer that retries, so each request is seen once. It knows no key. It checks what a
-//! crash must not teach it:
+//! It is between the vault and the layer that retries, so each request is seen once. It has no key. It checks what a
+//! crash must not reveal to it:
 //! - a slot of a bucket version is read once, and again only when a recovery repeats the very requests since the last
 //!   checkpoint, in their order, from the first on;
 //! - a bucket version is written once;
 //! - a read names a version that is there.
 
-use super::diary;
-use super::landing::Landing;
-use super::verdict::Verdict;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::tree::layout::Layout;
+use super::checked_store::CheckedStore;
+use super::run_log;
+use super::violation::Violation;
+use crate::support::intercepted::{Intercepted, Interceptor, Request};
+use ameles_core::store::{BucketVersion, Place, UntrustedError};
 use ameles_core::types::Version;
-use ameles_store::{Blob, BlobError, Blobs, Inventory, forward_inventory};
 use ameles_vault::Vault;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// The record of what was seen; clones share it.
+/// The record of what was seen. Clones share it.
 #[derive(Clone)]
 pub struct Watcher {
-    landing: Landing,
-    verdict: Verdict,
-    seen: Rc<RefCell<Seen>>,
+    checked_store: CheckedStore,
+    violation: Violation,
+    seen: Rc<RefCell<WatcherState>>,
 }
 
 #[derive(Default)]
-struct Seen {
-    /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
+struct WatcherState {
+    /// All reads without repetitions, each with the number of the last checkpoint before it.
     reads: Vec<(u64, Vec<Place>)>,
     slots: HashSet<Place>,
     written: HashSet<Version>,
-    /// The vault in service, which tells the number of its checkpoint.
+    /// The vault in service, which publishes the number of its checkpoint.
     vault: Option<Vault>,
     checkpoint: u64,
-    /// True if there may have been a checkpoint of which the watcher was not told.
+    /// True if there may have been a checkpoint that was not published.
     unseen: bool,
-    /// The first of the reads that the vault being opened has repeated or made.
+    /// The first of the reads that the opening vault has repeated or made.
     replayed_from: usize,
     checking: bool,
     replay: Replay,
@@ -56,16 +55,16 @@ enum Replay {
 }
 
 impl Watcher {
-    pub fn new(landing: Landing, verdict: Verdict) -> Self {
-        Watcher { landing, verdict, seen: Rc::default() }
+    pub fn new(checked_store: CheckedStore, violation: Violation) -> Self {
+        Watcher { checked_store, violation, seen: Rc::default() }
     }
 
-    /// The store as the next opening sees it.
-    pub fn over<S>(&self, inner: S) -> Watched<S> {
-        Watched { inner, watcher: self.clone() }
+    /// Wraps the store for the next opening.
+    pub fn over<S>(&self, inner: S) -> Intercepted<S, Watcher> {
+        Intercepted { inner, interceptor: self.clone() }
     }
 
-    /// Notes that a vault is being opened; an earlier vault is not in service any more.
+    /// Records that a vault is being opened; an earlier vault is no longer in service.
     pub fn opening(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -74,18 +73,18 @@ impl Watcher {
         seen.replayed_from = seen.reads.len();
     }
 
-    /// Notes whether reads belong to a check: all slots in their order, whatever was asked before.
+    /// Records whether reads belong to a full check, which reads all slots in order, whatever was asked before.
     pub fn checking(&self, checking: bool) {
         self.seen.borrow_mut().checking = checking;
     }
 
-    /// Notes that the vault goes on, but has no callers any more.
+    /// Records that the vault runs on, but has no callers any more.
     pub fn left_alone(&self) {
         self.closed();
         self.seen.borrow_mut().unseen = true;
     }
 
-    /// Notes that the vault is open, and tells its checkpoints from now on.
+    /// Records that the vault is open; it publishes its checkpoints from now on.
     pub fn in_service(&self, vault: &Vault) {
         let mut seen = self.seen.borrow_mut();
         seen.vault = Some(vault.clone());
@@ -95,16 +94,16 @@ impl Watcher {
         seen.reads[from..].iter_mut().for_each(|(after, _)| *after = checkpoint);
     }
 
-    /// Notes that no vault is in service.
+    /// Records that no vault is in service.
     pub fn closed(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
         seen.vault = None;
     }
 
-    /// The store's own side.
-    pub fn landing(&self) -> &Landing {
-        &self.landing
+    /// The store's side.
+    pub fn checked_store(&self) -> &CheckedStore {
+        &self.checked_store
     }
 
     /// Reads that recoveries repeated.
@@ -114,32 +113,32 @@ impl Watcher {
 
     fn read(&self, places: &[Place]) {
         let bucket = |place: &Place| BucketVersion { bucket: place.slot.bucket, version: place.version };
-        let memory = self.landing.memory();
+        let memory = self.checked_store.memory();
         let missing = places.iter().find(|place| memory.bucket(bucket(place)).is_none());
-        self.verdict.ensure(missing.is_none(), || format!("{missing:?} was read and is not there"));
+        self.violation.check(missing.is_none(), || format!("{missing:?} was read and is not there"));
         let mut seen = self.seen.borrow_mut();
         let broken = seen.read(places);
-        self.verdict.ensure(broken.is_none(), || broken.unwrap_or_default());
+        self.violation.check(broken.is_none(), || broken.unwrap_or_default());
     }
 
     fn write(&self, buckets: &[BucketVersion]) {
         let mut seen = self.seen.borrow_mut();
         for bucket in buckets {
             let first = seen.written.insert(bucket.version);
-            self.verdict.ensure(first, || format!("{bucket:?} was written a second time"));
+            self.violation.check(first, || format!("{bucket:?} was written a second time"));
         }
     }
 }
 
-impl Seen {
-    /// Notes the checkpoint; its number is published before any request that follows the checkpoint.
+impl WatcherState {
+    /// Records the checkpoint; its number is published before any request that follows the checkpoint.
     fn note_checkpoint(&mut self) {
         if let Some(vault) = &self.vault {
             self.checkpoint = vault.status().checkpoints.newest;
         }
     }
 
-    /// Takes a read in; tells what is wrong with it.
+    /// Records a read; returns what is wrong with it.
     fn read(&mut self, places: &[Place]) -> Option<String> {
         self.note_checkpoint();
         if self.checking {
@@ -151,7 +150,7 @@ impl Seen {
             let first = if self.unseen { same() } else { since.filter(|_| self.slots.contains(&places[0])) };
             self.replay = first.map_or(Replay::Over, Replay::At);
             self.replayed_from = first.unwrap_or(self.reads.len());
-            // If nothing is repeated, a checkpoint had become durable in the moment of the crash.
+            // If nothing is repeated, a checkpoint became durable just at the crash.
             self.unseen |= first.is_none();
         }
         if let Replay::At(next) = self.replay {
@@ -172,7 +171,7 @@ impl Seen {
     }
 }
 
-/// Bucket.slot@epoch.counter of each place.
+/// `bucket.slot@epoch.counter` of each place.
 fn in_short(places: &[Place]) -> String {
     let short = |place: &Place| {
         let Place { slot, version } = place;
@@ -186,61 +185,21 @@ fn in_short_too(buckets: &[BucketVersion]) -> String {
     buckets.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
-/// A store that is watched.
-pub struct Watched<S> {
-    inner: S,
-    watcher: Watcher,
-}
-
-impl<S: Untrusted> Untrusted for Watched<S> {
-    fn layout(&self) -> &Layout {
-        self.inner.layout()
-    }
-
-    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.watcher.read(places);
-        let after = self.watcher.seen.borrow().checkpoint;
-        diary::note(|| format!("    read after {after}: {}", in_short(places)));
-        self.inner.read(places, into).await
-    }
-
-    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.watcher.write(buckets);
-        diary::note(|| format!("    write {}", in_short_too(buckets)));
-        self.inner.write(buckets, from).await
-    }
-
-    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        diary::note(|| format!("    delete {}", in_short_too(buckets)));
-        self.inner.delete(buckets).await
+impl Interceptor for Watcher {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        match request {
+            Request::Read(places) => {
+                self.read(places);
+                let after = self.seen.borrow().checkpoint;
+                run_log::note(|| format!("    read after {after}: {}", in_short(places)));
+            }
+            Request::Write(buckets) => {
+                self.write(buckets);
+                run_log::note(|| format!("    write {}", in_short_too(buckets)));
+            }
+            Request::Delete(buckets) => run_log::note(|| format!("    delete {}", in_short_too(buckets))),
+            other => run_log::note(|| format!("    {other:?}")),
+        }
+        Ok(0)
     }
 }
-
-impl<S: Blobs> Blobs for Watched<S> {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        diary::note(|| format!("    put {name}"));
-        self.inner.put(name, bytes).await
-    }
-
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        diary::note(|| format!("    put if absent {name}"));
-        self.inner.put_if_absent(name, bytes).await
-    }
-
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        diary::note(|| format!("    get {name}"));
-        self.inner.get(name, max).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        diary::note(|| format!("    list {prefix}"));
-        self.inner.list(prefix).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        diary::note(|| format!("    remove {name}"));
-        self.inner.remove(name).await
-    }
-}
-
-forward_inventory!([S: Inventory] Watched<S>, inner);

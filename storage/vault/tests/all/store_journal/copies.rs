@@ -1,22 +1,22 @@
-//! Copies of the trusted folder, and of the running machine: the journal tells what a copy lacks.
+//! Copies of the trusted folder, and of the running machine: the journal shows what a copy lacks.
 
-use super::desk;
-use crate::promises::desk::block;
+use super::fixture;
+use crate::promises::fixture::block;
 use crate::support::host_named;
 use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, Setup, Vault, VaultError};
 
-/// Without the journal this is the window of an older copy.
+/// Without the journal, an older copy could open here.
 #[tokio::test(start_paused = true)]
 async fn a_copy_is_told_of_each_access_and_each_change_of_rows_that_came_after_it() {
     for of_rows in [false, true] {
-        let desk = desk().await;
-        desk.open(async |vault| vault.write(BlockId(1), block(1)).await.unwrap()).await.unwrap();
-        let disk = desk.disk.mount().unwrap();
-        let (vault, running) = Vault::start(desk.setup(&disk)).await.unwrap();
+        let fixture = fixture().await;
+        fixture.open(async |vault| vault.write(BlockId(1), block(1)).await.unwrap()).await.unwrap();
+        let disk = fixture.disk.mount().unwrap();
+        let (vault, running) = Vault::start(fixture.setup(&disk)).await.unwrap();
         let serving = async {
             vault.write(BlockId(1), block(2)).await.unwrap();
-            let copy = desk.with_copied_disk();
+            let copy = fixture.with_copied_disk();
             if of_rows {
                 vault.commit_rows(vec![RowChange::put("a", "row")]).await.unwrap();
             } else {
@@ -36,12 +36,12 @@ async fn a_copy_is_told_of_each_access_and_each_change_of_rows_that_came_after_i
 
 #[tokio::test(start_paused = true)]
 async fn a_gateway_whose_folder_was_copied_acknowledges_nothing_once_the_copy_is_open() {
-    let desk = desk().await;
-    let disk = desk.disk.mount().unwrap();
-    let (vault, running) = Vault::start(desk.setup(&disk)).await.unwrap();
+    let fixture = fixture().await;
+    let disk = fixture.disk.mount().unwrap();
+    let (vault, running) = Vault::start(fixture.setup(&disk)).await.unwrap();
     let serving = async {
         vault.write(BlockId(1), block(2)).await.unwrap();
-        let copy = desk.with_copied_disk();
+        let copy = fixture.with_copied_disk();
         let other = copy.disk.mount().unwrap();
         // It is on the same machine, as a copy of a whole machine is, and so does not wait.
         let (second, going_on) = Vault::start(copy.setup(&other)).await.unwrap();

@@ -1,42 +1,37 @@
-//! The journal in the store: a lost machine loses nothing that was acknowledged, a displaced gateway acknowledges nothing
-//! that its successor lacks, spoilt objects are found, and what shows is the batches' lengths.
+//! The journal in the store: a lost machine loses nothing that was acknowledged, a displaced gateway acknowledges
+//! nothing that its successor lacks, altered objects are detected, and only the batches' lengths are visible.
 //!
-//! That a machine may be lost at every step is in `every_step`, what crashes show in `crash_traces`, and what a pace shows in
-//! `pace`.
+//! Losing a machine at every step is tested in `every_step`, what crashes reveal in `crash_traces`, and what a paced
+//! vault reveals in `pace`.
 
 mod copies;
 mod displaced;
-mod lost;
-mod shown;
-mod spoilt;
+mod lost_machine;
+mod tampering;
+mod visible_objects;
 
-use crate::promises::desk::Desk;
-use crate::support::{header, parameters, setup};
+use crate::promises::fixture::VaultFixture;
+use crate::support::{header, memory_disk, parameters, restore_options, setup};
 use ameles_core::schemes::path::PathParameters;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{
-    JournalPlace, Receipt, Restore, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader,
-    VaultParameters, restore,
+    JournalPlace, Receipt, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters,
+    restore,
 };
-use redb::backends::InMemoryBackend;
 
-/// The desk's vault with its journal in the store.
-fn kept_in_the_store() -> VaultParameters {
+/// The fixture's vault with its journal in the store.
+fn with_journal_in_store() -> VaultParameters {
     VaultParameters { journal: JournalPlace::Store, ..parameters(64, 32, 4, 40) }
 }
 
 /// The same under Path ORAM.
 fn under_path_oram() -> VaultParameters {
     let path = PathParameters::for_capacity(64, 32, 32, 4).expect("planned");
-    VaultParameters { scheme: SchemeParameters::Path(path), ..kept_in_the_store() }
+    VaultParameters { scheme: SchemeParameters::Path(path), ..with_journal_in_store() }
 }
 
-async fn desk() -> Desk {
-    Desk::with(header(kept_in_the_store(), 1)).await
-}
-
-fn new_disk() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory is a disk")
+async fn fixture() -> VaultFixture {
+    VaultFixture::with(header(with_journal_in_store(), 1)).await
 }
 
 /// Restores the vault from its store alone.
@@ -45,24 +40,17 @@ async fn restore_from(
     store: VersionedMemory,
     disk: &TrustedDisk,
 ) -> Result<Receipt, VaultError> {
-    let copy = VersionedMemory::new(header.parameters.layout());
-    let options = Restore {
-        copy,
-        scratch: crate::support::scratch(),
-        expect: None,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    };
+    let options = restore_options(&header, None);
     restore(setup(disk, store, 99), options).await
 }
 
-/// Restores the vault from its store alone, and looks into it.
+/// Restores the vault from its store alone, and works with it.
 async fn in_successor<T>(
     header: &VaultHeader,
     store: &VersionedMemory,
     work: impl AsyncFnOnce(&Vault) -> T,
 ) -> Result<T, VaultError> {
-    let disk = new_disk();
+    let disk = memory_disk();
     restore_from(header, store.clone(), &disk).await?;
     let (vault, running) = Vault::start(setup(&disk, store.clone(), 100)).await?;
     let working = async {

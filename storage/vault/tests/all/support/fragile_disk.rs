@@ -1,10 +1,10 @@
-//! A trusted disk in memory that can lose its power, fill up, and lie.
+//! A trusted disk in memory that can lose power, fill up, and lie about syncs.
 //!
-//! It stands below redb, where a real disk stands: written bytes are in a cache until they are synced, and a power loss
-//! keeps any part of that, sector by sector, in any order.
+//! It stands in for the disk under redb: written bytes are in a cache until they are synced, and a power loss keeps any
+//! part of the cache, sector by sector, in any order.
 
-use super::chance::Chance;
-use super::tape::{Effect, Tape};
+use super::effect_log::{Effect, EffectLog};
+use super::rng::TestRng;
 use ameles_vault::{Reserve, TrustedDisk, VaultError};
 use futures::FutureExt;
 use redb::{Database, DatabaseError, StorageBackend};
@@ -13,55 +13,55 @@ use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// The bytes that a disk writes in one piece.
+/// The bytes that a disk writes atomically.
 const SECTOR: usize = 512;
-/// The bytes that take room together.
+/// The bytes that are allocated at once.
 const PAGE: usize = 4096;
 
-/// A disk; clones are the same disk.
+/// A disk. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct FragileDisk(Arc<Mutex<Platter>>);
+pub struct FragileDisk(Arc<Mutex<DiskState>>);
 
 /// A file of the disk.
 #[derive(Clone, Debug, Default)]
-struct Surface {
-    /// The bytes that a power loss leaves.
+struct FileState {
+    /// The bytes that survive a power loss.
     durable: Vec<u8>,
     /// The bytes that a reader sees.
     cached: Vec<u8>,
-    /// The changes that tell the two apart, in order.
+    /// The changes from `durable` to `cached`, in order.
     unsynced: Vec<Change>,
-    /// The pages that something was written to: the others take no room.
+    /// The pages that have been written to; the others use no space.
     pages: BTreeSet<usize>,
 }
 
-/// The files of a disk: the database, and the places of the stash.
+/// The files of a disk: the database, and the slots of the stash.
 pub const DATABASE: usize = 0;
-const PLACES: usize = 1;
+const SLOTS: usize = 1;
 
 #[derive(Debug, Default)]
-struct Platter {
-    files: [Surface; 2],
-    /// Handles of earlier mounts are dead.
+struct DiskState {
+    files: [FileState; 2],
+    /// The number of mounts; handles of earlier mounts no longer work.
     mounts: u64,
     mounted: bool,
-    /// Changes until the power fails, in the midst of the last one.
+    /// The number of changes until the power fails, in the middle of the last one.
     power_left: Option<u64>,
-    /// Changes until all further ones are refused, and how.
+    /// The number of changes until all further ones are refused, and the error they get.
     refuses: Option<(u64, ErrorKind)>,
-    /// The pages that there are on the disk, if they are not endless; and those of the reserve.
+    /// The pages on the disk, if limited, and those of the reserve.
     room: Option<usize>,
-    /// The change from which on no more are there than are used then.
+    /// The change after which no more pages are available than are used then.
     room_ends_at: Option<u64>,
     reserve: usize,
-    lies: bool,
+    drops_syncs: bool,
     changes: u64,
-    tape: Option<Tape>,
-    /// The time that a sync takes, and the time more for each byte, in tokio's time.
+    effect_log: Option<EffectLog>,
+    /// The time that a sync takes, and the additional time for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
-    /// The reads of the stash's places so far, by their offsets.
-    place_reads: Vec<u64>,
-    /// The time that each of them takes, in tokio's time.
+    /// The offsets of the stash slots read so far.
+    slot_reads: Vec<u64>,
+    /// The time that each of these reads takes, in tokio's time.
     read_takes: Option<Duration>,
 }
 
@@ -72,132 +72,132 @@ pub enum Change {
     Resize(usize),
 }
 
-/// The way in which a disk loses the process that runs on it.
+/// The way in which the process on a disk ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
     /// The process is killed: the cache survives.
     Kill,
-    /// The power fails: any part of the unsynced bytes may be there.
+    /// The power fails: any part of the unsynced bytes may survive.
     PowerLoss,
 }
 
 impl FragileDisk {
-    fn platter(&self) -> MutexGuard<'_, Platter> {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
         self.0.lock().expect("no holder of the disk panicked")
     }
 
-    /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by dropping it.
+    /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by being dropped.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        TrustedDisk::over(self.backend(mount, DATABASE), self.backend(mount, PLACES))
+        TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, SLOTS))
     }
 
-    /// Opens it, and has its work begin some turns later than it is asked for.
-    pub fn mount_giving_way(&self) -> Result<TrustedDisk, VaultError> {
-        self.mount().map(TrustedDisk::giving_way)
+    /// Opens it; its work begins only after the caller has yielded some times.
+    pub fn mount_yielding(&self) -> Result<TrustedDisk, VaultError> {
+        self.mount().map(TrustedDisk::yielding)
     }
 
     /// Opens it with a reserve for when it is full.
     pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        let (database, places) = (self.backend(mount, DATABASE), self.backend(mount, PLACES));
-        TrustedDisk::over_with_reserve(database, places, DiskReserve(self.clone()))
+        let (database, slots) = (self.backend(mount, DATABASE), self.backend(mount, SLOTS));
+        TrustedDisk::with_backends_and_reserve(database, slots, DiskReserve(self.clone()))
     }
 
-    /// Leaves room for so many bytes more than are used now; `None` for as many as are wanted.
+    /// Limits the free space to this many bytes from now on; `None` removes the limit.
     pub fn leave_room(&self, bytes: Option<usize>) {
-        let mut platter = self.platter();
-        platter.room = bytes.map(|bytes| platter.used() + bytes / PAGE);
+        let mut state = self.state();
+        state.room = bytes.map(|bytes| state.used() + bytes / PAGE);
     }
 
-    /// Leaves room for nothing more when so many changes more have come.
+    /// Lets the disk be full after this many more changes.
     pub fn end_room_after(&self, changes: u64) {
-        let mut platter = self.platter();
-        platter.room_ends_at = Some(platter.changes + changes);
+        let mut state = self.state();
+        state.room_ends_at = Some(state.changes + changes);
     }
 
-    /// Has somebody else take of the reserve what is above this many bytes.
+    /// Shrinks the reserve to this many bytes, as if another program had taken the rest.
     pub fn shrink_reserve(&self, bytes: usize) {
-        let mut platter = self.platter();
-        let taken = platter.reserve.saturating_sub(bytes / PAGE);
-        platter.reserve -= taken;
-        if let Some(room) = &mut platter.room {
+        let mut state = self.state();
+        let taken = state.reserve.saturating_sub(bytes / PAGE);
+        state.reserve -= taken;
+        if let Some(room) = &mut state.room {
             *room -= taken;
         }
     }
 
-    /// The database itself, for a test that wants to spoil it; otherwise as [`mount`](Self::mount).
+    /// The database itself, for a test that corrupts it; otherwise like [`mount`](Self::mount).
     pub fn database(&self) -> Result<Database, DatabaseError> {
         let mount = self.begin_mount();
         Database::builder().create_with_backend(self.backend(mount, DATABASE))
     }
 
     fn begin_mount(&self) -> u64 {
-        let mut platter = self.platter();
-        platter.mounts += 1;
-        platter.mounted = true;
-        platter.mounts
+        let mut state = self.state();
+        state.mounts += 1;
+        state.mounted = true;
+        state.mounts
     }
 
     fn backend(&self, mount: u64, file: usize) -> Mount {
         Mount { disk: self.clone(), mount, file }
     }
 
-    /// Unplugs the disk: from now on nothing that the mounted database does has any effect.
+    /// Unplugs the disk: nothing that the mounted database does has any effect from now on.
     pub fn unplug(&self) {
-        self.platter().mounted = false;
+        self.state().mounted = false;
     }
 
-    /// Leaves what the crash leaves, after [`unplug`](Self::unplug).
-    pub fn crash(&self, how: Crash, chance: &mut Chance) {
-        let mut platter = self.platter();
-        assert!(!platter.mounted, "a crash ends the mount first");
-        platter.power_left = None;
+    /// Applies the crash, after [`unplug`](Self::unplug).
+    pub fn crash(&self, how: Crash, rng: &mut TestRng) {
+        let mut state = self.state();
+        assert!(!state.mounted, "a crash ends the mount first");
+        state.power_left = None;
         if how == Crash::Kill {
             return;
         }
-        platter.files.iter_mut().for_each(|file| file.lose_power(chance));
+        state.files.iter_mut().for_each(|file| file.lose_power(rng));
     }
 
-    /// A copy as it is now, synced or not: an image that somebody makes and brings back later.
+    /// A copy of the current bytes, synced or not: a disk image that can be restored later.
     pub fn image(&self) -> FragileDisk {
-        let platter = self.platter();
+        let state = self.state();
         let copied = |file: usize| {
-            let bytes = platter.files[file].cached.clone();
-            Surface { durable: bytes.clone(), cached: bytes, ..Surface::default() }
+            let bytes = state.files[file].cached.clone();
+            FileState { durable: bytes.clone(), cached: bytes, ..FileState::default() }
         };
-        let files = [copied(DATABASE), copied(PLACES)];
-        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+        let files = [copied(DATABASE), copied(SLOTS)];
+        FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
-    /// Has the power fail in the midst of the change after `changes` more of them.
+    /// Makes the power fail in the middle of the change after `changes` more of them.
     pub fn fail_after(&self, changes: Option<u64>) {
-        self.platter().power_left = changes;
+        self.state().power_left = changes;
     }
 
-    /// Tells whether the power has failed.
+    /// Returns whether the power has failed.
     pub fn has_failed(&self) -> bool {
-        self.platter().power_left == Some(0)
+        self.state().power_left == Some(0)
     }
 
-    /// Has the disk full after `changes` more changes; `None` frees space.
+    /// Makes the disk full after `changes` more changes; `None` frees space.
     pub fn fill_after(&self, changes: Option<u64>) {
         self.refuse_after(changes, ErrorKind::StorageFull);
     }
 
-    /// Has every change fail so, after `changes` more of them; `None` ends that.
+    /// Makes every change fail with this error after `changes` more of them; `None` ends that.
     pub fn refuse_after(&self, changes: Option<u64>, how: ErrorKind) {
-        self.platter().refuses = changes.map(|changes| (changes, how));
+        self.state().refuses = changes.map(|changes| (changes, how));
     }
 
-    /// Puts every change and every sync on a tape, from now on.
-    pub fn record(&self, tape: &Tape) {
-        self.platter().tape = Some(tape.clone());
+    /// Logs every change and every sync from now on.
+    pub fn record(&self, effect_log: &EffectLog) {
+        self.state().effect_log = Some(effect_log.clone());
     }
 
-    /// Lets a change come once more that a tape holds; `None` is a sync.
-    pub fn play(&self, file: usize, change: Option<&Change>) {
-        let file = &mut self.platter().files[file];
+    /// Applies a logged change; `None` is a sync.
+    pub fn replay(&self, file: usize, change: Option<&Change>) {
+        let file = &mut self.state().files[file];
         match change {
             Some(change) => {
                 apply(&mut file.cached, change);
@@ -207,91 +207,91 @@ impl FragileDisk {
         }
     }
 
-    /// A copy as it is now, with what is synced and what is not.
+    /// An independent copy, with what is synced and what is not.
     pub fn fork(&self) -> FragileDisk {
-        let files = self.platter().files.clone();
-        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+        let files = self.state().files.clone();
+        FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
-    /// Tells whether a power loss now would leave everything.
+    /// Returns whether a power loss now would lose nothing.
     pub fn is_synced(&self) -> bool {
-        self.platter().files.iter().all(|file| file.unsynced.is_empty())
+        self.state().files.iter().all(|file| file.unsynced.is_empty())
     }
 
-    /// Acknowledges syncs without carrying them out: a disk that breaks its promise.
-    pub fn lie(&self) {
-        self.platter().lies = true;
+    /// Acknowledges syncs from now on without carrying them out.
+    pub fn drop_syncs(&self) {
+        self.state().drops_syncs = true;
     }
 
-    /// Lets a sync take a while from now on, and longer for more bytes. No other task runs meanwhile. Under tokio's
-    /// paused time only.
+    /// Makes each sync take this long from now on, with additional time for each byte. No other task runs meanwhile.
+    /// For tokio's paused time only.
     pub fn take_time(&self, sync: Duration, byte: Duration) {
-        self.platter().sync_takes = Some((sync, byte));
+        self.state().sync_takes = Some((sync, byte));
     }
 
-    /// Lets a read of the stash's places take a while from now on. No other task runs meanwhile. Under tokio's paused time
-    /// only.
+    /// Makes each read of a stash slot take this long from now on. No other task runs meanwhile. For tokio's paused
+    /// time only.
     pub fn read_slowly(&self, read: Duration) {
-        self.platter().read_takes = Some(read);
+        self.state().read_takes = Some(read);
     }
 
-    /// Takes the offsets of the reads of that file since the last call.
-    pub fn take_place_reads(&self) -> Vec<u64> {
-        std::mem::take(&mut self.platter().place_reads)
+    /// Returns the offsets of the reads of the slot file since the last call.
+    pub fn take_slot_reads(&self) -> Vec<u64> {
+        std::mem::take(&mut self.state().slot_reads)
     }
 
-    /// Bytes of the file of the stash's places.
-    pub fn places_len(&self) -> usize {
-        self.platter().files[PLACES].cached.len()
+    /// The length of the stash's slot file, in bytes.
+    pub fn slot_file_len(&self) -> usize {
+        self.state().files[SLOTS].cached.len()
     }
 
-    /// The bytes of that file.
-    pub fn places(&self) -> Vec<u8> {
-        self.platter().files[PLACES].cached.clone()
+    /// The bytes of the slot file.
+    pub fn slot_file(&self) -> Vec<u8> {
+        self.state().files[SLOTS].cached.clone()
     }
 
-    /// Changes a byte of that file, for good.
-    pub fn flip_in_places(&self, at: usize) {
-        self.flip(PLACES, at);
+    /// Corrupts a byte of the slot file, for good.
+    pub fn flip_in_slot_file(&self, at: usize) {
+        self.flip(SLOTS, at);
     }
 
-    /// Changes a byte of the database, for good: of what is durable too, if that is as long.
+    /// Corrupts a byte of the database, for good, in the durable bytes too if they are that long.
     pub fn flip_in_database(&self, at: usize) {
         self.flip(DATABASE, at);
     }
 
     fn flip(&self, file: usize, at: usize) {
-        let file = &mut self.platter().files[file];
+        let file = &mut self.state().files[file];
         for bytes in [&mut file.cached, &mut file.durable] {
             bytes.get_mut(at).into_iter().for_each(|byte| *byte ^= 1);
         }
     }
 
-    /// Changes so far.
+    /// The number of changes so far.
     pub fn changes(&self) -> u64 {
-        self.platter().changes
+        self.state().changes
     }
 }
 
-impl Surface {
+impl FileState {
     /// Makes everything durable.
     fn sync(&mut self) {
-        let Surface { durable, unsynced, .. } = self;
+        let FileState { durable, unsynced, .. } = self;
         unsynced.drain(..).for_each(|change| apply(durable, &change));
     }
 
-    fn lose_power(&mut self, chance: &mut Chance) {
+    fn lose_power(&mut self, rng: &mut TestRng) {
         let unsynced = std::mem::take(&mut self.unsynced);
-        // All, none, the first ones, or any of them.
-        let (kind, cut) = (chance.below(4), chance.below(unsynced.len() as u64 + 1) as usize);
+        // All, none, a prefix, or any subset of them.
+        let (kind, cut) = (rng.below(4), rng.below(unsynced.len() as u64 + 1) as usize);
         for (nth, change) in unsynced.into_iter().enumerate() {
             match kind {
                 0 => {}
                 1 => apply(&mut self.durable, &change),
                 2 if nth < cut => apply(&mut self.durable, &change),
-                2 if nth == cut => apply_some(&mut self.durable, change, chance),
+                2 if nth == cut => apply_some(&mut self.durable, change, rng),
                 2 => {}
-                _ => apply_some(&mut self.durable, change, chance),
+                _ => apply_some(&mut self.durable, change, rng),
             }
         }
         self.cached = self.durable.clone();
@@ -320,17 +320,17 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// Any of the change's sectors.
-fn apply_some(bytes: &mut Vec<u8>, change: Change, chance: &mut Chance) {
+/// Applies any subset of the change's sectors.
+fn apply_some(bytes: &mut Vec<u8>, change: Change, rng: &mut TestRng) {
     match change {
         Change::Write(at, data) => {
             for (nth, sector) in data.chunks(SECTOR).enumerate() {
-                if chance.percent(50) {
+                if rng.percent(50) {
                     apply(bytes, &Change::Write(at + nth * SECTOR, sector.to_vec()));
                 }
             }
         }
-        resize @ Change::Resize(_) if chance.percent(50) => apply(bytes, &resize),
+        resize @ Change::Resize(_) if rng.percent(50) => apply(bytes, &resize),
         Change::Resize(_) => {}
     }
 }
@@ -341,21 +341,21 @@ struct DiskReserve(FragileDisk);
 
 impl Reserve for DiskReserve {
     fn held(&self) -> u64 {
-        (self.0.platter().reserve * PAGE) as u64
+        (self.0.state().reserve * PAGE) as u64
     }
 
     fn hold(&self, bytes: u64) -> Result<(), Error> {
-        let mut platter = self.0.platter();
-        let (pages, others) = (bytes as usize / PAGE, platter.used() - platter.reserve);
-        if pages > platter.reserve && platter.room.is_some_and(|room| others + pages > room) {
+        let mut state = self.0.state();
+        let (pages, others) = (bytes as usize / PAGE, state.used() - state.reserve);
+        if pages > state.reserve && state.room.is_some_and(|room| others + pages > room) {
             return Err(ErrorKind::StorageFull.into());
         }
-        platter.reserve = pages;
+        state.reserve = pages;
         Ok(())
     }
 }
 
-/// The disk as redb has it open.
+/// The disk as redb sees it.
 #[derive(Debug)]
 struct Mount {
     disk: FragileDisk,
@@ -364,41 +364,41 @@ struct Mount {
 }
 
 impl Mount {
-    fn platter(&self) -> Result<MutexGuard<'_, Platter>, Error> {
-        let platter = self.disk.platter();
-        if !platter.mounted || platter.mounts != self.mount || platter.power_left == Some(0) {
+    fn state(&self) -> Result<MutexGuard<'_, DiskState>, Error> {
+        let state = self.disk.state();
+        if !state.mounted || state.mounts != self.mount || state.power_left == Some(0) {
             return Err(Error::other("the power has failed"));
         }
-        Ok(platter)
+        Ok(state)
     }
 
     fn change(&self, change: Change) -> Result<(), Error> {
-        let mut platter = self.platter()?;
-        platter.changes += 1;
-        if let Some((left, how)) = &mut platter.refuses {
+        let mut state = self.state()?;
+        state.changes += 1;
+        if let Some((left, how)) = &mut state.refuses {
             if *left == 0 {
                 return Err((*how).into());
             }
             *left -= 1;
         }
-        platter.take_room(self.file, &change)?;
-        let file = &mut platter.files[self.file];
+        state.take_room(self.file, &change)?;
+        let file = &mut state.files[self.file];
         apply(&mut file.cached, &change);
         file.unsynced.push(change.clone());
-        if let Some(tape) = &platter.tape {
-            tape.push(Effect::Change(self.file, change));
+        if let Some(effect_log) = &state.effect_log {
+            effect_log.push(Effect::Change(self.file, change));
         }
-        platter.spend()
+        state.count_change()
     }
 }
 
-impl Platter {
-    /// Pages that are used.
+impl DiskState {
+    /// The number of pages in use.
     fn used(&self) -> usize {
         self.files.iter().map(|file| file.pages.len()).sum::<usize>() + self.reserve
     }
 
-    /// Takes the pages of a change, if there are as many.
+    /// Allocates the pages of a change, if there are enough.
     fn take_room(&mut self, file: usize, change: &Change) -> Result<(), Error> {
         if self.room_ends_at.take_if(|at| *at <= self.changes).is_some() {
             self.room = Some(self.used());
@@ -417,8 +417,8 @@ impl Platter {
         Ok(())
     }
 
-    /// Counts a change; in the last one the power fails.
-    fn spend(&mut self) -> Result<(), Error> {
+    /// Counts a change; the power fails in the last one.
+    fn count_change(&mut self) -> Result<(), Error> {
         match &mut self.power_left {
             Some(left) => {
                 *left -= 1;
@@ -431,19 +431,19 @@ impl Platter {
 
 impl StorageBackend for Mount {
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.platter()?.files[self.file].cached.len() as u64)
+        Ok(self.state()?.files[self.file].cached.len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
-        let mut platter = self.platter()?;
-        if self.file == PLACES {
-            platter.place_reads.push(offset);
-            if let Some(takes) = platter.read_takes {
+        let mut state = self.state()?;
+        if self.file == SLOTS {
+            state.slot_reads.push(offset);
+            if let Some(takes) = state.read_takes {
                 let _ = tokio::time::advance(takes).now_or_never();
             }
         }
         let at = offset as usize;
-        let bytes = platter.files[self.file].cached.get(at..at + out.len());
+        let bytes = state.files[self.file].cached.get(at..at + out.len());
         out.copy_from_slice(bytes.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))?);
         Ok(())
     }
@@ -453,22 +453,22 @@ impl StorageBackend for Mount {
     }
 
     fn sync_data(&self) -> Result<(), Error> {
-        let mut platter = self.platter()?;
-        platter.changes += 1;
-        // A power failure in a sync comes before it or after it.
-        let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
-        let bytes: usize = platter.files[self.file].unsynced.iter().map(Change::bytes).sum();
-        if let Some((sync, byte)) = platter.sync_takes {
-            // Its first poll sets the clock; the rest of it only gives way to others.
+        let mut state = self.state()?;
+        state.changes += 1;
+        // A power failure during a sync comes before it or after it.
+        let before = state.power_left == Some(1) && state.changes.is_multiple_of(2);
+        let bytes: usize = state.files[self.file].unsynced.iter().map(Change::bytes).sum();
+        if let Some((sync, byte)) = state.sync_takes {
+            // The first poll sets the clock; the later ones would only yield.
             let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
         }
-        if !before && !platter.lies {
-            platter.files[self.file].sync();
+        if !before && !state.drops_syncs {
+            state.files[self.file].sync();
         }
-        if let Some(tape) = &platter.tape {
-            tape.push(Effect::Sync(self.file));
+        if let Some(effect_log) = &state.effect_log {
+            effect_log.push(Effect::Sync(self.file));
         }
-        platter.spend()
+        state.count_change()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! A trusted disk in memory with a gate: it holds up the work of one kind that comes next, until it is opened.
+//! A trusted disk in memory with a gate, which holds up the next work of one kind until the gate is opened.
 
 use ameles_core::types::Bytes;
 use ameles_vault::TrustedDisk;
@@ -8,9 +8,9 @@ use std::io::Error;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// Bytes from which on a read is a large one: no page of a small vault has so many, but for a large row's.
+/// The size from which a read counts as large. In a small vault only the pages of large rows are this long.
 pub const LARGE: usize = 64 << 10;
-/// The time after which the gate gives up: whoever should open it waits for it.
+/// The time after which the gate gives up, for when whoever should open it is itself waiting for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The work that is held up.
@@ -20,7 +20,7 @@ pub enum Work {
     Sync,
 }
 
-/// The gate; clones are the same gate.
+/// The gate. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<(Mutex<State>, Condvar)>);
 
@@ -32,10 +32,11 @@ struct State {
 }
 
 impl Gate {
-    /// A new disk behind it, which reads all that it is asked for.
+    /// A new disk behind the gate, which reads from the medium whatever it is asked for.
     pub fn disk(&self) -> TrustedDisk {
         let backend = Gated { inner: InMemoryBackend::new(), gate: self.clone() };
-        TrustedDisk::over_shared(backend, InMemoryBackend::new(), Bytes(0)).expect("a new disk can be used")
+        TrustedDisk::with_shared_backends(backend, InMemoryBackend::new(), Bytes(0))
+            .expect("a new disk can be used")
     }
 
     /// Shuts the gate before the next work of this kind.
@@ -57,7 +58,7 @@ impl Gate {
         }
     }
 
-    /// Tells whether it was not opened in time.
+    /// Returns whether the gate gave up because nobody opened it.
     pub fn has_given_up(&self) -> bool {
         self.0.0.lock().unwrap().has_given_up
     }

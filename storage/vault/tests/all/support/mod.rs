@@ -1,15 +1,16 @@
-//! The parts that the vault's tests share.
+//! Helpers that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
-pub mod chance;
+pub mod effect_log;
 pub mod fragile_disk;
 pub mod gated_disk;
+pub mod intercepted;
 pub mod network;
 pub mod recorder;
+pub mod rng;
 pub mod shape;
-pub mod shipped;
+pub mod shipped_contents;
 pub mod stepped;
-pub mod tape;
 
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
@@ -17,31 +18,34 @@ use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::types::Level;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
+use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Entropy, Host, Receipt, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
+    Entropy, Host, Receipt, Restore, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
     VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use fragile_disk::FragileDisk;
+use futures::future::{Either, select};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use redb::backends::InMemoryBackend;
+use std::pin::pin;
 use tokio::time::Instant;
 
-/// A small vault: every mechanism, few bytes.
+/// A small vault that uses every mechanism with few bytes.
 pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every: u64) -> VaultParameters {
     let ring = RingParameters::for_capacity(capacity, block_bytes, capacity / 8, batch);
     VaultParameters {
         checkpoint_every,
         ship_every: 2,
         rows_bytes: 4096,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 
-/// The same of 64 blocks with a tree of four leaves and an eviction every fourth access, whatever the planner would choose:
-/// each piece of work has some.
-pub fn often_evicted() -> VaultParameters {
+/// The same with 64 blocks, a tree of four leaves and an eviction every fourth access, whatever the planner would
+/// choose, so that every kind of work occurs.
+pub fn frequent_evictions() -> VaultParameters {
     let planned = parameters(64, 32, 4, 40);
     let SchemeParameters::Ring(ring) = planned.scheme else { unreachable!("it is planned for Ring ORAM") };
     let ring = RingParameters {
@@ -58,13 +62,46 @@ pub fn often_evicted() -> VaultParameters {
 }
 
 /// The same vault with stash and tree top on the trusted disk.
-pub fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
+pub fn with_top_on_disk(parameters: VaultParameters) -> VaultParameters {
     VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
 }
 
-/// An empty disk for the stash of a restore.
-pub fn scratch() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+/// An empty trusted disk in memory.
+pub fn memory_disk() -> TrustedDisk {
+    TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+}
+
+/// A new vault in memory: its header, its store and its trusted disk.
+pub async fn new_vault(parameters: VaultParameters) -> (VaultHeader, VersionedMemory, TrustedDisk) {
+    let (header, disk) = (header(parameters, 1), memory_disk());
+    let store = VersionedMemory::new(header.parameters.layout());
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.expect("memory takes a vault");
+    (header, store, disk)
+}
+
+/// The faults that a check of the vault finds.
+pub async fn faults_of(vault: &Vault) -> Vec<String> {
+    vault.check(Box::new(|_, _| {})).await.expect("the vault is checked").faults
+}
+
+/// Works with an open vault, and kills it when the work is done.
+pub async fn work_and_kill<T>(running: impl Future<Output = ()>, work: impl Future<Output = T>) -> T {
+    match select(pin!(work), pin!(running)).await {
+        Either::Left((done, _)) => done,
+        // The vault has stopped; its callers get errors.
+        Either::Right(((), working)) => working.await,
+    }
+}
+
+/// The options of a restore that may displace a gateway, with a local copy and a stash in memory.
+pub fn restore_options(header: &VaultHeader, expect: Option<Receipt>) -> Restore<VersionedMemory> {
+    Restore {
+        copy: VersionedMemory::new(header.parameters.layout()),
+        scratch: memory_disk(),
+        expect,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    }
 }
 
 /// A key for tests.
@@ -77,12 +114,12 @@ pub fn header(parameters: VaultParameters, seed: u64) -> VaultHeader {
     draw_header(&mut Entropy::of(ChaCha20Rng::seed_from_u64(seed)), parameters, None)
 }
 
-/// The machine of all tests that need no other: its clock is the runtime's, and every disk is its own.
+/// The machine of all tests that need only one: its clock is the runtime's, and every disk is its own.
 pub fn host() -> Host {
     host_named("the only machine")
 }
 
-/// A machine, one of several.
+/// A machine with this name, for tests with several.
 pub fn host_named(name: &str) -> Host {
     let origin = Instant::now();
     Host::of(move || origin.elapsed(), Some(name.into()))
@@ -101,7 +138,7 @@ pub fn setup(disk: &TrustedDisk, store: impl VaultStore, seed: u64) -> Setup<Any
     }
 }
 
-/// Works with a vault that was opened, closes it, and takes its disk away.
+/// Works with an opened vault, closes it, and unplugs its disk.
 pub async fn work_and_close<T>(
     (vault, running): (Vault, impl Future<Output = ()>),
     disk: &FragileDisk,
@@ -122,7 +159,7 @@ pub fn every_scheme() -> Vec<VaultParameters> {
     every_scheme_of(64, 4, 40)
 }
 
-/// A small vault of so many blocks under every scheme.
+/// A small vault with this many blocks, under every scheme.
 pub fn every_scheme_of(capacity: u64, batch: u32, checkpoint_every: u64) -> Vec<VaultParameters> {
     let block_bytes = 32;
     let path = PathParameters::for_capacity(capacity, block_bytes, 32, batch).expect("planned");

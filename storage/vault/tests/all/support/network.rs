@@ -1,6 +1,6 @@
-//! The network between a vault and its store: requests take a while, overtake one another, and outlive their sender.
+//! The network between a vault and its store: requests take time, overtake one another, and outlive their sender.
 
-use super::chance::Chance;
+use super::rng::TestRng;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
@@ -11,50 +11,50 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-/// A store at the other end of a network. Every object of a request travels for itself, for a while drawn for it.
+/// A store at the other end of a network. Every object of a request travels separately, with its own random delay.
 ///
-/// Needs a `LocalSet`: a request under way goes on when its sender is dropped, until [`Wire::crash`].
+/// Needs a `LocalSet`: a request in flight continues when its sender is dropped, until [`NetworkLink::crash`].
 #[derive(Clone)]
 pub struct Network<S> {
     store: Rc<S>,
-    wire: Wire,
+    link: NetworkLink,
 }
 
-/// The network itself, to be cut.
+/// The link, which can be cut.
 #[derive(Clone)]
-pub struct Wire(Rc<RefCell<Traffic>>);
+pub struct NetworkLink(Rc<RefCell<LinkState>>);
 
-struct Traffic {
-    chance: Chance,
-    slowest: u64,
-    under_way: Vec<Message>,
+struct LinkState {
+    rng: TestRng,
+    max_delay: u64,
+    in_flight: Vec<Message>,
 }
 
-/// A request on its way, and how much later it arrives than it should.
+/// A request in flight, and its additional delay.
 struct Message {
     handle: AbortHandle,
     late: Rc<Cell<Duration>>,
 }
 
-impl Wire {
-    /// Makes a wire on which each way takes up to `slowest` milliseconds, now and then ten times that.
-    pub fn new(slowest: u64, chance: Chance) -> Self {
-        Wire(Rc::new(RefCell::new(Traffic { chance, slowest, under_way: Vec::new() })))
+impl NetworkLink {
+    /// A link on which each direction takes up to `max_delay` milliseconds, and sometimes ten times that.
+    pub fn new(max_delay: u64, rng: TestRng) -> Self {
+        NetworkLink(Rc::new(RefCell::new(LinkState { rng, max_delay, in_flight: Vec::new() })))
     }
 
     fn delay(&self) -> Duration {
-        let Traffic { chance, slowest, .. } = &mut *self.0.borrow_mut();
-        let max = if chance.percent(3) { 10 * *slowest } else { *slowest };
-        Duration::from_millis(chance.within(0..=max))
+        let LinkState { rng, max_delay, .. } = &mut *self.0.borrow_mut();
+        let max = if rng.percent(3) { 10 * *max_delay } else { *max_delay };
+        Duration::from_millis(rng.within(0..=max))
     }
 
-    /// Crashes the sender. Of the requests under way, some never arrive; the rest still do, some of them much later.
+    /// Crashes the sender. Some of the requests in flight never arrive; the rest do, some of them much later.
     pub fn crash(&self) {
-        let Traffic { chance, under_way, .. } = &mut *self.0.borrow_mut();
-        for message in under_way.drain(..) {
-            match chance.below(3) {
+        let LinkState { rng, in_flight, .. } = &mut *self.0.borrow_mut();
+        for message in in_flight.drain(..) {
+            match rng.below(3) {
                 0 => message.handle.abort(),
-                1 => message.late.set(Duration::from_millis(chance.magnitude(1..=10_000))),
+                1 => message.late.set(Duration::from_millis(rng.magnitude(1..=10_000))),
                 _ => {}
             }
         }
@@ -62,9 +62,9 @@ impl Wire {
 }
 
 impl<S: 'static> Network<S> {
-    /// A network before `store`.
-    pub fn new(store: S, wire: Wire) -> Self {
-        Network { store: Rc::new(store), wire }
+    /// Puts the link in front of `store`.
+    pub fn new(store: S, link: NetworkLink) -> Self {
+        Network { store: Rc::new(store), link }
     }
 
     /// Sends a request at once; the future waits for its answer.
@@ -72,7 +72,7 @@ impl<S: 'static> Network<S> {
         &self,
         work: W,
     ) -> impl Future<Output = T> + use<S, T, W> {
-        let (there, back) = (self.wire.delay(), self.wire.delay());
+        let (there, back) = (self.link.delay(), self.link.delay());
         let (answer, answered) = oneshot::channel();
         let store = self.store.clone();
         let late = Rc::new(Cell::new(Duration::ZERO));
@@ -84,9 +84,9 @@ impl<S: 'static> Network<S> {
             }
             let _ = answer.send(work(&store).await);
         });
-        let under_way = &mut self.wire.0.borrow_mut().under_way;
-        under_way.retain(|message| !message.handle.is_finished());
-        under_way.push(Message { handle: message.abort_handle(), late });
+        let in_flight = &mut self.link.0.borrow_mut().in_flight;
+        in_flight.retain(|message| !message.handle.is_finished());
+        in_flight.push(Message { handle: message.abort_handle(), late });
         async move {
             match answered.await {
                 Ok(answer) => {

@@ -1,11 +1,9 @@
-//! A watcher of the store that remembers each request, and kills its sender at a moment counted in requests.
+//! Records each request to the store, and kills the sender at a chosen request.
 
-use super::chance::Chance;
 use super::fragile_disk::{Crash, FragileDisk};
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::tree::layout::Layout;
-use ameles_core::types::Bytes;
-use ameles_store::{Blob, BlobError, Blobs, Inventory};
+use super::intercepted::{Intercepted, Interceptor, Request};
+use super::rng::TestRng;
+use ameles_core::store::UntrustedError;
 use ameles_vault::Vault;
 use std::cell::RefCell;
 use std::future::{pending, poll_fn};
@@ -14,43 +12,21 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A request to a store.
+/// An event, in order. All events are public.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    Read(Vec<Place>),
-    Write(Vec<BucketVersion>),
-    Delete(Vec<BucketVersion>),
-    Put { name: String, bytes: usize },
-    PutIfAbsent { name: String, bytes: usize },
-    Get(String),
-    List(String),
-    Remove(String),
-    ListVersions,
-    Sweep,
-}
-
-impl Request {
-    /// Tells whether it is a look for a newer claim, which comes with time and not with what is asked.
-    pub fn is_look(&self) -> bool {
-        matches!(self, Request::Get(name) if name.starts_with("epoch/"))
-    }
-}
-
-/// An event, in order. All of it is public.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// The vault begins to be opened, after this checkpoint on its disk.
+pub enum TraceEvent {
+    /// An opening of the vault begins; its disk has this checkpoint.
     Opens {
         checkpoint: u64,
     },
     IsOpen,
-    /// A client asks for a batch of so many accesses.
+    /// A client asks for a batch of this many accesses.
     Batch(usize),
-    /// The vault has begun so many accesses in all.
+    /// The vault has begun this many accesses in all.
     Begun(u64),
-    /// The client has got its answers.
+    /// The client has its answers.
     Served,
-    /// The request of this number goes out, in this step; the vault has told of this checkpoint before.
+    /// The request with this number is sent, in this step; the vault has published this checkpoint before.
     Asks {
         nth: usize,
         step: u64,
@@ -58,28 +34,28 @@ pub enum Moment {
         checkpoint: u64,
     },
     Answered(usize),
-    /// The vault is dead. Some of the requests under way may still arrive.
+    /// The vault is dead. Some of the requests in flight may still arrive.
     Dies,
 }
 
-/// A moment, and when it was in virtual time.
-pub type Timed = (Duration, Moment);
+/// An event and its virtual time.
+pub type TimedEvent = (Duration, TraceEvent);
 
-/// The recorder; clones share what was seen.
+/// The recorder. Clones share the events.
 #[derive(Clone)]
 pub struct Recorder {
-    seen: Rc<RefCell<Seen>>,
+    state: Rc<RefCell<RecorderState>>,
     dies: Rc<Notify>,
 }
 
-struct Seen {
-    trace: Vec<Timed>,
+struct RecorderState {
+    trace: Vec<TimedEvent>,
     begin: Instant,
     requests: usize,
-    /// Steps of the vault, and how many there had been when the store last answered or the vault began to be opened.
+    /// The vault's steps, and the number of them when the store last answered or the opening began.
     steps: u64,
     steps_before: u64,
-    /// Requests until the sender dies, but for looks: an idle vault would live on them.
+    /// The number of requests until the sender is killed. Lease checks do not count, or an idle vault would be killed.
     left: Option<u64>,
     disk: Option<FragileDisk>,
     is_dead: bool,
@@ -90,7 +66,7 @@ struct Seen {
 
 impl Recorder {
     pub fn new() -> Self {
-        let seen = Seen {
+        let state = RecorderState {
             trace: Vec::new(),
             begin: Instant::now(),
             requests: 0,
@@ -103,118 +79,119 @@ impl Recorder {
             checkpoint: 0,
             accesses: 0,
         };
-        Recorder { seen: Rc::new(RefCell::new(seen)), dies: Rc::default() }
+        Recorder { state: Rc::new(RefCell::new(state)), dies: Rc::default() }
     }
 
-    /// The store as the next opening sees it.
-    pub fn over<S>(&self, inner: S) -> Recorded<S> {
-        Recorded { inner, recorder: self.clone() }
+    /// Wraps the store for the next opening.
+    pub fn over<S>(&self, inner: S) -> Intercepted<S, Recorder> {
+        Intercepted { inner, interceptor: self.clone() }
     }
 
-    /// Forgets all.
-    pub fn begin_anew(&self) {
-        let mut seen = self.seen.borrow_mut();
-        seen.trace.clear();
-        seen.requests = 0;
-        seen.begin = Instant::now();
+    /// Forgets all events.
+    pub fn clear(&self) {
+        let mut state = self.state.borrow_mut();
+        state.trace.clear();
+        state.requests = 0;
+        state.begin = Instant::now();
     }
 
-    pub fn note(&self, moment: Moment) {
-        let mut seen = self.seen.borrow_mut();
-        seen.note_status();
-        seen.note(moment);
+    pub fn note(&self, event: TraceEvent) {
+        let mut state = self.state.borrow_mut();
+        state.note_status();
+        state.note(event);
     }
 
-    /// Unplugs this disk at a death: a dead vault writes nothing more to it, not even until the others have their turn.
-    pub fn unplugs(&self, disk: &FragileDisk) {
-        self.seen.borrow_mut().disk = Some(disk.clone());
+    /// Unplugs this disk when the vault is killed, so that the dead vault writes nothing more to it.
+    pub fn unplug_when_killed(&self, disk: &FragileDisk) {
+        self.state.borrow_mut().disk = Some(disk.clone());
     }
 
-    /// Notes that a vault begins to be opened; it dies with the request of this number, if it makes so many.
-    pub fn opens(&self, dies_after: Option<u64>) {
-        let mut seen = self.seen.borrow_mut();
-        (seen.left, seen.is_dead) = (dies_after, false);
-        let checkpoint = seen.checkpoint;
-        seen.steps_before = seen.steps;
-        seen.note(Moment::Opens { checkpoint });
+    /// Records that an opening begins. The vault is killed at the request with this number, if it makes that many.
+    pub fn note_opening(&self, dies_after: Option<u64>) {
+        let mut state = self.state.borrow_mut();
+        (state.left, state.is_dead) = (dies_after, false);
+        let checkpoint = state.checkpoint;
+        state.steps_before = state.steps;
+        state.note(TraceEvent::Opens { checkpoint });
     }
 
     pub fn is_open(&self, vault: &Vault) {
-        let mut seen = self.seen.borrow_mut();
-        seen.vault = Some(vault.clone());
-        seen.note_status();
-        seen.note(Moment::IsOpen);
+        let mut state = self.state.borrow_mut();
+        state.vault = Some(vault.clone());
+        state.note_status();
+        state.note(TraceEvent::IsOpen);
     }
 
-    /// Notes that the vault is dead, or was closed.
-    pub fn is_gone(&self) {
-        let mut seen = self.seen.borrow_mut();
-        seen.note_status();
-        seen.vault = None;
-        seen.is_dead = true;
-        seen.note(Moment::Dies);
+    /// Records that the vault is dead or was closed.
+    pub fn note_end(&self) {
+        let mut state = self.state.borrow_mut();
+        state.note_status();
+        state.vault = None;
+        state.is_dead = true;
+        state.note(TraceEvent::Dies);
     }
 
-    /// Notes that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
-    pub fn dies(&self, disk: &FragileDisk, chance: &mut Chance) {
+    /// Records that the vault was killed or lost power, and applies the crash to the disk.
+    pub fn note_kill(&self, disk: &FragileDisk, rng: &mut TestRng) {
         disk.unplug();
-        self.is_gone();
-        let how = chance.one_of(&[Crash::Kill, Crash::PowerLoss]);
-        disk.crash(how, chance);
+        self.note_end();
+        let how = rng.one_of(&[Crash::Kill, Crash::PowerLoss]);
+        disk.crash(how, rng);
     }
 
-    /// Counts the steps of a vault, or of its opening: how often it goes on.
-    pub fn counts_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
-        let (seen, mut vault) = (self.seen.clone(), Box::pin(vault));
+    /// Counts the steps of a vault, or of its opening: how often it is polled.
+    pub fn count_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
+        let (state, mut vault) = (self.state.clone(), Box::pin(vault));
         poll_fn(move |context| {
-            seen.borrow_mut().steps += 1;
+            state.borrow_mut().steps += 1;
             vault.as_mut().poll(context)
         })
     }
 
-    /// Waits until the vault dies.
+    /// Waits until the vault is killed.
     pub async fn death(&self) {
-        while !self.seen.borrow().is_dead {
+        while !self.state.borrow().is_dead {
             self.dies.notified().await;
         }
     }
 
-    pub fn take_trace(&self) -> Vec<Timed> {
-        std::mem::take(&mut self.seen.borrow_mut().trace)
+    pub fn take_trace(&self) -> Vec<TimedEvent> {
+        std::mem::take(&mut self.state.borrow_mut().trace)
     }
 
-    /// Tells whether a vault is being opened: it has not told its checkpoint yet.
+    /// Returns whether a vault is being opened: it has not published a checkpoint yet.
     pub fn is_opening(&self) -> bool {
-        self.seen.borrow().vault.is_none()
+        self.state.borrow().vault.is_none()
     }
 
-    /// The requests since something was last answered, the newest first.
+    /// The requests since the last answer, the newest first.
     pub fn last_requests(&self) -> Vec<Request> {
-        let seen = self.seen.borrow();
-        let since = seen.trace.iter().rev().take_while(|(_, moment)| !matches!(moment, Moment::Answered(_)));
-        let requests = since.filter_map(|(_, moment)| match moment {
-            Moment::Asks { request, .. } => Some(request.clone()),
+        let state = self.state.borrow();
+        let since =
+            state.trace.iter().rev().take_while(|(_, event)| !matches!(event, TraceEvent::Answered(_)));
+        let requests = since.filter_map(|(_, event)| match event {
+            TraceEvent::Asks { request, .. } => Some(request.clone()),
             _ => None,
         });
         requests.collect()
     }
 
     async fn asks(&self, request: Request) -> usize {
-        if self.seen.borrow().is_dead {
+        if self.state.borrow().is_dead {
             return pending().await;
         }
-        let mut seen = self.seen.borrow_mut();
-        seen.note_status();
-        let (nth, checkpoint) = (seen.requests, seen.checkpoint);
-        seen.requests += 1;
-        let is_look = request.is_look();
-        let step = seen.steps - seen.steps_before;
-        seen.note(Moment::Asks { nth, step, request, checkpoint });
-        if let Some(left) = seen.left.as_mut().filter(|_| !is_look) {
+        let mut state = self.state.borrow_mut();
+        state.note_status();
+        let (nth, checkpoint) = (state.requests, state.checkpoint);
+        state.requests += 1;
+        let is_lease_check = request.is_lease_check();
+        let step = state.steps - state.steps_before;
+        state.note(TraceEvent::Asks { nth, step, request, checkpoint });
+        if let Some(left) = state.left.as_mut().filter(|_| !is_lease_check) {
             *left -= 1;
             if *left == 0 {
-                seen.is_dead = true;
-                if let Some(disk) = &seen.disk {
+                state.is_dead = true;
+                if let Some(disk) = &state.disk {
                     disk.unplug();
                 }
                 self.dies.notify_one();
@@ -224,98 +201,38 @@ impl Recorder {
     }
 
     async fn answered(&self, nth: usize) {
-        if self.seen.borrow().is_dead {
+        if self.state.borrow().is_dead {
             return pending().await;
         }
-        self.note(Moment::Answered(nth));
-        let mut seen = self.seen.borrow_mut();
-        seen.steps_before = seen.steps;
+        self.note(TraceEvent::Answered(nth));
+        let mut state = self.state.borrow_mut();
+        state.steps_before = state.steps;
     }
 }
 
-impl Seen {
-    fn note(&mut self, moment: Moment) {
-        self.trace.push((self.begin.elapsed(), moment));
+impl RecorderState {
+    fn note(&mut self, event: TraceEvent) {
+        self.trace.push((self.begin.elapsed(), event));
     }
 
-    /// Notes the status: the vault publishes what it has begun and where it stands before any request that follows from
-    /// it.
+    /// Records the status: the vault publishes what it has begun and its checkpoint before any request that follows
+    /// from them.
     fn note_status(&mut self) {
         let Some(status) = self.vault.as_ref().map(Vault::status) else { return };
         self.checkpoint = status.checkpoints.newest;
         if status.accesses != self.accesses {
             self.accesses = status.accesses;
-            self.note(Moment::Begun(status.accesses));
+            self.note(TraceEvent::Begun(status.accesses));
         }
     }
 }
 
-/// A store that is watched.
-pub struct Recorded<S> {
-    inner: S,
-    recorder: Recorder,
-}
-
-impl<S> Recorded<S> {
-    async fn pass<T>(&self, request: Request, inner: impl Future<Output = T>) -> T {
-        let nth = self.recorder.asks(request).await;
-        let answer = inner.await;
-        self.recorder.answered(nth).await;
-        answer
-    }
-}
-
-impl<S: Untrusted> Untrusted for Recorded<S> {
-    fn layout(&self) -> &Layout {
-        self.inner.layout()
+impl Interceptor for Recorder {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        Ok(self.asks(request.clone()).await)
     }
 
-    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.pass(Request::Read(places.to_vec()), self.inner.read(places, into)).await
-    }
-
-    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.pass(Request::Write(buckets.to_vec()), self.inner.write(buckets, from)).await
-    }
-
-    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        self.pass(Request::Delete(buckets.to_vec()), self.inner.delete(buckets)).await
-    }
-}
-
-impl<S: Blobs> Blobs for Recorded<S> {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        let request = Request::Put { name: name.to_owned(), bytes: bytes.len() };
-        self.pass(request, self.inner.put(name, bytes)).await
-    }
-
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        let request = Request::PutIfAbsent { name: name.to_owned(), bytes: bytes.len() };
-        self.pass(request, self.inner.put_if_absent(name, bytes)).await
-    }
-
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.pass(Request::Get(name.to_owned()), self.inner.get(name, max)).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.pass(Request::List(prefix.to_owned()), self.inner.list(prefix)).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.pass(Request::Remove(name.to_owned()), self.inner.remove(name)).await
-    }
-}
-
-impl<S: Inventory> Inventory for Recorded<S> {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        self.pass(Request::ListVersions, self.inner.list_bucket_versions(found)).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.pass(Request::Sweep, self.inner.sweep_unfinished()).await
+    async fn after(&self, _: &Request, nth: usize) {
+        self.answered(nth).await;
     }
 }

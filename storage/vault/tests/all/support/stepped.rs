@@ -1,14 +1,14 @@
-//! Stores for openings that are looked at step by step: every request stops before and after its effect, or a claim has
-//! a fate of the test's own.
+//! Stores for stepping through an opening: every request stops before and after its effect, or the test decides the
+//! fate of a claim.
 
+use super::intercepted::{Intercepted, Interceptor, Request};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
-use ameles_core::types::Bytes;
-use ameles_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory, forward_inventory};
+use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Takes a future one step on.
+/// Polls a future once.
 pub fn step<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
@@ -16,23 +16,26 @@ pub fn step<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
     }
 }
 
-/// A store in which every request takes a step before its effect, and another before its answer.
-pub struct Stepped<S>(S);
+/// Makes every request pause before its effect and before its answer.
+pub struct Steps;
 
-impl<S> Stepped<S> {
-    pub fn over(inner: S) -> Self {
-        Stepped(inner)
+impl Interceptor for Steps {
+    async fn before(&self, _: &Request) -> Result<usize, UntrustedError> {
+        pause().await;
+        Ok(0)
+    }
+
+    async fn after(&self, _: &Request, _: usize) {
+        pause().await;
     }
 }
 
-async fn in_steps<T>(request: impl Future<Output = T>) -> T {
-    pause().await;
-    let answer = request.await;
-    pause().await;
-    answer
+/// A store whose requests pause.
+pub fn stepped<S>(inner: S) -> Intercepted<S, Steps> {
+    Intercepted { inner, interceptor: Steps }
 }
 
-/// Ends a step. The runtime's own pause wakes when the runtime has its turn, which it never has between steps.
+/// Ends a step. The runtime's own yield wakes at the runtime's next turn, which never comes between steps.
 async fn pause() {
     let mut is_over = false;
     std::future::poll_fn(|context| {
@@ -46,60 +49,7 @@ async fn pause() {
     .await;
 }
 
-impl<S: Untrusted> Untrusted for Stepped<S> {
-    fn layout(&self) -> &Layout {
-        self.0.layout()
-    }
-
-    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        in_steps(self.0.read(places, into)).await
-    }
-
-    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        in_steps(self.0.write(buckets, from)).await
-    }
-
-    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        in_steps(self.0.delete(buckets)).await
-    }
-}
-
-impl<S: Blobs> Blobs for Stepped<S> {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        in_steps(self.0.put(name, bytes)).await
-    }
-
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        in_steps(self.0.put_if_absent(name, bytes)).await
-    }
-
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        in_steps(self.0.get(name, max)).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        in_steps(self.0.list(prefix)).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        in_steps(self.0.remove(name)).await
-    }
-}
-
-impl<S: Inventory> Inventory for Stepped<S> {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        in_steps(self.0.list_bucket_versions(found)).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        in_steps(self.0.sweep_unfinished()).await
-    }
-}
-
-/// A store that leaves what becomes of a claim to the test.
+/// A store that lets the test decide what happens to a claim.
 pub struct Claiming<F> {
     inner: VersionedMemory,
     fate: F,

@@ -1,39 +1,40 @@
-//! Vaults with stash and tree top on the trusted disk: local reads tell nothing, memory stays small, and no payload that the
-//! disk gives is believed unread.
+//! Vaults with stash and tree top on the trusted disk: local reads reveal nothing, memory stays small, and every
+//! payload that the disk gives is authenticated.
 
-mod reads;
+mod local_reads;
 
-use crate::promises::desk::{CAPACITY, Desk, block, check, read_all, write_all};
-use crate::support::chance::Chance;
+use crate::promises::fixture::{CAPACITY, VaultFixture, block, check, read_all, write_all};
 use crate::support::fragile_disk::Crash;
-use crate::support::{every_scheme, header, kept_on_the_disk, often_evicted, parameters};
-use ameles_core::types::BlockId;
-use ameles_vault::{
-    Call, Restore, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore,
+use crate::support::rng::TestRng;
+use crate::support::{
+    every_scheme, frequent_evictions, header, parameters, restore_options, with_top_on_disk,
 };
+use ameles_core::types::BlockId;
+use ameles_vault::{Call, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore};
 
 /// Such vaults.
 fn vaults() -> Vec<VaultParameters> {
     let schemes = every_scheme().into_iter();
     let has_top = |made: &VaultParameters| !matches!(made.scheme, SchemeParameters::Trivial(_));
-    schemes.filter(has_top).chain([often_evicted()]).map(kept_on_the_disk).collect()
+    schemes.filter(has_top).chain([frequent_evictions()]).map(with_top_on_disk).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_vault_remembers_across_checkpoints_openings_and_crashes() {
     for parameters in vaults() {
-        let desk = Desk::with(header(parameters, 1)).await;
-        assert_eq!(desk.header.parameters.tree_top, TreeTopPlace::Disk);
+        let fixture = VaultFixture::with(header(parameters, 1)).await;
+        assert_eq!(fixture.header.parameters.tree_top, TreeTopPlace::Disk);
         for fill in 0..6 {
-            desk.open(async |vault| {
-                if fill > 0 {
-                    read_all(vault, fill - 1).await.unwrap();
-                }
-                write_all(vault, fill).await;
-            })
-            .await
-            .unwrap();
-            let (read, failure) = desk
+            fixture
+                .open(async |vault| {
+                    if fill > 0 {
+                        read_all(vault, fill - 1).await.unwrap();
+                    }
+                    write_all(vault, fill).await;
+                })
+                .await
+                .unwrap();
+            let (read, failure) = fixture
                 .open_and_crash(async |vault| {
                     read_all(vault, fill).await?;
                     write_all(vault, fill + 100).await;
@@ -45,13 +46,14 @@ async fn a_vault_remembers_across_checkpoints_openings_and_crashes() {
             read.unwrap();
             assert!(failure.is_none(), "{failure:?}");
         }
-        desk.open(async |vault| {
-            read_all(vault, 5).await.unwrap();
-            assert_eq!(check(vault).await.unwrap().complaints, [""; 0]);
-            assert_eq!(vault.status().emergencies, 0);
-        })
-        .await
-        .unwrap();
+        fixture
+            .open(async |vault| {
+                read_all(vault, 5).await.unwrap();
+                assert_eq!(check(vault).await.unwrap().faults, [""; 0]);
+                assert_eq!(vault.status().emergencies, 0);
+            })
+            .await
+            .unwrap();
     }
 }
 
@@ -60,16 +62,16 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
     let mut noticed = 0;
     for spoilt_after in 0..40u64 {
         for parameters in vaults() {
-            let desk = Desk::with(header(parameters, spoilt_after)).await;
-            desk.open(async |vault| write_all(vault, 3).await).await.unwrap();
-            let (read, failure) = desk
+            let fixture = VaultFixture::with(header(parameters, spoilt_after)).await;
+            fixture.open(async |vault| write_all(vault, 3).await).await.unwrap();
+            let (read, failure) = fixture
                 .open_and_crash(async |vault| {
                     for at in 0..spoilt_after {
                         vault.read(BlockId(at * 7 % CAPACITY)).await?;
                     }
                     let len = block(0).len();
-                    for place in 0..desk.disk.places_len() / len {
-                        desk.disk.flip_in_places(place * len + spoilt_after as usize % len);
+                    for place in 0..fixture.disk.slot_file_len() / len {
+                        fixture.disk.flip_in_slot_file(place * len + spoilt_after as usize % len);
                     }
                     read_all(vault, 3).await
                 })
@@ -88,15 +90,15 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
     assert!(noticed > 50, "{noticed} were noticed");
 }
 
-/// Blocks are written as they are, so that whatever a power loss leaves holds the same; a payload in another's place would not
-/// open.
+/// Blocks are written with the contents that they have, so that whatever a power loss leaves holds the same; a payload
+/// in another's slot would not open.
 #[tokio::test(start_paused = true)]
 async fn a_place_that_a_checkpoint_names_is_not_written_before_the_next_one_is_durable() {
-    let desk = Desk::with(header(kept_on_the_disk(often_evicted()), 1)).await;
-    desk.open(async |vault| write_all(vault, 3).await).await.unwrap();
-    let (state, mut failed) = (desk.store.snapshot(), 0);
+    let fixture = VaultFixture::with(header(with_top_on_disk(frequent_evictions()), 1)).await;
+    fixture.open(async |vault| write_all(vault, 3).await).await.unwrap();
+    let (state, mut failed) = (fixture.store.snapshot(), 0);
     for cut in (1..1200).step_by(3) {
-        let copy = desk.copy(&state);
+        let copy = fixture.copy(&state);
         let working = copy.open_and_crash(async |vault| {
             copy.disk.fail_after(Some(cut));
             for at in (0..2 * CAPACITY).map(|at| at % CAPACITY) {
@@ -108,7 +110,7 @@ async fn a_place_that_a_checkpoint_names_is_not_written_before_the_next_one_is_d
         });
         working.await.unwrap();
         failed += u64::from(copy.disk.has_failed());
-        copy.disk.crash(Crash::PowerLoss, &mut Chance::of(cut));
+        copy.disk.crash(Crash::PowerLoss, &mut TestRng::of(cut));
         copy.open(async |vault| read_all(vault, 3).await.unwrap()).await.unwrap();
     }
     assert!(failed > 100, "the power failed {failed} times");
@@ -127,14 +129,14 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
             4,
         );
         let usual = VaultParameters { scheme: SchemeParameters::Ring(ring), rows_bytes: 4096, ..usual };
-        if on_disk { kept_on_the_disk(usual) } else { usual }
+        if on_disk { with_top_on_disk(usual) } else { usual }
     };
     let mut max = Vec::new();
     for on_disk in [false, true] {
         let parameters = planned(on_disk);
         let bound = parameters.trusted_bytes();
-        let desk = Desk::with(header(parameters, 1)).await;
-        let peak = desk
+        let fixture = VaultFixture::with(header(parameters, 1)).await;
+        let peak = fixture
             .open(async |vault| {
                 let mut peak = 0;
                 for round in 0..3 {
@@ -152,10 +154,10 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
             .await
             .unwrap()
             .0;
-        // A stash grows by an eighth, or some blocks, at a time; the directory of places is counted with its room.
+        // A stash grows by an eighth, or some blocks, at a time; the directory of slots is counted with its capacity.
         assert!(peak < bound + bound / 8 + 40 * BLOCK_BYTES, "{peak} bytes, and {bound} at most");
         // What is there at an opening is not read into memory.
-        let opened = desk.open(async |vault| vault.status().trusted_bytes).await.unwrap().0;
+        let opened = fixture.open(async |vault| vault.status().trusted_bytes).await.unwrap().0;
         assert!(!on_disk || opened < BLOCKS * 200, "{opened} bytes at an opening");
         max.push(peak);
     }
@@ -165,19 +167,11 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
 #[tokio::test(start_paused = true)]
 async fn a_restored_vault_has_its_top_on_the_disk_again() {
     for parameters in vaults() {
-        let desk = Desk::with(header(parameters, 1)).await;
-        let receipt = desk.open(async |vault| write_all(vault, 9).await).await.unwrap().1;
-        let found = desk.with_empty_disk();
+        let fixture = VaultFixture::with(header(parameters, 1)).await;
+        let receipt = fixture.open(async |vault| write_all(vault, 9).await).await.unwrap().1;
+        let found = fixture.with_empty_disk();
         let disk = found.disk.mount().unwrap();
-        let copy = ameles_store::VersionedMemory::new(found.header.parameters.layout());
-        let progress = Box::new(|_: &'static str, _, _| {});
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect: Some(receipt),
-            takeover: true,
-            progress,
-        };
+        let options = restore_options(&found.header, Some(receipt));
         restore(found.setup(&disk), options).await.unwrap();
         assert_eq!(
             read_header(&disk, &crate::support::master()).unwrap().parameters.tree_top,
@@ -192,7 +186,7 @@ async fn a_restored_vault_has_its_top_on_the_disk_again() {
 #[test]
 fn trivial_oram_has_no_top_to_stand_there() {
     let trivial = every_scheme().into_iter().find(|made| matches!(made.scheme, SchemeParameters::Trivial(_)));
-    let header = header(kept_on_the_disk(trivial.unwrap()), 1);
+    let header = header(with_top_on_disk(trivial.unwrap()), 1);
     let disk = crate::support::fragile_disk::FragileDisk::default().mount().unwrap();
     let store = ameles_store::VersionedMemory::new(header.parameters.layout());
     let mut parts = crate::support::setup(&disk, store, 1);

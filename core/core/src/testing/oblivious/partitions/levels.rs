@@ -1,6 +1,7 @@
-//! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds nothing.
+//! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds
+//! nothing.
 
-use super::super::watch::{Pick, draw_below, ensure};
+use super::super::observer::{Pick, draw_below, ensure};
 use super::sub_orams::{Shown, SubOrams};
 use crate::schemes::oblivistore::ObliviStoreParameters;
 use alloc::format;

@@ -4,9 +4,9 @@ mod levels;
 mod sub_orams;
 mod trees;
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, ShownLeaf, Sights, Watch, draw_below, ensure};
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
 use crate::partitions::PartitionsParameters;
 use crate::schemes::curious::CuriousParameters;
 use crate::schemes::oblivistore::ObliviStoreParameters;
@@ -21,42 +21,45 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use sub_orams::{Shown, SubOrams};
 
-/// The watch over a CURIOUS, whose buckets are numbered from 0. The leaves of its trees are numbered through.
-pub fn curious(parameters: &CuriousParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-    watch(&parameters.partitions, trees::Trees::new(parameters), adversary, seed)
+/// The observer of a CURIOUS, whose buckets are numbered from 0. The leaves of its trees are numbered through.
+pub fn curious(parameters: &CuriousParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+    observer(&parameters.partitions, trees::Trees::new(parameters), adversary, seed)
 }
 
-/// The watch over an ObliviStore, whose buckets are numbered from 0. Its partitions pass for leaves.
-pub fn oblivistore(parameters: &ObliviStoreParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-    watch(&parameters.partitions, levels::Partitions::new(parameters), adversary, seed)
+/// The observer of an ObliviStore, whose buckets are numbered from 0. Its partitions pass for leaves.
+pub fn oblivistore(parameters: &ObliviStoreParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
+    observer(&parameters.partitions, levels::Partitions::new(parameters), adversary, seed)
 }
 
-fn watch<K: SubOrams + 'static>(
+fn observer<K: SubOrams + 'static>(
     parameters: &PartitionsParameters,
     sub_orams: K,
     adversary: Adversary,
     seed: u64,
-) -> Box<dyn Watch> {
+) -> Box<dyn Observer> {
     let random = ChaCha8Rng::seed_from_u64(seed);
     let partitions = parameters.partitions as usize;
     match adversary {
-        Adversary::Full => Box::new(FullWatch {
+        Adversary::Full => Box::new(FullObserver {
             sub_orams,
             parameters: parameters.clone(),
             random,
-            lanes: vec![Lane::default(); partitions],
-            asking: BTreeMap::new(),
+            states: vec![PartitionState::default(); partitions],
+            waiting_for_store: BTreeMap::new(),
             access: None,
-            idles: Vec::new(),
-            owing: 0,
+            steps: Vec::new(),
+            pending_puts: 0,
             begun: 0,
             swept: 0,
             accesses: 0,
-            sights: Sights::default(),
+            observations: Observations::default(),
         }),
-        Adversary::Snapshot => {
-            Box::new(SnapshotWatch { sub_orams, random, written: Vec::new(), sights: Sights::default() })
-        }
+        Adversary::Snapshot => Box::new(SnapshotObserver {
+            sub_orams,
+            random,
+            written: Vec::new(),
+            observations: Observations::default(),
+        }),
     }
 }
 
@@ -70,9 +73,9 @@ enum Step {
 
 /// A partition as it shows.
 #[derive(Clone, Default)]
-struct Lane {
+struct PartitionState {
     /// True if a take was made that no put has followed.
-    owes: bool,
+    has_pending_put: bool,
     /// The work whose operation is in flight here.
     busy: Option<(Work, Step)>,
     /// The work whose put has read and must write.
@@ -81,7 +84,7 @@ struct Lane {
     freed: bool,
     /// True if the access in flight has put here: it must take.
     must_take: bool,
-    /// Evictions of the sweep that the step of `step` has still to make here.
+    /// Evictions of the sweep that the step has still to make here.
     sweeps: u64,
 }
 
@@ -98,65 +101,67 @@ struct OnLine {
 struct OffLine {
     nth: usize,
     /// The partitions that must be put to before it ends, because of a take.
-    owes: Vec<usize>,
+    pending_puts: Vec<usize>,
     begins: bool,
 }
 
-struct FullWatch<K> {
+struct FullObserver<K> {
     sub_orams: K,
     parameters: PartitionsParameters,
     random: ChaCha8Rng,
-    lanes: Vec<Lane>,
+    states: Vec<PartitionState>,
     /// The partitions at which each work waits for the store, in the order asked.
-    asking: BTreeMap<usize, Vec<usize>>,
+    waiting_for_store: BTreeMap<usize, Vec<usize>>,
     access: Option<OnLine>,
-    /// Steps of `step` in flight, the oldest first: only that one works.
-    idles: Vec<OffLine>,
+    /// Steps in flight, the oldest first: only that one works.
+    steps: Vec<OffLine>,
     /// Takes begun that no finished put has followed.
-    owing: usize,
+    pending_puts: usize,
     /// Accesses begun, and evictions of the sweep that were begun.
     begun: u64,
     swept: u64,
     /// Accesses that ended.
     accesses: usize,
-    sights: Sights,
+    observations: Observations,
 }
 
 /// A number for each work.
 fn number(work: Work) -> usize {
     match work {
         Work::Access => 0,
-        Work::Idle(nth) => nth + 1,
+        Work::Step(nth) => nth + 1,
     }
 }
 
-impl<K: SubOrams> FullWatch<K> {
+impl<K: SubOrams> FullObserver<K> {
     /// Evictions of the sweep that are due.
     fn due(&self) -> u64 {
         let all = self.begun * u64::from(self.parameters.sweep_evictions);
         (all / u64::from(self.parameters.sweep_accesses)).saturating_sub(self.swept)
     }
 
-    /// Lets the oldest step of `step` begin to work.
-    fn begin_idle(&mut self) {
-        if self.idles.is_empty() {
+    /// Lets the oldest step begin to work.
+    fn begin_step(&mut self) {
+        if self.steps.is_empty() {
             return;
         }
         let due = self.due();
         for nth in self.swept..self.swept + due {
-            let at = (nth % self.lanes.len() as u64) as usize;
-            self.lanes[at].sweeps += 1;
+            let at = (nth % self.states.len() as u64) as usize;
+            self.states[at].sweeps += 1;
         }
         self.swept += due;
-        let owes = |lane: &Lane| lane.owes || matches!(lane.busy, Some((Work::Access, _)));
-        let owing = (0..self.lanes.len()).filter(|at| owes(&self.lanes[*at])).collect();
-        (self.idles[0].owes, self.idles[0].begins) = (owing, true);
+        let has_pending_put = |partition: &PartitionState| {
+            partition.has_pending_put || matches!(partition.busy, Some((Work::Access, _)))
+        };
+        let pending_puts = (0..self.states.len()).filter(|at| has_pending_put(&self.states[*at])).collect();
+        (self.steps[0].pending_puts, self.steps[0].begins) = (pending_puts, true);
     }
 
     /// Checks that an operation at a partition came as soon as it could.
-    fn come(&mut self, work: Work, at: usize) -> Result<(), String> {
-        let lane = &self.lanes[at];
-        ensure(lane.busy.is_none(), || format!("partition {at} is worked on by two at a time"))?;
+    fn visit(&mut self, work: Work, at: usize) -> Result<(), String> {
+        let partition = &self.states[at];
+        ensure(partition.busy.is_none(), || format!("partition {at} is worked on by two at a time"))?;
         let begins = match work {
             Work::Access => {
                 let Some(on_line) = &mut self.access else {
@@ -167,114 +172,129 @@ impl<K: SubOrams> FullWatch<K> {
                 }
                 on_line.begins
             }
-            Work::Idle(nth) => {
-                let idle = self.idles.first().filter(|idle| idle.nth == nth);
-                idle.ok_or_else(|| String::from("a step of idle works out of turn"))?.begins
+            Work::Step(nth) => {
+                let off_line = self.steps.first().filter(|off_line| off_line.nth == nth);
+                off_line.ok_or_else(|| String::from("a step works out of turn"))?.begins
             }
         };
-        ensure(begins || lane.freed, || format!("an operation at partition {at} was late"))
+        ensure(begins || partition.freed, || format!("an operation at partition {at} was late"))
     }
 
-    fn asked(&mut self, work: Work, entry: &TraceEntry) -> Result<(), String> {
+    fn requested(&mut self, work: Work, entry: &TraceEntry) -> Result<(), String> {
         let (buckets, reads) = match entry {
             TraceEntry::Read(slots) => (slots.iter().map(|slot| slot.bucket.0).collect::<Vec<u64>>(), true),
             TraceEntry::Write(buckets) => (buckets.iter().map(|bucket| bucket.0).collect(), false),
         };
         let first = *buckets.first().ok_or_else(|| format!("{work:?} asked for nothing"))?;
         let at = self.sub_orams.partition(first);
-        self.come(work, at)?;
-        let lane = &mut self.lanes[at];
-        let mut shown = Shown { random: &mut self.random, picks: &mut self.sights.picks };
-        let puts = lane.owes || (work != Work::Access && lane.sweeps > 0);
-        let step = if reads && work == Work::Access && !lane.owes && lane.drained.is_none() {
+        self.visit(work, at)?;
+        let partition = &mut self.states[at];
+        let mut shown = Shown { random: &mut self.random, picks: &mut self.observations.picks };
+        let puts = partition.has_pending_put || (work != Work::Access && partition.sweeps > 0);
+        let step = if reads
+            && work == Work::Access
+            && !partition.has_pending_put
+            && partition.drained.is_none()
+        {
             let leaf = self.sub_orams.take(at, &buckets, &mut shown)?;
             if let Some(on_line) = &mut self.access {
                 on_line.takes.push((at, leaf));
                 ensure(on_line.takes.len() <= on_line.accesses, || String::from("more takes than accesses"))?;
             }
-            lane.must_take = false;
+            partition.must_take = false;
             Step::Take
         } else if reads {
             ensure(puts && self.sub_orams.drains(at), || format!("a read of partition {at} was not due"))?;
             self.sub_orams.drain(at, &buckets, &mut shown)?;
             Step::Drain
         } else {
-            let may = match lane.drained.take() {
+            let may = match partition.drained.take() {
                 Some(by) => by == work,
                 None => puts && !self.sub_orams.drains(at),
             };
             ensure(may, || format!("a write of partition {at} was not due"))?;
             self.sub_orams.fill(at, &buckets, true)?;
-            lane.must_take |= work == Work::Access;
+            partition.must_take |= work == Work::Access;
             Step::Fill
         };
-        lane.busy = Some((work, step));
-        self.asking.entry(number(work)).or_default().push(at);
+        partition.busy = Some((work, step));
+        self.waiting_for_store.entry(number(work)).or_default().push(at);
         Ok(())
     }
 
     fn answered(&mut self, work: Work, nth: usize) -> Result<(), String> {
-        let asking = self.asking.get_mut(&number(work)).filter(|asking| nth < asking.len());
-        let at = asking.ok_or_else(|| format!("{work:?} was answered what it did not ask"))?.remove(nth);
-        let lane = &mut self.lanes[at];
-        lane.freed = true;
-        match lane.busy.take().map(|(_, step)| step) {
-            Some(Step::Take) => lane.owes = true,
-            Some(Step::Drain) => lane.drained = Some(work),
-            Some(Step::Fill) if lane.owes => {
-                lane.owes = false;
-                self.owing -= 1;
-                for idle in &mut self.idles {
-                    idle.owes.retain(|owed| *owed != at);
+        let waiting_for_store = self
+            .waiting_for_store
+            .get_mut(&number(work))
+            .filter(|waiting_for_store| nth < waiting_for_store.len());
+        let at = waiting_for_store
+            .ok_or_else(|| format!("{work:?} was answered what it did not ask"))?
+            .remove(nth);
+        let partition = &mut self.states[at];
+        partition.freed = true;
+        match partition.busy.take().map(|(_, step)| step) {
+            Some(Step::Take) => partition.has_pending_put = true,
+            Some(Step::Drain) => partition.drained = Some(work),
+            Some(Step::Fill) if partition.has_pending_put => {
+                partition.has_pending_put = false;
+                self.pending_puts -= 1;
+                for off_line in &mut self.steps {
+                    off_line.pending_puts.retain(|other| *other != at);
                 }
             }
-            Some(Step::Fill) => lane.sweeps = lane.sweeps.saturating_sub(1),
+            Some(Step::Fill) => partition.sweeps = partition.sweeps.saturating_sub(1),
             None => return Err(String::from("nothing was asked there")),
         }
         Ok(())
     }
 
-    fn rests(&mut self) -> Result<(), String> {
+    fn on_quiescent(&mut self) -> Result<(), String> {
         if let Some(on_line) = &mut self.access {
             on_line.begins = false;
-            let others = self.lanes.iter().any(|lane| matches!(lane.busy, Some((Work::Idle(_), _))));
-            let asks = self.asking.get(&0).is_some_and(|asking| !asking.is_empty());
+            let others =
+                self.states.iter().any(|partition| matches!(partition.busy, Some((Work::Step(_), _))));
+            let asks =
+                self.waiting_for_store.get(&0).is_some_and(|waiting_for_store| !waiting_for_store.is_empty());
             let may_wait = asks || (others && on_line.takes.len() < on_line.accesses);
-            ensure(may_wait, || String::from("an access lingers"))?;
+            ensure(may_wait, || String::from("an access waits for nothing"))?;
         }
-        let idles = !self.idles.is_empty();
-        for (at, lane) in self.lanes.iter_mut().enumerate() {
-            lane.freed = false;
-            let is_due = lane.drained.is_some() || (idles && lane.sweeps > 0);
-            ensure(!is_due || lane.busy.is_some(), || format!("a put to partition {at} lingers"))?;
+        let steps = !self.steps.is_empty();
+        for (at, partition) in self.states.iter_mut().enumerate() {
+            partition.freed = false;
+            let is_due = partition.drained.is_some() || (steps && partition.sweeps > 0);
+            ensure(!is_due || partition.busy.is_some(), || format!("a put to partition {at} lingers"))?;
         }
-        if let Some(idle) = self.idles.first_mut() {
-            idle.begins = false;
-            let lingers = idle.owes.iter().find(|at| self.lanes[**at].busy.is_none());
-            ensure(lingers.is_none(), || format!("idle lingers at partition {lingers:?}"))?;
+        if let Some(off_line) = self.steps.first_mut() {
+            off_line.begins = false;
+            let is_late = off_line.pending_puts.iter().find(|at| self.states[**at].busy.is_none());
+            ensure(is_late.is_none(), || format!("a step waits for nothing at partition {is_late:?}"))?;
         }
         Ok(())
     }
 
     fn end_access(&mut self) -> Result<(), String> {
         let on_line = self.access.take().ok_or_else(|| String::from("no access was in flight"))?;
-        let must_take = self.lanes.iter().any(|lane| lane.must_take);
-        let waits = self.asking.get(&0).is_some_and(|asking| !asking.is_empty());
+        let must_take = self.states.iter().any(|partition| partition.must_take);
+        let waits =
+            self.waiting_for_store.get(&0).is_some_and(|waiting_for_store| !waiting_for_store.is_empty());
         let is_whole = on_line.takes.len() == on_line.accesses && !must_take && !waits;
         ensure(is_whole, || format!("an access ended after {} takes", on_line.takes.len()))?;
         for (access, leaf) in (self.accesses..).zip(self.arrange(&on_line)) {
-            self.sights.leaves.push(ShownLeaf { access: Some(access), leaf });
+            self.observations.leaves.push(ShownLeaf { access: Some(access), leaf });
         }
         self.accesses += on_line.accesses;
         Ok(())
     }
 
-    fn end_idle(&mut self, nth: usize) -> Result<(), String> {
-        let is_first = self.idles.first().is_some_and(|idle| idle.nth == nth && idle.owes.is_empty());
-        let is_swept = self.lanes.iter().all(|lane| lane.sweeps == 0);
-        ensure(is_first && is_swept, || String::from("a step of idle ended out of turn"))?;
-        self.idles.remove(0);
-        self.begin_idle();
+    fn end_step(&mut self, nth: usize) -> Result<(), String> {
+        let is_first = self
+            .steps
+            .first()
+            .is_some_and(|off_line| off_line.nth == nth && off_line.pending_puts.is_empty());
+        let is_swept = self.states.iter().all(|partition| partition.sweeps == 0);
+        ensure(is_first && is_swept, || String::from("a step ended out of turn"))?;
+        self.steps.remove(0);
+        self.begin_step();
         Ok(())
     }
 
@@ -303,71 +323,71 @@ impl<K: SubOrams> FullWatch<K> {
     }
 }
 
-impl<K: SubOrams> Watch for FullWatch<K> {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl<K: SubOrams> Observer for FullObserver<K> {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
-                let due = u64::from(self.owing > 0 || self.due() > 0);
-                ensure((*owed, *must_step) == (due, false), || {
-                    format!("owes {owed}, {must_step}; due is {due}")
+            Event::Pending { pending_steps, must_step } => {
+                let due = u64::from(self.pending_puts > 0 || self.due() > 0);
+                ensure((*pending_steps, *must_step) == (due, false), || {
+                    format!("pending: {pending_steps}, {must_step}; due is {due}")
                 })
             }
             Event::AccessBegins(0) => Ok(()),
             Event::AccessBegins(accesses) => {
                 let (takes, at_once) = <_>::default();
                 self.access = Some(OnLine { accesses: *accesses, begins: true, takes, at_once });
-                self.owing += accesses;
+                self.pending_puts += accesses;
                 self.begun += *accesses as u64;
                 Ok(())
             }
-            Event::IdleBegins(nth) => {
-                self.idles.push(OffLine { nth: *nth, owes: Vec::new(), begins: false });
-                if self.idles.len() == 1 {
-                    self.begin_idle();
+            Event::StepBegins(nth) => {
+                self.steps.push(OffLine { nth: *nth, pending_puts: Vec::new(), begins: false });
+                if self.steps.len() == 1 {
+                    self.begin_step();
                 }
                 Ok(())
             }
-            Event::Asks(work, entry) => self.asked(*work, entry),
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Answered(work, nth) => self.answered(*work, *nth),
+            Event::StoreRequest(work, entry) => self.requested(*work, entry),
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
+            Event::StoreAnswer(work, nth) => self.answered(*work, *nth),
             Event::Ends(Work::Access) if self.access.is_none() => Ok(()),
             Event::Ends(Work::Access) => self.end_access(),
-            Event::Ends(Work::Idle(nth)) => self.end_idle(*nth),
-            Event::Rests => self.rests(),
+            Event::Ends(Work::Step(nth)) => self.end_step(*nth),
+            Event::Quiescent => self.on_quiescent(),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }
 
-/// The watch of an adversary that sees writes only: it sees which partitions were put to.
-struct SnapshotWatch<K> {
+/// The observer for an adversary that sees writes only: it sees which partitions were put to.
+struct SnapshotObserver<K> {
     sub_orams: K,
     random: ChaCha8Rng,
-    /// The leaves that the step of `step` showed.
+    /// The leaves that the step showed.
     written: Vec<u64>,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl<K: SubOrams> Watch for SnapshotWatch<K> {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl<K: SubOrams> Observer for SnapshotObserver<K> {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Asks(_, TraceEntry::Write(buckets)) => {
+            Event::StoreRequest(_, TraceEntry::Write(buckets)) => {
                 let buckets: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
                 let first = *buckets.first().ok_or_else(|| String::from("a write of nothing"))?;
                 let at = self.sub_orams.partition(first);
                 self.written.extend(self.sub_orams.fill(at, &buckets, false)?);
-                self.sights.add("puts", 1);
+                self.observations.add("puts", 1);
             }
-            Event::Ends(Work::Idle(_)) => {
+            Event::Ends(Work::Step(_)) => {
                 // The order of a step tells nothing: partition after partition.
                 let written = mem::take(&mut self.written);
                 if !written.is_empty() {
                     let leaf = written[draw_below(&mut self.random, written.len())];
-                    self.sights.leaves.push(ShownLeaf { access: None, leaf });
+                    self.observations.leaves.push(ShownLeaf { access: None, leaf });
                 }
             }
             _ => {}
@@ -375,7 +395,7 @@ impl<K: SubOrams> Watch for SnapshotWatch<K> {
         Ok(())
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

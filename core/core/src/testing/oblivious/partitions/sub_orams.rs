@@ -1,6 +1,6 @@
-//! The part of the watch over partitions that depends on what stands in them.
+//! The part of The observer of partitions that depends on what stands in them.
 
-use super::super::watch::Pick;
+use super::super::observer::Pick;
 use alloc::string::String;
 use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
@@ -13,13 +13,14 @@ pub(super) trait SubOrams {
     /// Looks at the read of a take, and returns the leaf that it shows, numbered through all partitions.
     fn take(&mut self, at: usize, read: &[u64], shown: &mut Shown<'_>) -> Result<u64, String>;
 
-    /// Tells whether a put reads before it writes.
+    /// Returns whether a put reads before it writes.
     fn drains(&self, at: usize) -> bool;
 
     /// Looks at the read of a put.
     fn drain(&mut self, at: usize, read: &[u64], shown: &mut Shown<'_>) -> Result<(), String>;
 
-    /// Looks at the write of a put, and returns a leaf that an adversary learns from it who sees writes only, if it does.
+    /// Looks at the write of a put, and returns a leaf that an adversary learns from it who sees writes only, if it
+    /// does.
     fn fill(&mut self, at: usize, written: &[u64], sees_reads: bool) -> Result<Option<u64>, String>;
 }
 

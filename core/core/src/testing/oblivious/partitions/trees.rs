@@ -1,6 +1,6 @@
 //! The k-ary trees of CURIOUS as they show: a take reads a path, the put after it writes it.
 
-use super::super::watch::ensure;
+use super::super::observer::ensure;
 use super::sub_orams::{Shown, SubOrams};
 use crate::schemes::curious::CuriousParameters;
 use alloc::format;

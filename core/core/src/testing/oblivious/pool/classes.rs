@@ -1,6 +1,6 @@
 //! The classes that a draw is in: facts of the requests, which are secret, and of the batches.
 
-use super::super::sides::Seen;
+use super::super::run_sets::ObservedRun;
 use super::names::Names;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -50,22 +50,22 @@ pub(super) struct OfRun {
 
 impl Classes {
     /// Classes all accesses of a run under a sequence.
-    pub(super) fn of(&mut self, run: &Seen, sequence: &str) -> OfRun {
+    pub(super) fn of(&mut self, run: &ObservedRun, sequence: &str) -> OfRun {
         let known = self.sequences.iter().position(|known| known == sequence);
         let nth = known.unwrap_or_else(|| {
             self.sequences.push(sequence.to_string());
             self.sequences.len() - 1
         });
-        let of_access = (0..run.asked.len()).map(|access| of_access(run, access)).collect();
+        let of_access = (0..run.requested.len()).map(|access| of_access(run, access)).collect();
         OfRun { of_access, sequence: SEQUENCES + nth }
     }
 }
 
-fn of_access(run: &Seen, access: usize) -> Vec<usize> {
+fn of_access(run: &ObservedRun, access: usize) -> Vec<usize> {
     let kind = OF_ACCESS.iter().position(|name| *name == run.kinds[access]);
     let begin = run.begins[access];
     let mut classes: Vec<usize> = kind.into_iter().collect();
-    let is_dummy = |access: usize| run.asked[access].is_none() || run.kinds[access] == OF_ACCESS[REPEATS];
+    let is_dummy = |access: usize| run.requested[access].is_none() || run.kinds[access] == OF_ACCESS[REPEATS];
     if access > 0 && is_dummy(access - 1) {
         classes.push(AFTER_DUMMY);
     }

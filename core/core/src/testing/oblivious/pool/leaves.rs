@@ -4,9 +4,9 @@
 //! was shown before it was drawn, whatever other leaves were drawn, and wherever other blocks lie.
 
 use super::super::leaves::cells_of;
-use super::super::mirrored::mirrored;
-use super::super::sides::Seen;
-use super::super::watch::spread;
+use super::super::observer::spread;
+use super::super::reverse_bits::reverse_bits;
+use super::super::run_sets::ObservedRun;
 use super::classes::OfRun;
 use super::eviction_rate::EvictionRate;
 use super::table::{BITS, Rows, Table};
@@ -71,7 +71,7 @@ struct Leaves<'a> {
     shown: Vec<Option<u64>>,
     /// The leaf that each access draws, as far as it shows later.
     drawn: Vec<Option<u64>>,
-    run: &'a Seen,
+    run: &'a ObservedRun,
 }
 
 impl Tables {
@@ -94,12 +94,12 @@ impl Tables {
         self.steps.iter().flatten().chain([&self.each, &self.bits, &self.loads])
     }
 
-    pub(super) fn add(&mut self, run: &Seen, classes: &OfRun) {
+    pub(super) fn add(&mut self, run: &ObservedRun, classes: &OfRun) {
         if self.leaves == 1 {
             return;
         }
         let leaves = Leaves::of(run);
-        for shown in &run.sights.leaves {
+        for shown in &run.observations.leaves {
             let is_drawn = shown.access.is_some_and(|access| run.before[access].is_some());
             self.count_alone(shown.leaf, is_drawn);
             let Some(access) = shown.access else { continue };
@@ -120,7 +120,7 @@ impl Tables {
     /// The leaf of the eviction that is due next after so many accesses.
     fn evicted_next(&self, accesses: usize) -> u64 {
         let number = accesses as u64 * self.rate.evictions / self.rate.accesses;
-        mirrored(self.leaves.ilog2(), number)
+        reverse_bits(self.leaves.ilog2(), number)
     }
 
     fn count_step(&mut self, nth: usize, step: u64, classes: impl Iterator<Item = usize>) {
@@ -149,8 +149,8 @@ impl Tables {
         }
     }
 
-    /// Counts, for each leaf that is drawn, its rank among all leaves by how many blocks lie there then, as far as those
-    /// show later. Leaves with as many are of one rank, spread evenly.
+    /// Counts, for each leaf that is drawn, its rank among all leaves by how many blocks lie there then, as far as
+    /// those show later. Leaves with as many are of one rank, spread evenly.
     fn count_loads(&mut self, leaves: &Leaves<'_>, classes: &OfRun) {
         let mut loads = Loads::none(self.leaves as usize);
         for (access, drawn) in leaves.drawn.iter().enumerate() {
@@ -190,7 +190,7 @@ impl Loads {
 }
 
 impl<'a> Leaves<'a> {
-    fn of(run: &'a Seen) -> Self {
+    fn of(run: &'a ObservedRun) -> Self {
         let shown = run.leaf_of_access();
         let mut drawn = vec![None; shown.len()];
         for (access, before) in run.before.iter().enumerate() {

@@ -11,7 +11,7 @@ mod slots;
 mod table;
 
 use super::judgement::Judgement;
-use super::sides::Side;
+use super::run_sets::RunSet;
 use super::statistics::Finding;
 use alloc::vec::Vec;
 use classes::Classes;
@@ -37,8 +37,8 @@ impl Pool {
     }
 
     /// Adds the draws of one side of a judgement, made under the sequence of this name.
-    pub(super) fn add(&mut self, sequence: &str, side: &Side) {
-        for run in &side.runs {
+    pub(super) fn add(&mut self, sequence: &str, run_set: &RunSet) {
+        for run in &run_set.runs {
             let classes = self.classes.of(run, sequence);
             self.leaves.add(run, &classes);
             self.slots.add(run, &classes);

@@ -1,6 +1,6 @@
 //! The tables of slots.
 
-use super::super::sides::Seen;
+use super::super::run_sets::ObservedRun;
 use super::classes::OfRun;
 use super::table::{Rows, Table};
 
@@ -31,8 +31,8 @@ impl Tables {
         [&self.accesses, &self.evictions, &self.levels, &self.ranks].into_iter()
     }
 
-    pub(super) fn add(&mut self, run: &Seen, classes: &OfRun) {
-        for pick in &run.sights.picks {
+    pub(super) fn add(&mut self, run: &ObservedRun, classes: &OfRun) {
+        for pick in &run.observations.picks {
             let cell = ((pick.value * CELLS as f64) as usize).min(CELLS - 1);
             let evicts = usize::from(pick.access.is_none());
             let table = if evicts == 0 { &mut self.accesses } else { &mut self.evictions };

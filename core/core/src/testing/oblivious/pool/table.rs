@@ -149,8 +149,9 @@ fn alarm(cells: usize) -> f64 {
 fn deviation(counts: &[u64]) -> Deviation {
     let n: u64 = counts.iter().sum();
     let mean = n as f64 / counts.len() as f64;
-    let of_cell = |seen: u64| log2_of_many(n, mean, seen).min(log2_of_many(n, n as f64 - mean, n - seen));
-    let cells = counts.iter().map(|seen| of_cell(*seen)).enumerate();
+    let of_cell =
+        |observed: u64| log2_of_many(n, mean, observed).min(log2_of_many(n, n as f64 - mean, n - observed));
+    let cells = counts.iter().map(|observed| of_cell(*observed)).enumerate();
     let (cell, min) = cells.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((0, 0.0));
     let of_cell = min + libm::log2(4.0 * counts.len() as f64);
     let of_row = log2_of_ratio(half_ratio(counts).max(0.0), counts.len() as f64 - 1.0) + 1.0;
@@ -160,7 +161,7 @@ fn deviation(counts: &[u64]) -> Deviation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::watch::draw_below;
+    use super::super::super::observer::draw_below;
     use super::*;
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;

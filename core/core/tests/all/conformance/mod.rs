@@ -1,0 +1,80 @@
+//! The conformance suite: what every scheme promises, checked the same way for all of them. `schemes.rs` has a test for
+//! each scheme; a new scheme joins by one entry there.
+
+mod array;
+pub(crate) mod delta_copy;
+mod incremental;
+mod refusals;
+pub(crate) mod runs;
+mod schemes;
+pub(crate) mod snapshots;
+pub(crate) mod tampering;
+
+use ameles_core::oram::Oram;
+use ameles_core::testing::{Operation, TraceStore, TraceStoreError};
+use ameles_core::tree::layout::Layout;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::fmt::Debug;
+use std::rc::Rc;
+
+/// A scheme under test: how to draw parameters for it and how to make it of them.
+pub(crate) struct Scheme<P, O> {
+    /// Small parameters of every kind, with room for every block: no emergency is possible.
+    pub(crate) parameters: BoxedStrategy<P>,
+    pub(crate) capacity: fn(&P) -> u64,
+    pub(crate) layout: fn(&P) -> Layout,
+    /// Makes a scheme that was never used, over this store and with this seed.
+    pub(crate) build: fn(&P, Rc<TraceStore>, u64) -> O,
+}
+
+impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
+    /// Makes a store that was never written.
+    fn store(&self, parameters: &P) -> Rc<TraceStore> {
+        Rc::new(TraceStore::new((self.layout)(parameters)))
+    }
+
+    /// Makes a scheme over a store of its own.
+    fn new_oram(&self, parameters: &P, seed: u64) -> (O, Rc<TraceStore>) {
+        let store = self.store(parameters);
+        ((self.build)(parameters, Rc::clone(&store), seed), store)
+    }
+
+    /// Draws parameters, and something else for their capacity.
+    fn with<S: Strategy>(
+        &self,
+        more: impl Fn(u64) -> S + Clone + 'static,
+    ) -> impl Strategy<Value = (P, S::Value)> {
+        let capacity = self.capacity;
+        let drawn = self.parameters.clone();
+        drawn.prop_flat_map(move |parameters| (Just(parameters.clone()), more(capacity(&parameters))))
+    }
+
+    /// Checks the promises of a scheme that keeps state: answers, refusals, and silence after a failure.
+    pub(crate) fn conforms(&self) {
+        self.answers();
+        self.is_silent_after_a_failure();
+    }
+
+    /// Checks the promises of any scheme: answers and refusals.
+    pub(crate) fn answers(&self) {
+        self.answers_like_an_array();
+        self.answers_like_an_array_in_any_order();
+        self.refuses_without_a_mark();
+    }
+}
+
+/// Splits batches that are longer than a scheme's longest one.
+fn split(batches: &[Vec<Operation>], max: usize) -> Vec<Vec<Operation>> {
+    batches.iter().flat_map(|batch| batch.chunks(max)).map(<[Operation]>::to_vec).collect()
+}
+
+/// Runs a test on many drawn cases.
+fn check<T: Debug>(cases: impl Strategy<Value = T>, test: impl Fn(T)) {
+    let config = Config { source_file: Some(file!()), ..Config::default() };
+    let outcome = TestRunner::new(config).run(&cases, |case| {
+        test(case);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+}

@@ -1,0 +1,57 @@
+//! The threads that seal and open the pages of a batch: the caller, a pool, or a platform's own processors.
+
+#[cfg(feature = "parallel")]
+use super::pool::PagePool;
+#[cfg(feature = "parallel")]
+use alloc::sync::Arc;
+use ameles_fork::Workers;
+
+/// The calling thread, and perhaps others.
+#[derive(Default)]
+pub(crate) enum Executor {
+    /// The calling thread alone.
+    #[default]
+    Caller,
+    /// Threads of a pool.
+    #[cfg(feature = "parallel")]
+    Pool(Arc<PagePool>),
+    /// A platform's own processors.
+    Workers(&'static dyn Workers),
+}
+
+impl Executor {
+    /// Calls `work` for every part, with one of `states` that no other part uses meanwhile. Each thread needs one.
+    pub(crate) fn for_each<T: Send>(
+        &self,
+        parts: usize,
+        states: &mut [T],
+        work: impl Fn(&mut T, usize) + Sync,
+    ) {
+        match self {
+            Executor::Caller => (0..parts).for_each(|part| work(&mut states[0], part)),
+            #[cfg(feature = "parallel")]
+            Executor::Pool(pool) => pool.pool().run(parts, states, work),
+            Executor::Workers(workers) => workers.run(parts, states, work),
+        }
+    }
+
+    /// Calls `work` for every chunk of a buffer.
+    pub(crate) fn for_each_chunk<T: Send>(
+        &self,
+        buffer: &mut [u8],
+        chunk_bytes: usize,
+        states: &mut [T],
+        work: impl Fn(&mut T, usize, &mut [u8]) + Sync,
+    ) {
+        match self {
+            Executor::Caller => {
+                for (part, chunk) in buffer.chunks_exact_mut(chunk_bytes).enumerate() {
+                    work(&mut states[0], part, chunk);
+                }
+            }
+            #[cfg(feature = "parallel")]
+            Executor::Pool(pool) => pool.pool().run_chunks(buffer, chunk_bytes, states, work),
+            Executor::Workers(workers) => workers.run_chunks(buffer, chunk_bytes, states, work),
+        }
+    }
+}

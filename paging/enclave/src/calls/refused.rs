@@ -1,0 +1,35 @@
+//! The calls that were refused.
+
+use alloc::format;
+use alloc::vec::Vec;
+use ameles_enclave_boundary::exit::Refused;
+
+/// The most numbers that are noted. A program may ask for any number, and there are more than Linux has calls.
+const MAX: usize = 512;
+
+/// The calls that were refused, each with its number, its name and the times.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedCalls {
+    calls: Vec<(u64, Option<&'static str>, u64)>,
+}
+
+impl RefusedCalls {
+    /// Notes another one.
+    pub(crate) fn note(&mut self, number: u64, name: Option<&'static str>) {
+        match self.calls.iter().position(|(other, ..)| *other == number) {
+            Some(place) => self.calls[place].2 += 1,
+            None if self.calls.len() < MAX => self.calls.push((number, name, 1)),
+            None => {}
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn named(&self) -> Vec<Refused> {
+        let named = |(number, name, times): &(u64, Option<&str>, u64)| Refused {
+            name: name.map_or_else(|| format!("system call {number}"), Into::into),
+            number: *number,
+            times: *times,
+        };
+        self.calls.iter().map(named).collect()
+    }
+}

@@ -1,0 +1,66 @@
+//! The libraries that have a part in serving a fault. Their variables must never be absent: a fault would wait for
+//! itself.
+//!
+//! They are this library and all that it needs: the C library with the loader, and the one that unwinds. A library that
+//! puts functions of its own in the place of theirs, by the order in which names are looked up, is one of them, with
+//! all that it needs.
+
+use crate::loaded_objects::LoadedObject;
+use std::ffi::CStr;
+
+/// The part of an object in a fault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Nothing.
+    None,
+    /// Calls find their functions by its linkage table: it is a program at fixed addresses, whose entry in there counts
+    /// as the function's address everywhere.
+    Links,
+    /// Its code may run.
+    Serves,
+}
+
+/// The role of each. `None` if what this library needs is not among them by its name.
+///
+/// # Safety
+/// The program has not begun.
+pub(crate) unsafe fn roles(all: &[LoadedObject]) -> Option<Vec<Role>> {
+    let mut roles = vec![Role::None; all.len()];
+    let own = all.iter().position(|one| one.has_code_at(roles_address()))?;
+    roles[own] = Role::Serves;
+    let mut found = vec![own];
+    while let Some(next) = found.pop() {
+        let mut add = |roles: &mut Vec<Role>, one: usize| {
+            if roles[one] != Role::Serves {
+                roles[one] = Role::Serves;
+                found.push(one);
+            }
+        };
+        for name in all[next].needed() {
+            add(&mut roles, all.iter().position(|one| one.is_called(name))?);
+        }
+        for name in all[next].imports() {
+            let Some(one) = has_function(all, name) else { continue };
+            if !all[one].imports().any(|its| its == name) {
+                add(&mut roles, one);
+            } else if roles[one] == Role::None {
+                roles[one] = Role::Links;
+            }
+        }
+    }
+    // The program may ask what went wrong with its own look-ups, and not with ours.
+    // SAFETY: what it gives is not followed.
+    unsafe { libc::dlerror() };
+    Some(roles)
+}
+
+fn roles_address() -> usize {
+    roles as unsafe fn(&[LoadedObject]) -> Option<Vec<Role>> as usize
+}
+
+/// The one of them that has the code that a name stands for.
+fn has_function(all: &[LoadedObject], name: &CStr) -> Option<usize> {
+    // SAFETY: the name ends with zero.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+    all.iter().position(|one| one.has_code_at(address))
+}

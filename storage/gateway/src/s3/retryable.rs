@@ -1,0 +1,29 @@
+//! Errors of requests that got no permit, or whose body did not arrive. A client may retry them soon.
+
+use super::refusal::xml_headers;
+use crate::http::body_timeout::{BodyError, find_cause};
+use crate::http::protocol::BUSY;
+use http::HeaderValue;
+use http::header::RETRY_AFTER;
+use s3s::{S3Error, S3ErrorCode, s3_error};
+use std::borrow::Cow;
+
+/// Returns the error for an overloaded server.
+pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
+    let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
+    let mut headers = xml_headers();
+    headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::http::protocol::RETRY_AFTER));
+    answer.set_headers(headers);
+    answer
+}
+
+/// Returns the error for a body that was not read, if the reason is among the causes of an error.
+pub(super) fn body_not_read(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
+    match find_cause(error)? {
+        BodyError::Overloaded(_) => Some(slow_down(BUSY)),
+        BodyError::TooLate => {
+            Some(s3_error!(RequestTimeout, "The body did not come within the time allowed."))
+        }
+        BodyError::Connection(_) => None,
+    }
+}

@@ -1,0 +1,87 @@
+//! The merged contents of a journal's objects: the last payload of each written block, and the last value of each
+//! changed row.
+
+use super::entry::Entry;
+use crate::engine::record::Call;
+use crate::error::VaultError;
+use crate::trusted::position::Position;
+use crate::trusted::row::{Row, RowChange};
+use crate::trusted::unlogged::RowStream;
+use ameles_core::types::BlockId;
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap};
+
+/// The merged contents of a journal.
+#[derive(Default)]
+pub(crate) struct MergedLog {
+    writes: HashMap<BlockId, Bytes>,
+    rows: BTreeMap<Bytes, Option<Bytes>>,
+    epoch: u32,
+    /// The first objects of an opening, until all of them were taken.
+    opening: Vec<Entry>,
+    stream: RowStream,
+}
+
+impl MergedLog {
+    /// Adds the next object.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`] if it does not follow from the objects before it.
+    pub(crate) fn take(&mut self, at: Position, entry: Entry) -> Result<(), VaultError> {
+        if at.epoch != self.epoch {
+            self.epoch = at.epoch;
+            // An opening that was cut off has answered nothing. The next opening's objects contain a commit that was
+            // cut off.
+            (self.opening, self.stream) = Default::default();
+        }
+        let contradicts = || {
+            let why = format!("{} contradicts the objects of the journal before it", at.name());
+            VaultError::Tampered(why.into())
+        };
+        match entry.opening {
+            Some((nth, of)) => {
+                if nth as usize != self.opening.len() || nth >= of {
+                    return Err(contradicts());
+                }
+                self.opening.push(entry);
+                if nth + 1 == of {
+                    for entry in std::mem::take(&mut self.opening) {
+                        self.apply(entry).ok_or_else(contradicts)?;
+                    }
+                }
+                Ok(())
+            }
+            None if self.opening.is_empty() => self.apply(entry).ok_or_else(contradicts),
+            None => Err(contradicts()),
+        }
+    }
+
+    fn apply(&mut self, entry: Entry) -> Option<()> {
+        for call in entry.calls {
+            if let Call::Write(block, payload) = call {
+                self.writes.insert(block, payload);
+            }
+        }
+        for RowChange { key, value } in self.stream.take(&entry.rows)?.into_iter().flatten() {
+            self.rows.insert(key, value);
+        }
+        Some(())
+    }
+
+    /// Applies the changes to rows.
+    pub(crate) fn change(&mut self, rows: Vec<Row>) -> Vec<Row> {
+        let mut changed: BTreeMap<Bytes, Bytes> = rows.into_iter().map(|row| (row.key, row.value)).collect();
+        for (key, value) in std::mem::take(&mut self.rows) {
+            match value {
+                Some(value) => changed.insert(key, value),
+                None => changed.remove(&key),
+            };
+        }
+        changed.into_iter().map(|(key, value)| Row { key, value }).collect()
+    }
+
+    /// The last payloads of the written blocks.
+    pub(crate) fn into_writes(self) -> HashMap<BlockId, Bytes> {
+        self.writes
+    }
+}

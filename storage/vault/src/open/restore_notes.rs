@@ -1,0 +1,45 @@
+//! The note on the trusted disk that a restore has started, until it is complete.
+
+use crate::error::VaultError;
+use crate::trusted::disk::TrustedDisk;
+
+const NAME: &str = "restoring";
+const DISPLACED: &str = "restoring-displaces";
+const UNFINISHED: &[u8] = b"unfinished";
+const DONE: &[u8] = b"done";
+
+/// Records that a restore starts which displaces the gateway of epoch `displaced`. All later epochs that are claimed so
+/// far were claimed by restores onto this disk, which have answered nobody.
+pub(crate) fn begin(disk: &TrustedDisk, displaced: u32) -> Result<(), VaultError> {
+    disk.set_metas(&[(NAME, UNFINISHED), (DISPLACED, displaced.to_le_bytes().as_slice())])
+}
+
+/// The epoch that an unfinished restore onto this disk displaces.
+pub(crate) fn displaced(disk: &TrustedDisk) -> Result<Option<u32>, VaultError> {
+    if !is_unfinished(disk)? {
+        return Ok(None);
+    }
+    let noted = disk.meta(DISPLACED)?;
+    Ok(noted.and_then(|epoch| epoch.try_into().ok()).map(u32::from_le_bytes))
+}
+
+/// Records that the restore is complete.
+pub(crate) fn complete(disk: &TrustedDisk) -> Result<(), VaultError> {
+    disk.set_meta(NAME, DONE)
+}
+
+/// Returns whether the vault on this disk is the result of a complete restore.
+///
+/// # Errors
+/// Those of the disk.
+pub(crate) fn is_complete(disk: &TrustedDisk) -> Result<bool, VaultError> {
+    Ok(disk.meta(NAME)?.is_some_and(|note| note == DONE))
+}
+
+/// Returns whether a restore onto this disk has started and is not complete.
+///
+/// # Errors
+/// Those of the disk.
+pub fn is_unfinished(disk: &TrustedDisk) -> Result<bool, VaultError> {
+    Ok(disk.meta(NAME)?.is_some_and(|note| note == UNFINISHED))
+}

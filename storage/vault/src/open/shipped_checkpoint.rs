@@ -1,0 +1,177 @@
+//! A checkpoint in the store, fetched and authenticated: first its manifest, then its pieces.
+
+use super::restored_stash::{RestoredStash, Resumed};
+use super::state::SchemeAtRest;
+use crate::engine::deferred_store::DeferredStore;
+use crate::engine::scheme::Seed;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::store::VaultStore;
+use crate::trusted::checkpoint::{Receipt, blob_name, digest, max_sealed_bytes};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::position::Position;
+use crate::trusted::row::Row;
+use crate::trusted::seal_context::{SealContext, context};
+use crate::trusted::shipped_state::{Manifest, ShippedState, ShippedStateReader, piece_name};
+use crate::trusted::word_tables::WordTables;
+use ameles_core::types::BlockId;
+use ameles_seal::blob;
+use ameles_seal::derive::Purpose;
+use ameles_seal::key_ring::KeyRing;
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::versions::TrustedVersions;
+use std::rc::Rc;
+
+/// A checkpoint that was found in the store.
+pub(crate) struct FoundCheckpoint {
+    pub(crate) number: u64,
+    pub(crate) epoch: u32,
+    pub(crate) accesses: u64,
+    pub(crate) scheme: ShippedScheme,
+    pub(crate) versions: TrustedVersions,
+    pub(crate) rows: Vec<Row>,
+    /// Receipts of earlier checkpoints.
+    pub(crate) history: Vec<(u64, [u8; 32])>,
+    /// The first object of the journal in the store that the checkpoint does not hold, if the vault has such a journal.
+    pub(crate) from: Option<Position>,
+}
+
+/// The shipped state of a scheme, with its stash on the scratch disk.
+pub(crate) struct ShippedScheme {
+    written: SchemeAtRest,
+    stash: RestoredStash,
+}
+
+impl ShippedScheme {
+    /// Resumes the scheme with its stash on the scratch disk. `None` if its state contradicts itself.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(super) fn resume(
+        self,
+        deferred_store: Rc<DeferredStore>,
+        seal: &mut SealContext<'_>,
+    ) -> Result<Option<(Resumed, RestoredStash)>, VaultError> {
+        let seed = seal.entropy.seed();
+        let resumed = self.stash.resume(self.written, (deferred_store, seed), seal)?;
+        Ok(resumed.map(|resumed| (resumed, self.stash)))
+    }
+}
+
+/// The empty state of a vault before its first checkpoint. The journal in the store holds everything.
+///
+/// # Errors
+/// [`VaultError::Parameters`].
+pub(super) fn empty_checkpoint(
+    header: &VaultHeader,
+    scratch: &TrustedDisk,
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
+    let mut tables = WordTables::zeros(&header.parameters.word_tables());
+    // The table of versions is the last one.
+    tables.take_last();
+    let rest = header.parameters.scheme.start(Rc::default(), Seed::default())?.rest();
+    let stash = RestoredStash::on(scratch);
+    let receipt = Receipt { vault: header.vault, epoch: 0, checkpoint: 0, digest: [0; 32] };
+    let found = FoundCheckpoint {
+        number: 0,
+        epoch: 0,
+        accesses: 0,
+        scheme: ShippedScheme { written: SchemeAtRest { tables: tables.into_inner(), rest }, stash },
+        versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
+        rows: Vec::new(),
+        history: Vec::new(),
+        from: Some(Position::first_of(1)),
+    };
+    Ok((receipt, found))
+}
+
+/// Fetches the checkpoint of this epoch and number, with its receipt. Its stash goes to the scratch disk.
+///
+/// # Errors
+/// [`VaultError::Tampered`], and those of the store.
+pub(crate) async fn fetch_checkpoint<U: VaultStore>(
+    (store, scratch): (&U, &TrustedDisk),
+    (header, ring): (&VaultHeader, &KeyRing),
+    (epoch, number): (u32, u64),
+    entropy: &mut Entropy,
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
+    let master = ring.of_epoch(epoch);
+    let name = blob_name(epoch, number);
+    let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
+    let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
+    let text = blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed).map_err(|error| {
+        VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
+    })?;
+    let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
+    let keys = (header, master, ring.newest());
+    let found = read_pieces((store, scratch), keys, (epoch, number, manifest), entropy).await?;
+    Ok((receipt, FoundCheckpoint { from, ..found }))
+}
+
+async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u8>, VaultError> {
+    let vanished = || VaultError::Tampered(format!("{name} is not in the store").into());
+    store.get(name, max).await?.ok_or_else(vanished)
+}
+
+fn not_a_checkpoint(name: &str) -> VaultError {
+    VaultError::Tampered(format!("{name} in the store is no checkpoint").into())
+}
+
+/// Fetches the pieces one by one, and builds the state. The stash is sealed with the key `newest`.
+async fn read_pieces<U: VaultStore>(
+    (store, scratch): (&U, &TrustedDisk),
+    (header, master, newest): (&VaultHeader, &MasterKey, &MasterKey),
+    (epoch, number, manifest): (u32, u64, Manifest),
+    entropy: &mut Entropy,
+) -> Result<FoundCheckpoint, VaultError> {
+    let mut seal = SealContext { header, master: newest, entropy };
+    let mut stash = RestoredStash::on(scratch);
+    let tables = WordTables::zeros(&header.parameters.word_tables());
+    let mut reader = ShippedStateReader::new(tables, header.parameters.scheme.block_bytes());
+    for (piece, expected) in (0..).zip(&manifest.pieces) {
+        let name = piece_name(epoch, number, piece);
+        let sealed = fetch(store, &name, crate::trusted::shipped_state::MAX_SEALED_BYTES).await?;
+        if digest(&sealed) != *expected {
+            return Err(VaultError::Tampered(format!("{name} in the store was changed").into()));
+        }
+        let text =
+            blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(|error| {
+                VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
+            })?;
+        drop(sealed);
+        let bytes = text.len();
+        let payloads = reader.take(&text).ok_or_else(|| not_a_checkpoint(&name))?;
+        drop(text);
+        let blocks: Vec<BlockId> = payloads.keys().copied().collect();
+        if blocks.iter().any(|block| block.0 >= header.parameters.scheme.capacity()) {
+            return Err(not_a_checkpoint(&name));
+        }
+        let room = bytes / (4 + header.parameters.block().0 as usize);
+        let at_least = room.min(header.parameters.scheme.stash_bound() as usize);
+        stash.append(&payloads, (&blocks, at_least), &mut seal)?;
+    }
+    let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
+    let ShippedState { head, mut tables, order, rows } = reader.finish().ok_or_else(contradicts)?;
+    if !stash.set_order(order, &mut seal)? {
+        return Err(contradicts());
+    }
+    let versions =
+        TrustedVersions::from_parts(head.versions, &tables.take_last()).map_err(|_| contradicts())?;
+    if head.number != number || head.epoch != epoch {
+        return Err(contradicts());
+    }
+    let written = SchemeAtRest { tables: tables.into_inner(), rest: head.rest };
+    let scheme = ShippedScheme { written, stash };
+    Ok(FoundCheckpoint {
+        number,
+        epoch,
+        accesses: head.accesses,
+        scheme,
+        versions,
+        rows,
+        history: head.history,
+        from: None,
+    })
+}

@@ -1,0 +1,128 @@
+//! The steps of a session that decide when a checkpoint is due, and make it.
+
+use super::{Checkpoints, Shipping};
+use crate::engine::scheme::Seed;
+use crate::error::VaultError;
+use crate::session::Session;
+use crate::session::pace::LocalWork;
+use crate::store::VaultStore;
+use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWrite, TrustedState};
+use crate::trusted::seal_context::SealContext;
+use tokio::time::Instant;
+
+impl<U: VaultStore> Session<U> {
+    pub(in crate::session) fn is_checkpoint_due(&self) -> bool {
+        let every = self.identity.header.parameters.checkpoint_every;
+        // A checkpoint that must be shipped waits for the running upload.
+        let can_be_last = if self.checkpoints.is_under_way() {
+            !self.identity.header.parameters.ships_at_stop() && !self.holds_everything()
+        } else {
+            !self.is_settled()
+        };
+        let last = self.is_closing() && can_be_last;
+        self.checkpoints.wanted || last || self.checkpoints.since_due(self.engine.accesses()) >= every
+    }
+
+    /// Returns whether the last checkpoint holds everything, and is in the store if a stop requires that.
+    pub(in crate::session) fn is_settled(&self) -> bool {
+        let Checkpoints { number, shipping, shipped, receipts, .. } = &self.checkpoints;
+        let needs_none = *shipping == Shipping::HeldBack || !self.identity.header.parameters.ships_at_stop();
+        self.holds_everything() && (shipped.number == *number || (needs_none && receipts.is_empty()))
+    }
+
+    /// Returns whether the final checkpoint is made: it holds everything, and is in the store or being uploaded.
+    pub(in crate::session) fn is_finalized(&self) -> bool {
+        let is_leaving = self.checkpoints.shipping == Shipping::UnderWay(self.checkpoints.number);
+        self.is_closing() && (self.is_settled() || (self.holds_everything() && is_leaving))
+    }
+
+    fn holds_everything(&self) -> bool {
+        let Checkpoints { number, .. } = &self.checkpoints;
+        let is_last = self.closing.as_ref().is_none_or(|(before, _)| number > before);
+        is_last && self.checkpoints.since(self.engine.accesses()) == 0
+    }
+
+    /// Makes a checkpoint of the trusted state on the disk, while nothing is in flight. Some of them are shipped as
+    /// well.
+    pub(in crate::session) async fn checkpoint(&mut self) -> Result<(), VaultError> {
+        let began = Instant::now();
+        self.engine.sealed.drop_unused_epochs();
+        let seed = self.entropy.seed();
+        self.engine.scheme.reseed(seed);
+        self.engine.renumber();
+        self.checkpoints.number += 1;
+        let mut change = self.build_checkpoint(seed)?;
+        self.engine.check_payload_reads()?;
+        let parameters = &self.identity.header.parameters;
+        let (block, every) = (parameters.block(), parameters.checkpoint_every);
+        if self.dispatcher.pacer().is_some() {
+            self.checkpoints.writer.pad_payloads(
+                &mut change,
+                2 * parameters.checkpoint_every as usize,
+                block,
+            );
+        }
+        self.checkpoints.bytes += change.bytes();
+        self.dispatcher.run_on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
+        self.checkpoints.writer.directory.on_committed();
+        self.engine.scheme.release_payloads();
+        self.journal.clear_records();
+        let late = self.checkpoints.since_due(self.engine.accesses()).saturating_sub(every);
+        self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };
+        self.checkpoints.accesses = self.engine.accesses();
+        self.checkpoints.wanted = false;
+        if self.is_to_be_shipped() {
+            self.start_upload(began)?;
+        }
+        self.dispatcher.skip(LocalWork::Checkpoint, began);
+        self.collect_garbage();
+        let Checkpoints { number, accesses, .. } = self.checkpoints;
+        tracing::debug!(checkpoint = number, accesses, "checkpoint");
+        Ok(())
+    }
+
+    /// Builds the changes that the checkpoint makes to the trusted disk.
+    fn build_checkpoint(&mut self, seed: Seed) -> Result<CheckpointWrite, VaultError> {
+        let Session { engine, checkpoints, identity, entropy, .. } = self;
+        let info = CheckpointInfo {
+            number: checkpoints.number,
+            sequence: self.journal.sequence(),
+            accesses: engine.accesses(),
+            since: checkpoints.since(engine.accesses()),
+            seed,
+            rewritten: engine.take_rewritten(),
+            garbage: self.garbage.versions(),
+        };
+        let seal = SealContext { header: &identity.header, master: &identity.master, entropy };
+        engine.sealed.with_versions(|versions| {
+            checkpoints.writer.build_checkpoint(
+                &TrustedState { scheme: &*engine.scheme, versions },
+                info,
+                seal,
+            )
+        })
+    }
+
+    /// Returns whether the newest checkpoint is shipped. While another one is being uploaded, no checkpoint is shipped:
+    /// the next one follows that upload.
+    fn is_to_be_shipped(&mut self) -> bool {
+        let parameters = &self.identity.header.parameters;
+        let checkpoints = &mut self.checkpoints;
+        let turn = checkpoints.number.is_multiple_of(parameters.ship_every);
+        let is_last = self.closing.is_some() && parameters.ships_at_stop();
+        let is_wanted = checkpoints.ship_next || is_last || (turn && self.startup.has_request());
+        match checkpoints.shipping {
+            Shipping::HeldBack => false,
+            Shipping::UnderWay(_) => {
+                checkpoints.ship_next = is_wanted || turn;
+                false
+            }
+            Shipping::Idle => {
+                let ships = is_wanted || checkpoints.shipped.number == 0;
+                // If a turn to ship comes before any caller has made a request, the next checkpoint is shipped instead.
+                checkpoints.ship_next = turn && !ships;
+                ships
+            }
+        }
+    }
+}

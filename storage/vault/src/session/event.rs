@@ -1,0 +1,26 @@
+//! The events of a session, and the tasks that end in one.
+
+use super::command::Reply;
+use super::upload::CheckpointUpload;
+use crate::engine::deferred_store::OperationId;
+use crate::error::VaultError;
+use crate::session::check::Report;
+use crate::trusted::checkpoint::ShippedCheckpoint;
+use ameles_seal::error::SealError;
+use futures::future::LocalBoxFuture;
+
+/// The result of work outside the session's thread.
+pub(super) enum Event {
+    Operation(OperationId, Result<Vec<u8>, SealError>),
+    Sealed(Result<Box<CheckpointUpload>, VaultError>),
+    PieceSent(Result<Box<CheckpointUpload>, VaultError>),
+    Shipped(Result<ShippedCheckpoint, VaultError>),
+    Deleted(Result<(), VaultError>),
+    Checked(Result<Report, VaultError>, Reply<Report>),
+    LeaseChecked(Result<(), VaultError>),
+    Logged(Result<(), VaultError>),
+    KeyChanged(Result<(), VaultError>),
+}
+
+/// A future that ends in an event.
+pub(super) type Task = LocalBoxFuture<'static, Event>;

@@ -1,0 +1,26 @@
+//! The figures of a session: those that it publishes, and those that it keeps to compute them.
+
+use super::status::{OpeningFigures, StashFigures, Status};
+use std::sync::{Arc, Mutex};
+
+/// The figures of a session.
+#[derive(Default)]
+pub(super) struct Figures {
+    /// The status that handles read.
+    pub(super) shown: Arc<Mutex<Status>>,
+    /// The blocks in the stash so far.
+    pub(super) stash: StashFigures,
+    pub(super) opening: OpeningFigures,
+}
+
+impl Figures {
+    /// The figures of a session that has just been opened.
+    pub(super) fn of(opening: OpeningFigures) -> Self {
+        Figures { opening, ..Figures::default() }
+    }
+
+    /// The status that handles read.
+    pub(super) fn shown(&self) -> Arc<Mutex<Status>> {
+        self.shown.clone()
+    }
+}

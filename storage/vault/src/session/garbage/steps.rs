@@ -1,0 +1,93 @@
+//! The steps of a session that delete what nothing needs.
+
+use crate::error::VaultError;
+use crate::log::entry::is_end;
+use crate::session::Session;
+use crate::session::checkpoints::Shipping;
+use crate::session::event::Event;
+use crate::session::pace::{Instants, LocalWork, next_instant};
+use crate::store::VaultStore;
+use crate::store_room::StoreRoom;
+use crate::trusted::position::{PREFIX, Position};
+use ameles_core::store::Untrusted;
+use ameles_store::Blobs;
+use futures::future::try_join_all;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Log objects that are deleted in parallel.
+const AT_ONCE: usize = 32;
+
+impl<U: VaultStore> Session<U> {
+    /// Deletes versions that neither the checkpoint on the disk nor the one in the store needs. Called when one of the
+    /// two has just become durable, or when the last deletion has ended. These times are public.
+    pub(in crate::session) fn collect_garbage(&mut self) {
+        if self.checkpoints.shipping == Shipping::Idle {
+            self.delete_unneeded(Some(self.checkpoints.number));
+        }
+    }
+
+    /// Deletes what it can when a write finds no room in the store, which is a public time. A running upload is not
+    /// waited for, since it may be what finds no room. Nor does it wait for the first checkpoint of an opening, which
+    /// comes after the pending steps.
+    pub(in crate::session) fn free_store_space(&mut self) {
+        if self.checkpoints.shipping != Shipping::HeldBack {
+            self.delete_unneeded(self.checkpoints.needed_from());
+        }
+    }
+
+    /// Sets the room that deletions report to.
+    pub(crate) fn set_store_room(&mut self, room: Arc<StoreRoom>) {
+        self.garbage.room = room;
+    }
+
+    /// Deletes orphans, and versions that were replaced before the checkpoint of this number and that the one in the
+    /// store does not need.
+    fn delete_unneeded(&mut self, number: Option<u64>) {
+        if self.garbage.is_deleting {
+            return;
+        }
+        // Number 0 keeps everything: no version was replaced before the first checkpoint.
+        let unneeded = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
+        let log_objects = self.garbage.log_objects.take();
+        if unneeded.is_empty() && log_objects.is_none() {
+            return;
+        }
+        let (store, identity, instants) =
+            (self.engine.sealed.clone(), self.identity.clone(), self.dispatcher.instants());
+        self.garbage.set_deleting(true);
+        let request = Box::pin(async move {
+            let deleting = async {
+                // A displaced gateway must not delete what its successor may still need.
+                identity.claims(store.untrusted()).check(identity.epoch).await?;
+                if !unneeded.is_empty() {
+                    next_instant(instants).await;
+                    Untrusted::delete(store.untrusted(), &unneeded).await?;
+                }
+                match log_objects {
+                    Some(before) => delete_objects(store.untrusted(), before, instants).await,
+                    None => Ok(()),
+                }
+            };
+            Event::Deleted(deleting.await)
+        });
+        self.dispatcher.send(LocalWork::Step, Instant::now(), request);
+    }
+}
+
+/// Deletes the log objects before this one. End markers stay: the gateway that wrote that journal may still be running,
+/// and would go on if its next name were free.
+async fn delete_objects<B: Blobs>(
+    blobs: &B,
+    before: Position,
+    instants: Option<Instants>,
+) -> Result<(), VaultError> {
+    next_instant(instants).await;
+    let mut names = blobs.list(PREFIX).await?;
+    names.retain(|blob| !is_end(blob.size.0) && Position::of(&blob.name).is_some_and(|at| at < before));
+    for chunk in names.chunks(AT_ONCE) {
+        next_instant(instants).await;
+        try_join_all(chunk.iter().map(|blob| blobs.remove(&blob.name))).await?;
+    }
+    Ok(())
+}

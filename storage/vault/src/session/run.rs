@@ -1,0 +1,330 @@
+//! The loop of a session: it takes commands and events, starts the work that is ready, journals it, and sends it.
+
+use super::Session;
+use super::command::Command;
+use super::dispatcher::sleep_until;
+use super::event::Event;
+use super::key_change::KeyChange;
+use super::pace::{LocalWork, next_instant};
+use super::queue::FairQueue;
+use crate::engine::record::Input;
+use crate::engine::work::execute;
+use crate::error::VaultError;
+use crate::lease::holder::clear_holder;
+use crate::log::NEXT_OBJECT_NOTE;
+use crate::store::VaultStore;
+use crate::trusted::disk::TrustedDisk;
+use std::sync::Mutex;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+/// The reason why the loop wakes up.
+enum Wakeup {
+    Event(Event),
+    Command(Option<Command>),
+    /// A write has found no room in the store.
+    StoreLacksRoom,
+}
+
+impl<U: VaultStore> Session<U> {
+    /// Serves until the vault is closed or fails. Every caller gets an answer in either case.
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        failure: &Mutex<Option<VaultError>>,
+    ) {
+        let ended = match self.serve(&mut commands).await {
+            Err(error) if error.is_tampering() => {
+                let claims = self.identity.claims(self.engine.sealed.untrusted());
+                Err(claims.or_displaced(self.identity.epoch, error).await)
+            }
+            ended => ended,
+        };
+        if let Err(error) = &ended {
+            tracing::error!(%error, "the vault has stopped");
+            // Set before the channel closes: a caller that finds the channel closed reads the failure.
+            *failure.lock().expect("no thread panics while it holds this lock") = Some(error.clone());
+        }
+        commands.close();
+        let why = ended.as_ref().err().cloned().unwrap_or(VaultError::Closed);
+        let mut remaining: Vec<Command> = Vec::new();
+        while let Ok(command) = commands.try_recv() {
+            remaining.push(command);
+        }
+        self.release_lease(ended.is_ok()).await;
+        let receipt = self.checkpoints.receipt(self.identity.header.vault);
+        let closing = self.closing.take().map(|(_, reply)| (reply, ended.map(|()| receipt)));
+        for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
+            let _ = reply.send(Err(why.clone()));
+        }
+        self.checks.refuse(&why);
+        self.checkpoints.refuse(&why);
+        if let Some(log) = &mut self.journal.log {
+            log.refuse(&why);
+        }
+        for command in remaining {
+            command.refuse(&why);
+        }
+        // A caller that is told that the vault is closed may open it again at once. So the session releases its disk
+        // and its store first.
+        self.dispatcher.join_background().await;
+        drop(self);
+        if let Some((reply, receipt)) = closing {
+            let _ = reply.send(receipt);
+        }
+    }
+
+    async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Result<(), VaultError> {
+        loop {
+            self.start_ready_work().await?;
+            self.publish();
+            if self.is_finished() {
+                return Ok(());
+            }
+            let next_check = self.disk.room().next_check();
+            let next_wakeup = [self.dispatcher.next_wakeup(), self.batch_deadline(), next_check]
+                .into_iter()
+                .flatten()
+                .min();
+            let wakeup = tokio::select! {
+                biased;
+                event = self.dispatcher.next() => Some(Wakeup::Event(event)),
+                command = commands.recv(), if self.closing.is_none() => Some(Wakeup::Command(command)),
+                () = self.garbage.store_lacks_room() => Some(Wakeup::StoreLacksRoom),
+                () = sleep_until(next_wakeup), if next_wakeup.is_some() => None,
+            };
+            // Runs before any work that takes time.
+            self.dispatcher.send_due();
+            self.disk.room().check_if_due(Instant::now());
+            match wakeup {
+                Some(Wakeup::Event(event)) => self.on_event(event).await?,
+                Some(Wakeup::StoreLacksRoom) => self.free_store_space(),
+                Some(Wakeup::Command(command)) => {
+                    self.on_command(command)?;
+                    // Commands that have arrived by now share the next batch.
+                    while self.closing.is_none()
+                        && let Ok(command) = commands.try_recv()
+                    {
+                        self.on_command(Some(command))?;
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn on_command(&mut self, command: Option<Command>) -> Result<(), VaultError> {
+        self.startup.on_request();
+        match command {
+            Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
+            Some(Command::Log(commit, reply)) => match &mut self.journal.log {
+                Some(log) => log.wait_for(commit, reply),
+                // There is no journal in the store to wait for.
+                None => drop(reply.send(Ok(()))),
+            },
+            Some(Command::Checkpoint(reply)) => self.checkpoints.request(reply),
+            Some(Command::Check(progress, reply)) => self.checks.push(progress, reply),
+            Some(Command::Close(reply)) => self.closing = Some((self.checkpoints.number, reply)),
+            Some(Command::StopResumed) => {
+                clear_holder(&self.disk)?;
+                return Err(VaultError::Resumed);
+            }
+            Some(Command::Fail(error)) => return Err(error),
+            // Every handle is dropped: no caller can close the vault any more.
+            None => self.closing = Some((self.checkpoints.number, oneshot::channel().0)),
+        }
+        Ok(())
+    }
+
+    /// Starts batches, off-line steps and checkpoints until nothing more can start, and sends their requests.
+    async fn start_ready_work(&mut self) -> Result<(), VaultError> {
+        loop {
+            // The callers of the last batch get their answers before a new batch starts.
+            self.flush().await?;
+            if self.dispatcher.pacer().is_some_and(|pacer| pacer.is_quiescing(Instant::now())) {
+                return Ok(());
+            }
+            self.finish_key_change().await?;
+            let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
+            let sweeps = !due && self.is_sweep_due();
+            let due = due || sweeps || self.engine.is_rewriting();
+            let scheme = self.engine.scheme.clone();
+            let mut started = false;
+            // Steps that the last opening left pending run before the first batch of this one.
+            let may_begin = self.startup.settle(scheme.pending_steps() > 0 || self.engine.is_stepping());
+            // A gateway that may have been displaced neither reads a path nor evicts.
+            let may_begin = may_begin && self.lease.is_valid() && self.has_room();
+            let ready = may_begin
+                && !self.engine.is_accessing()
+                && !self.journal.has_pending_object()
+                && !scheme.must_step();
+            if (!due || self.may_overlap_checkpoint()) && ready && self.is_turn() {
+                let batch = self.take_batch();
+                self.garbage.change.iter_mut().for_each(KeyChange::on_batch_started);
+                if let Some(log) = &mut self.journal.log {
+                    log.build_object(&batch, &self.identity, &mut self.entropy)?;
+                }
+                self.step(Input::Batch(batch), Vec::new())?;
+                started = true;
+            }
+            // Steps that are pending at the end are left to the next opening: nothing may follow the last checkpoint.
+            let is_finalized = self.is_finalized();
+            // Under a pace each step has its own instants.
+            let max_concurrent_steps =
+                if self.dispatcher.pacer().is_some() { 1 } else { scheme.max_concurrent_steps() };
+            if self.startup.has_request()
+                && !due
+                && !is_finalized
+                && self.lease.is_valid()
+                && self.engine.running_steps() < max_concurrent_steps
+                && scheme.pending_steps() > 0
+            {
+                self.step(Input::Step, Vec::new())?;
+                started = true;
+            }
+            if !started && self.is_quiet() && self.is_checkpoint_due() {
+                self.checkpoint().await?;
+                started = true;
+            }
+            if !started && sweeps && self.is_quiet() {
+                self.sweep()?;
+                started = true;
+            }
+            if !started {
+                break;
+            }
+        }
+        let is_ending = self.garbage.change.as_ref().is_some_and(KeyChange::is_ending);
+        if self.is_quiet() && !self.checkpoints.is_under_way() && !is_ending {
+            return self.start_check();
+        }
+        Ok(())
+    }
+
+    /// Returns whether the trusted disk has room for an access. If it has none, refuses the waiting accesses.
+    fn has_room(&mut self) -> bool {
+        if !self.disk.room().refuses_accesses() {
+            return true;
+        }
+        if !self.engine.is_accessing() {
+            for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
+                let _ = reply.send(Err(VaultError::DiskFull));
+            }
+        }
+        false
+    }
+
+    /// Returns whether nothing is running that changes the trusted state or the buckets. Deletions do not count.
+    pub(super) fn is_quiet(&self) -> bool {
+        let is_engine_still =
+            !self.engine.is_accessing() && !self.engine.is_stepping() && !self.engine.is_rewriting();
+        is_engine_still && !self.journal.has_pending_object() && !self.checks.is_running()
+    }
+
+    /// Returns whether a close was requested and every caller has been served.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.is_some() && !self.is_asked()
+    }
+
+    fn is_finished(&self) -> bool {
+        // An upload that is running is abandoned if a stop needs no shipped checkpoint.
+        let is_still = if self.checkpoints.is_under_way() {
+            self.is_quiet() && !self.garbage.is_deleting()
+        } else {
+            self.dispatcher.is_empty()
+        };
+        self.is_closing() && is_still && self.checks.is_empty() && self.is_settled()
+    }
+
+    pub(super) fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<(), VaultError> {
+        self.journal.on_step_started();
+        let step = self.engine.step(input, answer)?;
+        self.garbage.add(self.engine.take_superseded(), self.checkpoints.number);
+        self.journal.push(step.record, step.work);
+        Ok(())
+    }
+
+    /// Makes the records durable if anything depends on them, then sends the requests and the answers.
+    async fn flush(&mut self) -> Result<(), VaultError> {
+        if let Some(records) = self.journal.take_records_to_flush(&self.identity, &mut self.entropy)? {
+            let note = self.journal.object_note();
+            let append = move |disk: &TrustedDisk| match note {
+                Some((note, logged)) => disk.append_with_note(records, (NEXT_OBJECT_NOTE, note), logged),
+                None => disk.append(records),
+            };
+            self.dispatcher.run_on_disk(&self.disk, append).await?;
+        }
+        let (began, work) = self.journal.take_work();
+        // Published before the requests leave: a watcher of the requests may know that they have begun.
+        self.publish();
+        self.send_object(began);
+        for (operation, work) in work {
+            let sealed = self.engine.sealed.clone();
+            let request = async move { Event::Operation(operation, execute(&sealed, work).await) };
+            self.dispatcher.send(LocalWork::Step, began, Box::pin(request));
+        }
+        if !self.journal.has_pending_object()
+            && let Some(answers) = self.engine.take_answers()
+        {
+            self.answer(answers);
+        }
+        Ok(())
+    }
+
+    /// Gives up the lease. After an orderly end, marks it in the store, so that a takeover need not wait.
+    async fn release_lease(&mut self, is_closed: bool) {
+        if !self.lease.end(is_closed) {
+            return;
+        }
+        next_instant(self.dispatcher.instants()).await;
+        let (epoch, salt) = (self.identity.epoch, self.entropy.salt());
+        let claims = self.identity.claims(self.engine.sealed.untrusted());
+        if let Err(error) = claims.mark_end(epoch, salt).await {
+            tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
+        }
+    }
+
+    async fn on_event(&mut self, event: Event) -> Result<(), VaultError> {
+        match event {
+            Event::Operation(operation, answer) => self.step(Input::Complete(operation), answer?)?,
+            Event::Sealed(upload) => self.send_upload(upload?).await?,
+            Event::PieceSent(upload) => self.on_piece_sent(upload?),
+            Event::Shipped(shipped) => self.on_shipped(shipped?).await?,
+            Event::LeaseChecked(looked) => self.on_lease_checked(looked)?,
+            Event::Logged(logged) => {
+                logged?;
+                if let Some(log) = &mut self.journal.log {
+                    log.on_logged();
+                }
+            }
+            Event::KeyChanged(changed) => {
+                changed?;
+                self.on_key_changed();
+            }
+            Event::Checked(report, reply) => {
+                self.checks.ended();
+                let _ = reply.send(report);
+            }
+            Event::Deleted(deleted) => {
+                self.garbage.set_deleting(false);
+                deleted?;
+                // Deletes what became garbage in the meantime.
+                self.collect_garbage();
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles the result of a lease check. If the store could not be reached, the session goes on, and answers nothing
+    /// until it can be reached again.
+    fn on_lease_checked(&self, result: Result<(), VaultError>) -> Result<(), VaultError> {
+        match result {
+            Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
+                let answers = self.lease.is_valid();
+                tracing::warn!(%error, answers, "could not check whether another gateway has taken over the vault");
+                Ok(())
+            }
+            result => result,
+        }
+    }
+}

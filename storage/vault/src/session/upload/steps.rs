@@ -1,0 +1,188 @@
+//! The steps of a session that upload a checkpoint: its pieces, and the manifest last.
+
+use super::{CheckpointUpload, Object};
+use crate::engine::Engine;
+use crate::error::VaultError;
+use crate::log::FIRST_NEEDED_NOTE;
+use crate::session::Session;
+use crate::session::checkpoints::ATTEMPTED_NOTE;
+use crate::session::event::Event;
+use crate::session::pace::{LocalWork, next_instant};
+use crate::store::{SHIPPED_NOTE, VaultStore};
+use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blob_name};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::shipped_state::{
+    Manifest, PIECE_WORDS, PREFIX, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,
+    parse_piece_name, piece_name,
+};
+use crate::trusted::stash_directory::PayloadOpener;
+use ameles_core::store::Untrusted;
+use ameles_seal::versions::TrustedVersions;
+use ameles_store::Blobs;
+use std::ops::Range;
+use tokio::time::Instant;
+
+impl<U: VaultStore> Session<U> {
+    /// Starts to upload the current state, which is that of the newest checkpoint. Nothing is in flight.
+    pub(in crate::session) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
+        let number = self.checkpoints.number;
+        let rows = self.rows.snapshot()?;
+        let Session { engine, identity, checkpoints, .. } = self;
+        let (header, epoch) = (&identity.header, identity.epoch);
+        engine.scheme.hold_words();
+        engine.sealed.hold_versions();
+        let head = ShippedStateHeader {
+            number,
+            epoch,
+            accesses: engine.accesses(),
+            rest: engine.scheme.rest(),
+            versions: engine.sealed.with_versions(TrustedVersions::head),
+            history: checkpoints.history.clone(),
+            stash: 0,
+            rows: 0,
+        };
+        let words = header.parameters.word_tables().iter().sum::<u64>();
+        let words = (words, copy_held_state_words(engine, header, 0..words.min(PIECE_WORDS)));
+        let from = self.journal.log_position(header, epoch);
+        checkpoints.log_from = from;
+        let newest = (head.versions.newest_epoch(), head.versions.counter());
+        let directory = &mut checkpoints.writer.directory;
+        let opener = PayloadOpener::new(header, &identity.master, &directory.keys())?;
+        let (order, entries) = (directory.stash_order(), directory.entries());
+        directory.pin();
+        checkpoints.on_upload_started();
+        let (disk, parameters) = (self.disk.clone(), header.parameters.clone());
+        let load = move || {
+            let rows = rows.load()?;
+            let parts = ShippedStateParts { head, words, order, entries, opener, rows };
+            let writer = ShippedStateWriter::new(parts, disk, &parameters);
+            let (manifest, next) = (Manifest::default(), Object::Piece(Vec::new()));
+            Ok(Box::new(CheckpointUpload { writer, manifest, from, next, number, epoch, newest, began }))
+        };
+        self.spawn_seal(load);
+        Ok(())
+    }
+
+    /// Builds and seals the next piece of an upload on another thread.
+    fn spawn_seal(
+        &mut self,
+        load: impl FnOnce() -> Result<Box<CheckpointUpload>, VaultError> + Send + 'static,
+    ) {
+        let (header, master) = (self.identity.header.clone(), self.identity.master.clone());
+        let (disk, salt) = (self.disk.clone(), self.entropy.salt());
+        let seal = move || {
+            let mut upload = load()?;
+            upload.seal_next(&header, &master, salt)?;
+            Ok(upload)
+        };
+        self.dispatcher.spawn_background(Box::pin(async move {
+            Event::Sealed(disk.run_blocking(move |_| seal()).await)
+        }));
+    }
+
+    /// Sends the next object of an upload.
+    pub(in crate::session) async fn send_upload(
+        &mut self,
+        upload: Box<CheckpointUpload>,
+    ) -> Result<(), VaultError> {
+        if let Object::Manifest(_) = upload.next {
+            let attempt = borsh::to_vec(&upload.number).expect("a write to memory does not fail");
+            self.dispatcher
+                .run_on_disk(&self.disk, move |disk| disk.set_meta(ATTEMPTED_NOTE, &attempt))
+                .await?;
+        }
+        let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
+        let (instants, began) = (self.dispatcher.instants(), upload.began);
+        let task = Box::pin(async move {
+            let store = store.untrusted();
+            let CheckpointUpload { number, epoch, newest, .. } = *upload;
+            let sealed = match &upload.next {
+                Object::Piece(sealed) => {
+                    let name = piece_name(epoch, number, upload.manifest.pieces.len() as u64 - 1);
+                    let sent = put(store, name, sealed).await;
+                    return Event::PieceSent(sent.map(|()| upload));
+                }
+                Object::Manifest(sealed) => sealed,
+            };
+            let shipping = async {
+                identity.claims(store).check(epoch).await?;
+                next_instant(instants).await;
+                put(store, blob_name(epoch, number), sealed).await?;
+                let is_older = |order: Option<(u32, u64)>| order.is_some_and(|order| order < (epoch, number));
+                for (prefix, order) in
+                    [("checkpoint/", parse_blob_name as fn(&str) -> _), (PREFIX, parse_piece_name)]
+                {
+                    next_instant(instants).await;
+                    for older in store.list(prefix).await? {
+                        if is_older(order(&older.name)) {
+                            next_instant(instants).await;
+                            Blobs::remove(store, &older.name).await?;
+                        }
+                    }
+                }
+                Ok(ShippedCheckpoint { number, epoch, newest, digest: digest(sealed) })
+            };
+            Event::Shipped(shipping.await)
+        });
+        self.dispatcher.send(LocalWork::Upload, began, task);
+        Ok(())
+    }
+
+    /// Continues an upload after a piece has reached the store.
+    pub(in crate::session) fn on_piece_sent(&mut self, mut upload: Box<CheckpointUpload>) {
+        upload.began = Instant::now();
+        let words = copy_held_state_words(&self.engine, &self.identity.header, upload.writer.wanted());
+        upload.writer.supply(words);
+        self.spawn_seal(move || Ok(upload));
+    }
+
+    /// Records that a checkpoint has reached the store.
+    pub(in crate::session) async fn on_shipped(
+        &mut self,
+        shipped: ShippedCheckpoint,
+    ) -> Result<(), VaultError> {
+        self.checkpoints.on_shipped(shipped);
+        self.checkpoints.writer.directory.unpin();
+        let note =
+            borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("a write to memory does not fail");
+        let from = self.checkpoints.log_from.take();
+        let noting = move |disk: &TrustedDisk| {
+            // Written before the other note: deletions follow from this one.
+            if let Some(from) = from {
+                disk.set_meta(
+                    FIRST_NEEDED_NOTE,
+                    &borsh::to_vec(&from).expect("a write to memory does not fail"),
+                )?;
+            }
+            disk.set_meta(SHIPPED_NOTE, &note)
+        };
+        self.dispatcher.run_on_disk(&self.disk, noting).await?;
+        self.garbage.add_log_objects(from);
+        let receipt = self.checkpoints.receipt(self.identity.header.vault);
+        self.checkpoints.answer(receipt);
+        self.collect_garbage();
+        Ok(())
+    }
+}
+
+/// Copies words of the scheme, and of the versions after them, as they were when the upload started.
+fn copy_held_state_words<U: VaultStore>(
+    engine: &Engine<U>,
+    header: &VaultHeader,
+    words: Range<u64>,
+) -> Vec<u32> {
+    let tables = header.parameters.scheme.words();
+    let mut copied = Vec::with_capacity((words.end - words.start) as usize);
+    engine.scheme.copy_held_words(words.clone(), &mut copied);
+    let versions = words.start.max(tables)..words.end.max(tables);
+    if !versions.is_empty() {
+        engine.sealed.copy_held_versions(versions.start - tables..versions.end - tables, &mut copied);
+    }
+    copied
+}
+
+/// Creates an object. If other bytes have its name, a copy of this machine has written them.
+async fn put<U: Untrusted + Blobs>(store: &U, name: String, sealed: &[u8]) -> Result<(), VaultError> {
+    if store.put_if_absent(&name, sealed).await? { Ok(()) } else { Err(VaultError::Copied(name)) }
+}

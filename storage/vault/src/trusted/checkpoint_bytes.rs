@@ -1,0 +1,51 @@
+//! The bytes of checkpoints on the trusted disk, by kind.
+
+use std::ops::{AddAssign, Sub};
+
+/// The sealed bytes that checkpoints have written to the trusted disk, by kind. The database's overhead is not counted.
+/// For the owner alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointBytes {
+    /// The payloads of blocks that came into the stash or were written there.
+    pub payloads: u64,
+    /// The changed words.
+    pub deltas: u64,
+    /// The pieces of words that were due.
+    pub pieces: u64,
+    /// The replaced bucket versions.
+    pub garbage: u64,
+    /// The summaries.
+    pub summaries: u64,
+}
+
+impl CheckpointBytes {
+    /// The sum of all kinds.
+    pub fn total(&self) -> u64 {
+        let CheckpointBytes { payloads, deltas, pieces, garbage, summaries } = self;
+        payloads + deltas + pieces + garbage + summaries
+    }
+}
+
+impl AddAssign for CheckpointBytes {
+    fn add_assign(&mut self, more: Self) {
+        self.payloads += more.payloads;
+        self.deltas += more.deltas;
+        self.pieces += more.pieces;
+        self.garbage += more.garbage;
+        self.summaries += more.summaries;
+    }
+}
+
+impl Sub for CheckpointBytes {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        CheckpointBytes {
+            payloads: self.payloads - earlier.payloads,
+            deltas: self.deltas - earlier.deltas,
+            pieces: self.pieces - earlier.pieces,
+            garbage: self.garbage - earlier.garbage,
+            summaries: self.summaries - earlier.summaries,
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! The trusted state as it is shipped to the store. It is one stream of bytes, split into pieces of a fixed size. Its
+//! length follows from the parameters. The **manifest**, which lists the pieces, is shipped last. A state without a
+//! manifest is not a checkpoint.
+//!
+//! The stream is built piece by piece, so shipping needs no more memory than a piece and the rows. The caller supplies
+//! words as pieces need them. Their tables keep them as they were when the upload started.
+
+use super::disk::TrustedDisk;
+use super::position::Position;
+use super::row::Row;
+use super::slots::StashSlot;
+use super::stash_directory::{Entry, PayloadOpener};
+use super::word_tables::WordTables;
+use crate::error::VaultError;
+use crate::trusted::header::{PIECE_BYTES, VaultParameters};
+use ameles_core::types::BlockId;
+use ameles_seal::versions::VersionsHead;
+use borsh::{BorshDeserialize, BorshSerialize};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+/// The maximum size of a piece in the store.
+pub(crate) const MAX_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
+/// The number of words that are added to the stream in one go.
+const WORDS_AT_ONCE: usize = 16 << 10;
+/// The maximum number of words in a piece.
+pub(crate) const PIECE_WORDS: u64 = PIECE_BYTES as u64 / 4;
+/// The number of zeros that are added to the stream in one go.
+const ZEROS_AT_ONCE: u64 = 64 << 10;
+
+/// The start of the stream.
+#[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
+pub(crate) struct ShippedStateHeader {
+    pub(crate) number: u64,
+    pub(crate) epoch: u32,
+    pub(crate) accesses: u64,
+    /// The rest of the scheme's state.
+    pub(crate) rest: Vec<u8>,
+    pub(crate) versions: VersionsHead,
+    /// Receipts of earlier checkpoints.
+    pub(crate) history: Vec<(u64, [u8; 32])>,
+    /// The number of blocks in the stash.
+    pub(crate) stash: u64,
+    /// Bytes of the rows.
+    pub(crate) rows: u64,
+}
+
+/// The list of a stream's pieces: SHA-256 of each as stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Manifest {
+    pub(crate) pieces: Vec<[u8; 32]>,
+}
+
+impl Manifest {
+    /// Encodes the manifest. In a vault with its journal in the store, it contains the first log object that the state
+    /// does not hold.
+    pub(crate) fn encode(&self, from: Option<Position>) -> Vec<u8> {
+        let mut text = borsh::to_vec(self).expect("a write to memory does not fail");
+        if let Some(from) = from {
+            borsh::to_writer(&mut text, &from).expect("a write to memory does not fail");
+        }
+        text
+    }
+
+    /// Decodes an authenticated text.
+    pub(crate) fn decode(mut text: &[u8]) -> Option<(Self, Option<Position>)> {
+        let manifest = Manifest::deserialize(&mut text).ok()?;
+        let from = if text.is_empty() { None } else { Some(borsh::from_slice(text).ok()?) };
+        Some((manifest, from))
+    }
+}
+
+/// The name of a piece of a shipped checkpoint.
+pub(crate) fn piece_name(epoch: u32, number: u64, piece: u64) -> String {
+    format!("{PREFIX}{epoch:08x}-{number:016x}-{piece:08x}")
+}
+
+/// The prefix of the names of pieces.
+pub(crate) const PREFIX: &str = "piece/";
+
+/// The epoch and the number of the checkpoint in a piece's name, if [`piece_name`] makes exactly this name.
+pub(crate) fn parse_piece_name(name: &str) -> Option<(u32, u64)> {
+    let mut parts = name.strip_prefix(PREFIX)?.splitn(3, '-');
+    let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
+    let number = u64::from_str_radix(parts.next()?, 16).ok()?;
+    let piece = u64::from_str_radix(parts.next()?, 16).ok()?;
+    (piece_name(epoch, number, piece) == name).then_some((epoch, number))
+}
+
+impl VaultParameters {
+    /// Bytes of the stream with its padding. They are more than usual only if very many epochs are in use.
+    fn stream_bytes(&self, needed: u64) -> u64 {
+        let usual = self.shipped_bytes();
+        if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) }
+    }
+
+    /// The number of pieces of a shipped checkpoint.
+    pub(crate) fn shipped_pieces(&self) -> u64 {
+        self.shipped_bytes().div_ceil(PIECE_BYTES as u64)
+    }
+}
+
+/// Writes a state to its stream, as it was at one time.
+pub(crate) struct ShippedStateWriter {
+    head: Option<ShippedStateHeader>,
+    /// Words that were supplied and are not in the stream yet.
+    words: VecDeque<u32>,
+    /// Words that must still be supplied.
+    wanted: Range<u64>,
+    order: VecDeque<BlockId>,
+    entries: VecDeque<(StashSlot, Entry)>,
+    opener: PayloadOpener,
+    disk: TrustedDisk,
+    block_bytes: usize,
+    rows: VecDeque<Row>,
+    /// Zeros at the end of the stream.
+    zeros: u64,
+    /// Bytes that wait for the next piece.
+    waiting: Vec<u8>,
+    sealed: Vec<u8>,
+}
+
+/// The parts of a shipped state.
+pub(crate) struct ShippedStateParts {
+    pub(crate) head: ShippedStateHeader,
+    /// The number of words of the state, and the first of them, enough for a piece. The others are supplied later.
+    pub(crate) words: (u64, Vec<u32>),
+    pub(crate) order: Vec<BlockId>,
+    pub(crate) entries: Vec<(StashSlot, Entry)>,
+    pub(crate) opener: PayloadOpener,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl ShippedStateWriter {
+    /// Starts the stream of a state.
+    pub(crate) fn new(parts: ShippedStateParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
+        let ShippedStateParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
+        let row_bytes =
+            |row: &Row| borsh::object_length(row).expect("a write to memory does not fail") as u64;
+        let block_bytes = parameters.scheme.block_bytes() as usize;
+        (head.stash, head.rows) = (entries.len() as u64, rows.iter().map(row_bytes).sum());
+        let head_bytes = borsh::object_length(&head).expect("a write to memory does not fail") as u64;
+        let needed = head_bytes + 4 * words + head.stash * (8 + block_bytes as u64) + head.rows;
+        ShippedStateWriter {
+            head: Some(head),
+            wanted: first.len() as u64..words,
+            words: first.into(),
+            order: order.into(),
+            entries: entries.into(),
+            opener,
+            disk,
+            block_bytes,
+            rows: rows.into(),
+            zeros: parameters.stream_bytes(needed) - needed,
+            waiting: Vec::with_capacity(PIECE_BYTES + (1 << 20)),
+            sealed: Vec::new(),
+        }
+    }
+
+    /// The words that must be supplied before the next piece: at most as many as a piece holds.
+    pub(crate) fn wanted(&self) -> Range<u64> {
+        let some = PIECE_WORDS - self.words.len() as u64;
+        self.wanted.start..self.wanted.end.min(self.wanted.start + some)
+    }
+
+    /// Adds the wanted words.
+    pub(crate) fn supply(&mut self, words: Vec<u32>) {
+        self.wanted.start += words.len() as u64;
+        match self.words.is_empty() {
+            true => self.words = words.into(),
+            false => self.words.extend(words),
+        }
+    }
+
+    /// The next piece of the stream; `None` after the last one. The wanted words must have been supplied.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`], and those of the disk.
+    pub(crate) fn next_piece(&mut self) -> Result<Option<Vec<u8>>, VaultError> {
+        while self.waiting.len() < PIECE_BYTES && self.put_more()? {}
+        if self.waiting.is_empty() {
+            return Ok(None);
+        }
+        let rest = self.waiting.split_off(self.waiting.len().min(PIECE_BYTES));
+        Ok(Some(std::mem::replace(&mut self.waiting, rest)))
+    }
+
+    /// Adds some bytes to the stream. Returns `false` at its end.
+    fn put_more(&mut self) -> Result<bool, VaultError> {
+        let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
+            what(into).expect("a write to memory does not fail");
+        };
+        if let Some(head) = self.head.take() {
+            put(&|into| head.serialize(into), &mut self.waiting);
+        } else if !self.words.is_empty() {
+            let some = self.words.len().min(WORDS_AT_ONCE);
+            self.waiting.extend(self.words.drain(..some).flat_map(u32::to_le_bytes));
+        } else if let Some(block) = self.order.pop_front() {
+            self.waiting.extend_from_slice(&(block.0 as u32).to_le_bytes());
+        } else if let Some((slot, entry)) = self.entries.pop_front() {
+            self.waiting.extend_from_slice(&(entry.block.0 as u32).to_le_bytes());
+            self.sealed.clear();
+            self.sealed.resize(self.block_bytes, 0);
+            self.disk.read_slot(slot, &mut self.sealed)?;
+            self.opener.open(&entry, &mut self.sealed, &mut self.waiting)?;
+        } else if let Some(row) = self.rows.pop_front() {
+            put(&|into| row.serialize(into), &mut self.waiting);
+        } else if self.zeros > 0 {
+            let some = self.zeros.min(ZEROS_AT_ONCE);
+            self.zeros -= some;
+            self.waiting.resize(self.waiting.len() + some as usize, 0);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// Reads a shipped state from its stream, piece by piece.
+pub(crate) struct ShippedStateReader {
+    head: Option<ShippedStateHeader>,
+    tables: WordTables,
+    /// The number of words in the tables.
+    words: u64,
+    block_bytes: usize,
+    order: Vec<BlockId>,
+    /// The number of payloads that were returned.
+    payloads: u64,
+    /// The bytes after them so far.
+    bytes: Vec<u8>,
+}
+
+/// Payloads of a shipped stash, with their blocks.
+pub(crate) type Payloads = HashMap<BlockId, Vec<u8>>;
+
+/// A shipped state, without the payloads of its stash.
+pub(crate) struct ShippedState {
+    pub(crate) head: ShippedStateHeader,
+    pub(crate) tables: WordTables,
+    pub(crate) order: Vec<BlockId>,
+    pub(crate) rows: Vec<Row>,
+}
+
+fn block(bytes: &[u8; 4]) -> BlockId {
+    BlockId(u32::from_le_bytes(*bytes).into())
+}
+
+impl ShippedStateReader {
+    /// Starts to read a stream into these tables of words.
+    pub(crate) fn new(tables: WordTables, block_bytes: u32) -> Self {
+        let (block_bytes, order, bytes) = (block_bytes as usize, Vec::new(), Vec::new());
+        ShippedStateReader { head: None, tables, words: 0, block_bytes, order, payloads: 0, bytes }
+    }
+
+    /// Reads the next authenticated piece. Returns the payloads that are complete with it.
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Option<Payloads> {
+        self.bytes.extend_from_slice(piece);
+        if self.head.is_none() {
+            let mut rest = &self.bytes[..];
+            self.head = Some(ShippedStateHeader::deserialize(&mut rest).ok()?);
+            self.bytes.drain(..self.bytes.len() - rest.len());
+        }
+        let left = usize::try_from(self.tables.len() - self.words).ok()?;
+        let words: Vec<u32> =
+            self.bytes.as_chunks().0.iter().take(left).map(|w| u32::from_le_bytes(*w)).collect();
+        self.bytes.drain(..4 * words.len());
+        let fit = self.tables.set(self.words, &words);
+        self.words += words.len() as u64;
+        if !fit || words.len() < left {
+            return fit.then(Payloads::new);
+        }
+        // Drops the padding.
+        self.bytes.truncate(self.needed()?);
+        self.take_payloads()
+    }
+
+    /// Reads the stash's order and then its payloads, as far as they have arrived.
+    fn take_payloads(&mut self) -> Option<Payloads> {
+        let stash = usize::try_from(self.head.as_ref()?.stash).ok()?;
+        let blocks = self.bytes.as_chunks().0.iter().take(stash - self.order.len()).map(block);
+        let before = self.order.len();
+        self.order.extend(blocks);
+        let mut taken = 4 * (self.order.len() - before);
+        let mut payloads = Payloads::new();
+        if self.order.len() == stash {
+            let left = stash - self.payloads as usize;
+            for entry in self.bytes[taken..].chunks_exact(4 + self.block_bytes).take(left) {
+                let (number, payload) = entry.split_first_chunk()?;
+                // A block that comes twice contradicts the order, which is checked later.
+                payloads.insert(block(number), payload.to_vec());
+                self.payloads += 1;
+                taken += entry.len();
+            }
+        }
+        self.bytes.drain(..taken);
+        self.bytes.shrink_to_fit();
+        Some(payloads)
+    }
+
+    /// The bytes that are still to come, after the words and the part of the stash that was read, without the padding.
+    fn needed(&self) -> Option<usize> {
+        let head = self.head.as_ref()?;
+        let order = usize::try_from(head.stash).ok()?.checked_sub(self.order.len())?.checked_mul(4)?;
+        let payloads = usize::try_from(head.stash.checked_sub(self.payloads)?).ok()?;
+        let payloads = payloads.checked_mul(4 + self.block_bytes)?;
+        order.checked_add(payloads)?.checked_add(usize::try_from(head.rows).ok()?)
+    }
+
+    /// Returns the state after all pieces. `None` if they contain no state.
+    pub(crate) fn finish(self) -> Option<ShippedState> {
+        let needed = self.needed().filter(|_| self.words == self.tables.len())?;
+        let ShippedStateReader { head, tables, order, payloads, bytes, .. } = self;
+        let head = head.filter(|head| head.stash == payloads)?;
+        let mut rest = bytes.get(..needed)?;
+        let mut rows = Vec::new();
+        while !rest.is_empty() {
+            rows.push(Row::deserialize(&mut rest).ok()?);
+        }
+        Some(ShippedState { head, tables, order, rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ameles_seal::versions::{TrustedVersions, VaultId};
+
+    /// Counts the bytes in memory: a stash of any size is read in the memory of a piece.
+    #[test]
+    fn a_state_on_its_way_out_of_its_stream_holds_no_more_of_the_stash_than_a_piece() {
+        const BLOCK: usize = 48;
+        let versions = TrustedVersions::new(VaultId([3; 16]), 0).head();
+        let (stash, row) = (500, Row::new("name", vec![9]));
+        let rows = borsh::to_vec(&row).unwrap();
+        let head = ShippedStateHeader {
+            number: 7,
+            epoch: 2,
+            accesses: 90,
+            rest: vec![1, 2, 3],
+            versions,
+            history: Vec::new(),
+            stash,
+            rows: rows.len() as u64,
+        };
+        let payload = |block: u32| vec![block as u8; BLOCK];
+        let mut stream = borsh::to_vec(&head).unwrap();
+        (0..60u32).for_each(|word| stream.extend_from_slice(&word.to_le_bytes()));
+        (0..stash as u32).rev().for_each(|block| stream.extend_from_slice(&block.to_le_bytes()));
+        for block in 0..stash as u32 {
+            stream.extend_from_slice(&block.to_le_bytes());
+            stream.extend_from_slice(&payload(block));
+        }
+        stream.extend_from_slice(&rows);
+        stream.resize(stream.len() + 3000, 0);
+        for piece_bytes in [256, 1000, stream.len()] {
+            let (mut reader, mut all) =
+                (ShippedStateReader::new(WordTables::zeros(&[60]), BLOCK as u32), Payloads::new());
+            for piece in stream.chunks(piece_bytes) {
+                all.extend(reader.take(piece).unwrap());
+                assert!(reader.bytes.len() < BLOCK + 4 + rows.len(), "{} bytes are held", reader.bytes.len());
+            }
+            let ShippedState { order, rows, .. } = reader.finish().unwrap();
+            assert!(order.into_iter().eq((0..stash).rev().map(BlockId)));
+            assert_eq!(rows, std::slice::from_ref(&row));
+            assert!((0..stash).all(|block| all[&BlockId(block)] == payload(block as u32)));
+            assert_eq!(all.len() as u64, stash);
+        }
+    }
+
+    #[test]
+    fn only_a_name_as_the_vault_gives_it_is_a_pieces() {
+        assert_eq!(parse_piece_name(&piece_name(3, 18, 2)), Some((3, 18)));
+        for other in
+            ["piece/3-12-0", "piece/00000003-0000000000000012", "piece/00000003-0000000000000012-+0000000"]
+        {
+            assert_eq!(parse_piece_name(other), None, "{other}");
+        }
+    }
+}

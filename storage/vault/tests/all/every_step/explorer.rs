@@ -1,0 +1,179 @@
+//! Goes through a log of effects: at each step the machine crashes, recovers, and is checked.
+
+use super::machine::{Machine, restore_elsewhere};
+use super::model::{Model, ModelEvents};
+use crate::support::effect_log::{Effect, MachineState};
+use crate::support::fragile_disk::Crash;
+use crate::support::rng::TestRng;
+use ameles_vault::{JournalPlace, VaultHeader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tokio::runtime::{Builder, Runtime};
+
+/// Of this many crashes, the recovery of one crashes again, at each of its steps. If all did, a lifecycle would take
+/// over an hour.
+const CRASHES_TO_ONE_AGAIN: usize = 50;
+
+/// How many of the steps are tested.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// One of this many consecutive steps is tested.
+    pub stride: usize,
+}
+
+impl Effort {
+    /// Every eighth step of a lifecycle.
+    pub const USUAL: Effort = Effort { stride: 8 };
+    /// Every step of a lifecycle.
+    pub const EVERY_STEP: Effort = Effort { stride: 1 };
+
+    /// Returns whether this step of so many is tested. Lifecycles of different lengths begin at different steps.
+    pub fn includes(self, at: usize, of: usize) -> bool {
+        at % self.stride == of % self.stride
+    }
+}
+
+/// What was done, in numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// The effects of the lifecycle: changes and syncs of the disk, requests to the store.
+    pub effects: usize,
+    /// Crashes of the lifecycle.
+    pub crashes: usize,
+    /// Crashes of recoveries.
+    pub again: usize,
+    /// Restores from a store alone.
+    pub restored: usize,
+}
+
+/// Explores one lifecycle.
+///
+/// # Panics
+/// If a promise is broken.
+pub fn explore_crashes(header: &VaultHeader, seed: u64, effort: Effort) -> Summary {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime can be made");
+    let empty = MachineState::new(header.parameters.layout());
+    let new = || Model::new(&header.parameters);
+    let mut machine = Machine::new(header, empty.fork(), new(), seed);
+    runtime.block_on(machine.run_lifecycle()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let (effects, entries) = machine.records();
+    runtime.block_on(machine.check_everything()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let mut explorer =
+        Explorer { header, seed, effort, runtime, rng: TestRng::of(!seed), summary: Summary::default() };
+    explorer.summary.effects = effects.len();
+    explorer.explore(empty, &effects, &entries, &new);
+    explorer.summary
+}
+
+struct Explorer<'a> {
+    header: &'a VaultHeader,
+    seed: u64,
+    effort: Effort,
+    runtime: Runtime,
+    rng: TestRng,
+    summary: Summary,
+}
+
+impl Explorer<'_> {
+    fn explore(
+        &mut self,
+        machine_state: MachineState,
+        effects: &[Effect],
+        entries: &ModelEvents,
+        new: &dyn Fn() -> Model,
+    ) {
+        let mut at = 0;
+        loop {
+            if has_changed(at, effects, entries) && self.effort.includes(at, effects.len()) {
+                for (machine_state, how) in self.crashes(&machine_state) {
+                    let model = || new().at(at, entries);
+                    let when = format!("seed {}, {how:?} after {at} of {} effects", self.seed, effects.len());
+                    let again =
+                        (self.summary.crashes + self.seed as usize).is_multiple_of(CRASHES_TO_ONE_AGAIN);
+                    self.recover(machine_state, &model, &when, again);
+                    self.summary.crashes += 1;
+                }
+                // Acknowledgements come between two effects.
+                let keeps_all = self.header.parameters.journal == JournalPlace::Store;
+                let has_changed = at > 0
+                    && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_));
+                if has_changed || keeps_all {
+                    let (store, model) = (machine_state.fork().store, new().at(at, entries));
+                    let when = format!("seed {}, a lost machine after {at} effects", self.seed);
+                    let restoring = restore_elsewhere(self.header, store, model);
+                    let restored = with_context(&when, || self.runtime.block_on(restoring));
+                    self.summary.restored += usize::from(restored);
+                }
+            }
+            let Some(effect) = effects.get(at) else { break };
+            machine_state.replay(effect);
+            at += 1;
+        }
+    }
+
+    /// The states that a crash in this one may leave.
+    fn crashes(&mut self, machine_state: &MachineState) -> Vec<(MachineState, Crash)> {
+        let loses_power = (!machine_state.disk.is_synced()).then_some(Crash::PowerLoss);
+        let ways = [Crash::Kill].into_iter().chain(loses_power);
+        let crash = |how| {
+            let left = machine_state.fork();
+            left.disk.crash(how, &mut self.rng);
+            (left, how)
+        };
+        ways.map(crash).collect()
+    }
+
+    /// Lets the vault recover, and checks everything; if asked for, also after a crash at each step of the recovery.
+    fn recover(&mut self, machine_state: MachineState, model: &dyn Fn() -> Model, when: &str, again: bool) {
+        let before = machine_state.fork();
+        let mut machine = Machine::new(self.header, machine_state, model(), self.rng.seed());
+        if again {
+            with_context(when, || {
+                self.runtime.block_on(machine.recover()).unwrap_or_else(|error| panic!("{error}"))
+            });
+        }
+        let (effects, entries) = machine.records();
+        self.check_recovered(machine, when);
+        if !again {
+            return;
+        }
+        let mut at = 0;
+        loop {
+            if has_changed(at, &effects, &entries) && self.effort.includes(at, effects.len()) {
+                for (machine_state, how) in self.crashes(&before) {
+                    let model = model().at(at, &entries);
+                    let machine = Machine::new(self.header, machine_state, model, self.rng.seed());
+                    let of = effects.len();
+                    self.check_recovered(
+                        machine,
+                        &format!("{when}, and {how:?} after {at} of {of} effects of the recovery"),
+                    );
+                    self.summary.again += 1;
+                }
+            }
+            let Some(effect) = effects.get(at) else { break };
+            before.replay(effect);
+            at += 1;
+        }
+    }
+
+    fn check_recovered(&self, mut machine: Machine, when: &str) {
+        let looking = machine.check_everything();
+        with_context(when, || self.runtime.block_on(looking).unwrap_or_else(|error| panic!("{error}")));
+    }
+}
+
+/// Returns whether the state after this many effects, or what callers know of it, differs from the one before.
+fn has_changed(at: usize, effects: &[Effect], entries: &ModelEvents) -> bool {
+    let is_told = entries.binary_search_by_key(&at, |(before, _)| *before).is_ok();
+    at == 0 || is_told || !matches!(effects[at - 1], Effect::Asked)
+}
+
+/// Runs `work`, and says where it was if it panics.
+fn with_context<T>(when: &str, work: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        panic!("{when}: {}", text.unwrap_or_default())
+    })
+}

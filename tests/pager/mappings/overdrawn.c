@@ -1,9 +1,0 @@
-// More than there is, promised, and touched page by page.
-#include "common.h"
-
-int main(void) {
-    char *at = map_at(NULL, 50000, RW, MAP_NORESERVE);
-    mark(at, 50000, 1);
-    CHECK(is_marked(at, 50000, 1));
-    return content();
-}
