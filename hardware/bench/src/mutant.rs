@@ -166,13 +166,13 @@ impl Mutant {
             to: "CountBits'(BlocksPerBucket)",
         },
         Mutant {
-            fault: "a twin that takes the place of the block beside it",
+            fault: "a twin that replaces the block next to it",
             file: "ameles_push_to_leaf.sv",
             from: "(nearest & filled) != '0 ? next : nearest",
             to: "nearest",
         },
         Mutant {
-            fault: "a subtree in the place of another",
+            fault: "a subtree at the address of another",
             file: "ameles_subtree_offset.sv",
             from: "First[layer_q] + below",
             to: "First[layer_q] + begins_q",

@@ -147,7 +147,7 @@ fn all_prices_are_in_one_table_and_the_cheapest_comes_first() {
     assert_eq!(
         (rows("s3-standard"), rows("r2-standard")),
         (2, 2),
-        "the best of each, beside no ORAM: {tables}"
+        "the best of each, and no ORAM: {tables}"
     );
 }
 
