@@ -144,11 +144,7 @@ fn all_prices_are_in_one_table_and_the_cheapest_comes_first() {
     assert!(rows("s3-standard") > 3 && rows("r2-standard") > 3, "{tables}");
     let tables = plan.tables(1);
     let rows = |name: &str| tables.lines().filter(|line| line.starts_with(&format!("| {name}"))).count();
-    assert_eq!(
-        (rows("s3-standard"), rows("r2-standard")),
-        (2, 2),
-        "the best of each, and no ORAM: {tables}"
-    );
+    assert_eq!((rows("s3-standard"), rows("r2-standard")), (2, 2), "the best of each, and no ORAM: {tables}");
 }
 
 #[test]
