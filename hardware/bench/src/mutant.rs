@@ -166,13 +166,13 @@ impl Mutant {
             to: "CountBits'(BlocksPerBucket)",
         },
         Mutant {
-            fault: "a twin that takes the place of the block beside it",
+            fault: "a twin that replaces the block next to it",
             file: "ameles_push_to_leaf.sv",
             from: "(nearest & filled) != '0 ? next : nearest",
             to: "nearest",
         },
         Mutant {
-            fault: "a subtree in the place of another",
+            fault: "a subtree at the address of another",
             file: "ameles_subtree_offset.sv",
             from: "First[layer_q] + below",
             to: "First[layer_q] + begins_q",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutant_is_told_by_its_number() {
+    fn a_mutant_is_identified_by_its_number() {
         let numbers: Vec<u32> = Mutant::ALL.concat().iter().map(Mutant::number).collect();
         assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
     }

@@ -2,7 +2,7 @@
 
 use ameles_pager::scheme::Scheme;
 
-/// The colour of a scheme, which stands out on light and on dark ground.
+/// The colour of a scheme, which is legible on light and on dark backgrounds.
 pub(crate) fn colour(scheme: Scheme) -> &'static str {
     match scheme {
         Scheme::Plain => "#768390",

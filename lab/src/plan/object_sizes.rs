@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_told_with_its_number() {
+    fn an_invalid_line_is_reported_with_its_number() {
         for (text, line) in [("4096,x\n", 1), ("1\n2,3,4\n", 2), ("size\n1\n-5\n", 3)] {
             let error = ObjectSizes::from_table(text).unwrap_err();
             assert!(error.to_string().starts_with(&format!("line {line} of the table")), "{error}");

@@ -86,7 +86,7 @@ fn the_memory_of_oblivistore_has_the_buffers_of_its_rebuilds() {
 }
 
 #[test]
-fn the_impossible_is_told_what_is_nearest() {
+fn impossible_goals_are_refused_with_the_nearest_possible() {
     let plan = plan(&Work { trusted: 1 << 16, ..work() }, Order::Bill);
     assert!(plan.smallest_too_large_vault().unwrap().1.memory > 1 << 16);
     assert!(plan.best_vault().is_none(), "{:?}", plan.best_vault());
@@ -144,11 +144,7 @@ fn all_prices_are_in_one_table_and_the_cheapest_comes_first() {
     assert!(rows("s3-standard") > 3 && rows("r2-standard") > 3, "{tables}");
     let tables = plan.tables(1);
     let rows = |name: &str| tables.lines().filter(|line| line.starts_with(&format!("| {name}"))).count();
-    assert_eq!(
-        (rows("s3-standard"), rows("r2-standard")),
-        (2, 2),
-        "the best of each, beside no ORAM: {tables}"
-    );
+    assert_eq!((rows("s3-standard"), rows("r2-standard")), (2, 2), "the best of each, and no ORAM: {tables}");
 }
 
 #[test]

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_machine_is_told_by_the_names_of_the_options() {
+    fn an_impossible_machine_is_refused_by_the_names_of_the_options() {
         for (scheme, settings, why) in [
             ("baseline", &["plb=4", "plb-ways=8"][..], "plb-ways is 8: choose 1 to 4"),
             (
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_buckets_and_schedules_are_told_by_the_names_of_the_options() {
+    fn impossible_buckets_and_schedules_are_refused_by_the_names_of_the_options() {
         for (scheme, settings, why) in [
             (
                 "baseline",

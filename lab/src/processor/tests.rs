@@ -24,7 +24,7 @@ fn csv(options: &Options) -> String {
 }
 
 #[test]
-fn three_short_traces_come_to_the_digits_that_were_kept() {
+fn three_short_traces_match_their_stored_digests() {
     let found = csv(&options(&["cc1", "xz", "recommender"], &["baseline", "ir-oram", "llc-d"]));
     assert_eq!(
         found,
@@ -72,7 +72,7 @@ fn gaps_of_2_to_the_32_instructions_end_in_their_cycles() {
 }
 
 #[test]
-fn programs_that_find_no_room_are_told_together_with_the_tree_that_has_it() {
+fn programs_without_room_are_listed_with_the_tree_that_has_room() {
     let small = Options { levels: 11, ..options(&["cc1", "xz", "scan"], &["baseline"]) };
     let error = run(&small, &Silent).err().unwrap();
     let message = error.to_string();

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_told_before_anything_is_run() {
+    fn a_folder_that_cannot_be_created_is_reported_before_anything_is_run() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(Folder::open(&file.path().join("report")).is_err());
         assert!(Folder::open(file.path()).is_err());

@@ -166,20 +166,20 @@ fn curious_moves_what_the_thesis_prints_for_each_access() {
 }
 
 #[test]
-fn the_trusted_side_of_partitions_is_what_it_held_at_most() {
-    let held = |scheme: &str, letter: &str| {
+fn the_trusted_side_of_partitions_is_its_peak() {
+    let local_blocks = |scheme: &str, letter: &str| {
         run(&whole(letter, scheme, 4 << 20), &Silent).unwrap().rows[1].result.local_bytes >> 22
     };
     // A bound does not depend on the job: D has a fifth of C's accesses.
     for scheme in ["curious-thesis", "oblivistore-thesis"] {
-        assert!(held(scheme, "D") < held(scheme, "C"), "{scheme}");
+        assert!(local_blocks(scheme, "D") < local_blocks(scheme, "C"), "{scheme}");
     }
     // 36 partitions, whose last level of 56 blocks is rebuilt in the run: its blocks, and twice as many slots.
-    assert!(held("oblivistore-thesis", "C") >= 3 * 56);
+    assert!(local_blocks("oblivistore-thesis", "C") >= 3 * 56);
 }
 
 #[test]
-fn an_unknown_name_is_told_the_known_ones() {
+fn an_unknown_name_is_refused_with_the_known_ones() {
     let refused = |options: Options| run(&options, &Silent).unwrap_err().to_string();
     assert!(refused(quick("F", &[])).contains("the workload F is unknown: choose A, B, C, D, E, or a file"));
     assert!(refused(quick("A", &["rings"])).contains("blocks-together, curious-thesis"));

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_path_of_the_main_tree_comes_after_so_many_of_the_small_one() {
+    fn one_path_of_the_main_tree_follows_a_number_of_the_small_one() {
         let trees = |small| {
             let mut pattern = Pattern::new(small);
             [(); 7].map(|()| {

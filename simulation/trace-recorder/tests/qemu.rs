@@ -85,7 +85,7 @@ fn a_recording_begins_after_the_instructions_to_skip_and_ends_with_the_misses_as
 }
 
 #[test]
-fn wrong_settings_are_told_and_the_program_does_not_start() {
+fn wrong_settings_are_refused_and_the_program_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     for (settings, why) in [
         ("", "no file is named: write out=FILE"),

@@ -98,12 +98,12 @@ fn record_all(args: &RecordArgs) -> Result<()> {
         eprintln!("{nth} of {}: {} {}", selected.len(), program.name, program.does);
         let into = out.join(format!("{}.trace", program.name));
         let figures = recorder.record(program, &into)?;
-        let kept = digests.for_length(args.full);
-        let comparison = Comparison::of(&figures.digest, kept.get(&program.name));
-        kept.insert(program.name.clone(), figures.digest.clone());
+        let digests_of_length = digests.for_length(args.full);
+        let comparison = Comparison::of(&figures.digest, digests_of_length.get(&program.name));
+        digests_of_length.insert(program.name.clone(), figures.digest.clone());
         if let (Some(crate_folder), false) = (&args.keep, args.full) {
-            let kept = crate_folder.join("short").join(format!("{}.trace", program.name));
-            fs::copy(&into, &kept).with_context(|| format!("writing {}", kept.display()))?;
+            let copy = crate_folder.join("short").join(format!("{}.trace", program.name));
+            fs::copy(&into, &copy).with_context(|| format!("writing {}", copy.display()))?;
         }
         let bytes = fs::metadata(&into)?.len();
         rows.push(Row { program, figures, bytes, comparison });

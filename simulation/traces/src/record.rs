@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_are_missing_are_told_all_at_once_with_their_packages() {
+    fn missing_programs_are_listed_all_at_once_with_their_packages() {
         let programs = [program(&["no-such-b"], "package-b"), program(&["no-such-a"], "package-a")];
         let error = check(&programs).unwrap_err().to_string();
         assert!(error.contains("missing on this machine: no-such-a, no-such-b"), "{error}");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_inputs_of_a_program_are_there_when_it_starts_and_what_fails_is_told_with_its_reason() {
+    fn files_and_inputs_of_a_program_exist_when_it_starts_and_failures_are_reported_with_their_reason() {
         let folder = tempfile::tempdir().unwrap();
         let inputs = tables().unwrap().inputs;
         let recorder = Recorder {

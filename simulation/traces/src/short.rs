@@ -47,14 +47,14 @@ mod tests {
     use crate::programs::{Class, tables};
 
     #[test]
-    fn each_program_of_the_table_has_the_short_trace_that_was_kept_and_it_is_of_its_class() {
-        let kept = Digests::read(include_str!("../digests.toml")).unwrap();
+    fn each_program_of_the_table_has_its_stored_short_trace_and_class() {
+        let stored = Digests::read(include_str!("../digests.toml")).unwrap();
         let tables = tables().unwrap();
         assert!(names().eq(tables.programs.iter().map(|program| program.name.as_str())));
         for program in &tables.programs {
             let trace = open(&program.name).unwrap().unwrap();
             let figures = Figures::of(trace.warm_up(), trace).unwrap();
-            assert_eq!(Some(&figures.digest), kept.short.get(&program.name), "{}", program.name);
+            assert_eq!(Some(&figures.digest), stored.short.get(&program.name), "{}", program.name);
             let [loads, stores] = [figures.loads, figures.stores].map(|misses| figures.per_kilo(misses));
             assert_eq!(Class::of(loads, stores), program.class, "{}: {loads}, {stores}", program.name);
         }

@@ -35,7 +35,7 @@ fn a_trace_has_the_same_digest_in_either_format() {
 }
 
 #[test]
-fn a_fault_is_told_in_a_line_with_its_place_or_what_there_is_instead() {
+fn a_fault_is_reported_in_a_line_with_its_place_or_what_exists() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bad.usimm"), "1 R 0x40 0x0\n1 Q 0x40\n").unwrap();
     std::fs::write(folder.path().join("plugin.so"), "").unwrap();

@@ -83,7 +83,7 @@ fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
 /// The bench's controllers have a patience of 1000 cycles.
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn memory_that_moves_nothing_for_long_is_told_of_and_changes_no_answer() {
+fn a_long_stall_of_memory_is_signalled_and_changes_no_answer() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let configuration = small(scheme);
         let session = mixed_operations(&configuration, 12, 5).session();

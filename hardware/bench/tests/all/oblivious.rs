@@ -61,7 +61,7 @@ fn assert_answer_times_are_equal(configuration: Configuration) {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn the_bus_shows_paths_and_moments_only() {
+fn the_bus_shows_paths_and_times_only() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         assert_bus_shows_only_paths(small(scheme), None);
         assert_answer_times_are_equal(small(scheme));

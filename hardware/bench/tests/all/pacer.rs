@@ -35,12 +35,12 @@ fn drive(
     words: &Session,
 ) -> (Bench, Run) {
     let golden = golden(configuration, requests, &[]);
-    let mut asked = golden.session();
-    asked.drawn.extend(&words.drawn);
-    asked.spare.extend(&words.spare);
-    (asked.wait, asked.beat_wait) = (words.wait, words.beat_wait);
+    let mut paced = golden.session();
+    paced.drawn.extend(&words.drawn);
+    paced.spare.extend(&words.spare);
+    (paced.wait, paced.beat_wait) = (words.wait, words.beat_wait);
     let mut bench = bench_with_keys(configuration, mutant, Pace::IDEAL, Faults::default(), golden.keys());
-    let run = bench.drive(&asked).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
+    let run = bench.drive(&paced).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     (bench, run)
 }
 

@@ -78,7 +78,7 @@ fn no_answer_is_wrong_when_bits_were_flipped() {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn all_memory_of_an_earlier_moment_is_found_out() {
+fn a_rollback_of_all_memory_is_detected() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let outcomes = run_with_faults(small_with_tags(scheme), None, &replays());
         assert_eq!(count(&outcomes, Outcome::Detected), outcomes.len(), "{scheme:?}: {outcomes:?}");

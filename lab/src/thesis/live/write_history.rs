@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_acknowledged_write_that_is_gone_is_found_out() {
+    fn a_lost_acknowledged_write_is_detected() {
         let mut history = WriteHistory::new(2);
         let first = history.start_write(0, 16);
         assert!(history.clone().is_valid_read(0, &[0; 16]), "it was not acknowledged");

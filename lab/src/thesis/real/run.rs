@@ -56,10 +56,10 @@ async fn steps(
         if step.writes {
             last[step.object] = byte(number);
         }
-        let asked = Instant::now();
+        let started = Instant::now();
         work(step, last[step.object]).await?;
         let mean = if step.writes { &mut writes } else { &mut reads };
-        mean.add(asked.elapsed());
+        mean.add(started.elapsed());
     }
     Ok(RunResult {
         runtime: begun.elapsed(),

@@ -98,10 +98,11 @@ fn a_dirty_line_that_has_to_go_is_written_back_after_the_miss_that_takes_its_pla
     // Sets of two lines: 0, 4 and 8 are in one.
     let trace = [miss(0, Kind::Store, 0), miss(0, Kind::Load, 4), miss(0, Kind::Load, 8)];
     let (requests, _) = run(SMALL, &trace, 7);
-    let asked: Vec<(Line, Reason)> = requests.iter().map(|request| (request.line, request.reason)).collect();
+    let requested: Vec<(Line, Reason)> =
+        requests.iter().map(|request| (request.line, request.reason)).collect();
     let expected = [(0, Reason::Store), (4, Reason::Load), (8, Reason::Load), (0, Reason::WriteBack)]
         .map(|(line, reason)| (Line(line), reason));
-    assert_eq!(asked, expected);
+    assert_eq!(requested, expected);
 }
 
 /// The same rules, a cycle at a time.
@@ -113,7 +114,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line
         program.push_back(Some(*one));
     }
     // Each instruction of the buffer is done at a cycle. Requests are answered in sequence.
-    let (mut buffer, mut asked) = (VecDeque::<u64>::new(), Vec::new());
+    let (mut buffer, mut requested) = (VecDeque::<u64>::new(), Vec::new());
     let (mut free, mut outstanding) = (0, VecDeque::<u64>::new());
     let mut cycle = 0;
     let (mut evicted, mut last) = (VecDeque::new(), 0);
@@ -127,7 +128,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line
         outstanding.retain(|answered| *answered > cycle);
         let mut ask = |line, reason, outstanding: &mut VecDeque<u64>| {
             free = u64::max(free, cycle) + latency;
-            asked.push((cycle, line, reason));
+            requested.push((cycle, line, reason));
             if reason != Reason::Load {
                 outstanding.push_back(free);
             }
@@ -172,7 +173,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<(u64, Line
         }
         cycle += 1;
     }
-    (asked, last)
+    (requested, last)
 }
 
 /// Gaps between misses: most of them short, and a few of many rounds.
@@ -195,8 +196,8 @@ proptest! {
         let shape = Shape { width, reorder_buffer, posted, pipeline, evicts_clean_lines, ..SMALL };
         let (requests, end) = run(shape, &trace, latency);
         prop_assert_eq!(&run_in_steps(shape, &trace, latency, step), &(requests.clone(), end));
-        let asked: Vec<_> = requests.iter().map(|one| (one.at.0, one.line, one.reason)).collect();
-        prop_assert_eq!((asked, end), cycle_by_cycle(shape, &trace, latency));
+        let requested: Vec<_> = requests.iter().map(|one| (one.at.0, one.line, one.reason)).collect();
+        prop_assert_eq!((requested, end), cycle_by_cycle(shape, &trace, latency));
     }
 
     #[test]
@@ -222,7 +223,7 @@ proptest! {
 }
 
 #[test]
-fn a_gap_of_2_to_the_32_ends_in_the_cycle_that_four_instructions_a_cycle_come_to() {
+fn a_gap_of_2_to_the_32_takes_a_cycle_per_four_instructions() {
     let trace = [miss(u32::MAX, Kind::Load, 1)];
     for limit in [u64::MAX, 1 << 28] {
         let mut processor = processor(Shape::IR_ORAM, &trace);

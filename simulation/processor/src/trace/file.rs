@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_the_same_in_either_format_and_the_format_is_seen() {
+    fn a_trace_is_the_same_in_either_format_and_the_format_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let mut bytes = Vec::new();
         packed::write(misses(), &mut bytes).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_told_with_its_file() {
+    fn an_invalid_trace_is_reported_with_its_file() {
         let folder = tempfile::tempdir().unwrap();
         for (bytes, why) in [
             (&b""[..], "it is empty"),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_within_a_trace_is_told_with_its_file_and_place() {
+    fn a_fault_within_a_trace_is_reported_with_its_file_and_place() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(&folder, b"1 R 0x40 0x0\n2 X 0x80\n");
         let last = open(&path).unwrap().last().unwrap().unwrap_err().to_string();

@@ -59,7 +59,7 @@ fn a_line_of_usimm_is_read_with_its_program_counter_or_without() {
 }
 
 #[test]
-fn a_wrong_line_is_told_with_its_number_and_what_to_write() {
+fn a_wrong_line_is_reported_with_its_number_and_what_to_write() {
     for (wrong, why) in [
         ("5 X 0x40", "write such as"),
         ("five R 0x40 0x0", "\"five\" is no number of instructions"),
@@ -102,7 +102,7 @@ fn a_packed_trace_tells_its_warm_up_and_ends_after_it() {
 }
 
 #[test]
-fn a_fault_of_a_packed_trace_is_told_with_its_record_and_byte_and_what_to_do() {
+fn a_fault_of_a_packed_trace_is_reported_with_its_record_and_byte_and_what_to_do() {
     let miss =
         |line: u64| Miss { instructions: 300, kind: Kind::Load, line: Line(line * line * 12345 % 7919) };
     let whole = packed(&(0..20_000).map(miss).collect::<Vec<_>>());

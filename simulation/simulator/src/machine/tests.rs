@@ -118,8 +118,8 @@ proptest! {
         let (outcome, observed) = run();
         let Counts { data, stash_hits, ref top_hits, put_in, early_lines, .. } = outcome.counts;
         let ameles_processor::processor::Counts { loads, stores, written_back, instructions } = outcome.processor;
-        let asked: u64 = trace.iter().skip(warm_up as usize).map(|miss| u64::from(miss.instructions) + 1).sum();
-        prop_assert_eq!(instructions, asked);
+        let measured_instructions: u64 = trace.iter().skip(warm_up as usize).map(|miss| u64::from(miss.instructions) + 1).sum();
+        prop_assert_eq!(instructions, measured_instructions);
         let served = data + stash_hits + top_hits.iter().sum::<u64>();
         if configuration.delayed_remapping {
             prop_assert_eq!(served, loads + stores);
@@ -301,7 +301,7 @@ fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soo
 
 /// A program that rests for long fetches as it rests; one that waits for its lines does not.
 #[test]
-fn a_rate_of_instructions_has_a_dummy_for_so_many_that_are_fetched() {
+fn a_rate_of_instructions_has_a_dummy_per_number_of_fetched_ones() {
     for scheme in [Scheme::Baseline, Scheme::IrDwb, Scheme::Ring] {
         let run = |program_of: Program| {
             let configuration = configuration(scheme, Pace::Instructions(4000));

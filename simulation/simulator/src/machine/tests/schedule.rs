@@ -137,7 +137,7 @@ fn ring_oram_begins_as_worn_as_it_stays() {
 
 /// An eviction writes one bucket then, as a reshuffle does.
 #[test]
-fn with_one_level_in_memory_an_eviction_is_still_told_from_a_reshuffle() {
+fn with_one_level_in_memory_an_eviction_still_differs_from_a_reshuffle() {
     let mut configuration = configuration(Scheme::Ring, Pace::Free);
     configuration.oram.top_levels = LEVELS - 1;
     let outcome = machine(&configuration).run(program(Program::Random, 2000, 1), 0, |_| ()).unwrap();
