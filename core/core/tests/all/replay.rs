@@ -23,7 +23,7 @@ use ameles_core::schemes::raw::RawParameters;
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::snapshot::full::FullSnapshot;
-use ameles_core::testing::{ArrayModel, Event, Operation, TraceStore};
+use ameles_core::testing::{ArrayModel, Event, Operation, TraceStore, Work};
 use ameles_core::types::{BlockId, Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -81,11 +81,23 @@ fn fingerprint<O: Oram>(
     format!("{:016x}", print.0)
 }
 
-/// An event as the fingerprints of old have it. These schemes ask for one thing at a time, so that an answer needs no
-/// number.
+/// The text of an event in a fingerprint, which does not change with the names in the code. These schemes ask for one
+/// thing at a time, so that an answer needs no number.
 fn line(event: &Event) -> String {
+    let name = |work: &Work| match work {
+        Work::Access => String::from("Access"),
+        Work::Step(nth) => format!("Idle({nth})"),
+    };
     match event {
-        Event::StoreAnswer(work, 0) => format!("Answered({work:?})"),
+        Event::Pending { pending_steps, must_step } => {
+            format!("Owes {{ owed: {pending_steps}, must_idle: {must_step} }}")
+        }
+        Event::StepBegins(nth) => format!("IdleBegins({nth})"),
+        Event::StoreRequest(work, entry) => format!("Asks({}, {entry:?})", name(work)),
+        Event::StoreAnswer(work, 0) => format!("Answered({})", name(work)),
+        Event::Ends(work) => format!("Ends({})", name(work)),
+        Event::Yields(work) => format!("Yields({})", name(work)),
+        Event::Quiescent => String::from("Rests"),
         event => format!("{event:?}"),
     }
 }
