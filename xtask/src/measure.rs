@@ -1,7 +1,7 @@
 //! The processor time of each compilation and each test, measured by a wrapper.
 //!
 //! Cargo starts a copy of this program, named [`NAME`], in place of the compiler, and nextest in place of each test. The
-//! copy runs the program that its arguments name, and adds a line to the [record](crate::record).
+//! copy runs the program that its arguments name, and adds a line to the [`crate::record`].
 
 use crate::record::{self, Kind, Line};
 use crate::tool::{command, output};
