@@ -1,9 +1,8 @@
 //! Calls of the host: requests of the runtime and answers of the host, in untrusted memory.
 //!
 //! There is one request at a time. The runtime stores data and request, and then increments
-//! [`REQUEST_NUMBER_AT`]. The host handles it, stores data and answer, and then stores
-//! the same number at [`ANSWER_NUMBER_AT`]. Everything that is read is copied out once,
-//! and the copy is parsed.
+//! [`REQUEST_NUMBER_AT`](crate::map::REQUEST_NUMBER_AT). The host handles it, stores data and answer, and then stores
+//! the same number at [`ANSWER_NUMBER_AT`]. Everything that is read is copied out once, and the copy is parsed.
 
 use crate::map::{ANSWER_AT, ANSWER_NUMBER_AT, EXIT_LENGTH_AT, MAX_DATA_BYTES, REQUEST_AT};
 

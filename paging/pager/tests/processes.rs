@@ -279,7 +279,7 @@ fn replaced_sigbus() {
     std::panic::set_hook(Box::new(|_| ()));
     let panicked =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| region.as_slice().len())).is_err();
-    assert!(panicked, "a slice whose faults nobody serves");
+    assert!(panicked, "a slice whose faults are not handled");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn resident_pages_whose_number_follows_the_program_show_in_no_slot() {
 }
 
 #[test]
-fn eager_schemes_change_the_slots_in_the_same_order_when_the_off_line_work_is_done() {
+fn eager_schemes_change_the_slots_in_the_same_order_when_the_offline_work_is_done() {
     let with_worker = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
     for (scheme, second_process) in
         with_worker.into_iter().chain([(Scheme::Eager, false), (Scheme::EagerParallel, false)])

@@ -112,7 +112,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         let call = usize::try_from(number).ok().and_then(Sysno::new);
         let done = match call {
             Some(Sysno::sigaltstack) => self.sigaltstack(arguments, registers.general[STACK_POINTER]),
-            Some(call) => self.serve(call, arguments),
+            Some(call) => self.dispatch(call, arguments),
             None => Err(CallError::Refused),
         };
         let errno = match done {
@@ -132,7 +132,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.refused.named()
     }
 
-    fn serve(&mut self, call: Sysno, arguments: [u64; 6]) -> CallResult {
+    fn dispatch(&mut self, call: Sysno, arguments: [u64; 6]) -> CallResult {
         let [a, b, c, d, e, f] = arguments;
         match call {
             Sysno::brk => self.brk(a),

@@ -157,7 +157,7 @@ global_asm!(
     "li t0, 0x6000",
     "csrc sstatus, t0",
     "csrw sie, zero",
-    "j {serve}",
+    "j {run_hart}",
     // A trap, which must not happen: on the same stack from its beginning, because nothing on it is needed any more.
     ".balign 4",
     "ameles_enclave_hart_trap:",
@@ -165,12 +165,12 @@ global_asm!(
     "csrr a0, scause",
     "csrr a1, sepc",
     "j {broken}",
-    serve = sym serve,
+    run_hart = sym run_hart,
     broken = sym super::trap::broken,
 );
 
 /// Runs the shares of a hart as long as the machine is on.
-extern "C" fn serve(hart: usize, start: &HartStart) -> ! {
+extern "C" fn run_hart(hart: usize, start: &HartStart) -> ! {
     let workers = start.workers;
     let slot = &workers.others[hart - 1];
     loop {

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smaller_of_off_line_work_and_the_time_to_the_next_fault_is_hidden() {
+    fn the_smaller_of_offline_work_and_the_time_to_the_next_fault_is_hidden() {
         let mut hidden = HiddenWork::default();
         hidden.begin(1000);
         hidden.end(1500, 200);

@@ -214,7 +214,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     fn page_in(&mut self, page: u32) -> Result<(), AccessError> {
         let begin = P::retired_instructions();
         self.hidden.begin(begin);
-        let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
+        let outcome = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
         let (fault, shares) = (P::retired_instructions(), P::shares());
         while self.faults.pending_steps() > 0 {
             self.faults.step(&self.frames).map_err(ended)?;
@@ -223,7 +223,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         self.idle_instructions += end - fault;
         self.fault_instructions += end - begin;
         self.hidden.end(end, end - fault - (P::shares() - shares).saved());
-        if served != FaultOutcome::PagedIn {
+        if outcome != FaultOutcome::PagedIn {
             return Ok(());
         }
         match &mut self.listener {

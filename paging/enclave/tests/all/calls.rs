@@ -163,7 +163,7 @@ fn streams_are_written_and_read_by_the_host_and_nothing_else_is_open() {
     assert_eq!(call(&mut program, Sysno::fstat, [1, BUFFER]), 0);
     let stat: [u8; 128] = get(&mut program, BUFFER);
     assert_eq!(u32::from_le_bytes(stat[16..20].try_into().unwrap()), 0o010_600, "a pipe");
-    assert_eq!(program.refused(), [], "all of these are served");
+    assert_eq!(program.refused(), [], "none of these is refused");
 }
 
 #[test]

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_touch_by_chance_is_told_of_again_and_a_ring_ends_the_wait() {
-        let uffd = Userfaultfd::open(Delivery::Messages, Eviction::Auto).expect("faults can be served");
+        let uffd = Userfaultfd::open(Delivery::Messages, Eviction::Auto).expect("faults can be handled");
         let doorbell = Doorbell::new(&uffd).expect("a page");
         uffd.wait_for_faults(true).expect("set");
         let (answered, mut answers) = (AtomicUsize::new(0), Vec::new());

@@ -43,12 +43,12 @@ impl Paging {
     }
 
     /// Handles a fault of the thread that forks.
-    pub(super) fn serve_forking_thread(&self, address: usize) -> Result<(), FailureAction> {
+    pub(super) fn handle_forking_fault(&self, address: usize) -> Result<(), FailureAction> {
         // SAFETY: the keeper waits for this fault.
         let state = unsafe { self.retained_state() };
-        let served = state.fault_before_fork(address);
-        let served = served.unwrap_or_else(|| self.on_missing_page(state, address).map(|_| ()));
-        if let Err(failure) = served {
+        let handled = state.fault_before_fork(address);
+        let handled = handled.unwrap_or_else(|| self.on_missing_page(state, address).map(|_| ()));
+        if let Err(failure) = handled {
             return Err(self.failed(failure));
         }
         // This comes last: the thread may fork at once, and this memory is then in two processes.

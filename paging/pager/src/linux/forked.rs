@@ -35,8 +35,8 @@ impl PagingState {
                 abort_with(&TooManyFaults);
             }
         }
-        let served = self.pages.without_waking(|pages| self.fault_path.fault_before_fork(page, pages));
-        Some(served.map_err(|error| Failure { page, error }))
+        let handled = self.pages.without_waking(|pages| self.fault_path.fault_before_fork(page, pages));
+        Some(handled.map_err(|error| Failure { page, error }))
     }
 
     /// The addresses of the resident pages that the kernel will move.

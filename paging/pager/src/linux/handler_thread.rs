@@ -2,9 +2,9 @@
 //! pending work, in bounded steps, and checks for a fault after each.
 
 use super::doorbell::{Doorbell, TouchCause};
+use super::fault_handling::FaultStatus;
 use super::own_thread::OwnThread;
 use super::paging::Paging;
-use super::serve::Service;
 use super::signals::BlockedSignals;
 use super::thread_binding::{HandlerBinding, ThreadBinding};
 use super::userfaultfd::{Fault, Userfaultfd};
@@ -47,7 +47,7 @@ impl HandlerThread {
         let _blocked = BlockedSignals::all();
         let (tell, bound) = std::sync::mpsc::channel();
         let (paging_here, faults_here) = (Arc::clone(&paging), Arc::clone(&uffd));
-        let serve = move || {
+        let run_handler = move || {
             let binding = processors.map_or(Ok(()), |set| sched_setaffinity(None, &set));
             let failed = binding.is_err();
             if own_descriptors {
@@ -57,11 +57,11 @@ impl HandlerThread {
             doorbell_here.ring_once();
             let _ = tell.send(binding);
             if !failed {
-                serve(&paging, &uffd, &doorbell_here, handler_binding);
+                run_handler(&paging, &uffd, &doorbell_here, handler_binding);
             }
         };
-        let thread = OwnThread::start(c"ameles-pager", serve).map_err(refused("a thread"))?;
-        serve_until_started(&paging_here, &faults_here, &doorbell)?;
+        let thread = OwnThread::start(c"ameles-pager", run_handler).map_err(refused("a thread"))?;
+        handle_until_started(&paging_here, &faults_here, &doorbell)?;
         let refusal = match bound.recv() {
             Ok(Ok(())) => return Ok(HandlerThread { doorbell, thread: Some(thread) }),
             Ok(Err(errno)) => Error::System { what: "that processor", errno },
@@ -93,7 +93,7 @@ impl Drop for HandlerThread {
 
 /// Handles faults on the calling thread until the new one rings the doorbell. In a child after `fork` the C library may
 /// access memory of the program while a thread starts, and there is no other thread to page it in.
-fn serve_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
+fn handle_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
     let refused = |errno| Error::System { what: "the faults of a thread", errno };
     uffd.wait_for_faults(true).map_err(refused)?;
     loop {
@@ -104,7 +104,7 @@ fn serve_until_started(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell)
                 doorbell.on_touch(uffd);
                 return Ok(());
             }
-            let _ = paging.serve(address, thread);
+            let _ = paging.handle_fault(address, thread);
         }
     }
 }
@@ -121,7 +121,7 @@ impl HandlerThread {
     }
 }
 
-fn serve(
+fn run_handler(
     paging: &Paging,
     uffd: &Userfaultfd,
     doorbell: &Doorbell,
@@ -154,7 +154,7 @@ fn serve(
                 handler_binding.on_fault(thread);
             }
             // A parked thread keeps waiting for its page.
-            if paging.serve(address, thread) == Ok(Service::Deferred) {
+            if paging.handle_fault(address, thread) == Ok(FaultStatus::Deferred) {
                 deferred.note(address);
             }
         }

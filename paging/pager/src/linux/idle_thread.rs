@@ -51,11 +51,11 @@ impl IdleThread {
         let builder = Builder::new().name("ameles-pager-idle".to_owned());
         let begun = Arc::new(Barrier::new(2));
         let begins = Arc::clone(&begun);
-        let serve = move || {
+        let run_idle = move || {
             begins.wait();
-            serve(&paging, &shared, is_worth_waking);
+            run_idle(&paging, &shared, is_worth_waking);
         };
-        let thread = builder.spawn(serve).map_err(Error::Thread)?;
+        let thread = builder.spawn(run_idle).map_err(Error::Thread)?;
         // A thread allocates when it starts: not while faults are handled.
         begun.wait();
         Ok(IdleThread { sleep_state, thread: Some(thread) })
@@ -100,7 +100,7 @@ impl SleepState {
     }
 }
 
-fn serve(paging: &Paging, sleep_state: &SleepState, is_worth_waking: bool) {
+fn run_idle(paging: &Paging, sleep_state: &SleepState, is_worth_waking: bool) {
     let mut wasted_wakeups = 0;
     while sleep_state.state.load(Ordering::SeqCst) != ENDED {
         if !is_worth_waking {

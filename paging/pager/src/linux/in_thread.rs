@@ -174,7 +174,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     ACTIVE_HANDLERS.fetch_add(1, Ordering::SeqCst);
     // SAFETY: the kernel gives a valid `info`; for a signal that a fault caused it has an address.
     let address = unsafe { if (*info).si_code == libc::BUS_ADRERR { (*info).si_addr() as usize } else { 0 } };
-    let handled = find(address).map(|target| serve(target, address));
+    let handled = find(address).map(|target| handle(target, address));
     ACTIVE_HANDLERS.fetch_sub(1, Ordering::SeqCst);
     match handled {
         Some(Handled::Yes) => {}
@@ -201,8 +201,8 @@ fn find(address: usize) -> Option<&'static Target> {
     unsafe { registration.target.load(Ordering::SeqCst).as_ref() }
 }
 
-fn serve(target: &Target, address: usize) -> Handled {
-    if target.paging.serve_in_thread(address).is_err() {
+fn handle(target: &Target, address: usize) -> Handled {
+    if target.paging.handle_own_fault(address).is_err() {
         return Handled::Never;
     }
     if let Some(idle) = &target.idle

@@ -4,6 +4,7 @@
 pub(crate) mod child_ready;
 mod doorbell;
 pub(crate) mod dyn_fault_path;
+mod fault_handling;
 pub(crate) mod fork_guard;
 pub(crate) mod forked;
 mod frames;
@@ -19,7 +20,6 @@ pub(crate) mod page_moves;
 pub(crate) mod pages;
 pub(crate) mod paging;
 pub(crate) mod paging_state;
-mod serve;
 pub(crate) mod shootdown;
 pub(crate) mod signals;
 pub(crate) mod thread_binding;

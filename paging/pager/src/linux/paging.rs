@@ -64,21 +64,21 @@ impl Paging {
     }
 
     /// Handles a fault under the lock.
-    pub(super) fn serve_locked(
+    pub(super) fn handle_fault_locked(
         &self,
         state: &mut PagingState,
         address: usize,
     ) -> Result<FaultOutcome, Failure> {
-        let served = match state.page_at(address) {
+        let handled = match state.page_at(address) {
             Some(page) => state.fault(page).map_err(|error| Failure { page, error }),
             None => self.on_missing_page(state, address),
         };
-        if let Ok(FaultOutcome::PagedIn) = &served {
+        if let Ok(FaultOutcome::PagedIn) = &handled {
             self.tell(state);
         }
         self.has_pending_steps.store(state.fault_path.pending_steps() > 0, Ordering::Relaxed);
         self.activity_count.fetch_add(1, Ordering::Relaxed);
-        served
+        handled
     }
 
     /// No accessible page is mapped there: another thread has unmapped or protected it since. The access is repeated,
@@ -131,11 +131,11 @@ impl Paging {
     /// page.
     pub(crate) fn settle(&self) {
         self.with(move |state| {
-            let mut pending = true;
-            while pending {
-                pending = state.fault_path.pending_steps() > 0;
+            let mut is_pending = true;
+            while is_pending {
+                is_pending = state.fault_path.pending_steps() > 0;
                 state.step();
-                pending &= !state.has_step_failed();
+                is_pending &= !state.has_step_failed();
             }
             self.has_pending_steps.store(state.fault_path.pending_steps() > 0, Ordering::Relaxed);
         });

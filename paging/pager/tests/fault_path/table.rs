@@ -51,7 +51,7 @@ impl Frames for Table {
             return Ok(TakeOutcome::Busy);
         }
         assert!(self.frames[frame].is_none(), "the frame is empty");
-        self.frames[frame] = Some(self.pages[page as usize].take().expect("the page is in sight"));
+        self.frames[frame] = Some(self.pages[page as usize].take().expect("the page is mapped"));
         Ok(TakeOutcome::Out)
     }
 

@@ -57,14 +57,14 @@ fn stress() -> u64 {
     let (rounds, faults) = (number("AMELES_STRESS_ROUNDS", 1), number("AMELES_STRESS_FAULTS", 150));
     let first = number("AMELES_STRESS_SEED", u64::from(std::process::id()));
     let only = std::env::var("AMELES_STRESS_ONLY").unwrap_or_default();
-    let (mut served, mut failures) = (0, 0);
+    let (mut handled, mut failures) = (0, 0);
     for round in 0..if rounds == 0 { u64::MAX } else { rounds } {
         let seed = first.wrapping_add(round);
         let all = Configuration::all(seed);
         for (number, configuration) in all.iter().enumerate() {
             if configuration.to_string().contains(&only) {
                 match run(configuration, number, faults, seed) {
-                    Ok(()) => served += faults,
+                    Ok(()) => handled += faults,
                     Err(why) => {
                         failures += 1;
                         println!("seed {seed}: {configuration}: {why}");
@@ -72,7 +72,7 @@ fn stress() -> u64 {
                 }
             }
         }
-        println!("seed {seed}: {served} faults so far, {failures} failures");
+        println!("seed {seed}: {handled} faults so far, {failures} failures");
         let _ = std::io::stdout().flush();
     }
     failures

@@ -1,6 +1,6 @@
 //! A region returns what an array would, on any number of threads, and its bytes do not depend on them.
 
-use super::setup::{layout, memory, pool, read, region, slot, snapshot, workers, write};
+use super::setup::{layout, memory, new_region, pool, read, region, slot, snapshot, workers, write};
 use ameles_seal::pages::PageCipher;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -72,9 +72,7 @@ proptest! {
 #[test]
 fn a_bucket_that_a_batch_names_twice_keeps_the_last() {
     for cipher in PageCipher::ALL {
-        let layout = layout(2, 1, 64);
-        let memory = memory(&layout, cipher);
-        let pages = region(Arc::clone(&memory), &layout, cipher, 5);
+        let (_, pages) = new_region(&layout(2, 1, 64), cipher, 5);
         write(&pages, &[1, 0, 1], &[[1; 64], [2; 64], [3; 64]].concat()).unwrap();
         assert_eq!(pages.version(ameles_core::types::Bucket(1)), 2);
         assert_eq!(read(&pages, &[slot(1, 0), slot(0, 0)], 64).unwrap(), [[3; 64], [2; 64]].concat());

@@ -31,6 +31,16 @@ pub(crate) fn region<M: SharedMemory>(memory: M, layout: &Layout, cipher: PageCi
     SealedPages::new(memory, layout, key(cipher, seed), TableVersions::new(layout.buckets())).unwrap()
 }
 
+/// Makes a region and its memory.
+pub(crate) fn new_region(
+    layout: &Layout,
+    cipher: PageCipher,
+    seed: u64,
+) -> (Arc<AtomicMemory>, Pages<Arc<AtomicMemory>>) {
+    let memory = memory(layout, cipher);
+    (Arc::clone(&memory), region(memory, layout, cipher, seed))
+}
+
 pub(crate) fn pool(threads: usize) -> Arc<PagePool> {
     Arc::new(PagePool::new(threads).unwrap())
 }

@@ -1,6 +1,8 @@
 //! Any change of shared memory is detected at the next access, and named.
 
-use super::setup::{Pages, layout, memory, part, pool, read, region, slot, snapshot, workers, write};
+use super::setup::{
+    Pages, layout, memory, new_region, part, pool, read, region, slot, snapshot, workers, write,
+};
 use ameles_core::types::Slot;
 use ameles_seal::pages::{AtomicMemory, PageCipher, PageError, SharedMemory};
 use std::sync::Arc;
@@ -17,9 +19,7 @@ struct Region {
 impl Region {
     /// A region in which every bucket was written once, with its own number.
     fn new(cipher: PageCipher) -> Self {
-        let layout = layout(BUCKETS, 1, PAGE as u32);
-        let memory = memory(&layout, cipher);
-        let pages = region(Arc::clone(&memory), &layout, cipher, 1);
+        let (memory, pages) = new_region(&layout(BUCKETS, 1, PAGE as u32), cipher, 1);
         let region = Region { memory, pages, tag: cipher.tag_bytes() };
         (0..BUCKETS).for_each(|bucket| region.write(bucket, bucket as u8));
         region
@@ -193,9 +193,7 @@ fn what_lies_in_a_slot_never_written_is_not_looked_at() {
 #[test]
 fn nothing_of_a_page_lies_readable_in_shared_memory() {
     for cipher in PageCipher::ALL {
-        let layout = layout(3, 1, 4096);
-        let memory = memory(&layout, cipher);
-        let pages = region(Arc::clone(&memory), &layout, cipher, 1);
+        let (memory, pages) = new_region(&layout(3, 1, 4096), cipher, 1);
         let text: Vec<u8> = b"seen by nobody! ".repeat(3 * 256);
         write(&pages, &[0, 1, 2], &text).unwrap();
         let seen = snapshot(&memory);

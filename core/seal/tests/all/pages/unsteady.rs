@@ -1,6 +1,6 @@
 //! Memory that changes while it is read: each byte is loaded once, and unauthenticated bytes are never returned.
 
-use super::setup::{layout, memory, part, pool, read, region, slot, snapshot, write};
+use super::setup::{layout, memory, new_region, part, pool, read, region, slot, snapshot, write};
 use ameles_core::types::Slot;
 use ameles_seal::pages::{AtomicMemory, PageCipher, PageError, SharedMemory, memory_bytes};
 use std::sync::Arc;
@@ -99,9 +99,7 @@ fn each_byte_crosses_once_in_each_direction_and_only_the_bytes_of_the_pages_aske
 #[test]
 fn a_copy_torn_between_two_writings_is_forged_wherever_it_tears() {
     for cipher in PageCipher::ALL {
-        let layout = layout(1, 1, PAGE as u32);
-        let memory = memory(&layout, cipher);
-        let pages = region(Arc::clone(&memory), &layout, cipher, 1);
+        let (memory, pages) = new_region(&layout(1, 1, PAGE as u32), cipher, 1);
         let sealed = PAGE + cipher.tag_bytes();
         write(&pages, &[0], &[1; PAGE]).unwrap();
         let old = part(&memory, 0, sealed);

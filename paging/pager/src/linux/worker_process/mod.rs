@@ -87,7 +87,7 @@ impl WorkerProcess {
             0 => {
                 let exit = ExitOnDrop;
                 prepare(processors.as_ref());
-                serve(&ring, &slots, program_pid);
+                run_worker(&ring, &slots, program_pid);
                 drop(exit);
                 unreachable!("the process has ended")
             }
@@ -276,7 +276,7 @@ fn prepare(processors: Option<&CpuSet>) {
 }
 
 /// Runs jobs until the program stops the process or ends.
-fn serve<M: SharedMemory>(ring: &JobRing, slots: &SealedSlots<M>, program_pid: libc::pid_t) {
+fn run_worker<M: SharedMemory>(ring: &JobRing, slots: &SealedSlots<M>, program_pid: libc::pid_t) {
     // SAFETY: it belongs to this process, which calls this once.
     let scratch = unsafe { ring.worker_scratch() };
     let mut last = Instant::now();

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 /// The outcome of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
+pub(crate) enum FaultStatus {
     Done,
     /// Another thread forks. The thread waits for a wake-up, and faults again.
     Deferred,
@@ -17,31 +17,31 @@ pub(crate) enum Service {
 impl Paging {
     /// Handles the fault of a thread at an address of the region. Does not return if that fails, unless the thread is
     /// to be parked. Called with all signals blocked, and not by the thread itself.
-    pub(crate) fn serve(&self, address: usize, thread: u32) -> Result<Service, FailureAction> {
+    pub(crate) fn handle_fault(&self, address: usize, thread: u32) -> Result<FaultStatus, FailureAction> {
         if self.forking_thread.load(Ordering::Acquire) == thread {
-            return self.serve_forking_thread(address).map(|()| Service::Done);
+            return self.handle_forking_fault(address).map(|()| FaultStatus::Done);
         }
         self.activity_count.fetch_add(1, Ordering::Relaxed);
-        let served = self.state.with_unless_retained(|state| self.serve_locked(state, address));
-        self.outcome(served)
+        let handled = self.state.with_unless_retained(|state| self.handle_fault_locked(state, address));
+        self.outcome(handled)
     }
 
     /// The same, by the thread itself.
-    pub(crate) fn serve_in_thread(&self, address: usize) -> Result<Service, FailureAction> {
+    pub(crate) fn handle_own_fault(&self, address: usize) -> Result<FaultStatus, FailureAction> {
         let forking_thread = self.forking_thread.load(Ordering::Acquire);
         if forking_thread != 0 && forking_thread == this_thread() {
-            return self.serve_forking_thread(address).map(|()| Service::Done);
+            return self.handle_forking_fault(address).map(|()| FaultStatus::Done);
         }
         self.activity_count.fetch_add(1, Ordering::Relaxed);
-        let served = self.state.with(|state| self.serve_locked(state, address));
-        self.outcome(Some(served))
+        let handled = self.state.with(|state| self.handle_fault_locked(state, address));
+        self.outcome(Some(handled))
     }
 
-    fn outcome(&self, served: Option<Result<FaultOutcome, Failure>>) -> Result<Service, FailureAction> {
-        match served {
-            Some(Ok(_)) => Ok(Service::Done),
+    fn outcome(&self, handled: Option<Result<FaultOutcome, Failure>>) -> Result<FaultStatus, FailureAction> {
+        match handled {
+            Some(Ok(_)) => Ok(FaultStatus::Done),
             Some(Err(failure)) => Err(self.failed(failure)),
-            None => Ok(Service::Deferred),
+            None => Ok(FaultStatus::Deferred),
         }
     }
 }
