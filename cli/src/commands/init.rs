@@ -36,7 +36,7 @@ impl Arguments {
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let home = Home::new(&settings);
     let prices = home.prices()?;
-    let (vault, _interrupts) = home.make().await?;
+    let (vault, _interrupts) = home.create().await?;
     let header = vault.header;
     let summary = summary(
         &header.parameters,

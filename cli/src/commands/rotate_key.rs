@@ -124,15 +124,14 @@ fn has_old_key(disk: &TrustedDisk, old_key: &MasterKey, error: &VaultError) -> b
 mod tests {
     use super::*;
     use ameles_seal::key_file;
-    use std::path::Path;
 
     #[tokio::test]
     async fn a_new_key_that_the_vault_may_have_is_not_removed() {
         let folder = tempfile::tempdir().unwrap();
         let text = format!("data = {:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"", folder.path());
-        let settings = Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap();
+        let settings = Settings::from_toml(&text);
         let home = Home::new(&settings);
-        drop(home.make().await.unwrap());
+        drop(home.create().await.unwrap());
         let old_key = key_file::load(&settings.data.master_key()).unwrap();
         let refused = VaultError::Refused("no".into());
         let is_removed =

@@ -69,19 +69,19 @@ impl DataFolder {
     ///
     /// # Errors
     /// The error of the file system.
-    pub fn make_trusted(&self) -> io::Result<()> {
+    pub fn create_trusted(&self) -> io::Result<()> {
         std::fs::create_dir_all(&self.root)?;
-        make_private(&self.trusted())
+        create_private(&self.trusted())
     }
 }
 
 #[cfg(unix)]
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)
 }

@@ -142,6 +142,15 @@ pub struct TlsSettings {
 }
 
 impl Settings {
+    /// Resolves the settings of a file with this text.
+    ///
+    /// # Panics
+    /// The text is not a valid file, or its settings are invalid.
+    #[cfg(test)]
+    pub fn from_toml(text: &str) -> Settings {
+        Settings::resolve(Config::parse(text, std::path::Path::new("ameles.toml")).unwrap()).unwrap()
+    }
+
     /// Fills in the defaults and checks all values.
     ///
     /// # Errors
@@ -351,15 +360,9 @@ mod tests {
     #[test]
     fn a_certificate_needs_its_key() {
         let error = error_of("[serve]\ntls.cert = \"c.pem\"");
-        assert_eq!(
-            error,
-            "`serve.tls.cert` in ameles.toml is given without --tls-key: give both, or neither"
-        );
+        assert_eq!(error, "`serve.tls.cert` in ameles.toml needs --tls-key too: give both, or neither");
         let error = error_of("[serve.tls]\nkey = \"k.pem\"");
-        assert_eq!(
-            error,
-            "`serve.tls.key` in ameles.toml is given without --tls-cert: give both, or neither"
-        );
+        assert_eq!(error, "`serve.tls.key` in ameles.toml needs --tls-cert too: give both, or neither");
     }
 
     #[test]
@@ -415,12 +418,12 @@ mod tests {
             ),
             (
                 "[vault]\nscheme = \"path\"\ns = 4",
-                "`vault.s` in ameles.toml is given, and the path scheme has no such parameter: leave it out",
+                "`vault.s` in ameles.toml is not a parameter of the scheme path: leave it out",
             ),
             ("[serve]\npace = \"5ms\"", "`serve.pace` in ameles.toml is 5ms: choose from 8ms to 1h"),
             (
                 "[vault]\nscheme = \"path\"\nobjective = \"bytes\"",
-                "`vault.objective` in ameles.toml is given, and the path scheme has no such parameter: leave it out",
+                "`vault.objective` in ameles.toml is not a parameter of the scheme path: leave it out",
             ),
             ("[vault]\nmax_batch = 0", "`vault.max_batch` in ameles.toml is 0: choose from 1 to 1024"),
             (
@@ -429,8 +432,8 @@ mod tests {
             ),
             (
                 "[serve]\nadmin = \"127.0.0.1:9317\"",
-                "--listen and `serve.admin` in ameles.toml are both 127.0.0.1:9317: clients of each kind \
-                 and metrics need an address each",
+                "--listen and `serve.admin` in ameles.toml are both 127.0.0.1:9317: choose a different \
+                 address for each",
             ),
         ] {
             assert_eq!(error_of(text), expected);

@@ -25,7 +25,7 @@ const PART: Part = Part {
 /// The images of the available programs.
 #[derive(Debug)]
 pub struct MeasuredPrograms {
-    own: Option<Image>,
+    ameles_programs: Option<Image>,
     picosat: Option<Image>,
     missing_reasons: Vec<String>,
 }
@@ -47,23 +47,23 @@ impl MeasuredPrograms {
     ///
     /// # Errors
     /// A named program is missing or is for another processor; no program is available.
-    pub fn find(own: Option<&Path>, picosat: Option<&Path>) -> Result<Self> {
+    pub fn find(ameles_programs: Option<&Path>, picosat: Option<&Path>) -> Result<Self> {
         let checkout = Checkout::find()?;
         let mut missing_reasons = Vec::new();
         let picosat = match picosat {
             Some(named) => Some(Image::read(named)?),
             None => or_reason(find_solver(checkout.as_ref()), &mut missing_reasons),
         };
-        let own = match own {
+        let ameles_programs = match ameles_programs {
             Some(named) => Some(Image::read(named)?),
             None => or_reason(find_programs(checkout.as_ref()), &mut missing_reasons),
         };
         ensure!(
-            own.is_some() || picosat.is_some(),
+            ameles_programs.is_some() || picosat.is_some(),
             "no program can be measured: {}",
             missing_reasons.join("; ")
         );
-        Ok(MeasuredPrograms { own, picosat, missing_reasons })
+        Ok(MeasuredPrograms { ameles_programs, picosat, missing_reasons })
     }
 
     /// Returns the reasons for skipped programs.
@@ -74,7 +74,7 @@ impl MeasuredPrograms {
     /// Returns the names of the skipped programs.
     pub fn missing(&self) -> Vec<&'static str> {
         let is_available = |run: &Run| match run.start {
-            Start::Own(_) => self.own.is_some(),
+            Start::Own(_) => self.ameles_programs.is_some(),
             Start::Picosat(_) => self.picosat.is_some(),
         };
         let is_missing = |program: &&Program| !program.runs.iter().all(is_available);
@@ -92,7 +92,11 @@ impl MeasuredPrograms {
             Start::Own(name) => {
                 let arguments =
                     if small { words(&[PART.package, "small", name]) } else { words(&[PART.package, name]) };
-                ProgramStart { image: self.own.as_ref().ok_or_else(missing)?, arguments, input: Vec::new() }
+                ProgramStart {
+                    image: self.ameles_programs.as_ref().ok_or_else(missing)?,
+                    arguments,
+                    input: Vec::new(),
+                }
             }
             Start::Picosat(instance) => {
                 let image = self.picosat.as_ref().ok_or_else(missing)?;
@@ -153,7 +157,7 @@ mod tests {
         let error: Result<i32> = Err(anyhow!("no compiler")).context("picosat for RISC-V");
         assert_eq!(or_reason(error, &mut missing_reasons), None);
         assert_eq!(missing_reasons, ["picosat for RISC-V: no compiler"]);
-        let nothing = MeasuredPrograms { own: None, picosat: None, missing_reasons };
+        let nothing = MeasuredPrograms { ameles_programs: None, picosat: None, missing_reasons };
         assert_eq!(nothing.missing().len(), PROGRAMS.len());
         let solver = PROGRAMS.iter().flat_map(|program| program.runs);
         for run in solver {

@@ -203,7 +203,7 @@ impl MigrationRecord {
         created.add_folder(&successor.trusted());
         created.add_file(&file);
         let folder = successor.trusted();
-        successor.make_trusted().with_context(|| format!("creating {}", folder.display()))?;
+        successor.create_trusted().with_context(|| format!("creating {}", folder.display()))?;
         write(&file, self)?;
         sync_parent(&folder)?;
         remove(&Self::cancelled_file(data))
@@ -355,15 +355,11 @@ pub(super) fn sync_parent(file: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-
-    fn settings(text: &str) -> Settings {
-        Settings::resolve(Config::parse(text, Path::new("ameles.toml")).unwrap()).unwrap()
-    }
 
     #[test]
     fn a_store_inside_around_or_equal_to_the_old_one_is_refused() {
-        let s3 = |url: &str| settings(&format!("[store]\nurl = \"{url}\"\nendpoint = \"https://x\""));
+        let s3 =
+            |url: &str| Settings::from_toml(&format!("[store]\nurl = \"{url}\"\nendpoint = \"https://x\""));
         let old = s3("s3://bucket/a/b");
         for url in
             ["s3://bucket/a/b", "s3://bucket/a/b/", "s3://bucket/a/b/c", "s3://bucket/a", "s3://bucket"]
@@ -374,17 +370,17 @@ mod tests {
         for fine in ["s3://bucket/a/c", "s3://bucket/a/b2", "s3://other/a/b", "gs://bucket/a/b"] {
             assert_eq!(refuse_same_store(&old, &s3(fine), "--to"), Ok(()), "{fine}");
         }
-        let elsewhere = settings("[store]\nurl = \"s3://bucket/a/b\"\nendpoint = \"https://y\"");
+        let elsewhere = Settings::from_toml("[store]\nurl = \"s3://bucket/a/b\"\nendpoint = \"https://y\"");
         assert_eq!(refuse_same_store(&old, &elsewhere, "--to"), Ok(()));
     }
 
     #[test]
     fn the_default_folder_is_known_by_its_path() {
-        let old = settings("data = \"/d\"");
-        let named = settings("data = \"/d\"\nstore.url = \"file:///d/untrusted/\"");
+        let old = Settings::from_toml("data = \"/d\"");
+        let named = Settings::from_toml("data = \"/d\"\nstore.url = \"file:///d/untrusted/\"");
         assert!(refuse_same_store(&old, &named, "--to").is_err());
         assert!(VaultLocation::of(&old).unwrap().is_named_by(&named));
-        let other = settings("data = \"/d\"\nstore.url = \"file:///d/untrusted-2\"");
+        let other = Settings::from_toml("data = \"/d\"\nstore.url = \"file:///d/untrusted-2\"");
         assert_eq!(refuse_same_store(&old, &other, "--to"), Ok(()));
     }
 
@@ -393,8 +389,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let data = DataFolder::new(home.path().to_path_buf());
         std::fs::create_dir_all(data.successor().trusted()).unwrap();
-        let old = settings("[key]\nsource = \"env\"\nvariable = \"K\"");
-        let new = settings(
+        let old = Settings::from_toml("[key]\nsource = \"env\"\nvariable = \"K\"");
+        let new = Settings::from_toml(
             "store.url = \"s3://b/p\"\nstore.options = { secret_access_key = \"hush\" }\nkey.file = \"/k\"",
         );
         let (from, to) = (VaultLocation::of(&old).unwrap(), VaultLocation::of(&new).unwrap());

@@ -45,7 +45,7 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     }
     let trusted = data.trusted();
     let predecessor = trusted.join(format!("predecessor-{}", &old[..ID_LETTERS]));
-    step(&predecessor, crate::config::folders::make_private)?;
+    step(&predecessor, crate::config::folders::create_private)?;
     let (old, new, database_copy) =
         (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
     if new.exists() {

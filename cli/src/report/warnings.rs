@@ -194,7 +194,7 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Settings};
+    use crate::config::Settings;
     use crate::vault::parameters::vault_parameters;
 
     fn watch(scheme: &str, versioning: Versioning) -> Watch {
@@ -203,7 +203,7 @@ mod tests {
 
     fn watch_in(trusted: &Path, scheme: &str, versioning: Versioning) -> Watch {
         let text = format!("[vault]\nscheme = \"{scheme}\"\ncapacity = \"64MiB\"");
-        let settings = Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap();
+        let settings = Settings::from_toml(&text);
         Watch::new(&vault_parameters(&settings).unwrap(), versioning, trusted)
     }
 

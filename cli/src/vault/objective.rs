@@ -41,9 +41,7 @@ fn dollars_objective(prices: &Prices, block_bytes: u64) -> RingObjective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use ameles_store::PriceTable;
-    use std::path::Path;
 
     fn shipped(name: &str) -> Prices {
         PriceTable::shipped().get(name).cloned().unwrap()
@@ -68,7 +66,7 @@ mod tests {
     fn missing_prices_are_an_error_if_the_objective_is_dollars() {
         let settings = |text: &str| {
             let text = format!("[vault]\n{text}\n[prices]\nfile = \"nowhere\"");
-            Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap()
+            Settings::from_toml(&text)
         };
         assert!(objective(&settings("objective = \"dollars\"")).is_err());
         assert_eq!(objective(&settings("objective = \"bytes\"")).unwrap(), RingObjective::BYTES);

@@ -3,13 +3,14 @@
 
 use crate::config::{Settings, VaultConfig};
 use crate::migration::{record::MigrationRecord, switch};
+use crate::report::provider::Provider;
 use crate::report::status_file::SuccessorFigures;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::output::print_line;
 use crate::vault::device::VaultDevice;
 use crate::vault::home::{Home, Opening};
 use crate::vault::parameters::refuse_contradictions;
-use ameles_store::{MeterReader, Touches, Versioning};
+use ameles_store::{MeterReader, Versioning};
 use ameles_vault::{
     Copier, CopyProgress, MigrationStage, MirroredVaults, Row, Vault, VaultError, VaultParameters, cut_over,
     migration_stage, read_header, rows_at_rest,
@@ -36,18 +37,16 @@ pub struct OpenVaults {
     pub fresh: bool,
     /// The vault, for the gateway.
     pub device: VaultDevice,
-    /// The requests to its store.
-    pub meter: MeterReader,
-    /// The touches of its store.
-    pub touches: Touches,
+    /// The requests to its store, and the touches.
+    pub provider: Provider,
     /// The versioning of the provider's bucket, which may keep every rewrite.
     pub versioning: Versioning,
     /// The listener for Ctrl-C.
     pub interrupts: Interrupts,
     /// The successor that is being filled.
-    pub following: Option<Successor>,
+    pub successor: Option<Successor>,
     /// The old vault, if a successor has just taken over.
-    pub left: Option<ReplacedVault>,
+    pub replaced: Option<ReplacedVault>,
 }
 
 /// An open successor.
@@ -158,7 +157,7 @@ async fn open_one(settings: &Settings, requested: &VaultConfig) -> Result<OpenVa
     let home = Home::new(settings);
     let fresh = !home.has_vault()?;
     let (opening, interrupts) = if fresh {
-        home.make().await?
+        home.create().await?
     } else {
         // A passphrase is read before Ctrl-C is handled here.
         (home.find(requested).await?, Interrupts::listen()?)
@@ -187,12 +186,11 @@ async fn open_in_service(
         parameters,
         fresh,
         device,
-        meter,
-        touches,
+        provider: Provider { meter, touches },
         versioning,
         interrupts,
-        following: None,
-        left: None,
+        successor: None,
+        replaced: None,
     })
 }
 
@@ -218,7 +216,7 @@ async fn open_both(
         let (both, copier) = MirroredVaults::new(vaults.device.vault().clone(), new_vault).await?;
         vaults.device = VaultDevice::WithSuccessor(both);
         let (store, line) = (new.store_name(), record.serve_line(settings));
-        vaults.following = Some(Successor { copier, meter, store, line });
+        vaults.successor = Some(Successor { copier, meter, store, line });
         return Ok(vaults);
     }
     // The flags may still be those of the old vault.
@@ -232,7 +230,7 @@ async fn open_both(
     let rows = rows_at_rest(&disk, &master)?;
     drop(disk);
     take_over(&settings, &header, rows, vaults.device.vault()).await?;
-    vaults.left = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
+    vaults.replaced = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
         predecessor,
         store: old.store_name(),
         line: record.serve_line(&settings),

@@ -109,7 +109,7 @@ pub(super) fn buckets_on_paths(path: &PathParameters, paths: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Settings};
+    use crate::config::Settings;
     use crate::vault::home::Home;
     use crate::vault::parameters::vault_parameters;
     use ameles_core::types::BlockId;
@@ -120,7 +120,7 @@ mod tests {
         let text = format!(
             "data = {data:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"\nscheme = \"{scheme}\""
         );
-        Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap()
+        Settings::from_toml(&text)
     }
 
     #[tokio::test]
@@ -131,7 +131,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let settings = settings(scheme, folder.path());
             let stated = TrustedMemory::of(&vault_parameters(&settings).unwrap());
-            let (opening, _interrupts) = Home::new(&settings).make().await.unwrap();
+            let (opening, _interrupts) = Home::new(&settings).create().await.unwrap();
             let (vault, _) = opening.open().await.unwrap();
             let mut max = 0;
             for round in 0..2u64 {

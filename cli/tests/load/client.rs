@@ -1,4 +1,4 @@
-//! A client that knows what its objects must hold, and asks in every way there is.
+//! A client that knows the contents of its objects, and sends requests of every kind.
 
 use crate::content::{Content, SmallRng};
 use futures::TryStreamExt;
@@ -11,37 +11,37 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The number of them.
-pub(crate) const VERBS: usize = 9;
-/// Objects of a client, at most.
+/// The number of kinds of requests.
+pub(crate) const OPERATIONS: usize = 9;
+/// The maximum number of small objects of a client.
 const KEYS: u64 = 6;
-/// S3's least part and a bit.
-const LARGE: usize = (5 << 20) + 12_345;
+/// A length just above S3's minimum part size.
+const LARGE_LENGTH: usize = (5 << 20) + 12_345;
 
-/// The requests, and how often they were made.
+/// The number of requests of each kind.
 #[derive(Default)]
 pub(crate) struct Tally {
-    pub(crate) verbs: BTreeMap<&'static str, u64>,
+    pub(crate) operations: BTreeMap<&'static str, u64>,
     bytes: u64,
     slowest: Duration,
 }
 
 impl Tally {
     pub(crate) fn add(&mut self, other: &Tally) {
-        for (verb, count) in &other.verbs {
-            *self.verbs.entry(verb).or_default() += count;
+        for (operation, count) in &other.operations {
+            *self.operations.entry(operation).or_default() += count;
         }
         self.bytes += other.bytes;
         self.slowest = self.slowest.max(other.slowest);
     }
 
     pub(crate) fn requests(&self) -> u64 {
-        self.verbs.values().sum()
+        self.operations.values().sum()
     }
 
     pub(crate) fn print(&self, time: Duration) {
         let counts: Vec<String> =
-            self.verbs.iter().map(|(verb, count)| format!("{count} × {verb}")).collect();
+            self.operations.iter().map(|(operation, count)| format!("{count} × {operation}")).collect();
         println!("{} requests in {} s: {}", self.requests(), time.as_secs(), counts.join(", "));
         println!(
             "{:.1} MiB moved, the slowest request took {:.2} s; errors: 0, or this would not be printed",
@@ -53,7 +53,7 @@ impl Tally {
 
 pub(crate) struct Client {
     number: u64,
-    dice: SmallRng,
+    rng: SmallRng,
     store: AmazonS3,
     address: String,
     objects: BTreeMap<u64, Content>,
@@ -63,17 +63,17 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(number: u64, seed: u64, store: AmazonS3, address: &str) -> Self {
-        let dice = SmallRng::new(seed.wrapping_mul(1000).wrapping_add(number));
+        let rng = SmallRng::new(seed.wrapping_mul(1000).wrapping_add(number));
         let (objects, tally) = (BTreeMap::new(), Tally::default());
-        Client { number, dice, store, address: address.to_owned(), objects, puts: 0, tally }
+        Client { number, rng, store, address: address.to_owned(), objects, puts: 0, tally }
     }
 
-    /// Asks as long as it is told to go on, having asked so much.
-    pub(crate) async fn run(mut self, goes_on: impl Fn(u64) -> bool) -> Self {
-        while goes_on(self.tally.requests()) {
-            let begun = Instant::now();
-            let verb = match self.dice.below(100) {
-                // One of each client that has large objects, as chance alone now and then drew none.
+    /// Sends requests while `continues` returns true for the number of requests so far.
+    pub(crate) async fn run(mut self, continues: impl Fn(u64) -> bool) -> Self {
+        while continues(self.tally.requests()) {
+            let start = Instant::now();
+            let operation = match self.rng.below(100) {
+                // Each client with large objects puts one first: by chance alone, some runs would have none.
                 _ if self.tally.requests() == 0 && self.has_large_objects() => self.put_in_parts().await,
                 0..30 => self.put().await,
                 30..55 => self.get().await,
@@ -85,13 +85,13 @@ impl Client {
                 90..95 => self.hang_up_in_a_get().await,
                 _ => self.hang_up_in_a_put().await,
             };
-            self.tally.slowest = self.tally.slowest.max(begun.elapsed());
-            *self.tally.verbs.entry(verb).or_default() += 1;
+            self.tally.slowest = self.tally.slowest.max(start.elapsed());
+            *self.tally.operations.entry(operation).or_default() += 1;
         }
         self
     }
 
-    /// Reads all of its objects, and lists them; returns how many there are.
+    /// Reads and lists all objects of the client; returns their number.
     pub(crate) async fn verify(&self) -> usize {
         self.verify_list().await;
         for (key, content) in &self.objects {
@@ -105,24 +105,24 @@ impl Client {
         Path::from(format!("client {}/{key}", self.number))
     }
 
-    fn content(&mut self) -> Content {
+    fn new_content(&mut self) -> Content {
         self.puts += 1;
-        let length = match self.dice.below(4) {
-            0 => self.dice.below(4_000),
-            1 => self.dice.below(20_000),
-            2 => 16384 * self.dice.below(4),
-            _ => self.dice.below(300_000),
+        let length = match self.rng.below(4) {
+            0 => self.rng.below(4_000),
+            1 => self.rng.below(20_000),
+            2 => 16384 * self.rng.below(4),
+            _ => self.rng.below(300_000),
         };
         Content { number: self.number << 32 | self.puts, length: length as usize }
     }
 
-    fn an_object(&mut self) -> Option<(u64, Content)> {
-        let nth = self.dice.next() as usize % self.objects.len().max(1);
-        self.objects.iter().nth(nth).map(|(key, content)| (*key, *content))
+    fn random_object(&mut self) -> Option<(u64, Content)> {
+        let index = self.rng.next() as usize % self.objects.len().max(1);
+        self.objects.iter().nth(index).map(|(key, content)| (*key, *content))
     }
 
     async fn put(&mut self) -> &'static str {
-        let (key, content) = (self.dice.below(KEYS), self.content());
+        let (key, content) = (self.rng.below(KEYS), self.new_content());
         self.store.put(&self.path(key), content.bytes().into()).await.expect("put");
         self.objects.insert(key, content);
         self.tally.bytes += content.length as u64;
@@ -130,7 +130,7 @@ impl Client {
     }
 
     async fn get(&mut self) -> &'static str {
-        let Some((key, content)) = self.an_object() else { return self.put().await };
+        let Some((key, content)) = self.random_object() else { return self.put().await };
         let got = self.store.get(&self.path(key)).await.expect("there").bytes().await.expect("read");
         assert!(got == content.bytes(), "an object of client {} holds something else", self.number);
         self.tally.bytes += content.length as u64;
@@ -138,11 +138,11 @@ impl Client {
     }
 
     async fn get_range(&mut self) -> &'static str {
-        let Some((key, content)) = self.an_object().filter(|(_, content)| content.length > 0) else {
+        let Some((key, content)) = self.random_object().filter(|(_, content)| content.length > 0) else {
             return self.put().await;
         };
-        let start = self.dice.below(content.length as u64);
-        let end = start + 1 + self.dice.below(content.length as u64 - start);
+        let start = self.rng.below(content.length as u64);
+        let end = start + 1 + self.rng.below(content.length as u64 - start);
         let got = self.store.get_range(&self.path(key), start..end).await.expect("read");
         assert!(got == content.bytes()[start as usize..end as usize], "a range holds something else");
         self.tally.bytes += end - start;
@@ -163,37 +163,37 @@ impl Client {
     }
 
     async fn delete(&mut self) -> &'static str {
-        let Some((key, _)) = self.an_object() else { return self.put().await };
+        let Some((key, _)) = self.random_object() else { return self.put().await };
         self.store.delete(&self.path(key)).await.expect("deleted");
         self.objects.remove(&key);
         "delete"
     }
 
     async fn copy(&mut self) -> &'static str {
-        let Some((from, content)) = self.an_object().filter(|(key, _)| *key != KEYS) else {
+        let Some((from, content)) = self.random_object().filter(|(key, _)| *key != KEYS) else {
             return self.put().await;
         };
-        // S3 copies nothing onto itself.
-        let to = (from + 1 + self.dice.below(KEYS - 1)) % KEYS;
+        // S3 refuses to copy an object onto itself.
+        let to = (from + 1 + self.rng.below(KEYS - 1)) % KEYS;
         self.store.copy(&self.path(from), &self.path(to)).await.expect("copied");
         self.objects.insert(to, content);
         self.tally.bytes += 2 * content.length as u64;
         "copy"
     }
 
-    /// Tells whether the client is one of the few that put large objects: more would fill the vault.
+    /// Returns whether the client puts large objects. Only few clients do: more would fill the vault.
     fn has_large_objects(&self) -> bool {
         self.number.is_multiple_of(8)
     }
 
-    /// Keeps one key for large objects, so that they do not fill the vault.
+    /// Uses one key for all large objects, so that they do not fill the vault.
     async fn put_in_parts(&mut self) -> &'static str {
         if !self.has_large_objects() {
             return self.put().await;
         }
         self.puts += 1;
-        let content = Content { number: self.number << 32 | self.puts, length: LARGE };
-        let upload = self.store.put_multipart(&self.path(KEYS)).await.expect("begun");
+        let content = Content { number: self.number << 32 | self.puts, length: LARGE_LENGTH };
+        let upload = self.store.put_multipart(&self.path(KEYS)).await.expect("started");
         let mut writer = WriteMultipart::new_with_chunk_size(upload, 5 << 20);
         writer.write(&content.bytes());
         writer.finish().await.expect("completed");
@@ -202,7 +202,7 @@ impl Client {
         "put in parts"
     }
 
-    async fn raw(&self, method: http::Method, key: u64, headers: &str) -> TcpStream {
+    async fn send_head(&self, method: http::Method, key: u64, headers: &str) -> TcpStream {
         let minute = Duration::from_secs(60);
         let url = self.store.signed_url(method.clone(), &self.path(key), minute).await.expect("signed");
         let (path, query) = (url.path(), url.query().expect("signed"));
@@ -213,18 +213,18 @@ impl Client {
     }
 
     async fn hang_up_in_a_get(&mut self) -> &'static str {
-        let Some((key, _)) = self.an_object() else { return self.put().await };
-        let mut stream = self.raw(http::Method::GET, key, "").await;
+        let Some((key, _)) = self.random_object() else { return self.put().await };
+        let mut stream = self.send_head(http::Method::GET, key, "").await;
         let mut some = [0; 100];
-        stream.read_exact(&mut some).await.expect("the head at least");
+        stream.read_exact(&mut some).await.expect("at least the head");
         "hang up in a get"
     }
 
-    /// The earlier object stays: not all of the body comes.
+    /// The earlier object must stay, because the body is incomplete.
     async fn hang_up_in_a_put(&mut self) -> &'static str {
-        let (key, content) = (self.dice.below(KEYS), self.content().bytes());
+        let (key, content) = (self.rng.below(KEYS), self.new_content().bytes());
         let length = format!("content-length: {}\r\n", content.len() + 1);
-        let mut stream = self.raw(http::Method::PUT, key, &length).await;
+        let mut stream = self.send_head(http::Method::PUT, key, &length).await;
         stream.write_all(&content).await.expect("sent");
         "hang up in a put"
     }

@@ -1,8 +1,8 @@
-//! The contents of objects: bytes that tell which put they came from.
+//! The contents of objects: bytes that identify their put.
 
 use bytes::Bytes;
 
-/// Names an object's content: a number that no other put has, and a length.
+/// The content of an object: a number unique to its put, and a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) number: u64,
@@ -11,17 +11,17 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn bytes(self) -> Bytes {
-        let mut dice = SmallRng::new(self.number);
+        let mut rng = SmallRng::new(self.number);
         let mut bytes = Vec::with_capacity(self.length + 8);
         while bytes.len() < self.length {
-            bytes.extend_from_slice(&dice.next().to_le_bytes());
+            bytes.extend_from_slice(&rng.next().to_le_bytes());
         }
         bytes.truncate(self.length);
         bytes.into()
     }
 }
 
-/// A generator (splitmix64) that is the same for the same seed.
+/// A deterministic random number generator (splitmix64).
 pub(crate) struct SmallRng(u64);
 
 impl SmallRng {

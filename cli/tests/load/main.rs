@@ -1,9 +1,9 @@
-//! Sixty-four clients at once against a running `ameles serve`: no error, no object lost or mixed, and no more memory
+//! Sixty-four concurrent clients against a running `ameles serve`: no errors, no lost or mixed objects, and no more memory
 //! than the documentation promises.
 //!
-//! `cargo xtask load` runs it for two minutes, built with optimisation.
+//! `cargo xtask load` runs it for two minutes, built with optimizations.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+#![allow(clippy::print_stdout, reason = "the test prints its figures")]
 
 mod client;
 mod content;
@@ -19,7 +19,7 @@ use server::Server;
 use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 64;
-/// The requests of each of them, unless `AMELES_LOAD_SECONDS` has them ask for so long.
+/// The number of requests of each client, unless `AMELES_LOAD_SECONDS` sets a time instead.
 const REQUESTS: u64 = 25;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,42 +30,46 @@ async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
     println!("seed {seed}");
     let server = Server::start().await;
     let store = server.store();
-    let (before, begun) = (server.memory(), Instant::now());
-    let until = seconds.map(|seconds| begun + Duration::from_secs(seconds));
+    let (before, start) = (server.memory(), Instant::now());
+    let deadline = seconds.map(|seconds| start + Duration::from_secs(seconds));
     let clients = (0..CLIENTS).map(|number| {
         let client = Client::new(number, seed, store.clone(), server.address());
-        tokio::spawn(client.run(move |asked| match until {
-            Some(until) => Instant::now() < until,
-            None => asked < REQUESTS,
+        tokio::spawn(client.run(move |requests| match deadline {
+            Some(deadline) => Instant::now() < deadline,
+            None => requests < REQUESTS,
         }))
     });
-    let ended = join_all(clients.collect::<Vec<_>>()).await;
-    let (after, time) = (server.memory(), begun.elapsed());
-    let mut all = Tally::default();
+    let finished = join_all(clients.collect::<Vec<_>>()).await;
+    let (after, time) = (server.memory(), start.elapsed());
+    let mut total = Tally::default();
     let mut verified = 0;
-    for client in ended {
+    for client in finished {
         let client = client.expect("no client fails");
         verified += client.verify().await;
-        all.add(&client.tally);
+        total.add(&client.tally);
     }
     let peak = server.memory().peak;
-    all.print(time);
+    total.print(time);
     println!("objects verified at the end: {verified}");
-    let stated = server.stated();
-    // It is stated for all connections that both listeners let in.
-    let max = stated - (2 * Limits::default().connections as u64 - CLIENTS) * CONNECTION;
+    let stated_memory = server.stated_memory();
+    // The stated bound includes all connections that both listeners accept.
+    let max = stated_memory - (2 * Limits::default().connections as u64 - CLIENTS) * CONNECTION;
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     println!(
-        "memory of the server: {:.0} MiB before, {:.0} MiB after, {:.0} MiB at most: {:.2} of the {:.0} MiB that it may take \
-         with so many clients; {:.0} MiB are stated at the start",
+        "memory of the server: {:.0} MiB before, {:.0} MiB after, peak {:.0} MiB: {:.2} of the {:.0} MiB allowed \
+         with {CLIENTS} clients; {:.0} MiB stated at the start",
         mebibytes(before.resident),
         mebibytes(after.resident),
         mebibytes(peak),
         peak as f64 / max as f64,
         mebibytes(max),
-        mebibytes(stated),
+        mebibytes(stated_memory),
     );
-    assert!(all.verbs.len() == client::VERBS, "every verb was used: {:?}", all.verbs.keys());
+    assert!(
+        total.operations.len() == client::OPERATIONS,
+        "every verb was used: {:?}",
+        total.operations.keys()
+    );
     assert!(peak <= max, "{peak} bytes, and {max} are stated");
     assert!(peak >= max / 4, "the bound is much too high: {peak} bytes of {max}");
     server.stop_and_check();

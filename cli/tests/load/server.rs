@@ -1,4 +1,4 @@
-//! `ameles serve` over a folder, as its users run it.
+//! `ameles serve` with its store in a folder, as its users run it.
 
 use super::s3_client::S3Access;
 use ameles::config::size::Size;
@@ -11,17 +11,17 @@ use tempfile::TempDir;
 pub(crate) const BUCKET: &str = "load";
 const CAPACITY: &str = "512MiB";
 const BLOCK_SIZE: &str = "16KiB";
-/// Enough for all of them at once, each with a copy.
+/// Enough transfer memory for all clients at once, including a copy each.
 const TRANSFERS: &str = "128MiB";
 
 pub(crate) struct Server {
     folder: TempDir,
     process: Child,
     s3: S3Access,
-    stated: u64,
+    stated_memory: u64,
 }
 
-/// Bytes of memory that the process has, and the most that it had.
+/// The current and the peak resident memory of the process, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) resident: u64,
@@ -45,54 +45,54 @@ impl Server {
         command.args(["--transfer-memory", TRANSFERS]);
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--swift", "127.0.0.1:0"]);
         let mut process = command.stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut said = BufReader::new(process.stdout.take().expect("piped")).lines();
-        let mut after = |what: &str| loop {
-            let line = said.next().expect("it goes on").expect("text");
-            if let Some((_, rest)) = line.split_once(what) {
+        let mut output = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let mut text_after = |label: &str| loop {
+            let line = output.next().expect("more output").expect("text");
+            if let Some((_, rest)) = line.split_once(label) {
                 break rest.to_owned();
             }
         };
-        let line = after("  whole process ");
-        let (_, stated) = line.split_once("at most ").expect("a bound");
-        let stated = stated.parse::<Size>().expect("a size").0;
-        let address = after("Serving S3 on http://");
+        let line = text_after("  whole process ");
+        let (_, stated_memory) = line.split_once("at most ").expect("a bound");
+        let stated_memory = stated_memory.parse::<Size>().expect("a size").0;
+        let address = text_after("Serving S3 on http://");
         let address = address.split([' ', ',']).next().unwrap_or_default().to_owned();
-        // By then it has made its first user.
-        after("Press Ctrl-C to stop");
+        // The first user exists when this line is printed.
+        text_after("Press Ctrl-C to stop");
         let users = folder.path().join("ameles-data/trusted/credentials.toml");
-        let s3 = S3Access::of_first_user(address, &users);
+        let s3 = S3Access::for_first_user(address, &users);
         // Later output of the program must find a reader.
-        std::thread::spawn(move || said.for_each(drop));
-        s3.make_bucket(BUCKET).await;
-        Server { folder, process, s3, stated }
+        std::thread::spawn(move || output.for_each(drop));
+        s3.create_bucket(BUCKET).await;
+        Server { folder, process, s3, stated_memory }
     }
 
     pub(crate) fn address(&self) -> &str {
         &self.s3.address
     }
 
-    /// A client.
+    /// Returns a client of the bucket.
     pub(crate) fn store(&self) -> AmazonS3 {
         self.s3.client(BUCKET)
     }
 
-    /// The most memory that it said at its start, in bytes.
-    pub(crate) fn stated(&self) -> u64 {
-        self.stated
+    /// Returns the memory bound that the server printed at its start, in bytes.
+    pub(crate) fn stated_memory(&self) -> u64 {
+        self.stated_memory
     }
 
     pub(crate) fn memory(&self) -> Memory {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
         let status = status.expect("it runs");
-        let of = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux says so");
+        let kibibytes_of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
             let kibibytes: u64 = line.trim_end_matches(" kB").trim().parse().expect("a number");
             kibibytes << 10
         };
-        Memory { resident: of("VmRSS:"), peak: of("VmHWM:") }
+        Memory { resident: kibibytes_of("VmRSS:"), peak: kibibytes_of("VmHWM:") }
     }
 
-    /// Stops it as Ctrl-C does, and has everything in the store read and authenticated.
+    /// Stops the server as Ctrl-C does, then runs `ameles check`, which reads and authenticates the whole store.
     pub(crate) fn stop_and_check(mut self) {
         kill_process(Pid::from_child(&self.process), Signal::INT).expect("it runs");
         assert!(self.process.wait().expect("it ends").success());
@@ -103,7 +103,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A test that has failed leaves nothing running.
+        // A failed test must leave no process running.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! A client of S3 that hides no failure behind a retry, and makes buckets.
+//! An S3 client that never retries, and creates buckets.
 
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A served gateway, and the key of a user of it.
+/// The address of a gateway, and the key of one of its users.
 pub(crate) struct S3Access {
     pub(crate) address: String,
     pub(crate) access_key: String,
@@ -16,15 +16,15 @@ pub(crate) struct S3Access {
 }
 
 impl S3Access {
-    /// The first key of the first user in a file of users.
-    pub(crate) fn of_first_user(address: String, users: &std::path::Path) -> Self {
+    /// Reads the first key of the first user in a file of users.
+    pub(crate) fn for_first_user(address: String, users: &std::path::Path) -> Self {
         let users = std::fs::read_to_string(users).expect("the users");
         let users: toml::Table = users.parse().expect("TOML");
         let key = |name: &str| users["users"][0]["keys"][0][name].as_str().expect("text").to_owned();
         S3Access { address, access_key: key("access_key_id"), secret_key: key("secret_access_key") }
     }
 
-    /// A client.
+    /// Returns a client of this bucket.
     pub(crate) fn client(&self, bucket: &str) -> AmazonS3 {
         ameles_store::encrypt_with_ring();
         AmazonS3Builder::new()
@@ -39,8 +39,8 @@ impl S3Access {
             .expect("a client")
     }
 
-    /// Makes a bucket.
-    pub(crate) async fn make_bucket(&self, name: &str) {
+    /// Creates a bucket.
+    pub(crate) async fn create_bucket(&self, name: &str) {
         let minute = Duration::from_secs(60);
         let url = self.client(name).signed_url(http::Method::PUT, &Path::from(""), minute).await;
         let url = url.expect("signed");

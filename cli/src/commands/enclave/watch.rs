@@ -3,7 +3,7 @@
 use super::launch::{LaunchFlags, Program};
 use super::report;
 use super::signals::RunSignals;
-use crate::commands::watch_report::{Observation, Observations, Outputs, verdict};
+use crate::commands::watch_report::{Observation, Observations, WatchFlags, title, verdict};
 use crate::enclave::{MachineSettings, Next, Streams, Untrusted};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_error;
@@ -13,7 +13,6 @@ use ameles_enclave_boundary::map::PAGES_AT;
 use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
 use anyhow::Result;
 use clap::Args;
-use std::path::Path;
 
 #[derive(Args)]
 #[command(
@@ -28,32 +27,26 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     flags: LaunchFlags,
-    /// The number of faults to watch
-    #[arg(long, value_name = "FAULTS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    faults: u64,
-    /// Switch the machine off after the last watched fault, with exit code 0
-    #[arg(long)]
-    end: bool,
     #[command(flatten)]
-    outputs: Outputs,
+    watch: WatchFlags,
     #[command(flatten)]
     program: Program,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    let Arguments { flags, faults, end, outputs, program } = &arguments;
+    let Arguments { flags, watch, program } = &arguments;
     let launchable = flags.find(program)?;
     let geometry = geometry(flags)?;
-    let files = outputs.create()?;
+    let files = watch.create_files()?;
 
     let signals = RunSignals::listen()?;
     let instrumentation = Instrumentation { after_fault: true, ..Instrumentation::default() };
     let machine = launchable.start(flags, instrumentation, &MachineSettings::default())?;
     let mut watcher = Watcher::new(machine.untrusted(), geometry)?;
     let observe = |_: &Untrusted, request: Request| {
-        if watcher.observations.faults() < *faults {
+        if watcher.observations.faults() < watch.faults {
             watcher.observe(request);
-            if *end && watcher.observations.faults() == *faults {
+            if watch.end && watcher.observations.faults() == watch.faults {
                 return Ok(Next::SwitchOff);
             }
         }
@@ -63,7 +56,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 
     let observations = watcher.observations;
     print_summary(flags, &observations, result.record.as_ref().map(|record| record.faults.faults));
-    files.write(&title(flags, program), &observations)?;
+    files.write(&title(program.name(), &flags.scheme_with_ratio()), &observations)?;
     std::process::exit(report::exit_code(&result, program)?)
 }
 
@@ -96,12 +89,6 @@ impl Watcher {
             self.observations.list.push(Observation { moment, changed: self.changes.take_changed() });
         }
     }
-}
-
-/// Returns the title: the program and how it is paged.
-fn title(flags: &LaunchFlags, program: &Program) -> String {
-    let name = Path::new(program.name()).file_name().unwrap_or(program.name());
-    format!("{}, {}", name.to_string_lossy(), flags.scheme_with_ratio())
 }
 
 fn print_summary(flags: &LaunchFlags, observations: &Observations, faults: Option<u64>) {

@@ -67,9 +67,9 @@ pub(super) async fn run(settings: Settings, requested: &VaultConfig) -> Result<E
     // It must listen before the claim: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
     let ready = open(&settings, requested).await?;
-    let device = CountingDevice::new(ServedDevice::new(ready.device.clone()));
+    let device = CountingDevice::new(ServedDevice::new(ready.vaults.device.clone()));
     let counters = device.counters();
-    let gateway = gateway(&ready.settings, device).await?;
+    let gateway = gateway(&ready.vaults.settings, device).await?;
     serve(ready, gateway, counters, None, resumptions).await
 }
 
@@ -80,21 +80,25 @@ pub(super) async fn demonstrate(
 ) -> Result<Exit> {
     print_line!("Creating a small vault with {OBJECTS} objects; the link to the page follows.");
     let mut ready = open(&settings, &VaultConfig::default()).await?;
-    let vault = ready.device.vault().clone();
+    let vault = ready.vaults.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
     let folder = demonstration_folder.bare_folder();
     let create_bare = BareStore::create(&folder, cipher, vault.capacity(), vault.block_bytes());
-    let bare = ready.interrupts.interruptible(create_bare).await?;
+    let bare = ready.vaults.interrupts.interruptible(create_bare).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
-    let device =
-        CountingDevice::new(ServedDevice::with_bare_store(ready.device.clone(), bare, oblivious.clone()));
+    let device = CountingDevice::new(ServedDevice::with_bare_store(
+        ready.vaults.device.clone(),
+        bare,
+        oblivious.clone(),
+    ));
     let counters = device.counters();
-    let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
+    let switch =
+        Switch::new(oblivious, vault, ready.vaults.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;
     let bar = progress::steps("creating objects", OBJECTS);
     let put_all =
         async { put_objects(&gateway, || bar.inc(1)).await.context("creating the demonstration's objects") };
-    ready.interrupts.interruptible(put_all).await?;
+    ready.vaults.interrupts.interruptible(put_all).await?;
     bar.finish_and_clear();
     switch.reset();
     let reading = tokio::spawn(read_repeatedly(gateway.clone(), demonstration_folder.pattern));
@@ -136,19 +140,19 @@ async fn serve(
 
 /// Prints the vault, its addresses and other information for the owner.
 fn announce(ready: &Ready, demonstration: Option<&DemonstrationParts>) -> Result<()> {
-    let addresses = ready.listeners.addresses(&ready.settings)?;
-    let credentials = ready.settings.data.credentials();
+    let addresses = ready.listeners.addresses(&ready.vaults.settings)?;
+    let credentials = ready.vaults.settings.data.credentials();
     let reader = Reader::of_output(&credentials);
     let password = ready.password.as_deref().map(String::as_str);
     print_line!("{}", banner::serving(&ready.summary, &addresses, &ready.users, password, reader));
     if let Some(demonstration) = demonstration {
-        print_line!("{}", banner::demonstration(ready.settings.data.root(), demonstration.pattern));
+        print_line!("{}", banner::demonstration(ready.vaults.settings.data.root(), demonstration.pattern));
     }
-    if let Some(left) = &ready.left {
-        print_line!("{}", left.render());
+    if let Some(replaced) = &ready.vaults.replaced {
+        print_line!("{}", replaced.render());
     }
-    if let Some(following) = &ready.following {
-        print_line!("{}", following.render());
+    if let Some(successor) = &ready.vaults.successor {
+        print_line!("{}", successor.render());
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::runtime::output::print_line;
 use crate::runtime::tls_watch;
 use crate::users::watch;
 use crate::vault::device::VaultDevice;
-use crate::vault::open_vault::SuccessorReader;
+use crate::vault::open_vault::{OpenVaults, Successor, SuccessorReader};
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
@@ -67,8 +67,8 @@ impl Running {
         demonstration: Option<DemonstrationParts>,
     ) -> Result<Self> {
         let (stop, stop_copying) = (CancellationToken::new(), CancellationToken::new());
-        let successor = ready.following.as_ref().map(|following| following.figures());
-        let status = status(&ready, &gateway, successor.clone());
+        let successor_figures = ready.vaults.successor.as_ref().map(Successor::figures);
+        let status = status(&ready, &gateway, successor_figures.clone());
         for warning in status.warnings() {
             print_line!("WARNING: {warning}\n");
         }
@@ -77,8 +77,10 @@ impl Running {
             let status = Arc::clone(&status);
             async move { status.write_repeatedly().await }
         })];
-        let router = administrative(&ready, (counters, &status), demonstration.as_ref(), successor, &stop)?;
-        let Ready { settings, device, users, file, listeners, tls, interrupts, following, .. } = ready;
+        let router =
+            administrative(&ready, (counters, &status), demonstration.as_ref(), successor_figures, &stop)?;
+        let Ready { vaults, users, file, listeners, tls, .. } = ready;
+        let OpenVaults { settings, device, interrupts, successor, .. } = vaults;
         let Listeners { clients, swift, administration } = listeners;
         let administration = Administration::open(administration, router, &stop)?;
         let users = Arc::new(Users::new(users)?);
@@ -90,7 +92,7 @@ impl Running {
         let answer_guard = AnswerGuard::new(move || requested.may_answer());
         let servers = Servers::open(&settings, (clients, swift), &gateway, answer_guard, &users, tls, &stop)?;
         let sweeper = tokio::spawn(sweep(gateway.clone()));
-        let copier = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
+        let copier = successor.map(|successor| tokio::spawn(successor.copy(stop_copying.clone())));
         Ok(Running {
             device,
             interrupts,
@@ -148,15 +150,15 @@ impl Running {
 }
 
 fn status(ready: &Ready, gateway: &Gateway, successor: Option<SuccessorReader>) -> Arc<Status> {
-    let settings = ready.settings.clone();
+    let settings = ready.vaults.settings.clone();
     let earlier = Report::load_or_warn(&settings.data).map(|report| report.usage()).unwrap_or_default();
-    let watch = Watch::new(&ready.parameters, ready.versioning, &settings.data.trusted());
+    let watch = Watch::new(&ready.vaults.parameters, ready.vaults.versioning, &settings.data.trusted());
     Arc::new(Status {
         settings,
         summary: ready.summary.clone(),
-        vault: ready.device.vault().clone(),
+        vault: ready.vaults.device.vault().clone(),
         gateway: gateway.clone(),
-        meter: ready.provider.meter.clone(),
+        meter: ready.vaults.provider.meter.clone(),
         earlier,
         watch: Mutex::new(watch),
         successor,
@@ -172,22 +174,28 @@ fn administrative(
     successor: Option<SuccessorReader>,
     stop: &CancellationToken,
 ) -> Result<Router> {
-    let vault = ready.device.vault().clone();
-    let page = if shows_page(&ready.settings) {
+    let vault = ready.vaults.device.vault().clone();
+    let page = if shows_page(&ready.vaults.settings) {
         let status = Arc::clone(status);
         let sources = Sources {
             vault: vault.clone(),
-            provider: ready.provider.clone(),
+            provider: ready.vaults.provider.clone(),
             counters,
             prices: PagePrices::or_default(ready.prices.clone()),
             switch: demonstration.map(|demonstration| demonstration.switch.clone()),
             warnings: Box::new(move || status.warnings()),
         };
-        owners_page(&ready.settings, ready.listeners.addresses(&ready.settings)?.admin, sources, stop)?
+        owners_page(
+            &ready.vaults.settings,
+            ready.listeners.addresses(&ready.vaults.settings)?.admin,
+            sources,
+            stop,
+        )?
     } else {
         Router::new()
     };
-    let (healthy, meter, prices) = (ready.device.clone(), ready.provider.meter.clone(), ready.prices.clone());
+    let (healthy, meter, prices) =
+        (ready.vaults.device.clone(), ready.vaults.provider.meter.clone(), ready.prices.clone());
     let router = admin::router(
         move || healthy.may_answer(),
         move || {

@@ -6,4 +6,4 @@ mod picture;
 pub(super) mod verdict;
 
 pub(super) use observations::{Observation, Observations};
-pub(super) use output::Outputs;
+pub(super) use output::{WatchFlags, title};

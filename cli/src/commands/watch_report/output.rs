@@ -1,17 +1,24 @@
-//! The files of a report.
+//! The flags of `watch`, and the files of its report.
 
 use super::observations::Observations;
 use super::picture;
 use crate::commands::usage_error::usage_error;
 use anyhow::{Context, Result};
 use clap::Args;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The flags that name the files.
+/// The flags of `watch`.
 #[derive(Args)]
-pub(in crate::commands) struct Outputs {
+pub(in crate::commands) struct WatchFlags {
+    /// The number of faults to watch
+    #[arg(long, value_name = "FAULTS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(in crate::commands) faults: u64,
+    /// End the program after the last watched fault, with exit code 0
+    #[arg(long)]
+    pub(in crate::commands) end: bool,
     /// Draw the changed slots into this file: faults from left to right, slots from bottom to top
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -31,14 +38,20 @@ struct Output<'a> {
     file: File,
 }
 
-impl Outputs {
-    pub(in crate::commands) fn create(&self) -> Result<Files<'_>, clap::Error> {
-        let Outputs { svg, csv } = self;
+impl WatchFlags {
+    pub(in crate::commands) fn create_files(&self) -> Result<Files<'_>, clap::Error> {
+        let WatchFlags { svg, csv, .. } = self;
         Ok(Files {
             svg: svg.as_deref().map(|path| Output::create("--svg", path)).transpose()?,
             csv: csv.as_deref().map(|path| Output::create("--csv", path)).transpose()?,
         })
     }
+}
+
+/// Returns the title of a picture: the program and how it is paged.
+pub(in crate::commands) fn title(program: &OsStr, scheme: &str) -> String {
+    let program = Path::new(program).file_name().unwrap_or(program);
+    format!("{}, {scheme}", program.to_string_lossy())
 }
 
 impl Files<'_> {

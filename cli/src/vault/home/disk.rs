@@ -100,17 +100,17 @@ impl Home<'_> {
     /// # Errors
     /// [`VaultError::Locked`], [`VaultError::Disk`].
     pub fn new_disk(&self, created: &mut CreatedFiles) -> Result<TrustedDisk> {
-        self.make_trusted(created)?;
+        self.create_trusted(created)?;
         created.add_file(&self.database());
         self.open_database()
     }
 
-    pub(super) fn make_trusted(&self, created: &mut CreatedFiles) -> Result<()> {
+    pub(super) fn create_trusted(&self, created: &mut CreatedFiles) -> Result<()> {
         let folder = self.settings.data.trusted();
         created.add_folder(&folder);
         self.settings
             .data
-            .make_trusted()
+            .create_trusted()
             .with_context(|| format!("{}: creating {}", self.settings.origins.name(DATA), folder.display()))
     }
 

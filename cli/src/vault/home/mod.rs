@@ -1,9 +1,9 @@
 //! The location of a vault, and access to it: trusted disk, key and store.
 
+mod create;
 mod disk;
 mod find;
 mod key;
-mod make;
 mod network_disk;
 mod opening;
 mod prices;

@@ -59,13 +59,13 @@ fn is_network_disk(folder: &std::path::Path) -> bool {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::config::{Config, Settings};
+    use crate::config::Settings;
     use crate::vault::parameters::vault_parameters;
     use std::path::Path;
 
     fn error_of(data: &Path, also: &str) -> Option<String> {
         let text = format!("data = {data:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"\n{also}");
-        let settings = Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap();
+        let settings = Settings::from_toml(&text);
         let parameters = vault_parameters(&settings).unwrap();
         Home::new(&settings).refuse_network_disk(&parameters).err().map(|error| error.to_string())
     }

@@ -38,16 +38,11 @@ pub(super) fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Settings};
-    use std::path::Path;
-
-    fn settings(text: &str) -> Settings {
-        Settings::resolve(Config::parse(text, Path::new("ameles.toml")).unwrap()).unwrap()
-    }
+    use crate::config::Settings;
 
     #[test]
     fn the_line_that_serves_a_restored_vault_can_be_pasted_and_shows_no_secret() {
-        let settings = settings(
+        let settings = Settings::from_toml(
             "data = \"/my data\"\n[store]\nurl = \"s3://b/p\"\noptions = { secret_access_key = \"hush\" }\n\
              [key]\nfile = \"/k\"",
         );

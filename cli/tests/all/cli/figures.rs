@@ -1,56 +1,48 @@
-//! The figures of `ameles status`: nothing else depends on the file in which they are left.
+//! The file with the figures of `ameles status`: nothing else depends on it.
 
-use super::harness::{Ended, TestFolder};
+use super::harness::{Finished, SERVING, TestFolder};
 use super::migrate::serve_and_stop;
 
-/// A vault that was open once.
-fn vault() -> TestFolder {
-    let desk = TestFolder::new();
-    desk.succeed("init --capacity 1MiB --block-size 4KiB");
-    desk.succeed("backup");
-    desk
-}
-
-/// The warnings that name the file of the figures.
-fn warnings_of(ended: &Ended) -> Vec<&str> {
-    ended.complained.lines().filter(|line| line.contains("WARN") && line.contains("status.json")).collect()
+/// Returns the warnings that name the file of figures.
+fn warnings_of(finished: &Finished) -> Vec<&str> {
+    finished.stderr.lines().filter(|line| line.contains("WARN") && line.contains("status.json")).collect()
 }
 
 #[test]
-fn figures_that_make_no_sense_are_warned_of_in_a_line_and_begun_anew() {
-    for garbled in ["", "{\"taken_at\": 1", "something else entirely"] {
-        let desk = vault();
-        let file = desk.path("ameles-data/trusted/status.json");
-        std::fs::write(&file, garbled).expect("written");
-        let told = desk.fail("status", 1);
-        assert!(told.contains("status.json is damaged; the next `ameles serve` rewrites it"), "{told}");
-        let backup = desk.run("backup");
-        assert_eq!((backup.code, warnings_of(&backup).len()), (0, 1), "{}", backup.complained);
-        let served = serve_and_stop(&desk, "", "Press Ctrl-C to stop.");
-        assert_eq!((served.code, warnings_of(&served).len()), (0, 1), "{}", served.complained);
-        desk.succeed("status");
+fn a_damaged_file_of_figures_causes_one_warning_and_is_rewritten() {
+    for damaged in ["", "{\"taken_at\": 1", "something else entirely"] {
+        let folder = TestFolder::with_vault("1MiB");
+        let file = folder.path("ameles-data/trusted/status.json");
+        std::fs::write(&file, damaged).expect("written");
+        let error = folder.fail("status", 1);
+        assert!(error.contains("status.json is damaged; the next `ameles serve` rewrites it"), "{error}");
+        let backup = folder.run("backup");
+        assert_eq!((backup.code, warnings_of(&backup).len()), (0, 1), "{}", backup.stderr);
+        let server = serve_and_stop(&folder, "", SERVING);
+        assert_eq!((server.code, warnings_of(&server).len()), (0, 1), "{}", server.stderr);
+        folder.succeed("status");
     }
 }
 
-/// As a full disk, or one that became read-only, would have it.
+/// The same happens on a disk that is full or read-only.
 #[test]
-fn figures_that_cannot_be_written_end_no_command() {
-    let desk = vault();
-    let file = desk.path("ameles-data/trusted/status.json");
+fn a_file_of_figures_that_cannot_be_written_fails_no_command() {
+    let folder = TestFolder::with_vault("1MiB");
+    let file = folder.path("ameles-data/trusted/status.json");
     std::fs::remove_file(&file).expect("removed");
-    for file in [&file, &desk.path("ameles-data/trusted/page-link")] {
+    for file in [&file, &folder.path("ameles-data/trusted/page-link")] {
         std::fs::create_dir(file).expect("a folder in its place");
     }
     for command in ["backup", "check"] {
-        let ended = desk.run(command);
-        assert_eq!((ended.code, warnings_of(&ended).len()), (0, 1), "{command}: {}", ended.complained);
+        let finished = folder.run(command);
+        assert_eq!((finished.code, warnings_of(&finished).len()), (0, 1), "{command}: {}", finished.stderr);
     }
-    let served = serve_and_stop(&desk, "", "Press Ctrl-C to stop.");
-    assert_eq!(served.code, 0, "{}", served.complained);
-    // It writes them at the start and at the end, at least.
+    let server = serve_and_stop(&folder, "", SERVING);
+    assert_eq!(server.code, 0, "{}", server.stderr);
+    // `serve` writes both files at least at its start and at its end.
     for file in ["status.json", "page-link"] {
-        let cannot = served.complained.matches(&format!("{file} cannot be written")).count();
-        assert_eq!(cannot, 1, "{}", served.complained);
+        let cannot = server.stderr.matches(&format!("{file} cannot be written")).count();
+        assert_eq!(cannot, 1, "{}", server.stderr);
     }
-    assert!(served.complained.contains("free some space"), "{}", served.complained);
+    assert!(server.stderr.contains("free some space"), "{}", server.stderr);
 }

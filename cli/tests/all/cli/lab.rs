@@ -1,16 +1,16 @@
-//! `ameles lab`: its refusals, what it says when it is interrupted, and the files that it leaves behind.
+//! `ameles lab`: its refusals, its output after an interrupt, and its files.
 
-use super::harness::{TestFolder, finish};
+use super::harness::{TestFolder, finish, signal};
+use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader};
 
 #[test]
-fn a_choice_that_cannot_be_run_is_a_usage_error_that_names_it_and_leaves_nothing() {
-    let desk = TestFolder::new();
-    fs::write(desk.path("bad.trace"), "10 R 0x40\n3 X 0x80\n").expect("written");
-    fs::write(desk.path("garbage.trace"), b"\x7fELF").expect("written");
-    fs::write(desk.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
-    let before = desk.contents();
+fn an_impossible_choice_is_a_usage_error_that_names_it_and_changes_no_file() {
+    let folder = TestFolder::new();
+    fs::write(folder.path("bad.trace"), "10 R 0x40\n3 X 0x80\n").expect("written");
+    fs::write(folder.path("garbage.trace"), b"\x7fELF").expect("written");
+    fs::write(folder.path("cut.trace"), b"ameles trace v1\n\x1f\x8b").expect("written");
     for (line, parts) in [
         ("--trace none.trace", ["--trace none.trace: ", "No such file"]),
         ("--trace bad.trace", ["--trace bad.trace: line 2 of the trace", "write such as"]),
@@ -28,11 +28,7 @@ fn a_choice_that_cannot_be_run_is_a_usage_error_that_names_it_and_leaves_nothing
         ("--pace instructions:0", ["a T of 0 instructions", "choose 1 or more"]),
         ("--part scaling --pace free,end:1000", ["and more than one rate of --pace", "leave them out"]),
     ] {
-        let error = desk.fail(&format!("lab processor --out new/figures --csv figures.csv {line}"), 2);
-        for part in parts {
-            assert!(error.contains(part), "{line}: {part:?} is missing in\n{error}");
-        }
-        assert_eq!(desk.contents(), before, "{line}");
+        folder.check_refusal(&format!("lab processor --out new/figures --csv figures.csv {line}"), 2, &parts);
     }
     for (line, why) in [
         ("--csv none/figures.csv", "--csv none/figures.csv cannot be written: No such file"),
@@ -40,57 +36,53 @@ fn a_choice_that_cannot_be_run_is_a_usage_error_that_names_it_and_leaves_nothing
         ("--csv .", "--csv . cannot be written: Is a directory"),
         ("--out bad.trace", "--out bad.trace cannot be written: Not a directory"),
     ] {
-        let error = desk.fail(&format!("lab processor --program scan --levels 11 {line}"), 2);
-        assert!(error.contains(why) && error.contains("name a "), "{line}:\n{error}");
-        assert_eq!(desk.contents(), before, "{line}");
+        folder.check_refusal(
+            &format!("lab processor --program scan --levels 11 {line}"),
+            2,
+            &[why, "name a "],
+        );
     }
-    let error = desk.fail("lab processor --out .", 2);
-    assert!(
-        error.contains("--out .: the folder is not empty") && error.contains("name a new one"),
-        "{error}"
-    );
-    assert_eq!(desk.contents(), before);
+    let parts = ["--out .: the folder is not empty", "name a new one"];
+    folder.check_refusal("lab processor --out .", 2, &parts);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupted_run_leaves_nothing() {
-    let desk = TestFolder::new();
+fn an_interrupted_run_leaves_no_file() {
+    let folder = TestFolder::new();
     let line = "lab processor --program rand --scheme baseline --levels 20 --full --out new/figures --csv figures.csv";
-    let mut child = desk.command(line).spawn().expect("it starts");
-    // The table of programs comes when all has been checked.
+    let mut child = folder.command(line).spawn().expect("it starts");
+    // The program prints the table of programs after its checks.
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut first = String::new();
     output.read_line(&mut first).expect("text");
     assert!(first.starts_with("## Programs"), "{first}");
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    signal(&child, Signal::INT);
     assert_ne!(finish(child).code, 0);
-    assert!(desk.contents().is_empty(), "{:?}", desk.contents().keys());
+    assert!(folder.contents().is_empty(), "{:?}", folder.contents().keys());
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupted_run_in_real_time_prints_what_it_has() {
-    let desk = TestFolder::new();
+fn an_interrupted_run_in_real_time_prints_its_results_so_far() {
+    let folder = TestFolder::new();
     let line = "lab thesis --real --workload D --scheme none,blocks,ring --server-time 0s";
-    let mut child = desk.command(line).spawn().expect("it starts");
-    let faults = BufReader::new(child.stderr.take().expect("a pipe"));
-    // The line is about the second scheme: the first is done.
-    let is_told = |line: &String| line.contains("1 of 3 done");
-    assert!(faults.lines().map(|line| line.expect("text")).any(|line| is_told(&line)));
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
-    let ended = finish(child);
-    assert_eq!(ended.code, 130);
-    let there = ended.said.lines().filter(|line| line.starts_with("| none ")).count();
-    assert_eq!(there, 2, "a row of each table:\n{}", ended.said);
-    assert!(ended.said.contains("Interrupted. Not run: "), "{}", ended.said);
+    let mut child = folder.command(line).spawn().expect("it starts");
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    // The first scheme is done; the line reports the second one.
+    let reports_progress = |line: &String| line.contains("1 of 3 done");
+    assert!(stderr.lines().map(|line| line.expect("text")).any(|line| reports_progress(&line)));
+    signal(&child, Signal::INT);
+    let finished = finish(child);
+    assert_eq!(finished.code, 130);
+    let rows = finished.stdout.lines().filter(|line| line.starts_with("| none ")).count();
+    assert_eq!(rows, 2, "a row of each table:\n{}", finished.stdout);
+    assert!(finished.stdout.contains("Interrupted. Not run: "), "{}", finished.stdout);
 }
 
 #[test]
-fn a_number_of_seeds_that_makes_no_sense_is_refused() {
-    let desk = TestFolder::new();
-    let error = desk.fail("lab thesis --quick --workload D --scheme none --seeds 0", 2);
+fn a_number_of_seeds_out_of_range_is_refused() {
+    let folder = TestFolder::new();
+    let error = folder.fail("lab thesis --quick --workload D --scheme none --seeds 0", 2);
     assert!(error.contains("--seeds") && error.contains("1..=1000"), "{error}");
 }

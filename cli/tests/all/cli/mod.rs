@@ -1,4 +1,4 @@
-//! The program as its users run it: its refusals, its messages, and the files that it leaves behind.
+//! The program as its users run it: its refusals, its messages and its files.
 
 mod cleanup;
 mod demonstration;

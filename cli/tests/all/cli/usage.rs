@@ -1,10 +1,10 @@
-//! Wrong flags and settings: exit code 2, one error that names the flag or the key and its file, nothing left behind.
+//! Wrong flags and settings: exit code 2, one error that names the flag, or the key and its file, and no file changes.
 
-use super::harness::{TestFolder, finish};
+use super::harness::{SERVE, TestFolder};
 
 #[test]
 fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
-    let desk = TestFolder::new();
+    let folder = TestFolder::new();
     for (line, parts) in [
         ("init --capacity 1PiB", ["--capacity is 1 PiB", "less than 128 TiB"]),
         ("init --capacity 1KiB", ["--capacity is 1 KiB", "at least one block"]),
@@ -23,8 +23,8 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
             "init --scheme path --z 3 --tree-top 0B",
             ["at most 10 levels", "give the tree top more trusted memory"],
         ),
-        ("init --scheme path --s 3", ["--s is given", "leave it out"]),
-        ("init --scheme trivial --tree-top 1MiB", ["--tree-top is given", "leave it out"]),
+        ("init --scheme path --s 3", ["--s is not a parameter", "leave it out"]),
+        ("init --scheme trivial --tree-top 1MiB", ["--tree-top is not a parameter", "leave it out"]),
         ("init --z 4 --a 60", ["--z, --s, --a", "lower A to at most 3"]),
         ("init --store bucket", ["--store is `bucket`", "s3://BUCKET"]),
         ("init --store ftp://x", ["--store", "s3://"]),
@@ -37,8 +37,11 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("init --passphrase", ["AMELES_PASSPHRASE", "terminal"]),
         ("init --log loud", ["--log is `loud`", "debug"]),
         ("init --config missing.toml", ["--config", "missing.toml"]),
-        ("serve --listen 127.0.0.1:4 --admin 127.0.0.1:4", ["--listen and --admin", "an address each"]),
-        ("serve --listen localhost:9500", ["`localhost:9500` is no address", "127.0.0.1:9317"]),
+        (
+            "serve --listen 127.0.0.1:4 --admin 127.0.0.1:4",
+            ["--listen and --admin", "a different address for each"],
+        ),
+        ("serve --listen localhost:9500", ["`localhost:9500` is not an address", "127.0.0.1:9317"]),
         ("restore --takeover", ["--store is not given", "s3://my-bucket/ameles"]),
         ("restore --store file:///no/such/place", ["--store is ", "there is no such folder"]),
         ("serve --listen 192.0.2.1:80", ["--listen is 192.0.2.1:80", "an address of this machine"]),
@@ -47,49 +50,39 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("serv", ["unrecognized subcommand 'serv'", "serve"]),
         ("statsu", ["unrecognized subcommand 'statsu'", "status"]),
     ] {
-        // A key that cannot be made is no matter of typing.
+        // A key file that cannot be created is not a wrong argument.
         let code = if line.contains("missing/key") { 1 } else { 2 };
-        let error = desk.fail(line, code);
-        for part in parts {
-            assert!(error.contains(part), "{line}: {part:?} is missing in\n{error}");
-        }
-        assert!(desk.contents().is_empty(), "{line} left {:?}", desk.contents().keys());
+        folder.check_refusal(line, code, &parts);
     }
 }
 
 #[test]
 fn an_empty_passphrase_is_refused_by_the_name_of_its_variable() {
-    let desk = TestFolder::new();
-    let ended =
-        finish(desk.command("init --passphrase").env("AMELES_PASSPHRASE", "").spawn().expect("it starts"));
-    assert_eq!(ended.code, 2, "{}", ended.complained);
-    assert!(ended.complained.contains("AMELES_PASSPHRASE is empty"), "{}", ended.complained);
-    assert!(desk.contents().is_empty());
+    let folder = TestFolder::new();
+    let error = folder.fail_with("init --passphrase", &[("AMELES_PASSPHRASE", "")], 2);
+    assert!(error.contains("AMELES_PASSPHRASE is empty"), "{error}");
+    assert!(folder.contents().is_empty());
 }
 
 #[test]
-fn an_endpoint_that_comes_from_the_environment_is_named() {
-    let desk = TestFolder::new();
-    let mut command = desk.command("init --store s3://bucket/ameles");
-    for (name, value) in [
+fn an_error_names_an_endpoint_from_the_environment() {
+    let folder = TestFolder::new();
+    let variables = [
         ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
         ("AWS_ACCESS_KEY_ID", "id"),
         ("AWS_SECRET_ACCESS_KEY", "secret"),
         ("AWS_DEFAULT_REGION", "us-east-1"),
-    ] {
-        command.env(name, value);
-    }
-    let ended = finish(command.spawn().expect("it starts"));
-    assert_eq!(ended.code, 5, "{}", ended.complained);
+    ];
+    let error = folder.fail_with("init --store s3://bucket/ameles", &variables, 5);
     for part in ["AWS_ENDPOINT_URL is set", "unset it", "--endpoint"] {
-        assert!(ended.complained.contains(part), "{}", ended.complained);
+        assert!(error.contains(part), "{error}");
     }
-    assert!(desk.contents().is_empty());
+    assert!(folder.contents().is_empty());
 }
 
 #[test]
 fn a_wrong_value_of_the_file_is_named_by_key_and_file() {
-    let desk = TestFolder::new();
+    let folder = TestFolder::new();
     for (text, part) in [
         ("[vault]\ncapacity = \"1PiB\"", "`vault.capacity` in ameles.toml is 1 PiB"),
         ("[vault]\nmax_batch = 4096", "`vault.max_batch` in ameles.toml is 4096: choose from 1 to 1024"),
@@ -98,35 +91,28 @@ fn a_wrong_value_of_the_file_is_named_by_key_and_file() {
         ("[log]\nlevel = \"loud\"", "`log.level` in ameles.toml is `loud`"),
         ("[store]\nurl = \"file:///no/such/folder\"", "`store.url` in ameles.toml"),
     ] {
-        std::fs::write(desk.path("ameles.toml"), text).expect("written");
+        std::fs::write(folder.path("ameles.toml"), text).expect("written");
         let code = if text.contains("file:///") { 5 } else { 2 };
-        let error = desk.fail("init", code);
-        assert!(error.contains(part), "{error}");
-        assert_eq!(desk.contents().len(), 1, "{text} left {:?}", desk.contents().keys());
+        folder.check_refusal("init", code, &[part]);
     }
 }
 
 #[test]
-fn vault_flags_that_contradict_the_vault_are_refused_before_it_is_opened() {
-    let desk = TestFolder::new();
-    desk.succeed("init --capacity 16MiB --block-size 4KiB");
-    let before = desk.contents();
+fn vault_flags_that_contradict_the_vault_are_refused_before_it_opens() {
+    let folder = TestFolder::with_new_vault("16MiB");
     for (line, part) in [
-        ("--capacity 32MiB", "--capacity is 32 MiB and the vault has 16 MiB"),
-        ("--block-size 64KiB", "--block-size is 64 KiB and the vault has 4 KiB"),
-        ("--scheme path", "--scheme is path and the vault has ring"),
-        ("--cipher aegis-256 --max-batch 3", "--max-batch is 3 and the vault has 16, --cipher"),
+        ("--capacity 32MiB", "--capacity is 32 MiB, but the vault has 16 MiB"),
+        ("--block-size 64KiB", "--block-size is 64 KiB, but the vault has 4 KiB"),
+        ("--scheme path", "--scheme is path, but the vault has ring"),
+        ("--cipher aegis-256 --max-batch 3", "--max-batch is 3, but the vault has 16, --cipher"),
     ] {
-        let error = desk
-            .fail(&format!("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0 {line}"), 2);
-        assert!(error.contains(part), "{error}");
-        assert_eq!(desk.contents(), before, "{line} changed something");
+        folder.check_refusal(&format!("{SERVE} {line}"), 2, &[part]);
     }
 }
 
 #[test]
-fn the_help_of_a_command_begins_with_its_own_flags() {
-    let desk = TestFolder::new();
+fn the_help_of_a_command_starts_with_its_own_flags() {
+    let folder = TestFolder::new();
     for (command, own) in [
         ("restore", "--takeover"),
         ("serve", "--listen"),
@@ -134,7 +120,7 @@ fn the_help_of_a_command_begins_with_its_own_flags() {
         ("gc", "--remove"),
         ("migrate", "--prepare"),
     ] {
-        let help = desk.succeed(&format!("{command} --help"));
+        let help = folder.succeed(&format!("{command} --help"));
         let at =
             |flag: &str| help.find(&format!("\n      {flag}")).unwrap_or_else(|| panic!("{flag} in {help}"));
         for global in ["--config", "--data", "--log ", "--log-format"] {
@@ -142,7 +128,7 @@ fn the_help_of_a_command_begins_with_its_own_flags() {
         }
     }
     assert!(
-        desk.succeed("restore --help").find("--takeover")
-            < desk.succeed("restore --help").find("Untrusted store:")
+        folder.succeed("restore --help").find("--takeover")
+            < folder.succeed("restore --help").find("Untrusted store:")
     );
 }

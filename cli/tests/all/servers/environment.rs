@@ -1,4 +1,5 @@
-//! A vault in memory, watched and mortal, with a gateway and both doors over it.
+//! A vault in memory with a gateway, an S3 server and a Swift server. A recorder sees all requests of the store and can
+//! kill the gateway.
 
 use super::client::{ACCESS_KEY, Client, PASSWORD, SECRET};
 use super::flawed_store::FlawedStore;
@@ -28,8 +29,8 @@ pub const BLOCK: usize = 128;
 pub const MAX_BATCH: usize = 4;
 pub const CAPACITY: u64 = 256;
 
-/// A small tree with so many slots that no bucket is ever read too often: the trace of an access follows from how many
-/// there were before it.
+/// A small tree with so many slots that no bucket is ever read too often. The trace of an access therefore depends only on
+/// the number of accesses before it.
 pub fn ring_parameters() -> RingParameters {
     RingParameters {
         capacity: CAPACITY,
@@ -52,19 +53,19 @@ fn parameters() -> VaultParameters {
     }
 }
 
-/// The settings that a vault is served with.
+/// The settings of a gateway.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Setup {
-    /// The time from a request of the store to its answer.
+pub struct Settings {
+    /// The time from a request to the store until its answer.
     pub round_trip: Duration,
-    pub turn: Option<Duration>,
-    /// With a device that remembers.
+    pub pace: Option<Duration>,
+    /// True if the device caches reads.
     pub flawed: bool,
 }
 
-/// The state that outlives a gateway.
-pub struct World {
-    manner: Setup,
+/// The state that survives the death of a gateway.
+pub struct TestEnvironment {
+    settings: Settings,
     rng: TestRng,
     memory: VersionedMemory,
     disk: FragileDisk,
@@ -72,25 +73,25 @@ pub struct World {
     users: Arc<Users>,
 }
 
-/// A gateway in service.
-pub struct Serving {
+/// A running gateway.
+pub struct RunningGateway {
     pub vault: Vault,
     gateway: Gateway,
     pub s3: SocketAddr,
     pub swift: SocketAddr,
     driver: JoinHandle<()>,
-    doors: [JoinHandle<()>; 2],
+    servers: [JoinHandle<()>; 2],
 }
 
-impl World {
-    /// A new vault, in which every block, and by then every bucket, was written. `seed` is secret, and so is all that is drawn from it.
-    pub async fn new(manner: Setup, seed: u64) -> Self {
+impl TestEnvironment {
+    /// Creates a vault and writes every block, and thereby every bucket. `seed` and everything derived from it are secret.
+    pub async fn new(settings: Settings, seed: u64) -> Self {
         let mut rng = TestRng::of(seed);
         let (memory, disk) = (VersionedMemory::new(parameters().layout()), FragileDisk::default());
         let mounted = disk.mount().expect("a new disk can be used");
         let header = header(parameters(), 1);
-        let made = Vault::create(&mut setup(&mounted, memory.clone(), rng.seed()), &header).await;
-        made.expect("it is made");
+        let created = Vault::create(&mut setup(&mounted, memory.clone(), rng.seed()), &header).await;
+        created.expect("created");
         let opened = Vault::start(setup(&mounted, memory.clone(), rng.seed())).await;
         let (vault, running) = opened.expect("it is opened");
         let filling = async {
@@ -101,18 +102,18 @@ impl World {
         futures::join!(filling, running);
         drop((vault, mounted));
         disk.unplug();
-        World { manner, rng, memory, disk, recorder: Recorder::new(), users: users() }
+        TestEnvironment { settings, rng, memory, disk, recorder: Recorder::new(), users: users() }
     }
 
-    /// Opens it, and both doors; `None` if it dies meanwhile. It dies with the request of this number.
-    pub async fn open(&mut self, dies_after: Option<u64>) -> Option<Serving> {
+    /// Starts the gateway and both servers; `None` if it dies meanwhile. It dies at the store request of this number.
+    pub async fn open(&mut self, dies_after: Option<u64>) -> Option<RunningGateway> {
         self.recorder.note_opening(dies_after);
         let unlimited = BitsPerSecond(0);
-        let speed = LinkSpeed { round_trip: self.manner.round_trip, up: unlimited, down: unlimited };
+        let speed = LinkSpeed { round_trip: self.settings.round_trip, up: unlimited, down: unlimited };
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
         let disk = self.disk.mount().expect("it is sound");
         let mut setup = setup(&disk, store, self.rng.seed());
-        setup.pace = self.manner.turn.map(|turn| Pace::every(turn).expect("it is in range"));
+        setup.pace = self.settings.pace.map(|pace| Pace::every(pace).expect("it is in range"));
         drop(disk);
         let opened = tokio::select! {
             biased;
@@ -125,43 +126,43 @@ impl World {
         };
         self.recorder.is_open(&vault);
         let driver = spawn_local(running);
-        let device = FlawedStore::new(VaultDevice::Single(vault.clone()), self.manner.flawed);
-        // Rows are no business of the store's: it cannot die of them.
+        let device = FlawedStore::new(VaultDevice::Single(vault.clone()), self.settings.flawed);
+        // Rows cause no store request, so the gateway cannot die here.
         let gateway = Gateway::open(device, Options::default()).await.expect("it loads");
         let (s3_listener, s3) = listener().await;
         let (swift_listener, swift) = listener().await;
-        let s3_door = S3Server::new(gateway.clone(), Arc::clone(&self.users));
+        let s3_server = S3Server::new(gateway.clone(), Arc::clone(&self.users));
         let address = Address::OfHost { tls: false };
-        let swift_door = SwiftServer::new(gateway.clone(), Arc::clone(&self.users), address);
-        let doors = [
-            spawn_local(serve(s3_listener, s3_door, server::Options::default(), pending())),
-            spawn_local(serve(swift_listener, swift_door, server::Options::default(), pending())),
+        let swift_server = SwiftServer::new(gateway.clone(), Arc::clone(&self.users), address);
+        let servers = [
+            spawn_local(serve(s3_listener, s3_server, server::Options::default(), pending())),
+            spawn_local(serve(swift_listener, swift_server, server::Options::default(), pending())),
         ];
-        Some(Serving { vault, gateway, s3, swift, driver, doors })
+        Some(RunningGateway { vault, gateway, s3, swift, driver, servers })
     }
 
-    /// The gateway is killed, or its machine loses its power.
-    pub async fn kill(&mut self, serving: Serving) {
-        serving.driver.abort();
-        serving.doors.iter().for_each(JoinHandle::abort);
-        let _ = serving.driver.await;
+    /// Kills the gateway, or cuts the power of its machine.
+    pub async fn kill(&mut self, instance: RunningGateway) {
+        instance.driver.abort();
+        instance.servers.iter().for_each(JoinHandle::abort);
+        let _ = instance.driver.await;
         self.die();
     }
 
-    /// It ends as it should, or is killed in the midst of that.
-    pub async fn close(&mut self, serving: Serving) {
+    /// Closes the gateway; it may be killed meanwhile.
+    pub async fn close(&mut self, instance: RunningGateway) {
         let recorder = self.recorder.clone();
         let closing = async {
-            serving.gateway.settle().await;
-            serving.vault.close().await.expect("it is closed");
+            instance.gateway.settle().await;
+            instance.vault.close().await.expect("it is closed");
         };
         tokio::select! {
             biased;
-            () = recorder.death() => return self.kill(serving).await,
+            () = recorder.death() => return self.kill(instance).await,
             () = closing => {}
         }
-        serving.doors.iter().for_each(JoinHandle::abort);
-        let _ = serving.driver.await;
+        instance.servers.iter().for_each(JoinHandle::abort);
+        let _ = instance.driver.await;
         self.recorder.note_end();
         self.disk.unplug();
     }
@@ -171,12 +172,12 @@ impl World {
     }
 }
 
-impl Serving {
+impl RunningGateway {
     pub async fn client(&self) -> Client {
-        Client::log_in(self.s3, self.swift).await.expect("no block is touched for it")
+        Client::log_in(self.s3, self.swift).await.expect("a login uses no block")
     }
 
-    /// Blocks that nothing holds, and blocks that small objects share, once nothing is under way.
+    /// Returns the numbers of free blocks and of blocks shared by small objects, once no work is pending.
     pub async fn blocks(&self) -> (u64, u64) {
         self.gateway.settle().await;
         let usage = self.gateway.usage();

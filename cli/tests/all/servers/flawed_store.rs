@@ -1,5 +1,4 @@
-//! The gateway's device, which may be broken on purpose: then it remembers what it has read, and spares the accesses
-//! when the same is asked for again.
+//! The gateway's device. A flawed one caches reads, and skips the access when the same blocks are read again.
 
 use ameles::vault::device::VaultDevice;
 use ameles_gateway::{Device, DeviceError, Flow};
@@ -7,19 +6,19 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The earlier contents of blocks, by their numbers.
-type Remembered = BTreeMap<Vec<u64>, Vec<Bytes>>;
+/// The contents of blocks read before, by block numbers.
+type Cache = BTreeMap<Vec<u64>, Vec<Bytes>>;
 
-/// See the module.
+/// A device that may cache reads.
 #[derive(Clone)]
 pub struct FlawedStore {
     inner: VaultDevice,
-    remembered: Option<Arc<Mutex<Remembered>>>,
+    cache: Option<Arc<Mutex<Cache>>>,
 }
 
 impl FlawedStore {
     pub fn new(inner: VaultDevice, flawed: bool) -> Self {
-        FlawedStore { inner, remembered: flawed.then(Arc::default) }
+        FlawedStore { inner, cache: flawed.then(Arc::default) }
     }
 }
 
@@ -28,19 +27,19 @@ impl Device for FlawedStore {
     ameles_gateway::forward_device!(self => self.inner, rows);
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
-        let Some(remembered) = &self.remembered else { return self.inner.read(flow, blocks).await };
-        let known = remembered.lock().expect("nobody panics with it").get(&blocks).cloned();
-        if let Some(answers) = known {
+        let Some(cache) = &self.cache else { return self.inner.read(flow, blocks).await };
+        let cached = cache.lock().expect("nobody panics with it").get(&blocks).cloned();
+        if let Some(answers) = cached {
             return Ok(answers);
         }
         let answers = self.inner.read(flow, blocks.clone()).await?;
-        remembered.lock().expect("nobody panics with it").insert(blocks, answers.clone());
+        cache.lock().expect("nobody panics with it").insert(blocks, answers.clone());
         Ok(answers)
     }
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
-        if let Some(remembered) = &self.remembered {
-            remembered.lock().expect("nobody panics with it").clear();
+        if let Some(cache) = &self.cache {
+            cache.lock().expect("nobody panics with it").clear();
         }
         self.inner.write(flow, writes).await
     }

@@ -19,7 +19,7 @@ impl Home<'_> {
     /// # Errors
     /// There is a vault already; the parameters cannot work; disk, key or store fail; Ctrl-C. All files that were created on
     /// this machine are removed, unless the store may have the vault's header: opening completes such a vault.
-    pub async fn make(&self) -> Result<(Opening, Interrupts)> {
+    pub async fn create(&self) -> Result<(Opening, Interrupts)> {
         let total = machine_memory();
         let parameters = self.plan_for_memory(total)?;
         self.create_with(parameters).await
@@ -52,7 +52,7 @@ impl Home<'_> {
     /// Creates a vault with these parameters. The settings must have the same sizes.
     ///
     /// # Errors
-    /// As [`make`](Self::make).
+    /// As [`create`](Self::create).
     pub async fn create_with(&self, parameters: VaultParameters) -> Result<(Opening, Interrupts)> {
         if self.has_vault()? {
             let folder = self.settings.data.trusted().display().to_string();
@@ -89,7 +89,7 @@ impl Home<'_> {
         key: Option<NewKey>,
         created: &mut CreatedFiles,
     ) -> Result<Opening> {
-        self.make_trusted(created)?;
+        self.create_trusted(created)?;
         if self.settings.store.url.is_none() {
             created.add_filled_folder(&self.settings.data.untrusted());
         }
@@ -146,18 +146,14 @@ fn machine_memory() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Settings};
-    use std::path::Path;
-
-    fn settings(text: &str) -> Settings {
-        Settings::resolve(Config::parse(text, Path::new("ameles.toml")).unwrap()).unwrap()
-    }
+    use crate::config::Settings;
 
     #[test]
     fn a_large_vault_is_planned_for_the_available_memory_unless_a_tree_top_is_given() {
         const MEMORY: u64 = 16 << 30;
-        let planned =
-            |text: &str, machine_memory| Home::new(&settings(text)).plan_for_memory(machine_memory).unwrap();
+        let planned = |text: &str, machine_memory| {
+            Home::new(&Settings::from_toml(text)).plan_for_memory(machine_memory).unwrap()
+        };
         let max = |parameters: &VaultParameters| TrustedMemory::of(parameters).max;
         let large = planned("[vault]\ncapacity = \"1TiB\"", Some(MEMORY));
         assert!((MEMORY / 8..=MEMORY / 2).contains(&max(&large)), "{}", Size(max(&large)));
@@ -169,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_vault_too_large_for_the_machine_gets_a_tree_top_that_fits() {
-        let large = settings("[vault]\ncapacity = \"1TiB\"");
+        let large = Settings::from_toml("[vault]\ncapacity = \"1TiB\"");
         let machine_memory = 16 << 30;
         assert!(TrustedMemory::of(&vault_parameters(&large).unwrap()).max > machine_memory);
         let advice = Home::new(&large).tree_top_advice(machine_memory);
