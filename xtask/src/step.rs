@@ -19,7 +19,7 @@ pub enum Step {
     NoStd,
     /// Unit and integration tests
     Unit,
-    /// The controller for hardware, simulated beside the core
+    /// The hardware controller, simulated together with the Rust core
     Hardware,
     /// RISC-V programs in the enclave, in an emulator
     Enclave,

@@ -67,10 +67,10 @@ async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
     );
     assert!(
         total.operations.len() == client::OPERATIONS,
-        "every verb was used: {:?}",
+        "not every operation ran: {:?}",
         total.operations.keys()
     );
-    assert!(peak <= max, "{peak} bytes, and {max} are stated");
+    assert!(peak <= max, "the peak is {peak} bytes, above the stated {max}");
     assert!(peak >= max / 4, "the bound is much too high: {peak} bytes of {max}");
     server.stop_and_check();
 }
