@@ -3,8 +3,8 @@
 use crate::counts::PathKind;
 use crate::tree::store::TreeStore;
 use ameles_core::oram::{Oram, OramError};
-use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::position_map::external::ExternalPositions;
+use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::schemes::freecursive::Backend;
 use ameles_core::schemes::path::PathOram;
 use ameles_core::types::{BlockId, Leaf};

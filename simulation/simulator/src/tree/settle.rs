@@ -11,7 +11,6 @@ use crate::oram_configuration::OramConfiguration;
 use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, Failure, HandedTree, TreeBackend, now};
 use ameles_core::oram::OramError;
-use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::position_map::external::PositionUpdate;
 use ameles_core::types::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
