@@ -1,4 +1,4 @@
-//! The parts that tests of parameters share.
+//! Helpers for tests of parameters.
 
 /// Returns the reason why parameters are refused after a change.
 ///

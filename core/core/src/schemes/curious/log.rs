@@ -20,8 +20,8 @@ use futures_util::future::try_join;
 /// trip. An answer does not wait for its slot: what was acknowledged last may be missing from the log, as in the
 /// paper.
 ///
-/// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written, and begun
-/// from scratch at the end.
+/// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written; after the
+/// last slot comes the first.
 pub struct Logged<O, S> {
     oram: O,
     store: S,

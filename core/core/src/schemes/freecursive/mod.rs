@@ -46,7 +46,7 @@
 //! again, but for a probability below 2^-80 a group remap. Should it happen, the others move at once, and count as
 //! [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
-//! Whoever drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them. Every group
+//! A caller that drives the lines calls [`remap_straggler`](FreecursiveOram::remap_straggler) before each of them. Every group
 //! has its turn then, and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in
 //! [`OramError::Backlogged`].
 //!

@@ -31,24 +31,24 @@ use std::rc::Rc;
 
 /// A run of a scheme that the last expression builds over a store.
 macro_rules! run {
-    ($layout:expr, |$store:ident, $current_work:ident, $seed:ident| $oram:expr) => {
+    ($layout:expr, |$store:ident, $work:ident, $seed:ident| $oram:expr) => {
         &|$seed: u64, script: &[Vec<Operation>], pace: Pace| {
             let $store = &TraceStore::new($layout);
-            let $current_work = current_work();
-            drive(&$oram, $store, script, pace, $current_work.clone())
+            let $work = current_work();
+            drive(&$oram, $store, script, pace, $work.clone())
         }
     };
 }
 
 macro_rules! run_ring {
-    (|$store:ident, $current_work:ident, $seed:ident| $oram:expr) => {
-        run!(whole_buckets().geometry().layout(), |$store, $current_work, $seed| $oram)
+    (|$store:ident, $work:ident, $seed:ident| $oram:expr) => {
+        run!(whole_buckets().geometry().layout(), |$store, $work, $seed| $oram)
     };
 }
 
 macro_rules! run_path {
-    (|$store:ident, $current_work:ident, $seed:ident| $oram:expr) => {
-        run!(path_parameters().layout(), |$store, $current_work, $seed| $oram)
+    (|$store:ident, $work:ident, $seed:ident| $oram:expr) => {
+        run!(path_parameters().layout(), |$store, $work, $seed| $oram)
     };
 }
 
@@ -86,11 +86,11 @@ fn assert_caught(subject: &Subject<'_>, adversary: Adversary, pair: (Sequence, S
 #[test]
 fn a_leaf_that_is_used_again_is_caught() {
     let parameters = whole_buckets();
-    let run = run_ring!(|store, _current_work, seed| ring!(store, NeverRemaps(flat(64)), rng(seed)));
+    let run = run_ring!(|store, _work, seed| ring!(store, NeverRemaps(flat(64)), rng(seed)));
     let subject = ring_subject(&parameters, run);
     assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), "one: steps between leaves of one block");
     assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), "other: steps between leaves of one block");
-    let run = run_path!(|store, _current_work, seed| path!(store, NeverRemaps(flat(64)), rng(seed)));
+    let run = run_path!(|store, _work, seed| path!(store, NeverRemaps(flat(64)), rng(seed)));
     let subject = path_subject(path_parameters(), run);
     assert_caught(&subject, Adversary::Full, (Random, Zipf), "steps between leaves of one block");
     assert_caught(&subject, Adversary::Snapshot, (OneBlock, Sweep), "steps between leaves");
@@ -99,18 +99,18 @@ fn a_leaf_that_is_used_again_is_caught() {
 #[test]
 fn a_hit_that_reads_nothing_is_caught() {
     let parameters = whole_buckets();
-    let run = run_ring!(|store, _current_work, seed| SkipsHits::new(ring!(store, rng(seed))));
+    let run = run_ring!(|store, _work, seed| SkipsHits::new(ring!(store, rng(seed))));
     assert_caught(&ring_subject(&parameters, run), Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run_path!(|store, _current_work, seed| SkipsHits::new(path!(store, rng(seed))));
+    let run = run_path!(|store, _work, seed| SkipsHits::new(path!(store, rng(seed))));
     assert_caught(&path_subject(path_parameters(), run), Adversary::Full, (TwoBlocks, Sweep), "one: shape");
 }
 
 #[test]
 fn a_batch_without_its_duplicates_is_caught() {
     let parameters = whole_buckets();
-    let run = run_ring!(|store, _current_work, seed| Deduplicates(ring!(store, rng(seed))));
+    let run = run_ring!(|store, _work, seed| Deduplicates(ring!(store, rng(seed))));
     assert_caught(&ring_subject(&parameters, run), Adversary::Full, (OneBlock, Sweep), "one: shape");
-    let run = run_path!(|store, _current_work, seed| Deduplicates(path!(store, rng(seed))));
+    let run = run_path!(|store, _work, seed| Deduplicates(path!(store, rng(seed))));
     assert_caught(&path_subject(path_parameters(), run), Adversary::Full, (OneBlock, Sweep), "one: shape");
 }
 
@@ -118,30 +118,24 @@ fn a_batch_without_its_duplicates_is_caught() {
 fn an_eviction_that_depends_on_occupancy_is_caught() {
     let parameters = whole_buckets();
     for edit in [Edit::EvictsOnlyReal, Edit::SkipsEmptyBuckets] {
-        let run = run_ring!(|store, current_work, seed| ring!(
-            EditingStore::new(store, edit, 1, current_work.clone()),
-            rng(seed)
-        ));
+        let run =
+            run_ring!(|store, work, seed| ring!(EditingStore::new(store, edit, 1, work.clone()), rng(seed)));
         assert_caught(&ring_subject(&parameters, run), Adversary::Full, (Sweep, Dummies), "shape");
     }
     let edit = Edit::SkipsEmptyBuckets;
-    let run = run_ring!(|store, current_work, seed| ring!(
-        EditingStore::new(store, edit, 1, current_work.clone()),
-        rng(seed)
-    ));
+    let run =
+        run_ring!(|store, work, seed| ring!(EditingStore::new(store, edit, 1, work.clone()), rng(seed)));
     assert_caught(&ring_subject(&parameters, run), Adversary::Snapshot, (Sweep, Dummies), "shape");
-    let run = run_path!(|store, current_work, seed| path!(
-        EditingStore::new(store, edit, 1, current_work.clone()),
-        rng(seed)
-    ));
+    let run =
+        run_path!(|store, work, seed| path!(EditingStore::new(store, edit, 1, work.clone()), rng(seed)));
     assert_caught(&path_subject(path_parameters(), run), Adversary::Snapshot, (Sweep, Dummies), "shape");
 }
 
 #[test]
 fn buckets_that_are_not_permuted_are_caught() {
     let parameters = whole_buckets();
-    let run = run_ring!(|store, current_work, seed| {
-        ring!(EditingStore::new(store, Edit::RealFirst, 1, current_work.clone()), rng(seed))
+    let run = run_ring!(|store, work, seed| {
+        ring!(EditingStore::new(store, Edit::RealFirst, 1, work.clone()), rng(seed))
     });
     assert_caught(
         &ring_subject(&parameters, run),
@@ -150,15 +144,15 @@ fn buckets_that_are_not_permuted_are_caught() {
         "other: slots of dummies",
     );
     // Neither permuted when written nor read at random: the first dummy that is unread.
-    let run = run_ring!(|store, _current_work, seed| ring!(store, LowBits(rng(seed))));
+    let run = run_ring!(|store, _work, seed| ring!(store, LowBits(rng(seed))));
     assert_caught(&ring_subject(&parameters, run), Adversary::Full, (Sweep, Dummies), "one: slots of");
 }
 
 #[test]
 fn a_bucket_that_is_reshuffled_because_a_block_was_read_is_caught() {
     let parameters = whole_buckets();
-    let run = run_ring!(|store, current_work, seed| {
-        ring!(EditingStore::new(store, Edit::RewritesWhereReal, 1, current_work.clone()), rng(seed))
+    let run = run_ring!(|store, work, seed| {
+        ring!(EditingStore::new(store, Edit::RewritesWhereReal, 1, work.clone()), rng(seed))
     });
     let subject = ring_subject(&parameters, run);
     assert_caught(&subject, Adversary::Full, (Sweep, Dummies), "one: shape");
@@ -169,13 +163,13 @@ fn a_bucket_that_is_reshuffled_because_a_block_was_read_is_caught() {
 #[test]
 fn leaves_that_are_a_little_uneven_are_caught() {
     let parameters = whole_buckets();
-    let run = run_ring!(|store, _current_work, seed| ring!(store, Uneven(rng(seed))));
+    let run = run_ring!(|store, _work, seed| ring!(store, Uneven(rng(seed))));
     assert_caught(&ring_subject(&parameters, run), Adversary::Full, (Random, Zipf), "leaves");
 }
 
 #[test]
 fn a_scan_that_stops_at_the_hit_is_caught() {
-    let run = run!(trivial_parameters().layout(), |store, _current_work, _seed| StopsAtHit {
+    let run = run!(trivial_parameters().layout(), |store, _work, _seed| StopsAtHit {
         parameters: trivial_parameters(),
         store
     });
@@ -205,14 +199,14 @@ fn what_breaks_the_other_schemes_is_caught_in_circuit_oram() {
         assert_caught(&circuit_subject(circuit_parameters(), run), adversary, pair, finding);
     };
     let layout = || circuit_parameters().layout();
-    let run = run!(layout(), |store, _current_work, seed| circuit!(store, NeverRemaps(flat(64)), rng(seed)));
+    let run = run!(layout(), |store, _work, seed| circuit!(store, NeverRemaps(flat(64)), rng(seed)));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: steps between leaves of one block");
-    let run = run!(layout(), |store, _current_work, seed| SkipsHits::new(circuit!(store, rng(seed))));
+    let run = run!(layout(), |store, _work, seed| SkipsHits::new(circuit!(store, rng(seed))));
     caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run!(layout(), |store, _current_work, seed| Deduplicates(circuit!(store, rng(seed))));
+    let run = run!(layout(), |store, _work, seed| Deduplicates(circuit!(store, rng(seed))));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
-    let run = run!(layout(), |store, current_work, seed| circuit!(
-        EditingStore::new(store, Edit::SkipsEmptyBuckets, 1, current_work.clone()),
+    let run = run!(layout(), |store, work, seed| circuit!(
+        EditingStore::new(store, Edit::SkipsEmptyBuckets, 1, work.clone()),
         rng(seed)
     ));
     for adversary in [Adversary::Full, Adversary::Snapshot] {
@@ -231,8 +225,8 @@ macro_rules! raw {
 }
 
 macro_rules! run_raw {
-    (|$store:ident, $current_work:ident, $seed:ident| $oram:expr) => {
-        run!(raw_parameters().layout(), |$store, $current_work, $seed| $oram)
+    (|$store:ident, $work:ident, $seed:ident| $oram:expr) => {
+        run!(raw_parameters().layout(), |$store, $work, $seed| $oram)
     };
 }
 
@@ -247,19 +241,19 @@ fn assert_raw_caught(run: Run<'_>, adversary: Adversary, pair: (Sequence, Sequen
 
 #[test]
 fn what_breaks_the_other_schemes_is_caught_in_raw_oram() {
-    let run = run_raw!(|store, _current_work, seed| raw!(store, NeverRemaps(flat(64)), rng(seed)));
+    let run = run_raw!(|store, _work, seed| raw!(store, NeverRemaps(flat(64)), rng(seed)));
     let finding = "one: steps between leaves of one block";
     assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), finding);
     assert_raw_caught(run, Adversary::Snapshot, (OneBlock, Sweep), finding);
-    let run = run_raw!(|store, _current_work, seed| SkipsHits::new(raw!(store, rng(seed))));
+    let run = run_raw!(|store, _work, seed| SkipsHits::new(raw!(store, rng(seed))));
     assert_raw_caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run_raw!(|store, _current_work, seed| Deduplicates(raw!(store, rng(seed))));
+    let run = run_raw!(|store, _work, seed| Deduplicates(raw!(store, rng(seed))));
     assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
 }
 
 #[test]
 fn an_access_that_stops_at_its_block_is_caught() {
-    let run = run_raw!(|store, _current_work, seed| {
+    let run = run_raw!(|store, _work, seed| {
         let target = TargetBlock::default();
         let stops = StopsAtTarget::new(store, raw_headers(), target.clone());
         AnnouncesTarget::new(raw!(stops, rng(seed)), target)
@@ -269,8 +263,7 @@ fn an_access_that_stops_at_its_block_is_caught() {
 
 #[test]
 fn an_access_that_writes_back_only_the_header_that_it_changed_is_caught() {
-    let run =
-        run_raw!(|store, _current_work, seed| raw!(SkipsUnchanged::new(store, raw_headers()), rng(seed)));
+    let run = run_raw!(|store, _work, seed| raw!(SkipsUnchanged::new(store, raw_headers()), rng(seed)));
     for adversary in [Adversary::Full, Adversary::Snapshot] {
         assert_raw_caught(run, adversary, (Sweep, Dummies), "shape");
     }
@@ -279,8 +272,7 @@ fn an_access_that_writes_back_only_the_header_that_it_changed_is_caught() {
 #[test]
 fn evictions_in_another_order_are_caught() {
     let top = raw_parameters().top.0;
-    let run =
-        run_raw!(|store, _current_work, seed| raw!(SwapsHalves::new(store, raw_headers(), top), rng(seed)));
+    let run = run_raw!(|store, _work, seed| raw!(SwapsHalves::new(store, raw_headers(), top), rng(seed)));
     for adversary in [Adversary::Full, Adversary::Snapshot] {
         assert_raw_caught(run, adversary, (Sweep, Dummies), "shape");
     }
@@ -288,7 +280,7 @@ fn evictions_in_another_order_are_caught() {
 
 #[test]
 fn an_eviction_that_waits_until_the_stash_is_full_is_caught() {
-    let run = run_raw!(|store, _current_work, seed| {
+    let run = run_raw!(|store, _work, seed| {
         WaitsUntilFull::new(raw!(store, rng(seed)), RawOram::stash_blocks, 10)
     });
     assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), "shape");
@@ -306,22 +298,21 @@ fn what_breaks_square_root_oram_is_caught() {
         };
     }
     let layout = || parameters().layout();
-    let run = run!(layout(), |store, _current_work, seed| SkipsHits::new(square_root!(store, rng(seed))));
+    let run = run!(layout(), |store, _work, seed| SkipsHits::new(square_root!(store, rng(seed))));
     caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run!(layout(), |store, _current_work, seed| Deduplicates(square_root!(store, rng(seed))));
+    let run = run!(layout(), |store, _work, seed| Deduplicates(square_root!(store, rng(seed))));
     caught(run, Adversary::Snapshot, (OneBlock, Sweep), "one: shape");
     // The rebuild leaves what is in its place already.
-    let run = run!(layout(), |store, _current_work, seed| square_root!(
+    let run = run!(layout(), |store, _work, seed| square_root!(
         SkipsUnchanged::new(store, parameters().permuted()),
         rng(seed)
     ));
     caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
     // A permutation that is none of the uniform ones, and one that every epoch has.
-    let run = run!(layout(), |store, _current_work, seed| square_root!(store, LowBits(rng(seed))));
+    let run = run!(layout(), |store, _work, seed| square_root!(store, LowBits(rng(seed))));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: slots of");
     let draws = parameters().permuted() as usize - 1;
-    let run =
-        run!(layout(), |store, _current_work, seed| square_root!(store, Repeats::new(rng(seed), draws)));
+    let run = run!(layout(), |store, _work, seed| square_root!(store, Repeats::new(rng(seed), draws)));
     caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
 }
 
@@ -341,16 +332,14 @@ fn assert_freecursive_caught(hits: TrustedHits, run: Run<'_>, pair: (Sequence, S
 fn a_front_end_that_shows_how_many_paths_it_saves_is_caught() {
     for hits in [TrustedHits::ReadThePath, TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {
         let layout = || freecursive_parameters(hits).tree.layout();
-        let run =
-            run!(layout(), |store, _current_work, seed| ShowsHits(freecursive!(hits, store, rng(seed))));
+        let run = run!(layout(), |store, _work, seed| ShowsHits(freecursive!(hits, store, rng(seed))));
         assert_freecursive_caught(hits, run, (OneBlock, Sweep), "shape");
-        let run = run!(layout(), |store, _current_work, seed| freecursive!(hits, store, Uneven(rng(seed))));
+        let run = run!(layout(), |store, _work, seed| freecursive!(hits, store, Uneven(rng(seed))));
         assert_freecursive_caught(hits, run, (Random, Zipf), "leaves");
     }
     for hits in [TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {
         let layout = || freecursive_parameters(hits).tree.layout();
-        let run =
-            run!(layout(), |store, _current_work, seed| ShowsAnswers(freecursive!(hits, store, rng(seed))));
+        let run = run!(layout(), |store, _work, seed| ShowsAnswers(freecursive!(hits, store, rng(seed))));
         assert_freecursive_caught(hits, run, (OneBlock, Sweep), "shape");
     }
 }
@@ -361,7 +350,7 @@ fn a_front_end_that_shows_how_many_paths_it_saves_is_caught() {
 fn a_tree_top_that_answers_without_a_path_is_caught_although_dummies_stand_in_for_the_paths() {
     for hits in [TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {
         let layout = || freecursive_parameters(hits).tree.layout();
-        let run = run!(layout(), |store, _current_work, seed| freecursive!(hits, store, rng(seed)));
+        let run = run!(layout(), |store, _work, seed| freecursive!(hits, store, rng(seed)));
         assert_freecursive_caught(hits, run, (OneBlock, Sweep), "steps between leaves");
     }
 }
@@ -379,19 +368,17 @@ fn what_breaks_hierarchical_oram_is_caught() {
             };
         }
         let layout = || parameters().layout();
-        let run =
-            run!(layout(), |store, _current_work, seed| SkipsHits::new(hierarchical!(store, rng(seed))));
+        let run = run!(layout(), |store, _work, seed| SkipsHits::new(hierarchical!(store, rng(seed))));
         caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-        let run = run!(layout(), |store, _current_work, seed| Deduplicates(hierarchical!(store, rng(seed))));
+        let run = run!(layout(), |store, _work, seed| Deduplicates(hierarchical!(store, rng(seed))));
         caught(run, Adversary::Snapshot, (OneBlock, Sweep), "one: shape");
-        let run = run!(layout(), |store, _current_work, seed| hierarchical!(
+        let run = run!(layout(), |store, _work, seed| hierarchical!(
             SkipsUnchanged::new(store, parameters().buffer.into()),
             rng(seed)
         ));
         caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
         // One hash function for every building, and random buckets that are all the same.
-        let run =
-            run!(layout(), |store, _current_work, seed| hierarchical!(store, Repeats::new(rng(seed), 1)));
+        let run = run!(layout(), |store, _work, seed| hierarchical!(store, Repeats::new(rng(seed), 1)));
         caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one block");
         caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: steps between slots of one block");
     }
@@ -409,33 +396,31 @@ fn what_breaks_practical_os_is_caught() {
         };
     }
     let layout = || parameters().layout();
-    let run = run!(layout(), |store, _current_work, seed| SkipsHits::new(practical_os!(store, rng(seed))));
+    let run = run!(layout(), |store, _work, seed| SkipsHits::new(practical_os!(store, rng(seed))));
     caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run!(layout(), |store, _current_work, seed| Deduplicates(practical_os!(store, rng(seed))));
+    let run = run!(layout(), |store, _work, seed| Deduplicates(practical_os!(store, rng(seed))));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
-    let run = run!(layout(), |store, _current_work, seed| practical_os!(
+    let run = run!(layout(), |store, _work, seed| practical_os!(
         SkipsUnchanged::new(store, parameters().permuted()),
         rng(seed)
     ));
     caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
-    let run = run!(layout(), |store, _current_work, seed| practical_os!(store, LowBits(rng(seed))));
+    let run = run!(layout(), |store, _work, seed| practical_os!(store, LowBits(rng(seed))));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: slots of");
     let draws = parameters().permuted() as usize - 1;
-    let run =
-        run!(layout(), |store, _current_work, seed| practical_os!(store, Repeats::new(rng(seed), draws)));
+    let run = run!(layout(), |store, _work, seed| practical_os!(store, Repeats::new(rng(seed), draws)));
     caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
 }
 
 macro_rules! run_curious {
-    (|$store:ident, $current_work:ident, $seed:ident| $oram:expr) => {
-        run!(curious_parameters().layout(), |$store, $current_work, $seed| $oram)
+    (|$store:ident, $work:ident, $seed:ident| $oram:expr) => {
+        run!(curious_parameters().layout(), |$store, $work, $seed| $oram)
     };
 }
 
 #[test]
 fn a_cached_block_that_is_looked_for_in_a_fresh_partition_is_caught() {
-    let run =
-        run_curious!(|store, _current_work, seed| ReadsRandomPartition::new(judged_curious(&store, seed)));
+    let run = run_curious!(|store, _work, seed| ReadsRandomPartition::new(judged_curious(&store, seed)));
     let subject = curious_subject(run);
     let finding = "one: repeats of the block's last leaf";
     assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), finding);
@@ -446,32 +431,29 @@ fn what_breaks_the_other_schemes_is_caught_in_curious() {
     let caught = |run: Run<'_>, adversary, pair, finding| {
         assert_caught(&curious_subject(run), adversary, pair, finding);
     };
-    let run = run_curious!(|store, _current_work, seed| SkipsHits::new(judged_curious(&store, seed)));
+    let run = run_curious!(|store, _work, seed| SkipsHits::new(judged_curious(&store, seed)));
     caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run_curious!(|store, _current_work, seed| Deduplicates(judged_curious(&store, seed)));
+    let run = run_curious!(|store, _work, seed| Deduplicates(judged_curious(&store, seed)));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
-    let run = run_curious!(|store, current_work, seed| {
-        judged_curious(
-            &Rc::new(EditingStore::new(store, Edit::SkipsEmptyBuckets, 1, current_work.clone())),
-            seed,
-        )
+    let run = run_curious!(|store, work, seed| {
+        judged_curious(&Rc::new(EditingStore::new(store, Edit::SkipsEmptyBuckets, 1, work.clone())), seed)
     });
     caught(run, Adversary::Snapshot, (Sweep, Dummies), "shape");
-    let run = run_curious!(|store, _current_work, _seed| judged_curious(&store, 1));
+    let run = run_curious!(|store, _work, _seed| judged_curious(&store, 1));
     caught(run, Adversary::Full, (Random, Zipf), "leaves");
 }
 
 macro_rules! run_oblivistore {
-    (|$store:ident, $current_work:ident, $seed:ident| $oram:expr) => {
-        run!(oblivistore_parameters().layout(), |$store, $current_work, $seed| $oram)
+    (|$store:ident, $work:ident, $seed:ident| $oram:expr) => {
+        run!(oblivistore_parameters().layout(), |$store, $work, $seed| $oram)
     };
 }
 
 /// An ObliviStore over a store that makes a mistake.
 macro_rules! edited_oblivistore {
     ($edit:expr) => {
-        run_oblivistore!(|store, current_work, seed| {
-            judged_oblivistore(&Rc::new(EditingStore::new(store, $edit, 1, current_work.clone())), seed)
+        run_oblivistore!(|store, work, seed| {
+            judged_oblivistore(&Rc::new(EditingStore::new(store, $edit, 1, work.clone())), seed)
         })
     };
 }
@@ -496,13 +478,12 @@ fn what_breaks_the_other_schemes_is_caught_in_oblivistore() {
     };
     let run = edited_oblivistore!(Edit::SkipsEmptyBuckets);
     caught(run, Adversary::Snapshot, (Sweep, Dummies), "shape");
-    let run = run_oblivistore!(|store, _current_work, seed| ReadsRandomPartition::new(judged_oblivistore(
-        &store, seed
-    )));
+    let run =
+        run_oblivistore!(|store, _work, seed| ReadsRandomPartition::new(judged_oblivistore(&store, seed)));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: repeats of the block's last leaf");
-    let run = run_oblivistore!(|store, _current_work, seed| SkipsHits::new(judged_oblivistore(&store, seed)));
+    let run = run_oblivistore!(|store, _work, seed| SkipsHits::new(judged_oblivistore(&store, seed)));
     caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
-    let run = run_oblivistore!(|store, _current_work, seed| {
+    let run = run_oblivistore!(|store, _work, seed| {
         let mut seeds = (seed.wrapping_mul(64)..).map(|seed| LowBits(rng(seed)));
         let random = || seeds.next().expect("they do not end");
         oblivistore(&oblivistore_parameters(), Bucket(0), &store, random).expect("valid")
