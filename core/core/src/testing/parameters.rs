@@ -11,7 +11,10 @@ pub fn refusal<P: Clone, E>(
 ) -> E {
     let mut changed = valid.clone();
     change(&mut changed);
-    validate(&changed).expect_err("the changed parameters are valid")
+    match validate(&changed) {
+        Err(refusal) => refusal,
+        Ok(()) => panic!("the changed parameters are valid"),
+    }
 }
 
 /// Capacities, numbers of trusted blocks and largest batches to plan parameters for, from the least to the most.

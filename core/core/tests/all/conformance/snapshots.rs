@@ -23,11 +23,14 @@ pub(crate) fn restored<O: FullSnapshot<ChaCha8Rng>>(bytes: &[u8], store: O::Stor
     O::restore(borsh::from_slice(bytes).ok()?, store, rng(seed)).ok()
 }
 
+/// A change of a snapshot's bytes, with the reason why it is refused.
+pub(crate) type Change<'a> = (&'a str, &'a dyn Fn(&mut [u8]));
+
 /// Asserts that a snapshot is restored as it is, and refused after each of these changes, for the reason given.
 pub(crate) fn assert_contradictions_refused<O: FullSnapshot<ChaCha8Rng, Store: Clone>>(
     oram: &O,
     store: O::Store,
-    changes: &[(&str, &dyn Fn(&mut [u8]))],
+    changes: &[Change<'_>],
 ) {
     let snapshot = bytes(oram);
     assert!(restored::<O>(&snapshot, store.clone(), 1).is_some());

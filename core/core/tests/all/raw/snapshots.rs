@@ -1,7 +1,7 @@
 //! A RAW ORAM goes on from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::setup::*;
-use crate::conformance::snapshots::{assert_contradictions_refused, bytes};
+use crate::conformance::snapshots::{Change, assert_contradictions_refused, bytes};
 use ameles_core::oram::Oram;
 use ameles_core::schemes::raw::RawParameters;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
@@ -19,7 +19,7 @@ fn a_snapshot_whose_parts_contradict_one_another_is_refused() {
     assert!(oram.pending_steps() > 0, "all blocks are in the stash");
     let positions = borsh::to_vec(&parameters).expect("bytes").len() + 4;
     let last = bytes(&oram).len() - 1;
-    let changes: [(&str, &dyn Fn(&mut [u8])); 5] = [
+    let changes: [Change<'_>; 5] = [
         ("a block mapped to no leaf of the tree", &|bytes| bytes[positions] = 3),
         ("a block in the stash that is not mapped", &|bytes| bytes[positions] = 0),
         ("positions of more blocks than there are", &|bytes| bytes[0] = 3),

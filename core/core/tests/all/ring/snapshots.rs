@@ -1,7 +1,7 @@
 //! A Ring ORAM goes on from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::setup::*;
-use crate::conformance::snapshots::{assert_contradictions_refused, bytes, restored};
+use crate::conformance::snapshots::{Change, assert_contradictions_refused, bytes, restored};
 use ameles_core::oram::{Access, Oram};
 use ameles_core::schemes::ring::{RingParameters, RingSnapshotError};
 use ameles_core::snapshot::full::FullSnapshot;
@@ -79,7 +79,7 @@ fn a_snapshot_whose_parts_contradict_one_another_is_refused() {
     let mut model = ArrayModel::new(5, 0);
     finish_now(model.read_all(&ring));
     let positions = borsh::to_vec(&parameters).expect("bytes").len() + 4;
-    let changes: [(&str, &dyn Fn(&mut [u8])); 3] = [
+    let changes: [Change<'_>; 3] = [
         ("a block mapped to no leaf of the tree", &|bytes| bytes[positions] += 1),
         ("a block in the tree that is not mapped", &|bytes| bytes[positions] = 0),
         ("positions of more blocks than there are", &|bytes| bytes[0] = 4),
