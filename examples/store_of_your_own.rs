@@ -1,5 +1,5 @@
-//! A Path ORAM over a store of your own: two methods, and an error type. This one stores its buckets in a map and counts
-//! the requests.
+//! A Path ORAM over a store of your own: two methods, and an error type. This one stores its buckets in a map and
+//! counts the requests.
 //!
 //! Nothing here is sealed. If your memory is untrusted, implement `Untrusted` instead, and put
 //! `ameles_seal::sealed::Sealed` in between, as the example `oram_over_a_file` does.

@@ -1,4 +1,5 @@
-//! A trace as a picture: requests from left to right in the order of their time, places of the store from bottom to top.
+//! A trace as a picture: requests from left to right in the order of their time, places of the store from bottom to
+//! top.
 
 use crate::reads::BLOCKS;
 use crate::recording::Trace;

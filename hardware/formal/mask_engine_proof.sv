@@ -205,7 +205,7 @@ module mask_engine_proof
   assign {pending[3], kept[3], room[3]} = {
     8'(u_engine.u_write.pending_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
   };
-  if (Raw) begin : gen_owed
+  if (Raw) begin : gen_pending
     assign {pending[2], kept[2], room[2]} = {
       8'(u_engine.gen_raw.u_interest.pending_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
       u_engine.gen_raw.u_interest.unused_ready
@@ -215,7 +215,7 @@ module mask_engine_proof
       8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.valid_q),
       u_engine.gen_raw.u_ahead.unused_ready
     };
-  end else begin : gen_not_owed
+  end else begin : gen_not_pending
     assign {pending[2], kept[2], room[2], pending[4], kept[4], room[4]} = '0;
   end
   always_comb begin

@@ -5,7 +5,7 @@ use ameles_core::types::Level;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How the buckets of a part are drawn.
+/// The drawing of the buckets of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
@@ -21,7 +21,7 @@ pub enum Shape {
 pub struct Area {
     /// The name.
     pub name: String,
-    /// How it is drawn.
+    /// The drawing of its buckets.
     pub shape: Shape,
     /// The number of its first slot.
     pub first_slot: u64,

@@ -32,7 +32,7 @@ pub struct Entry {
     pub title: &'static str,
     /// Its paper.
     pub source: &'static str,
-    /// How it works, in a sentence or two.
+    /// A summary in a sentence or two.
     pub about: &'static str,
     /// The adversary that it protects against.
     pub adversary: Adversary,

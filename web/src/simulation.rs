@@ -103,7 +103,7 @@ impl Simulation {
         &self.known
     }
 
-    /// Tells whether an operation has the trusted state now.
+    /// Returns whether an operation has the trusted state now.
     pub fn is_taken(&self) -> bool {
         self.is_taken
     }

@@ -40,7 +40,7 @@ pub trait SteppedScheme {
     /// Pending steps of that work.
     fn pending_steps(&self) -> u64;
 
-    /// Tells whether they must come before the next access.
+    /// Returns whether they must come before the next access.
     fn must_step(&self) -> bool;
 
     /// The trusted state; `None` while an operation owns it.

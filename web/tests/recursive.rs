@@ -93,7 +93,8 @@ fn area_of(areas: &[Area], slot: u64) -> &Area {
     areas.iter().find(|area| area.numbers().contains(&slot)).expect("the slot is drawn")
 }
 
-/// Finds a block of the scheme's tree (map 0) or of a map: its part of memory, bucket and entry. Stale slots do not count.
+/// Finds a block of the scheme's tree (map 0) or of a map: its part of memory, bucket and entry. Stale slots do not
+/// count.
 fn find<'a>(
     simulation: &'a Simulation,
     picture: &Picture,

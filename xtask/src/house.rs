@@ -23,9 +23,6 @@ const OPENINGS: [&str; 14] = [
     "Who", "Whoever", "What", "Whatever", "One", "None", "Nobody", "Whether", "How", "Where", "Why", "When",
     "Which", "That",
 ];
-/// Archaic words, which no comment may use.
-const ARCHAIC: [&str; 7] = ["reckons", "reckoned", "for ever", "whence", "thereof", "lest", "of before"];
-
 /// A place that breaks a rule.
 struct Violation {
     file: String,
@@ -126,7 +123,7 @@ fn is_field(line: &str, indent: usize) -> bool {
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '#')
 }
 
-/// Returns comments that begin with a word of `OPENINGS` or use an archaic word.
+/// Returns comments that begin with a word of `OPENINGS`.
 fn comment_style(lines: &[&str]) -> Vec<(usize, String)> {
     let mut violations = Vec::new();
     let mut is_in_comment = false;
@@ -142,10 +139,6 @@ fn comment_style(lines: &[&str]) -> Vec<(usize, String)> {
             let rule =
                 format!("begins with `{opening}`: begin with a verb (`Returns …`) or a noun (`The …`)");
             violations.push((nth + 1, rule));
-        }
-        let spaced = format!(" {} ", comment.replace(|c: char| !c.is_alphanumeric(), " ").to_lowercase());
-        for word in ARCHAIC.iter().filter(|word| spaced.contains(&format!(" {word} "))) {
-            violations.push((nth + 1, format!("`{word}` is archaic: use the usual word of today")));
         }
         is_in_comment = true;
     }
@@ -182,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_begins_with_a_verb_or_a_noun_and_uses_no_archaic_word() {
+    fn a_comment_begins_with_a_verb_or_a_noun() {
         let lines = [
             "/// What it holds.",
             "struct A;",
@@ -190,9 +183,8 @@ mod tests {
             "/// What follows may begin with anything.",
             "fn b() {}",
             "//! Whether it is so.",
-            "/// Waits for ever; a reckoning is no such word.",
             "/// Onerous work.",
         ];
-        assert_eq!(lines_of(comment_style(&lines)), [1, 6, 7]);
+        assert_eq!(lines_of(comment_style(&lines)), [1, 6]);
     }
 }

@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn full_disks_are_warned_of_with_the_remaining_reads() {
         let mut watch = watch("ring", Versioning::Off);
-        let sizes = ameles_vault::ReserveSizes { whole: 3 << 20, owed: 1 << 20, access: 1 << 16 };
+        let sizes = ameles_vault::ReserveSizes { whole: 3 << 20, pending: 1 << 20, access: 1 << 16 };
         let mut disk = |held| {
             let room = RoomFigures { sizes, held, is_full: true };
             watch.check(&Figures { room, ..figures(PLENTY, 0) })

@@ -1,4 +1,4 @@
-//! The costs of sealing and opening a page, beside the bare cipher on private memory, which is their floor.
+//! The costs of sealing and opening a page, compared to the bare cipher on private memory, which is their floor.
 //!
 //! `cargo bench -p ameles-seal --bench page_speed`
 //!
@@ -165,7 +165,7 @@ fn copy() -> f64 {
     best(&mut [Box::new(|| black_box(&mut to).copy_from_slice(black_box(&from)))])[0] * 1e6
 }
 
-/// µs a page for sealing, opening and refreshing batches, each beside its floor.
+/// µs a page for sealing, opening and refreshing batches, each with its floor.
 fn row(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) {
     const WORK: [(&str, bool, bool); 3] =
         [("seal", false, true), ("open", true, false), ("refresh", true, true)];
@@ -218,7 +218,7 @@ fn main() {
     let threads = thread::available_parallelism().map_or(2, |threads| threads.get().clamp(2, 16));
     // The caller is lane 0.
     bind(0);
-    let pool = ameles_fork::Pool::with_start(threads, PagePool::SPIN_TIME, bind).expect("threads");
+    let pool = ameles_fork_join::Pool::with_start(threads, PagePool::SPIN_TIME, bind).expect("threads");
     let pool = Arc::new(PagePool::from_pool(pool));
     println!("µs for a page of {PAGE} bytes; best of {ROUNDS} rounds; memcpy {:.3}", copy());
     println!("floor: the bare cipher on private memory; x: times the floor");

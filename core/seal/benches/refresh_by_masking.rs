@@ -1,4 +1,4 @@
-//! The costs that a refresh of a page by its masks alone would have, without opening it, beside the costs of opening
+//! The costs that a refresh of a page by its masks alone would have, without opening it, and the costs of opening
 //! and sealing.
 //!
 //! `cargo bench -p ameles-seal --bench refresh_by_masking`
@@ -53,7 +53,7 @@ impl Bench {
         self.slots[slot].copy_from_slice(black_box(&self.page));
     }
 
-    /// Does as much as to open a page and to seal it anew: it is sealed first, so that it opens.
+    /// Does as much as to open a page and to reseal it: it is sealed first, so that it opens.
     fn seal_and_open(&mut self, key: &PageKey) {
         let mut tag = [0; MAX_TAG_BYTES];
         let tag = &mut tag[..key.cipher().tag_bytes()];

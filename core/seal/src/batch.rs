@@ -1,4 +1,4 @@
-//! A run of slots to be sealed or opened, each with its key.
+//! Slots to be sealed or opened together, each with its key.
 
 use crate::parallel::{SealThreads, Work};
 use crate::slot_format::Fresh;
@@ -77,12 +77,12 @@ impl Batch {
         true
     }
 
-    /// Seals `plain` into `sealed`; each is exactly as long as the batch says. `fresh` was drawn for this sealing.
+    /// Seals `plain` into `sealed`; each is exactly as long as the batch requires. `fresh` was drawn for this sealing.
     pub(crate) fn seal(&self, fresh: &Fresh, plain: &[u8], sealed: &mut [u8], workers: &SealThreads) {
         workers.run(Seal { jobs: &self.jobs, keys: &self.keys, fresh, plain, sealed });
     }
 
-    /// Opens `sealed` in place and copies it to `plain`; or says which slot was forged first.
+    /// Opens `sealed` in place and copies it to `plain`. The error is the first slot that was forged.
     pub(crate) fn open(
         &self,
         sealed: &mut [u8],
@@ -176,8 +176,8 @@ impl Work for Open<'_> {
     }
 }
 
-/// A run of jobs in two halves, and where their buffers part.
-#[cfg_attr(not(feature = "parallel"), allow(dead_code, reason = "without threads, work is done whole"))]
+/// Jobs in two halves, and the boundary of their buffers.
+#[cfg_attr(not(feature = "parallel"), allow(dead_code, reason = "without threads, work is not split"))]
 struct Halves<'a> {
     first: &'a [Job],
     second: &'a [Job],
@@ -185,7 +185,7 @@ struct Halves<'a> {
     sealed_bytes: usize,
 }
 
-#[cfg_attr(not(feature = "parallel"), allow(dead_code, reason = "without threads, work is done whole"))]
+#[cfg_attr(not(feature = "parallel"), allow(dead_code, reason = "without threads, work is not split"))]
 impl<'a> Halves<'a> {
     fn of(jobs: &'a [Job]) -> Option<Self> {
         if jobs.len() < 2 {

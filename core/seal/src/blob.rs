@@ -1,10 +1,10 @@
 //! Sealing of whole byte strings: checkpoints, rows, headers.
 //!
-//! A blob is a header (magic, format, cipher, salt) and chunks, each sealed with its number and whether it is the
-//! last: so chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
+//! A blob is a header (magic, format, cipher, salt) and chunks, each sealed with its number and a flag for the last
+//! one: so chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
 //! purpose, the salt, the rest of the header and the blob's name; a blob does not open under another name.
 //!
-//! A blob's length tells its text's length. A caller that has to hide the length pads the text.
+//! A blob's length reveals its text's length. A caller that has to hide the length pads the text.
 
 use crate::cipher::{Cipher, CipherKey, NONCE_BYTES, TAG_BYTES};
 use crate::derive::{Purpose, Salt, derive};
@@ -20,13 +20,13 @@ const FIXED_BYTES: usize = 8;
 const HEADER_BYTES: usize = FIXED_BYTES + 32;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// The reason why a blob did not open.
+/// The reason why a blob could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
-    /// The bytes do not begin as a blob does.
+    /// The bytes do not begin like a blob.
     #[error("this is no sealed blob of ameles's")]
     NotABlob,
-    /// The blob says that it has a format that this version does not know.
+    /// The blob's format is unknown to this version.
     #[error("the sealed blob has format {found}; this version reads up to {FORMAT}: use a newer ameles")]
     NewerFormat {
         /// Its format.
@@ -55,7 +55,7 @@ pub fn sealed_bytes(text_bytes: usize) -> usize {
 
 /// Seals `text` under a purpose and a name.
 ///
-/// `salt` is drawn for this blob alone: it makes the key fresh.
+/// `salt` is drawn for this blob only: it makes the key fresh.
 ///
 /// # Panics
 /// If the text is 256 GiB or longer, the most that one key may seal.
@@ -93,7 +93,7 @@ pub fn seal(
     }
 }
 
-/// Opens a blob. Nothing of it is believed, and nothing of its text returned, before all of it is authenticated.
+/// Opens a blob. No part of its text is used or returned before all of it is authenticated.
 ///
 /// # Errors
 /// [`BlobError`], on any bytes that [`seal`] did not make for this master key, purpose and name.

@@ -29,7 +29,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// Every cipher there is.
+    /// All ciphers.
     pub const ALL: [Cipher; 4] =
         [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305, Cipher::Aegis128L, Cipher::Aegis256];
 
@@ -43,12 +43,12 @@ impl Cipher {
         }
     }
 
-    /// The number that stands for it in sealed headers.
+    /// Its number in sealed headers.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The cipher of a number in a sealed header, if there is one.
+    /// The cipher with a number in a sealed header, if there is one.
     pub fn from_number(number: u8) -> Option<Cipher> {
         Cipher::ALL.into_iter().find(|c| c.number() == number)
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Cipher {
     }
 }
 
-/// The error that a cipher was named that does not exist.
+/// The error for an unknown cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
 pub struct UnknownCipher;
@@ -75,7 +75,7 @@ impl FromStr for Cipher {
 
 /// A cipher with its key, expanded once. Neither `seal` nor `open` allocates.
 ///
-/// Keys are wiped when dropped, but for ring's, which keeps its expanded keys private and does not wipe them.
+/// Keys are wiped when dropped, except ring's, which keeps its expanded keys private and does not wipe them.
 pub struct CipherKey {
     inner: Inner,
 }
@@ -108,7 +108,7 @@ impl CipherKey {
 
     /// Encrypts `text` in place and returns the tag over it and `associated`.
     ///
-    /// The caller never gives one key the same nonce for two different texts.
+    /// The caller never uses one nonce for two different texts under one key.
     ///
     /// # Panics
     /// If `text` is longer than the cipher takes at once (64 GiB for AES-GCM, 256 GiB for ChaCha20-Poly1305).
@@ -127,7 +127,7 @@ impl CipherKey {
     /// Checks the tag and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Forged`]; `text` then holds nothing of use.
+    /// [`Forged`]; the contents of `text` are then meaningless.
     pub fn open(
         &self,
         nonce: &[u8; NONCE_BYTES],

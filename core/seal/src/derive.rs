@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// A public 32-byte value, drawn once, that makes a derived key a fresh one.
+/// A public 32-byte random value that makes a derived key a fresh one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Salt(pub [u8; 32]);
 
@@ -46,15 +46,15 @@ impl Purpose {
     pub const JOURNAL: Purpose = Purpose("journal");
     /// The gateway's table of rows.
     pub const ROWS: Purpose = Purpose("rows");
-    /// Receipts, by which a later opening knows the newest state.
+    /// Receipts, by which a later opening recognises the newest state.
     pub const RECEIPT: Purpose = Purpose("receipt");
     /// A vault's header and its claims of epochs.
     pub const HEADER: Purpose = Purpose("header");
-    /// Credentials that a face keeps.
+    /// Credentials of a gateway.
     pub const CREDENTIALS: Purpose = Purpose("credentials");
     /// The seed of a scheme's randomness.
     pub const RANDOMNESS: Purpose = Purpose("randomness");
-    /// The public value by which a wrong master key is told from a damaged vault.
+    /// The public value that distinguishes a wrong master key from a damaged vault.
     pub const KEY_CHECK: Purpose = Purpose("key-check");
 
     /// A purpose of the caller's own. Its label differs from every other.
@@ -66,10 +66,10 @@ impl Purpose {
 /// A key derived from the master key. Wiped when dropped.
 pub type DerivedKey = Zeroizing<[u8; 32]>;
 
-/// Derives the key of `purpose` under `salt`. `context` says what else the key is bound to (a vault, a name).
+/// Derives the key of `purpose` under `salt`. `context` is what else the key is bound to (a vault, a name).
 pub fn derive(master: &MasterKey, purpose: Purpose, salt: &Salt, context: &[u8]) -> DerivedKey {
     let label = purpose.0.as_bytes();
-    // The length keeps (label, context) pairs apart whatever bytes they hold.
+    // The length separates (label, context) pairs, whatever bytes they contain.
     let length = (label.len() as u64).to_be_bytes();
     let mut key = Zeroizing::new([0; 32]);
     Hkdf::<Sha256>::new(Some(&salt.0), master.expose())
@@ -78,8 +78,8 @@ pub fn derive(master: &MasterKey, purpose: Purpose, salt: &Salt, context: &[u8])
     key
 }
 
-/// A public value that depends on the master key: when it differs from the one stored beside a vault, the key is
-/// wrong, and the vault is not damaged. It tells nothing about any other derived key.
+/// A public value that depends on the master key: if it differs from the one stored with a vault, the key is wrong, and
+/// the vault is not damaged. It reveals nothing about any other derived key.
 pub fn key_check(master: &MasterKey, salt: &Salt) -> [u8; 16] {
     let key = derive(master, Purpose::KEY_CHECK, salt, &[]);
     let mut check = [0; 16];

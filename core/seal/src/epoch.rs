@@ -1,4 +1,4 @@
-//! Epochs: each opening of a vault seals under a key of its own.
+//! Epochs: each opening of a vault seals under its own key.
 
 use crate::derive::Salt;
 use alloc::vec::Vec;
@@ -9,12 +9,12 @@ use borsh::{BorshDeserialize, BorshSerialize, io};
 pub struct Epoch {
     /// Its number, from 1. Numbers grow and may skip some.
     pub number: u32,
-    /// The salt, drawn for it alone: 256 bits, so that no key is ever derived twice, not even by two machines that
-    /// restored the same backup.
+    /// The salt, drawn for this epoch only: 256 bits, so that no key is ever derived twice, not even by two machines
+    /// that restored the same backup.
     pub salt: Salt,
 }
 
-/// The epochs whose slots may still be read, and the newest one. Public: it holds salts, no keys.
+/// The epochs whose slots may still be read, including the newest. Public: it holds salts, no keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize)]
 pub struct Epochs {
     /// The epochs, ascending by number.
@@ -70,7 +70,7 @@ impl Epochs {
         self.table.is_empty()
     }
 
-    /// Forgets the epochs that are not `used`; the newest always stays, so that numbers keep growing.
+    /// Removes the epochs that are not `used`; the newest always stays, so that numbers keep growing.
     pub fn retain(&mut self, mut used: impl FnMut(u32) -> bool) {
         let newest = self.newest();
         self.table.retain(|e| e.number == newest || used(e.number));

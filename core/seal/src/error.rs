@@ -1,8 +1,8 @@
-//! The reasons why sealed memory gave no answer.
+//! Errors of sealed memory.
 
 use ameles_core::store::{BucketVersion, Place, UntrustedError};
 
-/// The errors between the scheme and untrusted memory. No error is an answer.
+/// Errors between the scheme and untrusted memory. After an error there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// The bytes are not those that were sealed for this slot and version: the store's side changed, swapped or
@@ -22,16 +22,16 @@ pub enum SealError {
     /// The bucket's version is shorter than it was written.
     #[error("{slot} ({version}) was truncated in the store", slot = .0.slot, version = .0.version)]
     Truncated(Place),
-    /// A version was asked for whose epoch is not in the trusted epoch table.
+    /// The epoch of the requested version is not in the trusted epoch table.
     #[error("{version} of {bucket} belongs to an epoch that the trusted state does not know", bucket = .0.bucket, version = .0.version)]
     UnknownEpoch(BucketVersion),
-    /// Nothing can be written before the first epoch has begun.
+    /// No epoch has begun, so nothing can be written.
     #[error("no epoch has begun: begin one before writing")]
     NoEpoch,
-    /// An epoch must be newer than every one before it, and have a salt of its own.
+    /// An epoch must be newer than every one before it, and have its own salt.
     #[error("epoch {asked} cannot begin: its number must be above {newest} and its salt new")]
     EpochNotNew {
-        /// The number asked for.
+        /// The requested number.
         asked: u32,
         /// The newest epoch so far.
         newest: u32,

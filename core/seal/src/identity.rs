@@ -1,4 +1,4 @@
-//! The identity that a sealed slot is bound to: where it stands and which writing of its bucket it is.
+//! The identity that a sealed slot is bound to: its place, and which write of its bucket it is.
 //!
 //! The vault and the cipher are bound through the key (see [`slot_keys`](crate::slot_keys)); the rest is
 //! authenticated with every slot, as bytes of a fixed length.
@@ -10,10 +10,10 @@ use ameles_core::store::Place;
 /// Bytes that are authenticated with each slot and not stored.
 pub const ASSOCIATED_BYTES: usize = 28;
 
-/// The slot's nonce: the counter of its bucket's writing, then its index, both big-endian.
+/// The slot's nonce: the counter of its bucket's write, then its index, both big-endian.
 ///
-/// Every bucket write of an epoch takes a fresh counter, and every epoch has keys of its own: so no nonce comes back
-/// under one key, as long as one process alone counts. [`SlotFormat::Salted`] is for those that may be copied.
+/// Every bucket write of an epoch takes a fresh counter, and every epoch has its own keys: so no nonce repeats under
+/// one key, as long as only one process counts. [`SlotFormat::Salted`] is for processes that may be copied.
 pub fn nonce(place: &Place) -> [u8; NONCE_BYTES] {
     let mut nonce = [0; NONCE_BYTES];
     nonce[..8].copy_from_slice(&place.version.counter.to_be_bytes());

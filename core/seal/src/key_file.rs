@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::string::String;
 use zeroize::Zeroizing;
 
-/// The most bytes of a key file: a longer file was meant for something else.
+/// The most bytes of a key file: a longer file is not a key file.
 const MAX_FILE_BYTES: u64 = 4096;
 
-/// The reason why a master key could not be had.
+/// The reason why a master key could not be read or created.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// The file could not be read or written.
@@ -36,32 +36,31 @@ pub enum KeyFileError {
         /// Its permission bits.
         mode: u32,
     },
-    /// The file holds something else.
+    /// The file does not contain a key.
     #[error("the key file {path} holds no key: {cause}", path = .path.display())]
     NotAKey {
         /// The file.
         path: PathBuf,
-        /// The fault of its text.
+        /// The problem of its text.
         cause: NotAKey,
     },
     /// The environment variable is not set.
     #[error("the environment variable {0} is not set; put the master key there")]
     Unset(String),
-    /// The environment variable holds something else.
+    /// The environment variable does not contain a key.
     #[error("the environment variable {name} holds no key: {cause}")]
     NotAKeyInVariable {
         /// The variable.
         name: String,
-        /// The fault of its text.
+        /// The problem of its text.
         cause: NotAKey,
     },
 }
 
-/// Draws a master key from the operating system and writes it, durably, to a file that must not exist yet, with
-/// mode 0600.
+/// Draws a master key from the operating system and writes it durably to a new file with mode 0600.
 ///
 /// # Errors
-/// [`KeyFileError::Io`]; among them an existing file, which is never replaced.
+/// [`KeyFileError::Io`], also for an existing file, which is never replaced.
 pub fn create(path: &Path) -> Result<MasterKey, KeyFileError> {
     let fail = |cause| io_error("create", path, cause);
     let key = MasterKey::draw(&mut OsRng.unwrap_err());
@@ -115,7 +114,7 @@ fn io_error(doing: &'static str, path: &Path, cause: io::Error) -> KeyFileError 
     KeyFileError::Io { doing, path: path.to_owned(), cause }
 }
 
-// The open file is asked, not the path: so the file that is checked is the file that is read.
+// The open file is checked, not the path: so the file that is checked is the file that is read.
 #[cfg(unix)]
 fn refuse_exposed(path: &Path, file: &File) -> Result<(), KeyFileError> {
     use std::os::unix::fs::PermissionsExt;

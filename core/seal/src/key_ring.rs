@@ -1,12 +1,12 @@
-//! The master key of a vault and, while it changes, the one before it.
+//! The master key of a vault and, during a rotation, the one before it.
 //!
-//! Everything in the store belongs to an epoch. So the number of the last epoch under the earlier key tells which of the
-//! two an object was sealed with.
+//! Everything in the store belongs to an epoch. So the number of the last epoch under the earlier key determines which
+//! of the two keys an object was sealed with.
 
 use crate::master_key::{MASTER_KEY_BYTES, MasterKey};
 use zeroize::Zeroizing;
 
-/// A master key that is on its way out: it opens what was sealed up to an epoch, and seals nothing any more.
+/// A retired master key: it opens what was sealed up to an epoch, and seals nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierKey {
     /// The key.
@@ -19,7 +19,7 @@ impl EarlierKey {
     /// Bytes of an encoded one.
     pub const BYTES: usize = 4 + MASTER_KEY_BYTES;
 
-    /// The bytes of it, which are as secret as the key. Wiped when dropped.
+    /// The encoded bytes, which are as secret as the key. Wiped when dropped.
     pub fn to_bytes(&self) -> Zeroizing<[u8; Self::BYTES]> {
         let mut bytes = Zeroizing::new([0; Self::BYTES]);
         bytes[..4].copy_from_slice(&self.until.to_le_bytes());
@@ -27,7 +27,7 @@ impl EarlierKey {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) has written.
+    /// Decodes the result of [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let ([a, b, c, d], rest) = bytes.split_first_chunk().expect("it is longer than a number");
         let mut key = MasterKey::blank();
@@ -49,12 +49,12 @@ impl KeyRing {
         KeyRing { newest, earlier }
     }
 
-    /// The key that everything new is sealed with.
+    /// The key for sealing.
     pub fn newest(&self) -> &MasterKey {
         &self.newest
     }
 
-    /// The key before it, while there is one.
+    /// The key before it, if there is one.
     pub fn earlier(&self) -> Option<&EarlierKey> {
         self.earlier.as_ref()
     }
@@ -72,7 +72,7 @@ impl KeyRing {
         }
     }
 
-    /// The keys that may open an object of an epoch that is sealed anew in its place: the newest first.
+    /// The keys that may open an object of an epoch that is sealed again in its place: the newest first.
     pub fn opening(&self, epoch: u32) -> impl Iterator<Item = &MasterKey> {
         let earlier = self.earlier.iter().filter(move |earlier| epoch <= earlier.until);
         [&self.newest].into_iter().chain(earlier.map(|earlier| &earlier.key))

@@ -1,4 +1,4 @@
-//! A master key as people carry it: 64 hexadecimal digits, or base64 of 32 bytes.
+//! A master key as text: 64 hexadecimal digits, or base64 of 32 bytes.
 
 use crate::master_key::{MASTER_KEY_BYTES, MasterKey};
 use alloc::string::String;
@@ -15,7 +15,7 @@ pub struct NotAKey {
     pub length: usize,
 }
 
-/// Reads a master key. White space around it is ignored; base64 may be of the URL kind and may lack its padding.
+/// Parses a master key. White space around it is ignored; base64 may be of the URL kind and may lack its padding.
 ///
 /// # Errors
 /// [`NotAKey`].

@@ -1,13 +1,13 @@
 //! The sealing layer: encryption, authentication and freshness between a scheme and untrusted memory.
 //!
-//! [`sealed::Sealed`] turns [`Untrusted`](ameles_core::store::Untrusted) memory, which may answer with anything, into a
-//! [`Store`](ameles_core::store::Store), which answers with what was written last or with an error that names the slot.
-//! [`pages`] does the same for a pager, over raw shared memory. [`blob`] and [`record`] seal data that is not made of
-//! slots: checkpoints, rows and journal records.
+//! [`sealed::Sealed`] turns [`Untrusted`](ameles_core::store::Untrusted) memory, which may return anything, into a
+//! [`Store`](ameles_core::store::Store), which returns what was written last or an error that names the slot. [`pages`]
+//! does the same for a pager, over raw shared memory. [`blob`] and [`record`] seal other data: checkpoints, rows and
+//! journal records.
 //!
-//! | what the other side does | what is seen |
+//! | the untrusted side | the result |
 //! |---|---|
-//! | changes, swaps or moves sealed bytes, or answers with an older version | [`SealError::Forged`](error::SealError) |
+//! | changes, swaps or moves sealed bytes, or returns an older version | [`SealError::Forged`](error::SealError) |
 //! | removes a version | [`SealError::Missing`](error::SealError), never zeros |
 //! | cuts a bucket short | [`SealError::Truncated`](error::SealError) |
 //! | rolls the whole store back | as above, as long as the trusted version table survives |

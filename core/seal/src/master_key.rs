@@ -1,4 +1,4 @@
-//! The one secret of a vault.
+//! The master key: the one secret of a vault.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -11,7 +11,7 @@ pub const MASTER_KEY_BYTES: usize = 32;
 
 /// The 256-bit secret from which every other key is derived. Wiped when dropped; never printed.
 ///
-/// It lives behind a pointer, so that moving it leaves no copy.
+/// It is stored behind a pointer, so that moving it leaves no copy.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct MasterKey {
     bytes: Box<[u8; MASTER_KEY_BYTES]>,
@@ -25,7 +25,7 @@ impl MasterKey {
         key
     }
 
-    /// Takes a key, and wipes where it came from.
+    /// Takes a key, and wipes its source.
     pub fn take(bytes: &mut [u8; MASTER_KEY_BYTES]) -> Self {
         let mut key = MasterKey::blank();
         key.bytes.copy_from_slice(bytes);

@@ -1,10 +1,10 @@
-//! The cores on which large batches are sealed and opened.
+//! The threads that seal and open large batches.
 
 #[cfg(feature = "parallel")]
 use alloc::sync::Arc;
 use core::fmt;
 
-/// A batch below this many bytes is sealed where it is: handing it over would take longer than sealing it.
+/// A batch below this many bytes is not distributed: that would take longer than sealing it.
 #[cfg(feature = "parallel")]
 const MIN_BYTES: usize = 256 << 10;
 
@@ -12,9 +12,9 @@ const MIN_BYTES: usize = 256 << 10;
 #[cfg(feature = "parallel")]
 const PART_BYTES: usize = 64 << 10;
 
-/// The place where batches are sealed: the calling thread (the default), or a pool of threads for the large ones.
+/// Runs batches on the calling thread (the default), or large ones on a pool of threads.
 ///
-/// The sealed bytes are the same either way; so is the trace.
+/// The sealed bytes and the trace are the same either way.
 #[derive(Clone, Default)]
 pub struct SealThreads {
     #[cfg(feature = "parallel")]
@@ -22,16 +22,15 @@ pub struct SealThreads {
 }
 
 impl SealThreads {
-    /// Works on the calling thread alone.
+    /// Runs on the calling thread only.
     pub fn single() -> Self {
         SealThreads::default()
     }
 
-    /// Works on a pool of this many threads (rayon) for large batches; with fewer than two, on the calling thread
-    /// alone.
+    /// Runs large batches on a pool of this many threads (rayon); with fewer than two, on the calling thread only.
     ///
     /// # Errors
-    /// When the system gives no threads.
+    /// If the system gives no threads.
     #[cfg(feature = "parallel")]
     pub fn threads(threads: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         if threads < 2 {
@@ -44,8 +43,7 @@ impl SealThreads {
         Ok(SealThreads { pool: Some(Arc::new(pool)) })
     }
 
-    /// Does `work`, in parts if it is large and there are threads. `split` halves a work, `join` puts two results
-    /// together in their order.
+    /// Runs `work`, in parts if it is large and there are threads.
     pub(crate) fn run<W: Work>(&self, work: W) -> W::Done {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.pool
@@ -66,8 +64,8 @@ impl fmt::Debug for SealThreads {
     }
 }
 
-/// Work on a run of slots that can be halved.
-#[cfg_attr(not(feature = "parallel"), allow(dead_code, reason = "without threads, work is done whole"))]
+/// Work on slots that can be halved.
+#[cfg_attr(not(feature = "parallel"), allow(dead_code, reason = "without threads, work is not split"))]
 pub(crate) trait Work: Send + Sized {
     /// The result of the work.
     type Done: Send;
@@ -75,13 +73,13 @@ pub(crate) trait Work: Send + Sized {
     /// Bytes to be sealed or opened.
     fn bytes(&self) -> usize;
 
-    /// Halves the work, or gives it back if it is one slot.
+    /// Halves the work, or returns it unchanged if it is one slot.
     fn split(self) -> Result<(Self, Self), Self>;
 
-    /// Does the work.
+    /// Runs the work.
     fn run(self) -> Self::Done;
 
-    /// Puts the results of two halves together.
+    /// Joins the results of two halves, in order.
     fn join(first: Self::Done, second: Self::Done) -> Self::Done;
 }
 

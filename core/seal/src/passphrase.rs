@@ -5,37 +5,37 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::CryptoRng;
 
-/// The public parameters that must be kept to turn the passphrase into the key again.
+/// The public parameters that are needed to derive the key from the passphrase again.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PassphraseHeader {
-    /// Memory that one guess takes, in KiB.
+    /// Memory of one derivation, in KiB.
     pub memory_kib: u32,
     /// Passes over that memory.
     pub passes: u32,
-    /// Lanes that could be computed side by side.
+    /// Lanes that can be computed in parallel.
     pub lanes: u32,
     /// The salt, drawn for this vault.
     pub salt: [u8; 32],
 }
 
-/// The reason why a passphrase gave no key.
+/// The reason why no key was derived from a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PassphraseError {
-    /// An empty passphrase protects nothing.
+    /// An empty passphrase does not protect anything.
     #[error("the passphrase is empty")]
     Empty,
-    /// The header asks for less work than is safe or more than a machine can do: it was changed or is damaged.
+    /// The header requests less work than is safe or more than a machine can do: it was changed or is damaged.
     #[error(
         "the passphrase header asks for {memory_kib} KiB, {passes} passes and {lanes} lanes; \
          {min_kib} to {max_kib} KiB, 2 to 64 passes and 1 to 64 lanes are accepted: it was changed or is damaged",
         min_kib = PassphraseHeader::MIN_KIB, max_kib = PassphraseHeader::MAX_KIB
     )]
     Parameters {
-        /// Memory asked for, in KiB.
+        /// Requested memory, in KiB.
         memory_kib: u32,
-        /// Passes asked for.
+        /// Requested passes.
         passes: u32,
-        /// Lanes asked for.
+        /// Requested lanes.
         lanes: u32,
     },
 }
@@ -53,10 +53,10 @@ impl PassphraseHeader {
         PassphraseHeader { memory_kib: 64 * 1024, passes: 3, lanes: 4, salt }
     }
 
-    /// Derives the key of a passphrase. Takes some tenths of a second, on purpose.
+    /// Derives the key of a passphrase. Takes some tenths of a second, deliberately.
     ///
     /// # Errors
-    /// [`PassphraseError`]. A wrong passphrase is none: it gives another key
+    /// [`PassphraseError`]. A wrong passphrase is not an error: it gives another key
     /// (see [`key_check`](crate::derive::key_check)).
     pub fn master_key(&self, passphrase: &str) -> Result<MasterKey, PassphraseError> {
         if passphrase.is_empty() {

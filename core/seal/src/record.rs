@@ -1,7 +1,7 @@
-//! Sealing of many small records under one key: a journal's.
+//! Sealing of many small records under one key, for a journal.
 //!
-//! A record is bound to its sequence number: a record that is moved, repeated or left out does not open. Where a
-//! journal ends is for the journal to know.
+//! A record is bound to its sequence number: a record that was moved, repeated or omitted does not open. The caller
+//! must know where a journal ends.
 
 use crate::cipher::{Cipher, CipherKey, Forged, NONCE_BYTES, TAG_BYTES};
 use crate::derive::{Purpose, Salt, derive};
@@ -15,15 +15,15 @@ pub const OVERHEAD_BYTES: usize = TAG_BYTES;
 /// The reason why a record was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// The sequence number was passed: its nonce must not be used again.
+    /// The sequence number is too low: its nonce must not be used again.
     #[error("record {sequence} was sealed already: the next is {next} or later")]
     Passed {
-        /// The number asked for.
+        /// The requested number.
         sequence: u64,
-        /// The least that may follow.
+        /// The least valid one.
         next: u64,
     },
-    /// The key has sealed as much as it may. Go on with a fresh salt.
+    /// The key has sealed as much as is safe. Continue with a fresh salt.
     #[error("the key of this journal has sealed as much as it may: go on with a fresh salt")]
     Exhausted,
 }
@@ -32,15 +32,15 @@ pub enum RecordError {
 #[derive(Debug)]
 pub struct RecordSealer {
     key: CipherKey,
-    /// The least sequence number that may be sealed; nothing after the last.
+    /// The least sequence number that may be sealed; `None` after the last.
     next: Option<u64>,
     records_left: u64,
     bytes_left: u64,
 }
 
 impl RecordSealer {
-    /// Makes a sealer, whose key is derived once, here. `salt` is drawn for it alone, and kept beside the records;
-    /// `context` says which journal of which vault it is.
+    /// Makes a sealer, and derives its key. `salt` is drawn for it only, and stored with the records;
+    /// `context` identifies the journal and the vault.
     pub fn new(master: &MasterKey, purpose: Purpose, cipher: Cipher, salt: &Salt, context: &[u8]) -> Self {
         RecordSealer {
             key: record_key(master, purpose, cipher, salt, context),
@@ -53,7 +53,7 @@ impl RecordSealer {
     /// Seals a record, and appends it to `out`: [`OVERHEAD_BYTES`] longer than `text`. Numbers may be skipped.
     ///
     /// # Errors
-    /// [`RecordError`]; `out` is then as it was.
+    /// [`RecordError`]; `out` is not changed then.
     pub fn seal(&mut self, sequence: u64, text: &[u8], out: &mut Vec<u8>) -> Result<(), RecordError> {
         let next = self.next.ok_or(RecordError::Exhausted)?;
         if sequence < next {
@@ -81,7 +81,7 @@ pub struct RecordOpener {
 }
 
 impl RecordOpener {
-    /// Makes an opener for the records of the sealer that was given the same.
+    /// Makes an opener for the records of the sealer that got the same arguments.
     pub fn new(master: &MasterKey, purpose: Purpose, cipher: Cipher, salt: &Salt, context: &[u8]) -> Self {
         RecordOpener { key: record_key(master, purpose, cipher, salt, context) }
     }
@@ -89,7 +89,7 @@ impl RecordOpener {
     /// Opens a record, and appends its text to `out`.
     ///
     /// # Errors
-    /// [`Forged`], on any bytes that were not sealed under this number; `out` is then as it was.
+    /// [`Forged`], on any bytes that were not sealed under this number; `out` is not changed then.
     pub fn open(&self, sequence: u64, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Forged> {
         let (text, tag) = sealed.split_last_chunk::<TAG_BYTES>().ok_or(Forged)?;
         let start = out.len();

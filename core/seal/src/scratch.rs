@@ -1,4 +1,4 @@
-//! Buffers that requests in flight borrow and give back, so that a request allocates nothing in the long run.
+//! Reusable buffers for requests in flight, so that a request allocates nothing in the long run.
 
 use crate::batch::Batch;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use ameles_core::store::{BucketVersion, Place};
 use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
 
-/// Buffers kept for later. More requests than this in flight allocate theirs anew.
+/// Buffers kept for reuse. More requests than this in flight allocate theirs.
 const MAX_IDLE: usize = 16;
 
 /// The buffers that a request needs while it is in flight.
@@ -30,14 +30,14 @@ impl Scratch {
     }
 }
 
-/// The buffers not in use.
+/// The unused buffers.
 #[derive(Default)]
 pub(crate) struct Scratches {
     idle: RefCell<Vec<Scratch>>,
 }
 
 impl Scratches {
-    /// Buffers for a request that moves about so many bytes.
+    /// Buffers for a request that moves about this many bytes.
     pub(crate) fn take(&self, bytes: usize) -> Borrowed<'_> {
         let mut idle = self.idle.borrow_mut();
         let best = best_fit(idle.iter().map(|scratch| scratch.sealed.capacity()), bytes);
@@ -49,7 +49,7 @@ impl Scratches {
     }
 }
 
-/// A scratch that goes back by itself, also when its request's future is dropped.
+/// A scratch that is returned when it is dropped, also with its request's future.
 pub(crate) struct Borrowed<'a> {
     scratch: Scratch,
     home: &'a Scratches,

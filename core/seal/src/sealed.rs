@@ -33,17 +33,17 @@ pub fn sealed_layout(layout: &Layout, format: SlotFormat) -> Layout {
     Layout::new(layout.extents().iter().map(longer).collect())
 }
 
-/// A slot and the version of it to read; [`Version::NEVER`] reads as zeros, and no request goes out for it.
+/// A slot and the version of it to read; [`Version::NEVER`] reads as zeros without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The slot.
     pub slot: Slot,
-    /// The writing of its bucket.
+    /// The version of its bucket.
     pub version: Version,
 }
 
 impl Resolved {
-    /// The place that the request to untrusted memory names; nothing if the bucket was never written.
+    /// The place for the request to untrusted memory; `None` if the bucket was never written.
     pub fn place(self) -> Option<Place> {
         let Resolved { slot, version } = self;
         (!version.is_never()).then_some(Place { slot, version })
@@ -62,7 +62,7 @@ pub struct Assigned {
 }
 
 impl Assigned {
-    /// The bucket version that the request to untrusted memory names.
+    /// The bucket version for the request to untrusted memory.
     pub fn written(self) -> BucketVersion {
         BucketVersion { bucket: self.bucket, version: self.new }
     }
@@ -70,21 +70,21 @@ impl Assigned {
 
 /// A [`Store`] over [`Untrusted`] memory.
 ///
-/// As a `Store` it reads the newest versions and writes each bucket under a fresh one. A vault uses the steps apart,
-/// so that its journal can stand between them: [`resolve`](Self::resolve) and [`read_places`](Self::read_places);
+/// As a `Store` it reads the newest versions and writes each bucket under a fresh one. A vault uses the single steps,
+/// so that it can write its journal between them: [`resolve`](Self::resolve) and [`read_places`](Self::read_places);
 /// [`assign`](Self::assign), [`seal`](Self::seal) and [`send`](Self::send).
 ///
-/// It is public which buckets were ever written, and so no request goes out for the others.
+/// It is public which buckets were ever written, so no request is made for the others.
 ///
 /// # In flight
-/// A bucket's newest version changes when it is assigned, before it is on the other side: a caller that reads it before
+/// A bucket's newest version changes when it is assigned, before it is stored: a caller that reads it before
 /// `send` has returned gets [`SealError::Missing`]. Several reads and writes may be in flight at once; no borrow is
 /// held while one waits. When a write fails, the table names a version that may not exist: the state is torn, and must
 /// be rebuilt from its last snapshot and journal.
 ///
 /// # Nonces
-/// A version can be sealed once, and only by the opening that began its epoch: a snapshot that is brought back, or
-/// brought back twice, seals nothing until it begins an epoch with a salt of its own. A process whose memory is copied
+/// A version can be sealed once, and only by the opening that began its epoch: a restored snapshot, however often it is
+/// restored, seals nothing until it begins an epoch with its own salt. A process whose memory is copied
 /// while it runs needs [`Nonces::Salted`].
 pub struct Sealed<U> {
     untrusted: U,
@@ -109,7 +109,7 @@ struct Opening {
 
 impl<U: Untrusted> Sealed<U> {
     /// Makes sealed memory over `untrusted`, whose layout is a [`sealed_layout`] of the format of `nonces`. `versions`
-    /// is new, or a snapshot. What belongs to an epoch of the ring's earlier key can be read, and nothing is sealed with it.
+    /// is new, or a snapshot. Slots of epochs of the ring's earlier key can be read, and nothing is sealed with it.
     ///
     /// # Errors
     /// [`SealError::SlotsTooSmall`], [`SealError::OtherLayout`].
@@ -161,7 +161,7 @@ impl<U: Untrusted> Sealed<U> {
         &self.untrusted
     }
 
-    /// Begins an epoch under whose key this opening seals from now on, numbered after the newest one known here
+    /// Begins an epoch under whose key this opening seals from now on. Its number follows the newest one known here
     /// and after those of an earlier master key.
     ///
     /// # Errors
@@ -173,8 +173,8 @@ impl<U: Untrusted> Sealed<U> {
         Ok(number)
     }
 
-    /// Begins an epoch with a number of the caller's choice: above every number that the untrusted side has seen,
-    /// so that the names of its versions are new even when an old snapshot was brought back.
+    /// Begins an epoch with a number of the caller's choice: it must be above every number that the untrusted side has
+    /// seen, so that the names of its versions are new even after an old snapshot was restored.
     ///
     /// # Errors
     /// [`SealError::EpochNotNew`], also if the number belongs to an earlier master key.
@@ -188,7 +188,7 @@ impl<U: Untrusted> Sealed<U> {
         Ok(())
     }
 
-    /// Takes an epoch over from the journal of an earlier opening. Its versions can be assigned again and read;
+    /// Adds an epoch from the journal of an earlier opening. Its versions can be assigned again and read;
     /// nothing can be sealed under it.
     ///
     /// # Errors
@@ -203,37 +203,36 @@ impl<U: Untrusted> Sealed<U> {
         Ok(())
     }
 
-    /// Forgets the epochs that no newest version belongs to. Older versions of theirs can no longer be read.
+    /// Removes the epochs without a newest version. Their older versions can no longer be read.
     pub fn drop_unused_epochs(&self) {
         let mut versions = self.versions.borrow_mut();
         versions.drop_unused_epochs();
         self.keys.borrow_mut().retain(&versions.epochs);
     }
 
-    /// Forgets the earlier master key: what was sealed with it can no longer be read.
+    /// Removes the earlier master key: what was sealed with it can no longer be read.
     pub fn forget_earlier_key(&self) {
         self.keys.borrow_mut().forget_earlier();
     }
 
-    /// A copy of the trusted state, to be kept or sealed by the caller.
+    /// A copy of the trusted state, to be stored or sealed by the caller.
     pub fn snapshot(&self) -> TrustedVersions {
         self.versions.borrow().clone()
     }
 
-    /// Looks at the trusted state without copying it. `look` must not call back into this store's methods that
+    /// Gives access to the trusted state without copying it. `look` must not call back into this store's methods that
     /// change it.
     pub fn with_versions<T>(&self, look: impl FnOnce(&TrustedVersions) -> T) -> T {
         look(&self.versions.borrow())
     }
 
-    /// Holds the versions of this moment, for [`copy_held_versions`](Self::copy_held_versions).
+    /// Takes a snapshot of the versions, for [`copy_held_versions`](Self::copy_held_versions).
     pub fn hold_versions(&self) {
         self.versions.borrow_mut().hold();
     }
 
-    /// Appends neighbouring words of the versions as they were when they were held,
-    /// [`TrustedVersions::WORDS`] for each bucket. Ranges follow one another from the first word to the last; writes may go
-    /// on meanwhile.
+    /// Appends consecutive words of the versions as of that snapshot, [`TrustedVersions::WORDS`] for each bucket.
+    /// Ranges follow one another from the first word to the last; writes may continue meanwhile.
     pub fn copy_held_versions(&self, words: Range<u64>, into: &mut Vec<u32>) {
         self.versions.borrow_mut().copy_held_words(words, into);
     }
@@ -254,17 +253,17 @@ impl<U: Untrusted> Sealed<U> {
     ///
     /// # Errors
     /// [`SealError::Forged`], [`SealError::Missing`], [`SealError::Truncated`], each naming the slot;
-    /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. The bytes of `into` are then no answer.
+    /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. The contents of `into` are meaningless then.
     pub async fn read_places(&self, slots: &[Resolved], into: &mut [u8]) -> Result<(), SealError> {
         let mut scratch = self.scratches.take(into.len());
         self.prepare_read(&mut scratch, slots.iter().copied())?;
         self.fetch(&mut scratch, into).await
     }
 
-    /// Takes a fresh version of the newest epoch for each bucket, in order, and makes it the newest. No I/O.
+    /// Assigns a fresh version of the newest epoch to each bucket, in order, and makes it the newest. No I/O.
     ///
-    /// After a crash, a vault repeats the calls that its journal holds, and gets the same versions; the writes that
-    /// were not finished then are assigned once more, under an epoch begun here.
+    /// After a crash, a vault repeats the calls of its journal, and gets the same versions; the writes that
+    /// were not finished are assigned once more, under an epoch begun here.
     ///
     /// # Errors
     /// [`SealError::NoEpoch`], [`SealError::CounterExhausted`]; nothing was changed then.
@@ -274,8 +273,8 @@ impl<U: Untrusted> Sealed<U> {
         Ok(assigned)
     }
 
-    /// Seals whole buckets, and appends their sealed bytes to `out`. Each version is sealed once: a caller that must
-    /// send it again keeps the bytes. `plain` is exactly the buckets' plaintext, in order.
+    /// Seals whole buckets, and appends their sealed bytes to `out`. Each version is sealed once: a caller that may
+    /// have to send it again keeps the bytes. `plain` is exactly the buckets' plaintext, in order.
     ///
     /// # Errors
     /// [`SealError::NotSealable`]: the version was sealed before, or not assigned in this opening; nothing is
@@ -299,7 +298,7 @@ impl<U: Untrusted> Sealed<U> {
         self.untrusted.write(buckets, sealed).await.map_err(SealError::Store)
     }
 
-    /// Seals and sends whole buckets under versions that were assigned.
+    /// Seals and sends whole buckets under assigned versions.
     ///
     /// # Errors
     /// As [`seal`](Self::seal) and [`send`](Self::send).
@@ -362,7 +361,7 @@ impl<U: Untrusted> Sealed<U> {
         Ok(())
     }
 
-    /// Lines up the slots of whole buckets, and marks their versions as sealed.
+    /// Collects the slots of whole buckets, and marks their versions as sealed.
     fn prepare_write(&self, scratch: &mut Scratch, buckets: &[BucketVersion]) -> Result<(), SealError> {
         let newest = self.versions.borrow().epochs.newest();
         let mut keys = self.keys.borrow_mut();
@@ -427,7 +426,7 @@ impl<U> fmt::Debug for Sealed<U> {
     }
 }
 
-/// Names the slot of missing or cut-short bytes: they are tampering.
+/// Maps missing or truncated bytes to the slot: they are tampering.
 fn name_slot(error: UntrustedError, places: &[Place]) -> SealError {
     let place_of = |bad: &BucketVersion| {
         let fits = |p: &&Place| p.slot.bucket == bad.bucket && p.version == bad.version;

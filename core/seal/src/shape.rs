@@ -1,4 +1,4 @@
-//! A bucket's slots and their plaintext length, found fast: it is asked for every slot.
+//! Fast lookup of a bucket's number of slots and their plaintext length.
 
 use alloc::vec::Vec;
 use ameles_core::tree::layout::Layout;
@@ -11,7 +11,7 @@ struct Run {
     slot_bytes: u32,
 }
 
-/// A layout with the bucket numbers of its extents added up.
+/// A layout with prefix sums of its extents' buckets.
 pub(crate) struct SlotShapes {
     runs: Vec<Run>,
 }
@@ -29,7 +29,7 @@ impl SlotShapes {
     /// Slots of the bucket, and the plaintext bytes of each.
     ///
     /// # Panics
-    /// If the bucket lies outside of the layout: schemes name only buckets of their own.
+    /// If the bucket lies outside of the layout: schemes use only their own buckets.
     pub(crate) fn bucket(&self, bucket: Bucket) -> (u32, u32) {
         let at = self.runs.partition_point(|run| run.end <= bucket.0);
         let Some(run) = self.runs.get(at) else {

@@ -1,4 +1,4 @@
-//! The two formats of sealed slots: what is stored beside the ciphertext, and what keeps a nonce from coming back.
+//! The two formats of sealed slots: what is stored with the ciphertext, and how nonces are kept unique.
 
 use crate::cipher::TAG_BYTES;
 use alloc::boxed::Box;
@@ -14,11 +14,11 @@ pub const SALT_BYTES: usize = 16;
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum SlotFormat {
-    /// Ciphertext and tag. The nonce is a counter: it comes back if the memory of the running process is copied, and
-    /// both copies go on.
+    /// Ciphertext and tag. The nonce is a counter: it repeats if the memory of the running process is copied, and both
+    /// copies continue.
     #[default]
     Counted = 1,
-    /// Salt, ciphertext and tag. Each slot has a key of its own, derived from a salt that follows from fresh
+    /// Salt, ciphertext and tag. Each slot has its own key, derived from a salt that depends on fresh
     /// randomness, from the slot's identity and from its plaintext: copies of a process repeat no nonce under one key.
     Salted = 2,
 }
@@ -38,17 +38,17 @@ impl SlotFormat {
     }
 }
 
-/// The choice of what keeps a nonce from coming back.
+/// The way in which nonces are kept unique.
 pub enum Nonces {
     /// [`SlotFormat::Counted`].
     Counted,
-    /// [`SlotFormat::Salted`], with this source of fresh randomness. It is asked at every sealing: a generator whose
-    /// state is in the memory of the process would be copied with it.
+    /// [`SlotFormat::Salted`], with this source of fresh randomness. It is used at every sealing: a generator with
+    /// state in the memory of the process would be copied with it.
     Salted(Box<dyn CryptoRng + Send>),
 }
 
 impl Nonces {
-    /// The format that these nonces are for.
+    /// The format for these nonces.
     pub fn format(&self) -> SlotFormat {
         match self {
             Nonces::Counted => SlotFormat::Counted,
@@ -56,7 +56,7 @@ impl Nonces {
         }
     }
 
-    /// Draws what the salts of one sealing have in common.
+    /// Draws the common part of the salts of one sealing.
     pub(crate) fn draw(&mut self) -> Fresh {
         let mut fresh = Fresh([0; 32]);
         if let Nonces::Salted(source) = self {

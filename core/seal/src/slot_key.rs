@@ -1,18 +1,18 @@
-//! The keys that seal and open single slots: sub-keys, used as the format says.
+//! The keys of single slots: sub-keys, used as the format requires.
 //!
 //! # Salted
 //! A sub-key gives three keys. To seal a slot with identity `place` and text `plain`:
 //!
 //! ```text
-//! digest  = tag of sealing plain under the digest key, with place as its nonce; the ciphertext is thrown away
+//! digest  = tag of sealing plain under the digest key, with place as its nonce; the ciphertext is discarded
 //! salt    = first 128 bits of HMAC-SHA256(salt key, fresh ‖ place ‖ digest)
 //! sealed  = salt ‖ plain sealed under the key HMAC-SHA256(root, salt), with place as its nonce
 //! ```
 //!
-//! A copy of the process has the same sub-keys and counters. Its salts differ as soon as `fresh` does; and should its
-//! `fresh` be the same too, as soon as its plaintext differs. For two texts shorter than 4 GiB have one digest with a
+//! A copy of the process has the same sub-keys and counters. Its salts differ as soon as `fresh` does; and if its
+//! `fresh` is the same too, as soon as its plaintext differs. Two texts shorter than 4 GiB have the same digest with a
 //! probability below 2^-75 (GHASH and Poly1305 are universal hashes; of AEGIS's tag it is assumed), and the digest
-//! never leaves the process. With all three the same, the sealed bytes are the same, which shows, and nothing else.
+//! never leaves the process. With all three the same, the sealed bytes are the same, and nothing else is revealed.
 
 use crate::cipher::{Cipher, CipherKey, Forged, TAG_BYTES};
 use crate::derive::{DerivedKey, expand};
@@ -54,10 +54,10 @@ impl SlotKey {
         }
     }
 
-    /// Opens `sealed` in place, and returns where in it the plaintext is.
+    /// Opens `sealed` in place, and returns the range of the plaintext in it.
     ///
     /// # Errors
-    /// [`Forged`]; `sealed` then holds nothing of use.
+    /// [`Forged`]; the contents of `sealed` are then meaningless.
     pub(crate) fn open<'a>(&self, place: &Place, sealed: &'a mut [u8]) -> Result<&'a [u8], Forged> {
         match self {
             SlotKey::Counted(key) => open_under(key, place, SlotFormat::Counted, sealed),
@@ -69,7 +69,7 @@ impl SlotKey {
     }
 }
 
-/// The keys of the salted format. Wiped when dropped, as [`CipherKey`] is.
+/// The keys of the salted format. Wiped when dropped, like [`CipherKey`].
 pub(crate) struct SaltedKey {
     cipher: Cipher,
     digest: CipherKey,
@@ -90,7 +90,7 @@ impl SaltedKey {
         }
     }
 
-    /// The salt of a slot. `scratch` is as long as `plain`, and holds nothing of use afterwards.
+    /// The salt of a slot. `scratch` is as long as `plain`, and is overwritten.
     fn salt(&self, place: &Place, fresh: &Fresh, plain: &[u8], scratch: &mut [u8]) -> [u8; SALT_BYTES] {
         scratch.copy_from_slice(plain);
         let identity = associated(place, SlotFormat::Salted);

@@ -1,4 +1,4 @@
-//! The keys that seal slots, each changed well before its cipher's limit.
+//! Sub-keys for slots, each replaced well before its cipher's limit.
 //!
 //! A sub-key belongs to one vault, one cipher, one epoch and one run of write counters. A run is `2^k` bucket
 //! writes, with the largest `k` such that one sub-key seals
@@ -29,7 +29,7 @@ pub const SLOTS_PER_KEY_LOG2: u32 = 32;
 /// The most sealed bytes of one sub-key, as a power of two.
 pub const BYTES_PER_KEY_LOG2: u32 = 38;
 
-/// Expanded keys kept, at about half a KiB each. A miss costs a microsecond.
+/// Cached expanded keys, at about half a KiB each. A miss costs a microsecond.
 const CACHED_KEYS: usize = 256;
 
 /// Bucket writes of one sub-key, as a power of two, for a **sealed** layout.
@@ -60,7 +60,7 @@ struct CachedKey {
     key: Arc<SlotKey>,
 }
 
-/// Derives sub-keys and keeps the expanded ones that were used last.
+/// Derives sub-keys and caches the expanded ones that were used last.
 pub(crate) struct SlotKeys {
     cipher: Cipher,
     format: SlotFormat,
@@ -118,7 +118,7 @@ impl SlotKeys {
         self.earlier.as_ref().map_or(0, |(_, until)| *until)
     }
 
-    /// Forgets the earlier master key, and the keys of its epochs.
+    /// Removes the earlier master key, and the keys of its epochs.
     pub(crate) fn forget_earlier(&mut self) {
         let until = self.until();
         self.earlier = None;
@@ -128,7 +128,7 @@ impl SlotKeys {
         }
     }
 
-    /// Forgets the keys of epochs that the table no longer holds.
+    /// Removes the keys of epochs that the table no longer holds.
     pub(crate) fn retain(&mut self, epochs: &Epochs) {
         self.epochs.retain(|&number, _| epochs.salt(number).is_some());
         for place in &mut self.cached {
@@ -142,7 +142,7 @@ impl SlotKeys {
 
     /// The expanded key, or `None` if its epoch is unknown.
     pub(crate) fn get(&mut self, sub_key: SubKey) -> Option<Arc<SlotKey>> {
-        // Neighbouring runs and epochs fall on different places.
+        // Neighbouring runs and epochs have different indices.
         let at = (u64::from(sub_key.epoch).wrapping_mul(61).wrapping_add(sub_key.run) % CACHED_KEYS as u64)
             as usize;
         if let Some(cached) = &self.cached[at]
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(writes_per_key_log2(&layout(16, (64 << 10) + 16)), 17);
     }
 
-    /// The tag of a text under the sub-key, which stands for the key.
+    /// The tag of a text under the sub-key, which identifies the key.
     fn tag(keys: &mut SlotKeys, epoch: u32, counter: u64) -> [u8; 16] {
         let sub_key = keys.sub_key(Version { epoch, counter });
         let slot = Slot { bucket: Bucket(0), index: 0 };

@@ -1,4 +1,4 @@
-//! The trusted version table: it tells which writing of every bucket is the newest. So an old slot is an error.
+//! The trusted version table: the newest version of every bucket. An older slot is an error.
 
 use crate::epoch::Epochs;
 use alloc::collections::BTreeMap;
@@ -38,7 +38,7 @@ impl fmt::Debug for VaultId {
     }
 }
 
-/// The trusted state of the sealing layer but for its table: what is small.
+/// The small part of the sealing layer's trusted state, without its table.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct VersionsHead {
     vault: VaultId,
@@ -60,8 +60,8 @@ impl VersionsHead {
 
 /// The trusted state of the sealing layer: 12 bytes for every bucket, the epochs, and the counter.
 ///
-/// It holds no secret, but a party that can change it can roll slots back: it stays on the trusted side, or travels
-/// sealed. Its encoding has a length that depends on the number of buckets and of epochs only.
+/// It holds no secret, but a party that can change it can roll slots back: it stays on the trusted side, or is
+/// sealed. The length of its encoding depends on the number of buckets and of epochs only.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize)]
 pub struct TrustedVersions {
     pub(crate) vault: VaultId,
@@ -70,7 +70,7 @@ pub struct TrustedVersions {
     pub(crate) counter: u64,
     /// Epoch, then the counter's upper and lower half: packed, because there is one for every bucket.
     table: Vec<[u32; 3]>,
-    /// The number of buckets whose newest version is of an epoch.
+    /// The number of buckets whose newest version belongs to each epoch.
     #[borsh(skip)]
     uses: BTreeMap<u32, u64>,
     #[borsh(skip)]
@@ -91,14 +91,14 @@ impl TrustedVersions {
     fn of(head: VersionsHead, table: Vec<[u32; 3]>) -> Self {
         let VersionsHead { vault, epochs, counter } = head;
         let mut uses = BTreeMap::new();
-        // Neighbours mostly share their epoch.
+        // Neighbours usually share their epoch.
         for run in table.chunk_by(|one, next| one[0] == next[0]) {
             *uses.entry(run[0][0]).or_default() += run.len() as u64;
         }
         TrustedVersions { vault, epochs, counter, table, uses, held: WordSnapshot::default() }
     }
 
-    /// All but the table.
+    /// Everything except the table.
     pub fn head(&self) -> VersionsHead {
         VersionsHead { vault: self.vault, epochs: self.epochs.clone(), counter: self.counter }
     }
@@ -106,7 +106,7 @@ impl TrustedVersions {
     /// The versions with this table, [`WORDS`](Self::WORDS) words for each bucket.
     ///
     /// # Errors
-    /// A sentence that says how they contradict themselves.
+    /// A sentence about their inconsistency.
     pub fn from_parts(head: VersionsHead, words: &[u32]) -> Result<Self, &'static str> {
         let (table, rest) = words.as_chunks();
         if !rest.is_empty() {
@@ -130,13 +130,13 @@ impl TrustedVersions {
         &self.table[bucket.0 as usize]
     }
 
-    /// Appends neighbouring words of all buckets as they were when they were held. Ranges follow one another from the first
-    /// word to the last.
+    /// Appends consecutive words of all buckets as of the snapshot. Ranges follow one another from the first word to
+    /// the last.
     pub(crate) fn copy_held_words(&mut self, words: Range<u64>, into: &mut Vec<u32>) {
         self.held.copy(self.table.as_flattened(), words, into);
     }
 
-    /// Holds the versions of this moment until they are copied out.
+    /// Takes a snapshot of the versions, until they are copied out.
     pub(crate) fn hold(&mut self) {
         self.held.hold();
     }
@@ -146,7 +146,7 @@ impl TrustedVersions {
         self.vault
     }
 
-    /// The epochs known.
+    /// The known epochs.
     pub fn epochs(&self) -> &Epochs {
         &self.epochs
     }
@@ -169,8 +169,8 @@ impl TrustedVersions {
         unpack(self.table[bucket.0 as usize])
     }
 
-    /// The newest version of every bucket that was ever written: the untrusted side must hold these. Anything else that
-    /// it holds is an older version or an orphan.
+    /// The newest version of every bucket that was ever written: the untrusted side must hold these. Everything else
+    /// that it holds is an older version or an orphan.
     pub fn live(&self) -> impl Iterator<Item = BucketVersion> {
         (0..).map(Bucket).zip(&self.table).filter_map(|(bucket, &packed)| {
             let version = unpack(packed);
@@ -191,13 +191,13 @@ impl TrustedVersions {
         }
     }
 
-    /// Forgets the epochs that no bucket's newest version belongs to.
+    /// Removes the epochs without a newest version.
     pub(crate) fn drop_unused_epochs(&mut self) {
         self.uses.retain(|_, uses| *uses > 0);
         self.epochs.retain(|number| self.uses.contains_key(&number));
     }
 
-    /// Tells why these versions contradict themselves, if they do.
+    /// Returns why these versions are inconsistent, if they are.
     fn contradiction(&self) -> Option<&'static str> {
         let newest = self.epochs.newest();
         let mut last = 0;

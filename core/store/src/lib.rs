@@ -1,7 +1,7 @@
 //! The untrusted side of Ameles: stores of sealed buckets, and wrappers around them.
 //!
 //! Three traits make up the untrusted side. [`Untrusted`](ameles_core::store::Untrusted) holds buckets in versions,
-//! [`Blobs`] holds whole named objects beside them (a header, epochs, checkpoints), and [`Inventory`] lists what
+//! [`Blobs`] holds named objects next to them (a header, epochs, checkpoints), and [`Inventory`] lists what
 //! is there. Nothing here knows a key, and every byte that comes back may be forged.
 //!
 //! Stores: [`DenseMemory`] (fast, one version per bucket), [`VersionedMemory`] (all versions, can be tampered

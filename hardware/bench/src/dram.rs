@@ -110,7 +110,7 @@ impl Dram {
         self.reads.len() < self.model.specification().queues.read as usize
     }
 
-    /// Tells whether another beat may be written.
+    /// Returns whether another beat may be written.
     pub(crate) fn takes_write(&self) -> bool {
         self.writes.len() < self.model.specification().queues.write as usize
     }
@@ -129,7 +129,7 @@ impl Dram {
         self.writes.push(write);
     }
 
-    /// Tells whether the beat that is next in order is there.
+    /// Returns whether the beat that is next in order is there.
     pub(crate) fn has_read(&self, cycle: u64) -> bool {
         self.reads.front().is_some_and(|(_, due)| due.is_some_and(|due| due <= cycle))
     }

@@ -98,7 +98,8 @@ impl State {
         self.configuration.bucket_beats(self.level(bucket)) * self.configuration.beat_bytes()
     }
 
-    /// Tells whether a bucket of the core is one of the tree in memory. RAW ORAM of the core has its top levels in memory, too.
+    /// Returns whether a bucket of the core is one of the tree in memory. RAW ORAM of the core has its top levels in
+    /// memory, too.
     fn is_on_bus(&self, bucket: u64) -> bool {
         (self.configuration.top_buckets()..self.configuration.buckets()).contains(&bucket)
     }

@@ -251,7 +251,8 @@ impl DesignBuilder {
         ["verilated", "verilated_threads"].into_iter().map(object).collect()
     }
 
-    /// Verilator's headers, which the compiler has read before: reading them takes it as long as the rest of a small model.
+    /// Verilator's headers, which the compiler has read before: reading them takes it as long as the rest of a small
+    /// model.
     fn headers(&self, level: &str) -> Result<PathBuf, LibraryError> {
         let headers = self.build_once(self.output_folder.join(format!("headers{level}.h")), |building| {
             let file = |source| LibraryError::File { path: building.to_path_buf(), source };

@@ -221,7 +221,7 @@ impl Memory {
         self.faults.stalls > 0 && self.random.next_u32() % 256 < self.faults.stalls
     }
 
-    /// Tells whether the port serves reads now, and whether it serves writes.
+    /// Returns whether the port serves reads now, and whether it serves writes.
     fn directions(&self) -> (bool, bool) {
         let is_reading = !self.reading.is_empty() || self.offered.is_some();
         let is_writing = !self.writing.is_empty() || !self.arrived.is_empty();
@@ -232,7 +232,7 @@ impl Memory {
         }
     }
 
-    /// Says what memory offers in this cycle.
+    /// Returns what memory offers in this cycle.
     pub(crate) fn offer(&mut self, cycle: u64, inputs: &mut Inputs) {
         if let Some(dram) = &mut self.dram {
             dram.advance(cycle);

@@ -1,4 +1,5 @@
-//! The paper's model of what a bucket of a path costs in an access (section IV-B, figure 6), in blocks: a header counts as one.
+//! The paper's model of what a bucket of a path costs in an access (section IV-B, figure 6), in blocks: a header
+//! counts as one.
 
 use crate::configuration::{Configuration, Scheme};
 
@@ -12,8 +13,8 @@ pub struct BucketCost {
 }
 
 impl BucketCost {
-    /// The cost by the model: Path ORAM reads and writes its bucket each time. RAW ORAM reads it and writes the header, and each A
-    /// accesses reads and writes it; it decrypts headers, and bodies in evictions only.
+    /// The cost by the model: Path ORAM reads and writes its bucket each time. RAW ORAM reads it and writes the
+    /// header, and each A accesses reads and writes it; it decrypts headers, and bodies in evictions only.
     pub fn modelled(configuration: &Configuration) -> Self {
         let blocks = f64::from(configuration.blocks_per_bucket);
         let bucket = 2.0 * (blocks + 1.0);

@@ -150,7 +150,8 @@ impl Mutant {
         },
     ];
 
-    /// Faults of the tree top, of its scan, of sizes by level and of subtrees: those that a comparison with the core must find.
+    /// Faults of the tree top, of its scan, of sizes by level and of subtrees: those that a comparison with the core
+    /// must find.
     pub const OPTIONS: [Mutant; 4] = [
         Mutant {
             fault: "a block of the tree top that is lost",

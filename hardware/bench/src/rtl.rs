@@ -98,8 +98,8 @@ impl Rtl {
     /// # Errors
     /// [`RtlError`].
     pub fn load(design: &Design) -> Result<Self, RtlError> {
-        // SAFETY: the libraries are built by `cargo xtask hardware` from this repository; their initialisers do nothing, and the
-        // functions have these types there.
+        // SAFETY: the libraries are built by `cargo xtask hardware` from this repository; their initialisers do
+        // nothing, and the functions have these types there.
         let loaded = unsafe {
             Library::new(&design.library).and_then(|library| {
                 let new: Symbol<unsafe extern "C" fn(u32) -> *mut c_void> = library.get(b"ameles_new\0")?;

@@ -19,7 +19,8 @@ use rand_core::SeedableRng;
 /// Accesses of which a tail is counted.
 const ACCESSES: u64 = 1_000_000;
 
-/// The fewest samples that a value must have to count, as the core's tools have them: those of neighbouring moments are much alike.
+/// The fewest samples that a value must have to count, as the core's tools have them: those of neighbouring moments
+/// are much alike.
 const fn min_samples(scheme: Scheme) -> u64 {
     match scheme {
         Scheme::Path => 2048,
@@ -95,7 +96,8 @@ impl StashBound {
         Some(StashBound { blocks, slope: fit.slope })
     }
 
-    /// Tells whether C is enough for nothing to show, neither evictions outside of the schedule nor requests that wait for room.
+    /// Returns whether C is enough for nothing to show, neither evictions outside of the schedule nor requests that
+    /// wait for room.
     pub fn is_below(&self, stash_blocks: u32) -> bool {
         self.blocks + REQUESTS_AHEAD <= stash_blocks
     }

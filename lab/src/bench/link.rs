@@ -6,7 +6,7 @@
 
 use super::report::{Bound, Report, bytes};
 use super::sample::Sample;
-use super::service::{BenchVault, UniformLoad, VaultOptions, warm_up};
+use super::service::{BenchVault, UniformLoad, VaultOptions};
 use super::{BenchError, Progress};
 use ameles_store::{BitsPerSecond, Blobs, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::Vault;
@@ -89,13 +89,7 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
     let memory = VersionedMemory::new(bench_vault.folder.parameters().layout());
     let filled = options.vault.filled;
     let mut load = UniformLoad::new(1, filled, options.vault.block_bytes as usize);
-    warm_up(
-        bench_vault.folder.create_and_open(memory.clone()).await?,
-        &bench_vault.ring,
-        &mut load,
-        progress,
-    )
-    .await?;
+    bench_vault.warm_up(&memory, &mut load, progress).await?;
 
     let vault = bench_vault.folder.open(Link::new(memory, options.speed).precise()).await?;
     let plain = PlainObject::new(options).await?;

@@ -1,5 +1,6 @@
 //! The reference counts of these benches, from docs/reference/figures.md. A run that is a twentieth above one of them
-//! fails. They do not depend on the machine: a change that moves one is a change of the vault, and changes the page too.
+//! fails. They do not depend on the machine: a change that moves one is a change of the vault, and changes the page
+//! too.
 
 /// A line of the table of sizes.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +42,8 @@ pub(super) const FILES_ON_DISK: &[(&str, f64)] = &[
 /// The sizes of the table, in blocks.
 pub(super) const SIZES: [u64; 3] = [1 << 12, 1 << 14, 1 << 17];
 
-/// The processor's time of an opening of the largest after a kill, over that of reading and opening the same bytes: the most of
-/// three runs, for it depends on what else the machine does.
+/// The processor's time of an opening of the largest after a kill, over that of reading and opening the same bytes:
+/// the most of three runs, for it depends on what else the machine does.
 pub(super) const OPENING: f64 = 3.73;
 
 /// KiB in a MiB.

@@ -21,7 +21,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Tells whether a figure reaches it.
+    /// Returns whether a figure reaches it.
     pub fn is_met(self, figure: f64) -> bool {
         match self {
             Bound::AtLeast(min) => figure >= min,
@@ -61,7 +61,7 @@ pub struct Row {
     pub sample: Sample,
     /// The goal of the median, if it has one.
     pub bound: Option<Bound>,
-    /// Tells whether the median reaches it.
+    /// Returns whether the median reaches it.
     pub met: Option<bool>,
     /// The memory on the trusted side; nothing for a baseline without one.
     pub trusted: Option<TrustedMemory>,

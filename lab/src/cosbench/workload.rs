@@ -49,9 +49,9 @@ pub struct Work {
     pub name: String,
     /// The workers, each with one operation at a time.
     pub workers: u64,
-    /// How the workers share it.
+    /// The division among the workers.
     pub division: Division,
-    /// When it ends.
+    /// The end of the work.
     pub limit: Limit,
     /// The store of this work, if it differs from the stage's.
     pub storage: Option<Service>,
@@ -72,7 +72,7 @@ pub struct Limit {
     pub bytes: u64,
 }
 
-/// How the workers of a work share it.
+/// The division of a work among its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
     /// Each does all of it.
@@ -175,7 +175,7 @@ impl OperationKind {
         }
     }
 
-    /// Tells whether a work of this type is one such operation, which it does not name.
+    /// Returns whether a work of this type is one such operation, which it does not name.
     pub(super) fn is_a_work(self) -> bool {
         use OperationKind::*;
         matches!(self, Init | Prepare | Cleanup | Dispose | Delay)

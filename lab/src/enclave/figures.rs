@@ -154,18 +154,20 @@ mod tests {
     use ameles_programs::PROGRAMS;
     use ameles_seal::pages::PageCipher;
 
+    fn plan(configurations: Vec<Configuration>) -> Plan {
+        Plan {
+            setting: Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 0, small: true },
+            window: Window { warm: 0, faults: 1 },
+            programs: PROGRAMS[..2].iter().collect(),
+            configurations,
+            rounds: 0,
+        }
+    }
+
     #[test]
     fn a_slowdown_is_against_plain_of_the_same_program_and_means_are_geometric() {
         let eager = Configuration { scheme: Scheme::Eager, k: Some(3), harts: 1 };
-        let setting =
-            Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 0, small: true };
-        let plan = Plan {
-            setting,
-            window: Window { warm: 0, faults: 1 },
-            programs: PROGRAMS[..2].iter().collect(),
-            configurations: vec![Configuration::PLAIN, eager],
-            rounds: 0,
-        };
+        let plan = plan(vec![Configuration::PLAIN, eager]);
         let counted =
             |total, hidden| Measurement::Counted(FaultCost { total, hidden, ..FaultCost::default() });
         let cells = vec![counted(100, 7), counted(10, 0), counted(300, 100), counted(90, 10)];
@@ -180,15 +182,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_fit_has_no_figure_nor_has_the_mean() {
-        let setting =
-            Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 0, small: true };
-        let plan = Plan {
-            setting,
-            window: Window { warm: 0, faults: 1 },
-            programs: PROGRAMS[..2].iter().collect(),
-            configurations: vec![Configuration::PLAIN],
-            rounds: 0,
-        };
+        let plan = plan(vec![Configuration::PLAIN]);
         let one = FaultCost { total: 1, ..FaultCost::default() };
         let cells = vec![Measurement::Counted(one), Measurement::Counted(one).combine(Measurement::TooLarge)];
         let figures = Figures::of(&plan, &cells, &[vec![], vec![]]);

@@ -6,6 +6,7 @@
 //! Instruction counts are the same in every run, so machines may run in parallel. The wall clock is measured in
 //! separate runs, one at a time.
 
+mod bench;
 mod configuration;
 mod csv;
 mod error;
@@ -14,7 +15,6 @@ mod figures;
 mod machine;
 mod pictures;
 mod plan;
-mod runs;
 mod table;
 
 pub use configuration::Configuration;
@@ -25,9 +25,9 @@ pub use plan::Options;
 
 use crate::bench::Progress;
 use crate::paging::{self, Picture};
+use bench::Bench;
 use figures::{Figures, PagingBaseline};
 use plan::Plan;
-use runs::Bench;
 use std::io::{self, Write};
 
 /// The figures of all plans, as far as they were measured.

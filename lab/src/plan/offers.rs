@@ -96,8 +96,8 @@ impl Plan {
         self.too_large_vaults().into_iter().next()
     }
 
-    /// The vaults that up to twice the trusted memory would bring: each is better than the best that fits and than those with
-    /// less memory.
+    /// The vaults that up to twice the trusted memory would bring: each is better than the best that fits and than
+    /// those with less memory.
     pub fn with_more_memory(&self) -> Vec<(&Offer, &Choice)> {
         let Some((_, best)) = self.best_vault() else { return Vec::new() };
         let mut figure = self.order.of(&best.figures);

@@ -212,7 +212,8 @@ pub(crate) fn oblivistore(oblivistore: &ObliviStoreParameters, batch: f64) -> Tr
         on_line: Flow { gets: read, down: read * bytes, ..Flow::default() },
         off_line: Flow { gets: drained, puts: filled, down: drained * bytes, up: filled * bytes } * puts,
         round_trips: 1.0,
-        // Rebuilds of the last levels are long: about a quarter of what they write is waited for, as runs of the lab show.
+        // Rebuilds of the last levels are long: about a quarter of what they write is waited for, as runs of the lab
+        // show.
         waits: PendingWaits { reads: waits, writes: waits, up: 0.25 },
         burst: 0.0,
         off_line_round_trips: 0.0,

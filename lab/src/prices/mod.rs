@@ -49,8 +49,8 @@ pub fn thesis_providers() -> Vec<Provider> {
     THESIS_PROVIDERS.map(provider).into()
 }
 
-/// The providers of the table that comes with `ameles-store`, each with the date of its prices, without the one that costs
-/// nothing.
+/// The providers of the table that comes with `ameles-store`, each with the date of its prices, without the one that
+/// costs nothing.
 ///
 /// # Panics
 /// Never: a test reads them.

@@ -1,4 +1,5 @@
-//! The reasons why there is no such machine, in the names of the options: those of `--set`, and `--levels` and `--pace`.
+//! The reasons why there is no such machine, in the names of the options: those of `--set`, and `--levels` and
+//! `--pace`.
 
 use ameles_core::range::OutOfRange;
 use ameles_core::schemes::freecursive::FreecursiveParametersError;

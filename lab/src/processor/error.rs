@@ -84,7 +84,7 @@ pub enum ProcessorError {
 }
 
 impl ProcessorError {
-    /// Tells whether the options are to blame, the trace among them, and no run.
+    /// Returns whether the options are to blame, the trace among them, and no run.
     pub fn is_of_options(&self) -> bool {
         match self {
             ProcessorError::Unknown { .. }

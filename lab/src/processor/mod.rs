@@ -10,10 +10,10 @@ mod csv;
 mod error;
 mod figures;
 mod options;
+mod program_runs;
 mod programs;
 mod published;
 mod row;
-mod runs;
 mod scaling;
 mod schemes;
 mod settings;
@@ -60,7 +60,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Process
         match part {
             Part::Figures => {
                 found(programs::section(options, &programs));
-                report.rows = runs::run_all(options, &programs, &configurations, progress)?;
+                report.rows = program_runs::run_all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &report.rows).into_iter().for_each(&mut found);
             }
             Part::Utilisation => found(utilisation::section(options, &utilisation_programs, progress)?),

@@ -34,8 +34,8 @@ impl Display for Part {
 /// The options of a run of the lab.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The parts of the report; if it is empty, those that take minutes: the figures, and the filling unless anything but the
-    /// tree was chosen.
+    /// The parts of the report; if it is empty, those that take minutes: the figures, and the filling unless anything
+    /// but the tree was chosen.
     pub parts: Vec<Part>,
     /// Levels of the tree, the leaves' included: 11 to 26.
     pub levels: u32,

@@ -110,7 +110,8 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<NamedConfiguration
             if configuration.oram.scheme != TreeScheme::Path {
                 configuration = Machine::with_room(configuration);
             }
-            // Without a rate there are no dummies to put to use: such a scheme runs at the other rates, or was not meant.
+            // Without a rate there are no dummies to put to use: such a scheme runs at the other rates, or was not
+            // meant.
             let is_meant = options.paces.len() == 1 && !options.schemes.is_empty();
             if configuration.early_write_backs && !pace.has_dummies() && !is_meant {
                 continue;

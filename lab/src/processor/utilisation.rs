@@ -85,7 +85,8 @@ pub(super) fn section(
     Ok(section)
 }
 
-/// A tree all of whose levels are in memory, so that each is counted. The levels of small buckets keep their distance from the leaves.
+/// A tree all of whose levels are in memory, so that each is counted. The levels of small buckets keep their distance
+/// from the leaves.
 fn configuration(levels: u32, scheme: Scheme) -> Configuration {
     let mut configuration = Configuration::baseline(levels);
     configuration.oram.top_levels = (levels + 10).saturating_sub(25);

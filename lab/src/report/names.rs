@@ -22,7 +22,7 @@ impl Names {
     }
 }
 
-/// Tells whether a file has a name that a report gives.
+/// Returns whether a file has a name that a report gives.
 pub(super) fn is_report_file(file: &str) -> bool {
     let plain = |name: &str| {
         !name.is_empty()

@@ -1,5 +1,5 @@
-//! The thesis's Table 3.1 measured: the blocks that each scheme moves and trusts, for a series of sizes, and the form of
-//! growth that meets them best.
+//! The thesis's Table 3.1 measured: the blocks that each scheme moves and trusts, for a series of sizes, and the form
+//! of growth that meets them best.
 
 use super::error::ThesisError;
 use super::growth_form::{self, FORMS, Form};
@@ -7,8 +7,8 @@ use super::job::{Job, Step};
 use super::options::Options;
 use super::printed::Printed;
 use super::run_result::RunResult;
-use super::runs::QUICK_SIZES;
 use super::trial::Trial;
+use super::workload_runs::QUICK_SIZES;
 use super::{partitions, ring_variants, schemes};
 use crate::bench::Progress;
 use crate::report::{Section, Sheet};

@@ -28,7 +28,6 @@ mod reliability;
 mod ring_variants;
 mod row;
 mod run_result;
-mod runs;
 mod schemes;
 mod seeds;
 mod study;
@@ -36,6 +35,7 @@ mod sweeps;
 mod table;
 mod trial;
 mod verdicts;
+mod workload_runs;
 mod workloads;
 
 pub use draw::StoreTiming;
@@ -72,7 +72,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
             report.sections.push(section);
         };
         match part {
-            Part::Workloads => report.rows = runs::run_workloads(options, progress, &mut found)?,
+            Part::Workloads => report.rows = workload_runs::run_workloads(options, progress, &mut found)?,
             Part::Sweeps => found(seeds::section(options, progress, sweeps::section)?),
             Part::Study => found(seeds::section(options, progress, study::section)?),
             Part::Estimates => found(estimates::section(options, progress)?),
@@ -81,7 +81,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
             Part::Verdicts => {
                 // The verdicts follow from the rows, which another part may have produced already.
                 if report.rows.is_empty() {
-                    report.rows = runs::run_workloads(options, progress, &mut |_| ())?;
+                    report.rows = workload_runs::run_workloads(options, progress, &mut |_| ())?;
                 }
                 found(verdicts::section(&report.rows));
             }

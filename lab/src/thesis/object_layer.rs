@@ -154,12 +154,14 @@ mod tests {
     use super::*;
     use crate::thesis::job::{Job, ObjectPart};
     use crate::thesis::options::Options;
-    use crate::thesis::{runs, schemes};
+    use crate::thesis::{schemes, workload_runs};
 
     /// The batches of each step of a job in blocks of 64 KiB.
     fn batches(job: &Job) -> Vec<Vec<Batch>> {
         let scheme = schemes::by_name("serve").unwrap();
-        record_accesses(&runs::workload_trial(&Options::standard(), "A", job, scheme, Some(64))).unwrap().0
+        record_accesses(&workload_runs::workload_trial(&Options::standard(), "A", job, scheme, Some(64)))
+            .unwrap()
+            .0
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::drive::DriverSettings;
 use super::error::ThesisError;
 use super::run_result::RunResult;
-use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};
+use super::trial::{InitialState, PreparedOram, Trial};
 use crate::virtual_time::{Requests, SimulatedStore, StoreShape};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::schemes::ring::{RingBucket, RingFilling, RingObjective, RingOram, RingParameters};
@@ -42,31 +42,19 @@ pub(super) fn proxy_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
 
 /// The thesis's parameters, driven as Ameles drives a scheme.
 pub(super) fn thesis_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
-    let parameters = thesis_parameters(trial, 16);
-    run_ring(
-        trial,
-        &parameters,
-        Requests::Ameles,
-        DriverSettings::CONCURRENT,
-        after_eviction_round(&parameters),
-    )
+    run_concurrent_ring(trial, &thesis_parameters(trial, 16))
 }
 
 /// Ameles's plan for the bill of S3, with a quarter of the capacity trusted.
 pub(super) fn planned_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
-    let parameters = parameters_for_bill(trial);
-    run_ring(
-        trial,
-        &parameters,
-        Requests::Ameles,
-        DriverSettings::CONCURRENT,
-        after_eviction_round(&parameters),
-    )
+    run_concurrent_ring(trial, &parameters_for_bill(trial))
 }
 
-/// In use for so long that every bucket was evicted once.
-fn after_eviction_round(parameters: &RingParameters) -> InitialState {
-    InitialState::InUse(u64::from(parameters.eviction_rate) << parameters.leaf_level.0)
+/// Runs a ring as Ameles drives it, in use for so long that every bucket was evicted once.
+fn run_concurrent_ring(trial: &Trial<'_>, parameters: &RingParameters) -> Result<RunResult, ThesisError> {
+    let eviction_round = u64::from(parameters.eviction_rate) << parameters.leaf_level.0;
+    let initial_state = InitialState::InUse(eviction_round);
+    run_ring(trial, parameters, Requests::Ameles, DriverSettings::CONCURRENT, initial_state)
 }
 
 /// The parameters of that plan.
@@ -111,10 +99,9 @@ fn run_ring(
     let empty = RingParameters { block_bytes: 0, ..parameters.clone() };
     empty.validate().map_err(|error| ThesisError::Parameters("Ring ORAM", error.into()))?;
     let shape = StoreShape { requests, ..trial.filled(empty.layout(), parameters.layout()) };
-    let stash_bytes = u64::from(parameters.stash_bound) * trial.block_bytes;
     trial.run(&shape, settings, |store| {
         let ring = filled_ring(&empty, store, trial.random())?;
-        let trusted_side = TrustedSide::Bound(stash_bytes + ring.trusted_bytes() as u64);
+        let trusted_side = trial.trusted_bound(parameters.stash_bound.into(), ring.trusted_bytes());
         Ok(PreparedOram { oram: ring, trusted_side, period: empty.eviction_rate.into(), initial_state })
     })
 }

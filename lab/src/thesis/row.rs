@@ -115,8 +115,8 @@ pub(super) fn printed_line<'a>(row: &Row, printed: &'a Printed) -> Option<Printe
     }
 }
 
-/// The dollars of a row's printed run, as a multiple of the printed baseline's. Both follow from the printed requests and
-/// bytes: the multiples that the thesis prints are of bills that it rounded, some to a single cent.
+/// The dollars of a row's printed run, as a multiple of the printed baseline's. Both follow from the printed requests
+/// and bytes: the multiples that the thesis prints are of bills that it rounded, some to a single cent.
 pub(super) fn printed_times_dollars(row: &Row, printed: &Printed, provider: &Provider) -> Option<f64> {
     let spent = |line: PrintedRow<'_>| {
         let of = |name| line.number(name);
@@ -252,7 +252,8 @@ mod tests {
             };
             printed_times_dollars(&row, &printed, &ibm).unwrap()
         };
-        // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is printed as 0.01.
+        // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is printed
+        // as 0.01.
         let by_hand = (2.541 * 0.0004 + 23.270 * 0.005 + 2541.0 / 1024.0 * 0.09)
             / (0.029 * 0.0004 + 0.077 * 0.005 + 29.02 / 1024.0 * 0.09);
         assert!((of("A", "oblivistore", 1024) / by_hand - 1.0).abs() < 1e-3, "{by_hand}");

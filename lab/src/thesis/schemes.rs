@@ -33,7 +33,7 @@ pub(super) struct Scheme {
 }
 
 impl Scheme {
-    /// Tells whether it can be run under the object layer: it is an ORAM of ours.
+    /// Returns whether it can be run under the object layer: it is an ORAM of ours.
     pub(super) fn can_use_object_layer(&self) -> bool {
         self.has_blocks && !self.has_proxy_slots && self.name != BLOCKS_TOGETHER
     }
@@ -185,14 +185,13 @@ fn path(
     settings: DriverSettings,
 ) -> Result<RunResult, ThesisError> {
     let real = buckets.parameters();
-    let stash_bytes = u64::from(real.stash_bound) * trial.block_bytes;
     let empty =
         BucketsByLevel::new(PathParameters { block_bytes: 0, ..real.clone() }, buckets.blocks().to_vec())
             .map_err(|error| parameters_error("Path ORAM")(error.into()))?;
     trial.run(&trial.filled(empty.layout(), buckets.layout()), settings, |store| {
         let positions = FlatPositionMap::new(Positions::new(real.capacity));
         let oram = PathOram::with_buckets(&empty, Bucket(0), store, positions, trial.random());
-        let trusted_side = TrustedSide::Bound(stash_bytes + oram.trusted_bytes() as u64);
+        let trusted_side = trial.trusted_bound(real.stash_bound.into(), oram.trusted_bytes());
         Ok(PreparedOram { oram, trusted_side, period: 0, initial_state: InitialState::Fresh })
     })
 }
@@ -235,8 +234,7 @@ fn run_practical_os(trial: &Trial<'_>, real: PracticalOsParameters) -> Result<Ru
     trial.run(&trial.filled(empty.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
         let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| parameters_error("PracticalOS")(error.into()))?;
-        let trusted_side =
-            TrustedSide::Bound(trusted_blocks * trial.block_bytes + oram.trusted_bytes() as u64);
+        let trusted_side = trial.trusted_bound(trusted_blocks, oram.trusted_bytes());
         Ok(PreparedOram {
             oram,
             trusted_side,
@@ -254,8 +252,7 @@ pub(super) fn square_root(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
         let oram = SquareRootOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| parameters_error("Square-Root ORAM")(error.into()))?;
-        let trusted_side =
-            TrustedSide::Bound(trusted_blocks * trial.block_bytes + oram.trusted_bytes() as u64);
+        let trusted_side = trial.trusted_bound(trusted_blocks, oram.trusted_bytes());
         Ok(PreparedOram {
             oram,
             trusted_side,
@@ -275,8 +272,7 @@ pub(super) fn hierarchical(trial: &Trial<'_>) -> Result<RunResult, ThesisError> 
     trial.run(&shape, DriverSettings::CONCURRENT, |store| {
         let oram = HierarchicalOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| parameters_error("Hierarchical ORAM")(error.into()))?;
-        let trusted_side =
-            TrustedSide::Bound(trusted_blocks * trial.block_bytes + oram.trusted_bytes() as u64);
+        let trusted_side = trial.trusted_bound(trusted_blocks, oram.trusted_bytes());
         Ok(PreparedOram { oram, trusted_side, period: real.capacity, initial_state: InitialState::Fresh })
     })
 }

@@ -1,14 +1,15 @@
-//! The study that the thesis put off: the costs that differential privacy saves. Root ORAM is Path ORAM with an ε: the larger
-//! it is, the fewer blocks wait on the trusted side, and the more levels of the tree the same trusted memory replaces.
+//! The study that the thesis put off: the costs that differential privacy saves. Root ORAM is Path ORAM with an ε:
+//! the larger it is, the fewer blocks wait on the trusted side, and the more levels of the tree the same trusted
+//! memory replaces.
 
 use super::drive::{self, DriverSettings};
 use super::error::ThesisError;
 use super::options::Options;
 use super::row::Row;
 use super::run_result::RunResult;
-use super::runs::{workload_job, workload_trial};
 use super::schemes::{self, SCHEMES};
-use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};
+use super::trial::{InitialState, PreparedOram, Trial};
+use super::workload_runs::{workload_job, workload_trial};
 use crate::bench::Progress;
 use crate::prices;
 use crate::report::{Section, Sheet};
@@ -99,8 +100,8 @@ fn cells(share: u64, parameters: &RootParameters, mean_waiting_blocks: f64, row:
     ]
 }
 
-/// The parameters with the highest tree top for which what waits, in the mean, fits into a share of the capacity with the
-/// paths of a batch; and what waits.
+/// The parameters with the highest tree top for which what waits, in the mean, fits into a share of the capacity with
+/// the paths of a batch; and what waits.
 fn highest_top(
     trial: &Trial<'_>,
     share: u64,
@@ -151,8 +152,7 @@ fn run(trial: &Trial<'_>, empty: &RootParameters) -> Result<RunResult, ThesisErr
     let real = PathParameters { block_bytes: trial.payload(), ..empty.path.clone() };
     trial.run(&trial.filled(empty.path.layout(), real.layout()), DriverSettings::CONCURRENT, |store| {
         let oram = new_oram(trial, empty, store)?;
-        let trusted_side =
-            TrustedSide::Bound(u64::from(real.stash_bound) * trial.block_bytes + oram.trusted_bytes() as u64);
+        let trusted_side = trial.trusted_bound(real.stash_bound.into(), oram.trusted_bytes());
         Ok(PreparedOram { oram, trusted_side, period: 0, initial_state: InitialState::Fresh })
     })
 }

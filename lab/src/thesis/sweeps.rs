@@ -5,9 +5,9 @@ use super::job::Job;
 use super::options::Options;
 use super::row::Row;
 use super::run_result::RunResult;
-use super::runs::{workload_job, workload_trial};
 use super::schemes::{self, SCHEMES, Scheme};
 use super::trial::ORAM_BYTES;
+use super::workload_runs::{workload_job, workload_trial};
 use super::workloads::WORKLOADS;
 use crate::bench::Progress;
 use crate::prices::{self, Provider};
@@ -191,7 +191,8 @@ fn link_sweep(
     Ok(sheet)
 }
 
-/// The run of a scheme on a job; nothing where the objects do not fit, or the scheme has no parameters for so few blocks.
+/// The run of a scheme on a job; nothing where the objects do not fit, or the scheme has no parameters for so few
+/// blocks.
 fn sweep_row(
     options: &Options,
     workload: &WorkloadJob,

@@ -79,7 +79,7 @@ fn the_link_alone_carries_what_whole_objects_need() {
     (options.server, options.application_time) = (ServerTime::default(), Some(Duration::ZERO));
     let report = run(&options, &Silent).unwrap();
     let row = &report.rows[0];
-    let (_, job) = runs::workload_job(&options, "C").unwrap();
+    let (_, job) = workload_runs::workload_job(&options, "C").unwrap();
     let main = &job.steps[job.prepared..];
     let bytes: u64 = main.iter().map(|step| step.bytes(&job.sizes)).sum();
     let by_hand = bytes as f64 * 8.0 / 510.4e6 + main.len() as f64 * 0.0236;
@@ -104,9 +104,7 @@ fn the_stated_times_make_the_baselines_meet_the_printed_ones_in_the_median_of_ma
 
 #[test]
 fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
-    let mut options = quick("D", &["ring"]);
-    options.quick = false;
-    options.block_bytes = vec![64 << 10];
+    let options = whole("D", "ring", 64 << 10);
     let result = run(&options, &Silent).unwrap().rows[1].result;
     assert!(
         result.accesses < result.period,
@@ -116,12 +114,17 @@ fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
     );
     assert!(!result.is_short());
     // An access moves what its parameters predict for a long run.
-    let (_, job) = runs::workload_job(&options, "D").unwrap();
-    let trial = runs::workload_trial(&options, "D", &job, &SCHEMES[0], Some(64));
+    let (_, job) = workload_runs::workload_job(&options, "D").unwrap();
+    let trial = workload_runs::workload_trial(&options, "D", &job, &SCHEMES[0], Some(64));
     let expected = ring_variants::parameters_for_bill(&trial).traffic();
     let slot = ((64 << 10) + 32) as f64;
     let slots = result.usage.bytes_down as f64 / slot / result.accesses as f64;
     assert!((slots / expected.slots_read - 1.0).abs() < 0.15, "{slots} slots, {}", expected.slots_read);
+}
+
+/// A whole workload over one scheme, in blocks of one size.
+fn whole(letter: &str, scheme: &str, block_bytes: u64) -> Options {
+    Options { block_bytes: vec![block_bytes], quick: false, ..quick(letter, &[scheme]) }
 }
 
 /// Asserts that our figures and those of the thesis, each for an access, have a ratio in the range.
@@ -134,12 +137,8 @@ fn assert_per_access(figures: &[(&str, f64, f64)], accesses: f64, printed_access
 
 #[test]
 fn ring_oram_with_the_thesis_s_parameters_moves_what_the_thesis_prints_for_each_access() {
-    let mut options = quick("B", &["ring-thesis"]);
-    options.quick = false;
-    options.block_bytes = vec![64 << 10];
-    let report = run(&options, &Silent).unwrap();
-    let row = &report.rows[1];
-    let (usage, accesses) = (row.result.usage, row.result.accesses as f64);
+    let result = run(&whole("B", "ring-thesis", 64 << 10), &Silent).unwrap().rows[1].result;
+    let (usage, accesses) = (result.usage, result.accesses as f64);
     // 31,568 GETs, 16,337 PUTs less those of the filling, 1521.75 MB down and 1024.59 MB up, in 663 accesses of 12
     // buckets.
     let figures = [
@@ -149,17 +148,13 @@ fn ring_oram_with_the_thesis_s_parameters_moves_what_the_thesis_prints_for_each_
         ("bytes up", usage.bytes_up as f64, 1024.59 * 1_048_576.0),
     ];
     assert_per_access(&figures, accesses, 662.9, 0.9..1.1);
-    assert_eq!(row.result.filling.requests, 2 * 4095);
+    assert_eq!(result.filling.requests, 2 * 4095);
 }
 
 #[test]
 fn curious_moves_what_the_thesis_prints_for_each_access() {
-    let mut options = quick("C", &["curious-thesis"]);
-    options.quick = false;
-    options.block_bytes = vec![4 << 20];
-    let report = run(&options, &Silent).unwrap();
-    let row = &report.rows[1];
-    let (usage, accesses) = (row.result.usage, row.result.accesses as f64);
+    let result = run(&whole("C", "curious-thesis", 4 << 20), &Silent).unwrap().rows[1].result;
+    let (usage, accesses) = (result.usage, result.accesses as f64);
     // 2088 GETs of 5 blocks in 522 accesses, as many PUTs and one of the log; 36 trees of 40 buckets are filled.
     let figures = [
         ("GETs", usage.gets() as f64, 2088.0),
@@ -173,8 +168,7 @@ fn curious_moves_what_the_thesis_prints_for_each_access() {
 #[test]
 fn the_trusted_side_of_partitions_is_what_it_held_at_most() {
     let held = |scheme: &str, letter: &str| {
-        let options = Options { block_bytes: vec![4 << 20], quick: false, ..quick(letter, &[scheme]) };
-        run(&options, &Silent).unwrap().rows[1].result.local_bytes >> 22
+        run(&whole(letter, scheme, 4 << 20), &Silent).unwrap().rows[1].result.local_bytes >> 22
     };
     // A bound does not depend on the job: D has a fifth of C's accesses.
     for scheme in ["curious-thesis", "oblivistore-thesis"] {

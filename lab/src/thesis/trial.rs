@@ -136,7 +136,12 @@ impl<'a> Trial<'a> {
         StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }
     }
 
-    /// Runs a scheme, which `prepare` makes, over a simulated store.
+    /// The trusted side of a scheme with a bound: blocks in its stash, cache or buffers, and bytes of its tables.
+    pub(super) fn trusted_bound<O>(&self, blocks: u64, table_bytes: usize) -> TrustedSide<O> {
+        TrustedSide::Bound(blocks * self.block_bytes + table_bytes as u64)
+    }
+
+    /// Runs a scheme, which `prepare` creates, over a simulated store.
     ///
     /// # Errors
     /// Those of `prepare`, of the scheme, and [`ThesisError::TooSmall`].

@@ -1,5 +1,5 @@
-//! The verdicts of the thesis's 6.1 by a stated rule: what is practical, for whom. The rule takes its limits from what the
-//! thesis calls practical, and is applied to the thesis's own figures as well as to ours.
+//! The verdicts of the thesis's 6.1 by a stated rule: what is practical, for whom. The rule takes its limits from
+//! what the thesis calls practical, and is applied to the thesis's own figures as well as to ours.
 
 use super::printed::{Printed, PrintedRow};
 use super::row::{MEGA, RELATIVE, Row, by_run, thesis_provider};

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How reads of slots and writes of buckets map to requests.
+/// The mapping of reads of slots and writes of buckets to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requests {
     /// As Ameles's store does it: a bucket that is written is one PUT, and one removal of its old version; exactly

@@ -1,4 +1,4 @@
-//! The record that the runtime leaves in untrusted memory when the program has ended.
+//! The record that the runtime writes to untrusted memory at the end of a run.
 //!
 //! Everything in it is public: the host reads it. Format (1 byte), then the record by [borsh](https://borsh.io).
 
@@ -11,10 +11,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 const FORMAT: u8 = 1;
 /// The most bytes of an error's text.
 const MAX_TEXT_BYTES: usize = 4096;
-/// The most refused calls that are named; Linux has fewer.
+/// The most refused calls that are listed; Linux has fewer.
 const MAX_REFUSED: usize = 1024;
 
-/// The end of a run, and what it took.
+/// The end of a run, and its counts.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ExitRecord {
     /// The end.
@@ -24,15 +24,15 @@ pub struct ExitRecord {
     /// Counts of instructions.
     pub instructions: Instructions,
     /// Nanoseconds by the machine's timer, within the window if there is one. Where instructions are counted, the timer
-    /// goes by them.
+    /// follows their number.
     pub nanos: u64,
     /// Memory.
     pub memory: Memory,
-    /// System calls that were served.
+    /// Handled system calls.
     pub system_calls: u64,
-    /// Of them, those for which the host was asked.
+    /// Of them, those that called the host.
     pub host_calls: u64,
-    /// Answers of the clock that would have gone back in time, and were held.
+    /// Answers of the clock that would have gone back in time, and were clamped.
     pub clamped_times: u64,
     /// System calls that were refused, by name.
     pub refused: Vec<Refused>,
@@ -41,18 +41,18 @@ pub struct ExitRecord {
 /// The way in which the program ended.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Ending {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(u8),
-    /// By the runtime, with the last fault of the window that was asked for.
+    /// The runtime ended it, after the last fault of the requested window.
     WindowEnded,
-    /// By a signal, as Linux numbers it.
+    /// By a signal, in Linux's numbering.
     Signalled {
         /// The number.
         signal: u8,
         /// The reason in words, without an address.
         reason: String,
     },
-    /// By the runtime, which could not go on.
+    /// By a failure of the runtime.
     Failed {
         /// The kind of the failure.
         kind: Failure,
@@ -68,73 +68,73 @@ pub enum Failure {
     Launch,
     /// A page was forged, swapped, replayed or rolled back.
     Forged,
-    /// There is no page left where one must be given: the stack, say.
+    /// No page is left where one is needed: for the stack, say.
     OutOfMemory,
-    /// A system call that it would be dangerous to refuse and go on.
+    /// A system call that cannot be refused safely.
     Refused,
-    /// The host gave an answer that no honest host gives, or none.
+    /// The host gave an invalid answer, or none.
     Host,
-    /// A fault of the runtime itself.
+    /// A failure of the runtime itself.
     Runtime,
 }
 
 /// Counts of paging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Faults {
-    /// Pages that were brought in through the scheme.
+    /// Pages that were paged in through the scheme.
     pub faults: u64,
     /// Pages that were written through the scheme to make room.
     pub evictions: u64,
-    /// Steps of the scheme's off-line work.
+    /// Steps of the scheme's offline work.
     pub idle_steps: u64,
-    /// Faults while the image was loaded, before the program's first instruction: they are not among the others.
+    /// Faults during loading, before the program's first instruction: they are not counted in the others.
     pub loading: u64,
 }
 
-/// Counts of instructions that the enclave's harts retired, within the window if there is one. Waiting for the host is
-/// in none of them. Those that say so are 0 without meters.
+/// Instructions that the enclave's harts retired, within the window if there is one. Waiting for the host is not
+/// included. Fields that say so are 0 without meters.
 ///
-/// Harts whose shares are done [one after the other](crate::launch::Instrumentation::sequential_shares) take as long side by side as
-/// `total - shared + longest`.
+/// Harts whose shares run [one after the other](crate::launch::Instrumentation::sequential_shares) would in parallel
+/// take `total - shared + longest`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Instructions {
-    /// From the program's first instruction to its end, with everything that the runtime did for it.
+    /// From the program's first instruction to its end, including all work of the runtime.
     pub total: u64,
-    /// Of `total`, page faults: the program's from the trap to the return, and those that its system calls made.
+    /// Of `total`, page faults: the program's from the trap to the return, and those during its system calls.
     pub faults: u64,
-    /// Of `faults`, the scheme's off-line work.
+    /// Of `faults`, the scheme's offline work.
     pub idle: u64,
-    /// Of `step`, what another processor would have done while the program ran on: of each fault the smaller of its
-    /// off-line work and all that came between its end and the beginning of the next. Of several harts' work, the
+    /// Of `step`, what another processor would have done while the program ran: for each fault the smaller of its
+    /// offline work and everything between its end and the beginning of the next. Of several harts' work, the
     /// longest share counts.
     pub hidden: u64,
-    /// Of `faults`, the shares of batches that were spread over harts, those of all harts together. With
+    /// Of `faults`, the shares of batches that were distributed to harts, the sum over all harts. With
     /// [`sequential_shares`](crate::launch::Instrumentation::sequential_shares).
     pub shared: u64,
     /// Of `shared`, the longest share of each batch. With `sequential_shares`.
     pub longest: u64,
-    /// Of `faults`, all that spreading took beside the shares: posting work, waking harts, and joining. With `sequential_shares`.
+    /// Of `faults`, the cost of distributing: offering work, waking harts, and joining. With `sequential_shares`.
     pub handing_over: u64,
-    /// Of `total`, system calls without the page faults that they made.
+    /// Of `total`, system calls without the page faults during them.
     pub system_calls: u64,
     /// Of `faults`, ciphers. With meters.
     pub ciphers: u64,
-    /// Of `faults`, copies between private and untrusted memory, and to where a page is sealed. With meters.
+    /// Of `faults`, copies between private and untrusted memory, and to the buffer for sealing. With meters.
     pub copies: u64,
-    /// Of `faults`, taking pages out of the page table and putting them in. With meters.
+    /// Of `faults`, unmapping and mapping pages in the page table. With meters.
     pub frames: u64,
-    /// Of `faults`, writing through the scheme, ciphers and copies with it. With meters.
+    /// Of `faults`, writing through the scheme, including ciphers and copies. With meters.
     pub writes: u64,
-    /// Of `faults`, reading through the scheme, ciphers and copies with it. With meters.
+    /// Of `faults`, reading through the scheme, including ciphers and copies. With meters.
     pub reads: u64,
 }
 
 /// Memory of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Memory {
-    /// Pages that the program could have had.
+    /// Pages that the program could use.
     pub pages: u64,
-    /// The most pages that it had at a time.
+    /// The most pages that it used at a time.
     pub max_held_pages: u64,
     /// Pages that were resident.
     pub resident: u64,
@@ -147,27 +147,27 @@ pub struct Memory {
 /// A system call that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Refused {
-    /// Its name; its number in words if it has none here.
+    /// Its name; its number as text if it has no name here.
     pub name: String,
     /// Its number.
     pub number: u64,
-    /// The times that the program asked for it.
+    /// The number of such calls.
     pub times: u64,
 }
 
-/// The reason why bytes are no exit record.
+/// The reason why bytes are not an exit record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExitError {
     /// Another format.
     #[error("the exit record has format {0}, which is not known here")]
     Format(u8),
-    /// Nothing that is a record.
+    /// Not a valid record.
     #[error("the exit record cannot be read")]
     Record,
 }
 
 impl ExitRecord {
-    /// A record of an end before anything was counted.
+    /// A record of a run that ended before anything was counted.
     pub fn of(ending: Ending) -> Self {
         ExitRecord {
             ending,
@@ -182,7 +182,7 @@ impl ExitRecord {
         }
     }
 
-    /// Its bytes, at most [`MAX_EXIT_BYTES`]: texts and lists that are too long are cut.
+    /// Its bytes, at most [`MAX_EXIT_BYTES`]: long texts and lists are truncated.
     pub fn encode(&self) -> Vec<u8> {
         let mut record = self.clone();
         record.refused.truncate(MAX_REFUSED);
@@ -196,7 +196,7 @@ impl ExitRecord {
         bytes
     }
 
-    /// The record that these bytes are.
+    /// Parses a record.
     ///
     /// # Errors
     /// [`ExitError`].
@@ -212,10 +212,10 @@ impl ExitRecord {
     }
 }
 
-/// Shortens a text to so many bytes, or a few fewer: between two characters.
+/// Truncates a text to this many bytes, or a few fewer, at a character boundary.
 fn cut(text: &mut String, max: usize) {
     text.truncate(text.floor_char_boundary(max));
 }
 
-// The longest record there can be: names with their lengths and numbers, the text, and the counts.
+// The longest possible record: names with their lengths and numbers, the text, and the counts.
 const _: () = assert!(MAX_REFUSED * (4 + 32 + 16) + MAX_TEXT_BYTES + 512 <= MAX_EXIT_BYTES as usize);

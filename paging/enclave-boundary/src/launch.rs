@@ -1,7 +1,8 @@
-//! The package that lies in private memory before the runtime starts: the program, its arguments, and how it is paged.
+//! The launch package in private memory: the program, its arguments, and the options of its paging.
 //!
-//! Magic (8 bytes), length of the options (4 bytes, little-endian), length of the program's image (8 bytes), the options
-//! by [borsh](https://borsh.io), the image as it is. Bytes behind it are ignored: it was loaded into whole pages.
+//! Magic (8 bytes), length of the options (4 bytes, little-endian), length of the program's image (8 bytes), the
+//! options by [borsh](https://borsh.io), the image unchanged. Bytes after it are ignored: it was loaded into whole
+//! pages.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,9 +14,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 pub const MAGIC: [u8; 8] = *b"AMELESP\x01";
 /// Bytes before the options.
 const HEADER_BYTES: usize = 20;
-/// The most bytes of the options: arguments and environment are most of them.
+/// The most bytes of the options, most of which are arguments and environment.
 pub const MAX_OPTION_BYTES: u32 = 1 << 20;
-/// The fewest resident pages with which every instruction comes to its end: it may lie on two, and touch two more.
+/// The fewest resident pages with which every instruction completes: it may lie on two, and access two more.
 pub const MIN_RESIDENT: u32 = 4;
 /// The most resident pages: a quarter of private memory.
 pub const MAX_RESIDENT: u32 = (crate::map::PRIVATE_BYTES / 4 / 4096) as u32;
@@ -23,55 +24,56 @@ pub const MAX_RESIDENT: u32 = (crate::map::PRIVATE_BYTES / 4 / 4096) as u32;
 /// The most harts of an enclave.
 pub const MAX_HARTS: u32 = 8;
 
-/// The options of a run, and the secret that it starts from.
+/// The options of a run, and its seed.
 #[derive(Clone, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Launch {
-    /// The way in which the program's memory is paged.
+    /// The paging of the program's memory.
     pub paging: Paging,
-    /// The calls of the host that are allowed beside the standard streams.
+    /// The allowed calls of the host, in addition to the standard streams.
     pub allowed: AllowedCalls,
-    /// The listeners to its faults.
+    /// The instrumentation of the run.
     pub instrumentation: Instrumentation,
-    /// The secret from which keys and every random number are drawn.
+    /// The secret from which keys and all random numbers are derived.
     pub seed: Seed,
-    /// The program's arguments, its name the first of them; without the zeros at their ends.
+    /// The program's arguments, its name first; without the terminating zeros.
     pub arguments: Vec<Vec<u8>>,
     /// Its environment, `NAME=value` each.
     pub environment: Vec<Vec<u8>>,
 }
 
-/// The way in which the program's memory is paged.
+/// The paging of the program's memory.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Paging {
-    /// The scheme by its name, as the pager knows it.
+    /// The pager's name of the scheme.
     pub scheme: String,
-    /// K, main pages refreshed by each write of DetWoORAM and its kin.
+    /// K, the number of main pages that each write of DetWoORAM and its variants refreshes.
     pub ratio: u64,
-    /// Pages that are resident: at least [`MIN_RESIDENT`].
+    /// Resident pages: at least [`MIN_RESIDENT`].
     pub resident: u32,
-    /// The cipher by its name, as the sealing layer knows it.
+    /// The sealing layer's name of the cipher.
     pub cipher: String,
     /// Bytes of untrusted memory for sealed pages, without the mailbox.
     pub untrusted_bytes: u64,
-    /// Pages of the program's memory; as many as the untrusted memory holds, if not said.
+    /// Pages of the program's memory; `None` for as many as the untrusted memory holds.
     pub pages: Option<u64>,
-    /// The place where sealed pages stay.
+    /// The place of the sealed pages.
     pub storage: SealedStorage,
     /// The levels of the page table.
     pub levels: Levels,
-    /// True if each slot of untrusted memory is written before the program begins, as after a long run: for measuring.
+    /// True if each slot of untrusted memory is written before the program begins, like after a long run: for
+    /// measurements.
     pub filled: bool,
-    /// Harts that seal and open pages: at least 1, and more than 1 for a parallel scheme only.
+    /// Harts that seal and open pages: at least 1; more than 1 requires a parallel scheme.
     pub harts: u32,
 }
 
-/// The place where sealed pages stay: the paper's two ways.
+/// The place of the sealed pages: the paper's two variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum SealedStorage {
     /// In untrusted memory itself.
     #[default]
     Backing,
-    /// At the host, by way of a copy in untrusted memory (Figure 1).
+    /// At the host, with a copy in untrusted memory in between (Figure 1).
     Intermediary,
 }
 
@@ -85,37 +87,36 @@ pub enum Levels {
     Sv48,
 }
 
-/// Calls of the host beside the standard streams. None unless told otherwise.
+/// Calls of the host in addition to the standard streams. None by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct AllowedCalls {
-    /// The time of day: the host learns when the program asks, and says what it likes.
+    /// The time of day: the host learns when the program asks, and chooses the answer.
     pub clock: bool,
 }
 
-/// The listeners to the faults of a run.
+/// The instrumentation of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Instrumentation {
-    /// True if the runtime tells the host of every fault and stands still until it is answered.
+    /// True if the runtime notifies the host of every fault and waits for its answer.
     pub after_fault: bool,
-    /// True if instructions are counted part by part, which makes every fault a few instructions longer.
+    /// True if instructions are counted for each part, which makes every fault a few instructions longer.
     pub meters: bool,
-    /// True if the shares of a batch are done one after the other, so that each hart's instructions are counted by
-    /// themselves.
+    /// True if the shares of a batch run one after the other, so that each hart's instructions are counted separately.
     pub sequential_shares: bool,
-    /// The faults between which everything is counted, if not all are.
+    /// The window of faults in which everything is counted; `None` counts the whole run.
     pub window: Option<Window>,
 }
 
-/// A number of faults in the middle of a run. The program ends with its last.
+/// A window of faults. The program is ended after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Window {
-    /// Faults of the program that come before it.
+    /// Faults of the program before it.
     pub warm: u64,
-    /// Faults that are counted: at least 1.
+    /// Counted faults: at least 1.
     pub faults: u64,
 }
 
-/// A secret of 32 bytes. It is wiped when it is dropped, and never printed.
+/// A 32-byte seed. It is wiped when it is dropped, and never printed.
 #[derive(Clone, PartialEq, Eq, BorshSerialize, BorshDeserialize, Zeroize, ZeroizeOnDrop)]
 pub struct Seed(pub [u8; 32]);
 
@@ -134,21 +135,21 @@ impl fmt::Debug for Launch {
     }
 }
 
-/// The reason why bytes are no launch package.
+/// The reason why bytes are not a launch package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// Other bytes, or another format.
     #[error("there is no launch package of this format")]
     Magic,
-    /// An end before the end.
+    /// The package is truncated.
     #[error("the launch package says that it has {needed} bytes, and there are {found}")]
     Short {
-        /// Bytes that it says it has.
+        /// Bytes that it should have.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes that it has.
         found: u64,
     },
-    /// Options that cannot be read.
+    /// The options cannot be decoded.
     #[error("the options of the launch package cannot be read")]
     Options,
     /// Options that are too long.
@@ -159,13 +160,13 @@ pub enum LaunchError {
         /// Bytes that they have.
         found: u64,
     },
-    /// An argument that C cannot read, or no argument at all.
+    /// An argument with a zero byte, or no argument at all.
     #[error("a program needs a name, and neither arguments nor environment may hold a zero byte")]
     Arguments,
 }
 
 impl Launch {
-    /// Checks what no program could be given.
+    /// Checks the options.
     fn checked(self) -> Result<Self, LaunchError> {
         let mut texts = self.arguments.iter().chain(&self.environment);
         if self.arguments.is_empty() || texts.any(|text| text.contains(&0)) {
@@ -175,7 +176,7 @@ impl Launch {
     }
 }
 
-/// Bytes of a package for the given image.
+/// Encodes a package with the given image.
 ///
 /// # Errors
 /// [`LaunchError::TooLong`], [`LaunchError::Arguments`].
@@ -195,7 +196,7 @@ pub fn encode(launch: &Launch, image: &[u8]) -> Result<Vec<u8>, LaunchError> {
     Ok(package)
 }
 
-/// The options, and the program's image.
+/// Parses the options, and the program's image.
 ///
 /// # Errors
 /// [`LaunchError`].

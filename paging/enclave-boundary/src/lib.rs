@@ -1,14 +1,14 @@
-//! The boundary of the enclave: everything on which the host process and the runtime inside must agree.
+//! The boundary of the enclave: everything on which the host process and the runtime must agree.
 //!
-//! - [`map`]: the places of things in the machine's physical memory.
-//! - [`launch`]: the package that lies in private memory before the runtime starts.
+//! - [`map`]: the layout of the machine's physical memory.
+//! - [`launch`]: the package in private memory from which the runtime starts.
 //! - [`mailbox`]: calls of the host, in untrusted memory.
-//! - [`exit`]: the record that is left behind in untrusted memory when the program has ended.
-//! - [`mark`]: what the host knows a runtime by.
+//! - [`exit`]: the record in untrusted memory at the end of a run.
+//! - [`mark`]: the note by which the host recognises a runtime.
 //!
 //! # Trust
-//! The runtime believes the package, which its owner wrote, and nothing else: an answer in the mailbox is copied out
-//! once, and [checked](mailbox::Answer::parse) against what was asked. The host process believes nothing that it parses
+//! The runtime trusts the package, which its owner wrote, and nothing else: an answer in the mailbox is copied out
+//! once, and [checked](mailbox::Answer::parse) against the request. The host process trusts nothing that it parses
 //! either. No parser panics, whatever bytes it is given.
 #![no_std]
 #![forbid(unsafe_code)]

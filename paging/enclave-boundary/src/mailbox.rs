@@ -1,9 +1,9 @@
 //! Calls of the host: requests of the runtime and answers of the host, in untrusted memory.
 //!
-//! There is one request at a time. The runtime puts data and request in their places and then counts
-//! [`REQUEST_NUMBER_AT`](crate::map::REQUEST_NUMBER_AT) up by one. The host serves it, puts data and answer in their
-//! places and then stores the same number at [`ANSWER_NUMBER_AT`](crate::map::ANSWER_NUMBER_AT). Whatever is read is
-//! copied out first, once, and parsed in the copy.
+//! There is one request at a time. The runtime stores data and request, and then increments
+//! [`REQUEST_NUMBER_AT`](crate::map::REQUEST_NUMBER_AT). The host handles it, stores data and answer, and then stores
+//! the same number at [`ANSWER_NUMBER_AT`](crate::map::ANSWER_NUMBER_AT). Everything that is read is copied out once,
+//! and the copy is parsed.
 
 use crate::map::{ANSWER_AT, ANSWER_NUMBER_AT, EXIT_LENGTH_AT, MAX_DATA_BYTES, REQUEST_AT};
 
@@ -23,12 +23,12 @@ const STORE: u32 = 4;
 const LOAD: u32 = 5;
 const AFTER_FAULT: u32 = 6;
 
-/// The greatest number of an error that Linux has.
+/// Linux's largest error number.
 const MAX_ERRNO: u64 = 4095;
-/// The least time that a clock may say, and one more than the most, in seconds: what fits a signed number of nanoseconds.
+/// The bound of a clock's seconds, exclusive: what fits a signed number of nanoseconds.
 const MAX_SECONDS: u64 = 1 << 33;
 
-/// A standard stream that is written.
+/// An output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -40,13 +40,13 @@ pub enum Stream {
 /// A clock of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The time of day.
+    /// The real-time clock.
     Realtime,
-    /// Time since some moment.
+    /// The monotonic clock.
     Monotonic,
 }
 
-/// The thing that the runtime asks of the host. Each tells the host what stands in it, and when.
+/// A request of the runtime to the host. The host sees its contents and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Writes the data to a stream.
@@ -58,50 +58,50 @@ pub enum Request {
     },
     /// Reads from standard input: the answer's bytes are the data; 0 at its end.
     Read {
-        /// The most bytes that are wanted.
+        /// The most bytes to read.
         max: u32,
     },
-    /// Tells a clock's time.
+    /// Reads a clock.
     Clock(Clock),
-    /// Keeps the data, which are sealed, as so many bytes of the host's own memory.
+    /// Stores the data, which are sealed, in the host's own memory.
     Store {
-        /// The first byte's place there.
+        /// The offset of the first byte.
         at: u64,
         /// Bytes of the data.
         bytes: u32,
     },
-    /// Gives back what is kept there.
+    /// Loads stored data.
     Load {
-        /// The first byte's place there.
+        /// The offset of the first byte.
         at: u64,
-        /// Bytes that are wanted: all of them or an error.
+        /// Requested bytes: all of them or an error.
         bytes: u32,
     },
-    /// Tells that another fault was served, and all that belongs to it is done. The runtime stands still meanwhile.
+    /// Reports another fault, after all its work is done. The runtime waits meanwhile.
     AfterFault {
-        /// Faults so far, those while the program was loaded among them.
+        /// Faults so far, including those during loading.
         faults: u64,
         /// Pages that were written through the scheme so far.
         evictions: u64,
     },
 }
 
-/// The reason why bytes are no request.
+/// The reason why bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// A number that names nothing.
+    /// An unknown number of a request.
     #[error("no request has the number {0}")]
     Kind(u32),
-    /// A stream or clock that there is not.
+    /// An unknown stream or clock.
     #[error("the request names stream or clock {0}, which there is not")]
     Argument(u32),
-    /// More data than there is room for.
+    /// More data than fit.
     #[error("the request is about {0} bytes, more than there is room for")]
     Length(u32),
 }
 
 impl Request {
-    /// Its bytes.
+    /// Encodes it.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let (kind, argument, length, at, more): (u32, u32, u32, u64, u64) = match *self {
             Request::Write { stream: Stream::Output, bytes } => (WRITE, 1, bytes, 0, 0),
@@ -121,7 +121,7 @@ impl Request {
         encoded
     }
 
-    /// The request that these bytes are.
+    /// Parses a request.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -147,7 +147,7 @@ impl Request {
         })
     }
 
-    /// The most bytes of which the host may say that they are done.
+    /// The most bytes that the host may report as done.
     fn max(&self) -> u32 {
         match *self {
             Request::Write { bytes, .. } | Request::Store { bytes, .. } | Request::Load { bytes, .. } => {
@@ -158,18 +158,18 @@ impl Request {
         }
     }
 
-    /// Tells whether some of the bytes are not enough.
+    /// Tells whether a partial result is invalid.
     fn is_whole(&self) -> bool {
         matches!(self, Request::Store { .. } | Request::Load { .. })
     }
 }
 
-/// The host's word on a request. It may lie.
+/// The host's answer to a request. It is untrusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It was done: so many bytes were written, read, kept or given back.
+    /// The number of bytes that were written, read, stored or loaded.
     Done {
-        /// Their number, at most what was asked for.
+        /// Their number, at most the requested one.
         bytes: u32,
     },
     /// The time.
@@ -181,12 +181,12 @@ pub enum Answer {
     },
     /// It failed.
     Failed {
-        /// The error as Linux numbers it, 1 to 4095.
+        /// The error, in Linux's numbering, 1 to 4095.
         errno: u16,
     },
 }
 
-/// The host gave an answer that no honest host gives.
+/// The host gave an invalid answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the host gave an answer that does not belong to the request")]
 pub struct AnswerError;
@@ -196,7 +196,7 @@ const DONE: u64 = 1;
 const TIME: u64 = 2;
 
 impl Answer {
-    /// Its bytes.
+    /// Encodes it.
     pub fn encode(&self) -> [u8; ANSWER_BYTES] {
         let (kind, first, second) = match *self {
             Answer::Failed { errno } => (FAILED, errno.into(), 0),
@@ -210,7 +210,7 @@ impl Answer {
         encoded
     }
 
-    /// The answer that these bytes are, if it is one to the request.
+    /// Parses an answer to the request.
     ///
     /// # Errors
     /// [`AnswerError`].

@@ -7,13 +7,13 @@
 //! ```
 //! Offsets count from the beginning of untrusted memory, which is also the beginning of the file that the host maps.
 
-/// Beginning of the memory that only the runtime and the firmware reach.
+/// Start of the memory that only the runtime and the firmware can access.
 pub const PRIVATE_START: u64 = 0x8000_0000;
-/// Bytes of it.
+/// Its size in bytes.
 pub const PRIVATE_BYTES: u64 = 1 << 30;
 /// The address at which the firmware enters the runtime.
 pub const RUNTIME_START: u64 = PRIVATE_START + 0x20_0000;
-/// Beginning of the memory that the host sees and changes at any moment.
+/// Start of the memory that the host sees and changes at any time.
 pub const UNTRUSTED_START: u64 = PRIVATE_START + PRIVATE_BYTES;
 
 /// Offset of the sequence number of the runtime's last request: 8 bytes, little-endian, 0 before the first.
@@ -31,17 +31,17 @@ pub const EXIT_LENGTH_AT: u64 = 0x100;
 pub const EXIT_AT: u64 = 0x1_0000;
 /// The most bytes of an exit record.
 pub const MAX_EXIT_BYTES: u64 = 0x1_0000;
-/// Offset of the bytes that go with a request or an answer: a written text, a read one, a page.
+/// Offset of the data of a request or an answer: written or read text, a page.
 pub const DATA_AT: u64 = 0x2_0000;
-/// The most bytes that go with one request.
+/// The most bytes of data of one request.
 pub const MAX_DATA_BYTES: u32 = 0x1_0000;
-/// Offset of the sealed pages, and so the bytes of untrusted memory that are not theirs.
+/// Offset of the sealed pages, after everything else.
 pub const PAGES_AT: u64 = 0x4_0000;
 
 /// Bytes at the end of untrusted memory for a program that runs on the host's own hart.
 pub const HOST_BYTES: u64 = 0x1_0000;
 
-/// Bytes of untrusted memory that the machine needs for so many bytes of sealed pages; `None` if they are too many.
+/// Bytes of untrusted memory for this many bytes of sealed pages; `None` if they are too many.
 pub const fn untrusted_bytes(pages: u64) -> Option<u64> {
     match pages.checked_add(PAGES_AT + HOST_BYTES) {
         Some(bytes) => bytes.checked_next_multiple_of(GRAIN),
@@ -49,9 +49,9 @@ pub const fn untrusted_bytes(pages: u64) -> Option<u64> {
     }
 }
 
-/// Untrusted memory comes in multiples of this many bytes: the emulator asks for it.
+/// The size of untrusted memory is a multiple of this: the emulator requires it.
 const GRAIN: u64 = 2 << 20;
 
-// The parts do not overlap, and each page of the layout holds one of them only.
+// The parts do not overlap, and each page of the layout holds only one of them.
 const _: () = assert!(EXIT_LENGTH_AT + 8 <= EXIT_AT && EXIT_AT + MAX_EXIT_BYTES <= DATA_AT);
 const _: () = assert!(DATA_AT + MAX_DATA_BYTES as u64 <= PAGES_AT);

@@ -1,12 +1,12 @@
-//! The rights of a program over a page, and its ways of touching one.
+//! A program's access rights to a page, and the kinds of access.
 
 use linux_raw_sys::general::{PROT_EXEC, PROT_NONE, PROT_READ, PROT_WRITE};
 
-/// The rights of a program over memory. Memory that may be written or executed may be read too.
+/// A program's access rights to memory. Memory that may be written or executed may be read too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(u8);
 
-/// A way of touching memory.
+/// A kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// A load.
@@ -22,7 +22,7 @@ const WRITE: u8 = 2;
 const EXECUTE: u8 = 4;
 
 impl Access {
-    /// Nothing: every touch is illegal.
+    /// No access: every access is illegal.
     pub const NONE: Access = Access(0);
     /// Loads only.
     pub const READ: Access = Access(READ);
@@ -31,7 +31,7 @@ impl Access {
     /// Loads, and fetches of instructions.
     pub const READ_EXECUTE: Access = Access(READ | EXECUTE);
 
-    /// From the flags of `mmap` and `mprotect`; `None` if there are others among them than read, write and execute.
+    /// From the flags of `mmap` and `mprotect`; `None` if there are other flags than read, write and execute.
     pub fn of(protection: u64) -> Option<Self> {
         let has = |flag: u32, bit: u8| if protection & u64::from(flag) == 0 { 0 } else { bit };
         if protection & !u64::from(PROT_READ | PROT_WRITE | PROT_EXEC) != 0 {
@@ -57,7 +57,7 @@ impl Access {
         Access(self.0 | other.0)
     }
 
-    /// Tells whether a touch is legal.
+    /// Tells whether an access is legal.
     pub fn allows(self, touch: Touch) -> bool {
         let needed = match touch {
             Touch::Load => READ,

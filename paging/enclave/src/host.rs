@@ -1,4 +1,4 @@
-//! The host, as the runtime calls it: everything comes back checked, and nothing is believed.
+//! Calls of the host: every answer is checked, and none is trusted.
 
 use alloc::string::ToString;
 use ameles_enclave_boundary::exit::{Ending, Failure};
@@ -7,45 +7,44 @@ use ameles_enclave_boundary::map::MAX_DATA_BYTES;
 
 /// The mailbox.
 pub trait Mailbox {
-    /// Hands a request with its data over, waits, and copies the answer and so many of its bytes as the request asked
-    /// for.
+    /// Sends a request with its data, waits, and copies the answer and as many of its bytes as were requested.
     ///
     /// # Errors
-    /// The host gave an answer that no honest host gives.
+    /// The host gave an invalid answer.
     fn call(&mut self, request: Request, data: &[u8], into: &mut [u8]) -> Result<Answer, Ending>;
 }
 
-/// The host behind the mailbox, with what is remembered of it.
+/// The host behind the mailbox, and the last times that it told.
 pub struct Host<M> {
     mailbox: M,
     allows_clock: bool,
-    /// The latest times that the program was told, in nanoseconds: of day, and since some moment.
+    /// The latest times that the program got, in nanoseconds: of the real-time clock, and of the monotonic clock.
     latest: [u64; 2],
     /// Calls so far.
     pub calls: u64,
-    /// Times that would have gone back, and were held.
+    /// Times that would have gone back, and were clamped.
     pub clamped_times: u64,
 }
 
-/// The error as Linux numbers it, or the end of the run.
+/// The error, in Linux's numbering, or the end of the run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostError {
-    /// The host says that it failed.
+    /// The host reports a failure.
     Failed(u16),
-    /// The host lied.
+    /// The host gave an invalid answer.
     End(Ending),
 }
 
-/// The most nanoseconds that a clock says.
+/// The most nanoseconds of a clock.
 const MAX_NANOS: u64 = i64::MAX as u64;
 
 impl<M: Mailbox> Host<M> {
-    /// A host that was asked nothing yet.
+    /// A host that was not called yet.
     pub fn new(mailbox: M, allows_clock: bool) -> Self {
         Host { mailbox, allows_clock, latest: [0; 2], calls: 0, clamped_times: 0 }
     }
 
-    /// Writes a part of the bytes to a stream, and says how many.
+    /// Writes a part of the bytes to a stream, and returns how many.
     ///
     /// # Errors
     /// [`HostError`].
@@ -55,7 +54,7 @@ impl<M: Mailbox> Host<M> {
         self.done(request, bytes, &mut [])
     }
 
-    /// Reads from standard input, and says how many bytes.
+    /// Reads from standard input, and returns how many bytes.
     ///
     /// # Errors
     /// [`HostError`].
@@ -64,12 +63,12 @@ impl<M: Mailbox> Host<M> {
         self.done(Request::Read { max: max as u32 }, &[], &mut into[..max])
     }
 
-    /// Tells whether the program may ask for the time.
+    /// Tells whether the program may read the time.
     pub fn allows_clock(&self) -> bool {
         self.allows_clock
     }
 
-    /// The time in nanoseconds. It never goes back, whatever the host says.
+    /// The time in nanoseconds. It never goes back, whatever the host tells.
     ///
     /// # Errors
     /// [`HostError`].
@@ -102,7 +101,7 @@ impl<M: Mailbox> Host<M> {
     }
 }
 
-/// The end of a run whose host lied.
+/// The ending of a run whose host gave an invalid answer.
 pub fn dishonest_host() -> Ending {
     Ending::Failed { kind: Failure::Host, text: ameles_enclave_boundary::mailbox::AnswerError.to_string() }
 }

@@ -1,4 +1,4 @@
-//! The plan by which a program's file becomes memory: a static ELF executable for 64-bit RISC-V.
+//! The plan for loading a program's file: a static ELF executable for 64-bit RISC-V.
 
 use crate::access::Access;
 use crate::layout::{PAGE, POSITION_INDEPENDENT_BASE, is_free_for_programs, page_of};
@@ -13,15 +13,15 @@ use object::read::elf::{FileHeader, ProgramHeader};
 type Elf = FileHeader64<LittleEndian>;
 type Header = ProgramHeader64<LittleEndian>;
 
-/// The most segments of a program. Linkers make a handful.
+/// The most segments of a program. Linkers make only a few.
 const MAX_SEGMENTS: usize = 128;
 
 /// A program to be loaded.
 #[derive(Debug)]
 pub struct Image<'a> {
-    /// The segments with contents, by their addresses.
+    /// The segments with contents, in the order of their addresses.
     pub segments: Vec<Segment<'a>>,
-    /// The pages that they take, each once, with the rights over them. Numbers of pages.
+    /// Their pages, each once, with access rights. Page numbers.
     pub areas: Vec<(Range<u64>, Access)>,
     /// The address of the first instruction.
     pub entry: u64,
@@ -29,7 +29,7 @@ pub struct Image<'a> {
     pub headers: u64,
     /// The number of program headers.
     pub header_count: u64,
-    /// The first address behind the image.
+    /// The first address after the image.
     pub end: u64,
 }
 
@@ -38,11 +38,11 @@ pub struct Image<'a> {
 pub struct Segment<'a> {
     /// Its address.
     pub start: u64,
-    /// The bytes that the file holds of it. The rest are zeros.
+    /// The bytes in the file. The rest are zeros.
     pub contents: &'a [u8],
 }
 
-/// The reason why a file is not run.
+/// The reason why a file cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// No ELF file, or one that is cut off.
@@ -57,10 +57,10 @@ pub enum ImageError {
     /// A program that needs a dynamic linker.
     #[error("the program is linked dynamically: link it statically (cc -static)")]
     Dynamic,
-    /// An address where no program may be.
+    /// A forbidden address.
     #[error("the program wants to lie at {0:#x}, where the runtime does not allow it")]
     Address(u64),
-    /// Segments one over another, or too many.
+    /// Overlapping segments, or too many.
     #[error("the program's segments overlap, are out of order, or are too many")]
     Segments,
     /// No segment.
@@ -69,7 +69,7 @@ pub enum ImageError {
 }
 
 impl<'a> Image<'a> {
-    /// Makes the plan. `kernel` are the addresses that the runtime keeps for itself.
+    /// Makes the plan. `kernel` are the addresses that are reserved for the runtime.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -137,7 +137,7 @@ impl<'a> Image<'a> {
         Ok(())
     }
 
-    /// Adds pages to the areas. A page that two segments share has the rights of both.
+    /// Adds pages to the areas. A page of two segments has the rights of both.
     fn take(&mut self, mut pages: Range<u64>, access: Access) {
         if let Some((last, of_last)) = self.areas.last_mut()
             && last.end > pages.start

@@ -1,12 +1,12 @@
 //! The addresses of a program's memory.
 //!
 //! ```text
-//! 0x0001_0000              the image, as it was linked; behind it the heap
+//! 0x0001_0000              the image, as it was linked; after it the heap
 //! 0x8000_0000              the machine's memory, one to one, for the runtime alone
-//! below the top            mappings, from the top down; then a gap; then the stack; then the way back of handlers
+//! below the top            mappings, from the top down; then a gap; then the stack; then the return of signal handlers
 //! 2^38 or 2^47             the top: half of what three or four levels of page table address
 //! ```
-//! Nothing of it is secret, and nothing is drawn at random.
+//! None of it is secret or random.
 
 use ameles_enclave_boundary::launch::Levels;
 use ameles_enclave_boundary::map::PRIVATE_START;
@@ -16,11 +16,11 @@ use core::ops::Range;
 pub const PAGE: u64 = 4096;
 /// The lowest address of a program.
 pub const LOWEST: u64 = 0x1000;
-/// The base of a program that is linked to lie anywhere.
+/// The base of a position-independent program.
 pub const POSITION_INDEPENDENT_BASE: u64 = 0x1_0000;
 /// The most bytes of the stack.
 pub const STACK_BYTES: u64 = 8 << 20;
-/// Bytes below the stack in which nothing is mapped.
+/// Bytes of the unmapped gap below the stack.
 pub const STACK_GAP: u64 = 1 << 20;
 
 /// The number of the page at an address.
@@ -28,7 +28,7 @@ pub const fn page_of(address: u64) -> u64 {
     address / PAGE
 }
 
-/// The first address behind those of a program.
+/// The first address after those of a program.
 pub const fn top(levels: Levels) -> u64 {
     match levels {
         Levels::Sv39 => 1 << 38,
@@ -36,7 +36,7 @@ pub const fn top(levels: Levels) -> u64 {
     }
 }
 
-/// The addresses that the runtime keeps for itself, if untrusted memory has so many bytes: whole gigabytes.
+/// The addresses reserved for the runtime, with this much untrusted memory: whole gigabytes.
 pub const fn kernel(untrusted_bytes: u64) -> Range<u64> {
     let end = ameles_enclave_boundary::map::UNTRUSTED_START + untrusted_bytes;
     PRIVATE_START..end.next_multiple_of(1 << 30)
@@ -48,18 +48,18 @@ pub const fn stack(levels: Levels) -> Range<u64> {
     end - STACK_BYTES..end
 }
 
-/// The addresses of the page through which handlers of signals return. No call of the program changes what lies there.
+/// The addresses of the page through which signal handlers return. No call of the program changes it.
 pub const fn trampoline(levels: Levels) -> Range<u64> {
     let end = top(levels);
     end - PAGE..end
 }
 
-/// The addresses in which mappings are placed, unless the program says where.
+/// The addresses of mappings, unless the program chooses others.
 pub const fn mappings(levels: Levels, kernel_end: u64) -> Range<u64> {
     kernel_end..stack(levels).start - STACK_GAP
 }
 
-/// Tells whether an image may lie there.
+/// Tells whether an image may be there.
 pub fn is_free_for_programs(addresses: &Range<u64>, kernel: &Range<u64>) -> bool {
     addresses.start >= LOWEST && addresses.end <= kernel.start
 }

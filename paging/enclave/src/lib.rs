@@ -1,13 +1,12 @@
-//! The runtime inside of the enclave: it loads a static RISC-V program and pages all of its memory through an oblivious
-//! RAM.
+//! The runtime in the enclave: it loads a static RISC-V program and pages all of its memory through an oblivious RAM.
 //!
-//! It has the role of an operating system for one program, in supervisor mode on a hart of its own. The host sees
-//! untrusted memory only: sealed pages, and the mailbox.
+//! It is the operating system of one program, in supervisor mode on its own hart. The host sees untrusted memory only:
+//! sealed pages, and the mailbox.
 //!
-//! - [`image`], [`stack`], [`start`]: a program becomes memory.
-//! - [`space`], [`paging`]: its areas, its page table, and the faults that go through the scheme.
-//! - [`calls`]: its system calls; [`host`]: those for which the host is asked.
-//! - `machine`: boot, traps and untrusted memory, where there is no operating system. All that is above runs anywhere.
+//! - [`image`], [`stack`], [`start`]: load a program.
+//! - [`space`], [`paging`]: its areas, its page table, and its page faults.
+//! - [`calls`]: its system calls; [`host`]: those that are passed to the host.
+//! - `machine`: boot, traps and untrusted memory, without an operating system. All other modules run anywhere.
 #![cfg_attr(target_os = "none", no_std)]
 #![deny(unsafe_code)]
 

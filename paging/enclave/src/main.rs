@@ -1,4 +1,4 @@
-//! The runtime as a program that the firmware starts. Where there is an operating system, there is nothing to do.
+//! The runtime as a program that the firmware starts. With an operating system, there is nothing to do.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

@@ -1,40 +1,40 @@
-//! The processor, as paging asks for it.
+//! The processor, as paging uses it.
 
 use core::ops::Sub;
 
-/// The acts of which only the processor is able. It has no state here: there is one of it.
+/// Operations of the processor. It has no state here: there is one of it.
 pub trait Processor {
-    /// Forgets how the address was translated.
+    /// Flushes the translation of the address.
     fn flush_translation(address: u64);
 
-    /// Forgets instructions that it has fetched before.
+    /// Flushes fetched instructions.
     fn flush_instructions();
 
-    /// Instructions that it has retired so far, without those that waited for the host.
+    /// Instructions retired so far, without those that waited for the host.
     fn retired_instructions() -> u64;
 
     /// Nanoseconds by the machine's timer.
     fn nanos() -> u64;
 
-    /// Instructions of batches that were spread over harts so far; zeros where they are not counted.
+    /// Instructions of batches that were distributed to harts so far; zeros where they are not counted.
     fn shares() -> Shares {
         Shares::default()
     }
 }
 
-/// Instructions of batches that were spread over harts.
+/// Instructions of batches that were distributed to harts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     /// Those of all shares of all harts.
     pub shared: u64,
     /// Of them, the longest share of each batch.
     pub longest: u64,
-    /// Those of spreading: posting work, waking harts, joining.
+    /// Those of distributing: offering work, waking harts, joining.
     pub handing_over: u64,
 }
 
 impl Shares {
-    /// Instructions that are not waited for when the shares are done side by side.
+    /// Instructions that take no time when the shares run in parallel.
     pub fn saved(&self) -> u64 {
         self.shared - self.longest
     }

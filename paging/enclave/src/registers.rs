@@ -12,14 +12,14 @@ pub struct Registers {
     pub floating: [u64; 32],
     /// The rounding mode and the flags of floating point.
     pub floating_status: u64,
-    /// Tells whether the last two were changed here, so that the processor must load them again.
+    /// True if the last two were changed here, so that the processor must load them again.
     pub floating_is_new: bool,
 }
 
-/// The places of general registers that have a task.
+/// The indices of general registers with a role.
 pub(crate) const RETURN_ADDRESS: usize = 1;
 pub(crate) const STACK_POINTER: usize = 2;
-/// The first of six arguments, and the place of a result.
+/// The first of six arguments, and the result.
 pub(crate) const ARGUMENT: usize = 10;
 /// The number of a system call.
 pub(crate) const NUMBER: usize = 17;

@@ -7,21 +7,21 @@ use ameles_enclave_boundary::exit::{Ending, ExitRecord, Faults, Instructions, Me
 use ameles_pager::fault::counters::Counters;
 use ameles_seal::pages::PageMeter;
 
-/// The kind of work that the runtime does for the program at a trap.
+/// The kind of work that the runtime does at a trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The beginning: it counts for nothing.
+    /// The beginning: it is not counted.
     Start,
     /// A page fault.
     Fault,
     /// A system call.
     Call {
-        /// Instructions of the faults that it made.
+        /// Instructions of the faults during it.
         of_faults: u64,
     },
 }
 
-/// The counts so far, as they stood at some moment.
+/// The counts at one time.
 #[derive(Clone, Copy, Debug, Default)]
 struct CounterSnapshot {
     retired: u64,
@@ -44,7 +44,7 @@ pub struct RunCounters {
 }
 
 impl RunCounters {
-    /// Begins to count when the program is loaded, by a meter if there is one.
+    /// Begins to count when the program is loaded, with a meter if there is one.
     pub fn new(meter: Option<&'static PageMeter>) -> Self {
         RunCounters { began: CounterSnapshot::default(), loading: 0, faults: 0, system_calls: 0, meter }
     }
@@ -56,12 +56,12 @@ impl RunCounters {
         (self.faults, self.system_calls) = (0, 0);
     }
 
-    /// Notes the faults by which the program was loaded.
+    /// Sets the number of faults during loading.
     pub fn set_loading_faults(&mut self, faults: u64) {
         self.loading = faults;
     }
 
-    /// Adds the instructions of a trap; of a call's, those of the faults that it made are told by themselves.
+    /// Adds the instructions of a trap; those of faults during a call are counted as faults.
     pub fn add(&mut self, work: Work, instructions: u64) {
         match work {
             Work::Start => {}
@@ -86,7 +86,7 @@ impl RunCounters {
         }
     }
 
-    /// The record of the run that ends now.
+    /// The record of the run, which ends now.
     pub fn record<P: Processor + 'static, M: Mailbox>(
         &self,
         ending: Ending,

@@ -15,20 +15,20 @@ use core::str::FromStr;
 /// The most untrusted memory, in bytes.
 const MAX_UNTRUSTED: u64 = 1 << 36;
 
-/// The options as the runtime goes by them.
+/// The checked options.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The scheme, sealing and the fault path.
     pub assembly: Assembly,
-    /// Bytes of untrusted memory that sealed pages take.
+    /// Bytes of untrusted memory for sealed pages.
     pub untrusted_bytes: usize,
-    /// The addresses that the runtime keeps for itself.
+    /// The addresses reserved for the runtime.
     pub kernel: Range<u64>,
     /// Harts that seal and open pages.
     pub harts: usize,
 }
 
-/// Options that cannot be.
+/// Invalid options.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The scheme's name.

@@ -1,8 +1,9 @@
-//! The address space of a program: which pages are there, with which rights, and how many are promised.
+//! The address space of a program: its pages, their access rights, and how many are committed.
 //!
-//! A page of an area takes one of the region's pages when it is first touched. Pages of ordinary areas are promised
-//! when they are mapped: a program that asks for more than there is gets `ENOMEM` then, and never runs out later. Pages
-//! without rights are promised when they get some. Pages of the stack and of `MAP_NORESERVE` count when they are touched.
+//! A page of an area gets one of the region's pages at its first access. Pages of ordinary areas are committed when they
+//! are mapped: a program that requests more than there are gets `ENOMEM` then, and never runs out later. Pages without
+//! rights are committed when they get some. Pages of the stack and of `MAP_NORESERVE` are committed at their first
+//! access.
 
 use crate::access::Access;
 use alloc::collections::BTreeMap;
@@ -11,22 +12,22 @@ use core::ops::Range;
 /// Pages of one kind, next to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// The page behind its last.
+    /// The page after its last.
     pub end: u64,
-    /// The rights over it.
+    /// Its access rights.
     pub access: Access,
-    /// The moment when its pages are promised.
+    /// The time when its pages are committed.
     pub commit: CommitPolicy,
 }
 
-/// The moment when pages are promised.
+/// The time when pages are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitPolicy {
-    /// The mapping.
+    /// At their mapping.
     Immediate,
-    /// The first right that the program is given over them; at once from then on.
+    /// At the first change that gives the program a right; then it becomes `Immediate`.
     OnFirstRight,
-    /// The first touch.
+    /// At the first access.
     OnTouch,
 }
 
@@ -38,11 +39,11 @@ pub struct OutOfPages;
 #[derive(Debug)]
 pub struct Space {
     areas: BTreeMap<u64, Area>,
-    /// Pages that are promised.
+    /// Committed pages.
     committed: u64,
-    /// Pages that there are.
+    /// All pages.
     pages: u64,
-    /// True if some were asked for that there were not.
+    /// True if more pages were requested than there were.
     has_run_out: bool,
 }
 
@@ -64,7 +65,7 @@ impl Area {
 }
 
 impl Space {
-    /// A space without an area, over so many pages.
+    /// A space without areas, over this many pages.
     pub fn new(pages: u64) -> Self {
         Space { areas: BTreeMap::new(), committed: 0, pages, has_run_out: false }
     }
@@ -75,12 +76,12 @@ impl Space {
         (page < area.end).then_some(*area)
     }
 
-    /// Pages that can still be promised.
+    /// Pages that can still be committed.
     pub fn available(&self) -> u64 {
         self.pages - self.committed
     }
 
-    /// Tells whether pages were asked for that there were not.
+    /// Tells whether more pages were requested than there were.
     pub fn has_run_out(&self) -> bool {
         self.has_run_out
     }
@@ -90,7 +91,7 @@ impl Space {
         OutOfPages
     }
 
-    /// Adds an area where none is.
+    /// Adds an area where there is none.
     ///
     /// # Errors
     /// [`OutOfPages`]; nothing has changed then.
@@ -107,8 +108,8 @@ impl Space {
         Ok(())
     }
 
-    /// Takes pages away, whatever areas they are of. The pages that were touched are given up by the caller, who says
-    /// how many pages of areas that count at a touch there were.
+    /// Removes pages from all areas. The caller discards the pages that were accessed, and passes how many of them were
+    /// committed at their first access.
     pub fn unmap(&mut self, pages: Range<u64>) {
         for start in self.cut(&pages) {
             if let Some(area) = self.areas.remove(&start) {
@@ -117,7 +118,7 @@ impl Space {
         }
     }
 
-    /// Changes the rights over pages.
+    /// Changes the access rights of pages.
     ///
     /// # Errors
     /// [`OutOfPages`]; nothing has changed then but where areas end.
@@ -141,7 +142,7 @@ impl Space {
         Ok(())
     }
 
-    /// Makes one area of two of the same kind that meet at a page.
+    /// Merges two areas of the same kind that meet at a page.
     fn join(&mut self, at: u64) {
         let Some(second) = self.areas.get(&at).copied() else { return };
         if let Some((_, first)) = self.areas.range_mut(..at).next_back()
@@ -152,7 +153,7 @@ impl Space {
         }
     }
 
-    /// A page of an area that counts at a touch is touched for the first time.
+    /// Commits a page at its first access.
     ///
     /// # Errors
     /// [`OutOfPages`].
@@ -164,7 +165,7 @@ impl Space {
         Ok(())
     }
 
-    /// Touched pages of areas that count at a touch were given up.
+    /// Releases accessed pages that were committed at their first access.
     pub fn release_touched(&mut self, pages: u64) {
         self.committed -= pages;
     }
@@ -174,7 +175,7 @@ impl Space {
         self.areas.range(..pages.end).next_back().is_none_or(|(_, area)| area.end <= pages.start)
     }
 
-    /// The pages before the first that is of no area.
+    /// The pages before the first that belongs to no area.
     pub fn before_hole(&self, pages: &Range<u64>) -> Range<u64> {
         let mut page = pages.start;
         while page < pages.end {
@@ -186,7 +187,7 @@ impl Space {
         pages.start..page.min(pages.end)
     }
 
-    /// The highest free place for so many pages within the given ones.
+    /// The highest free range of this many pages within the given ones.
     pub fn place(&self, count: u64, within: &Range<u64>) -> Option<u64> {
         let mut end = within.end;
         for (start, area) in self.areas.range(..within.end).rev() {
@@ -209,7 +210,7 @@ impl Space {
         })
     }
 
-    /// Cuts areas so that they begin and end where the pages do. The first pages of those within are returned.
+    /// Splits areas so that they begin and end where the pages do. Returns the first pages of those within.
     fn cut(&mut self, pages: &Range<u64>) -> alloc::vec::Vec<u64> {
         for at in [pages.start, pages.end] {
             if let Some((start, area)) =

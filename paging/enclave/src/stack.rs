@@ -1,4 +1,4 @@
-//! The stack on which a program begins: its arguments, its environment, and what the kernel tells it.
+//! The initial stack of a program: its arguments, its environment, and the auxiliary vector.
 
 use crate::image::Image;
 use crate::layout::PAGE;
@@ -10,7 +10,7 @@ use linux_raw_sys::auxvec::{
 
 /// Bytes of a program header.
 const HEADER_BYTES: u64 = 56;
-/// The extensions i, m, a, f, d and c of the processor, a bit for each letter.
+/// The extensions i, m, a, f, d and c of the processor, one bit for each letter.
 const EXTENSIONS: u64 = 1 << 8 | 1 << 12 | 1 | 1 << 5 | 1 << 3 | 1 << 2;
 /// The user and the group that a program runs as.
 pub const USER: u64 = 1000;
@@ -23,7 +23,7 @@ pub struct Stack {
     pub bytes: Vec<u8>,
 }
 
-/// Builds it to end at an address, which is a multiple of 16. The random bytes are the program's, for its own guards.
+/// Builds it to end at an address, which is a multiple of 16. The random bytes are for the program's stack protector.
 pub fn build(
     end: u64,
     image: &Image<'_>,

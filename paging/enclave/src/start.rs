@@ -1,4 +1,4 @@
-//! The beginning of a program: its image and its stack come into pages of the scheme.
+//! The start of a program: loads its image and its stack into pages of the scheme.
 
 use crate::access::Access;
 use crate::image::Image;
@@ -12,7 +12,7 @@ use ameles_enclave_boundary::exit::{Ending, Failure};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::RngCore;
 
-/// The first things that a program finds in its registers.
+/// The initial registers of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The address of its first instruction.
@@ -21,7 +21,7 @@ pub struct Start {
     pub stack: u64,
 }
 
-/// Brings a program into its memory.
+/// Loads a program into its memory.
 ///
 /// # Errors
 /// The end of the run: it does not fit, or a page was forged meanwhile.
@@ -49,7 +49,7 @@ pub fn load<P: Processor + 'static>(
     Ok(Start { entry: image.entry, stack: stack.start })
 }
 
-/// Promises the page through which handlers return. It is filled for the first of them: others touch it not at all.
+/// Commits the page through which handlers return. It is filled for the first of them; other programs never access it.
 ///
 /// # Errors
 /// [`OutOfPages`].

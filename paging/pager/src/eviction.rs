@@ -1,4 +1,4 @@
-//! How a page is evicted from the application's memory.
+//! The eviction of a page from the application's memory.
 
 /// The way in which a page is taken from the application in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -41,7 +41,7 @@ enum ExtentContents {
     Reserved,
 }
 
-/// What happens at an access to on-demand memory if no page is free.
+/// The effect of an access to on-demand memory if no page is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnExhaustion {
     /// The program ends.
@@ -57,7 +57,7 @@ pub(crate) struct ExtentPart {
     pub(crate) access: Access,
     /// `None` if it is open or reserved.
     pub(crate) pages: Option<Range<u64>>,
-    /// What happens without a free page, if pages are assigned at an access.
+    /// The effect of an access without a free page, if pages are assigned at an access.
     pub(crate) on_demand: Option<OnExhaustion>,
 }
 
@@ -230,7 +230,7 @@ impl Extents {
         }
     }
 
-    /// What happens at an access to this address without a free page, if pages are assigned there at an access.
+    /// The effect of an access to this address without a free page, if pages are assigned there at an access.
     pub(crate) fn on_demand_at(&self, address: usize) -> Option<OnExhaustion> {
         let (_, on_exhaustion) =
             self.on_demand_extent(address).filter(|(access, _)| *access != Access::NONE)?;

@@ -1,4 +1,4 @@
-//! What happens to a thread whose page cannot be paged in.
+//! Failures of faults: the effect on a thread whose page cannot be paged in.
 
 use crate::fault::error::FaultError;
 use ameles_seal::pages::PageError;
@@ -28,7 +28,7 @@ pub struct Failure {
     pub error: PagingError,
 }
 
-/// What happens to the thread. It never continues with wrong data.
+/// The effect on the thread. It never continues with wrong data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureAction {
     /// The process ends, with one line on standard error.

@@ -59,6 +59,8 @@ pub mod fork;
 pub mod interval_set;
 #[cfg(feature = "linux")]
 mod linux;
+#[cfg(feature = "schemes")]
+mod named_enum;
 #[cfg(feature = "linux")]
 pub mod options;
 #[cfg(feature = "schemes")]

@@ -48,7 +48,7 @@ pub struct Handler {
 /// The listeners to the faults of a region.
 #[derive(Clone, Debug, Default)]
 pub struct Listeners {
-    /// What happens to a thread whose page cannot be paged in.
+    /// The effect on a thread whose page cannot be paged in.
     pub on_failure: OnFailure,
     /// The listener that is called after every fault.
     pub after_fault: AfterFault,
@@ -88,7 +88,7 @@ pub struct Options {
     pub policy: Policy,
     /// The delivery of faults to the fault path.
     pub trap: Trap,
-    /// How a page is taken from the application at its eviction.
+    /// The way in which a page is taken from the application at its eviction.
     pub eviction: Eviction,
     /// Threads that seal and open pages in parallel, including the faulting one, under the parallel schemes: at least
     /// 1. By default the number of processors, at most K + 1; or 1 if a short trial shows that on this machine they
@@ -130,7 +130,7 @@ impl Options {
         }
     }
 
-    /// How a second process runs page jobs, if there is one.
+    /// The mode in which a second process runs page jobs, if there is one.
     pub(crate) fn work_mode(&self) -> Option<WorkMode> {
         match self.scheme {
             _ if !self.second_process => None,

@@ -1,12 +1,11 @@
 //! The schemes by name, and what each hides.
 
-use core::fmt;
-use core::str::FromStr;
+use crate::named_enum::named_enum;
 
 /// The storage of pages in untrusted memory. A `Snapshot` adversary sees which slots changed between two times, a
 /// `Full` one sees every read and write.
 ///
-/// | | hides from | trusted memory, beside resident pages (R) and 1 byte a page |
+/// | | hides from | trusted memory, besides resident pages (R) and 1 byte a page |
 /// |---|---|---|
 /// | `Plain` | nobody | 8 bytes a page of versions |
 /// | `DetWoOram`, `Parallel` | `Snapshot` | 4 bytes a page of position map, K + 1 pages, counters |
@@ -77,21 +76,9 @@ impl Scheme {
     }
 }
 
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The error for an unknown scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such scheme; choose plain, detworam, eager, parallel, eager-parallel, path or opam")]
-pub struct UnknownScheme;
-
-impl FromStr for Scheme {
-    type Err = UnknownScheme;
-
-    fn from_str(name: &str) -> Result<Self, UnknownScheme> {
-        Scheme::ALL.into_iter().find(|scheme| scheme.name().eq_ignore_ascii_case(name)).ok_or(UnknownScheme)
-    }
+named_enum! {
+    Scheme,
+    /// The error for an unknown scheme.
+    UnknownScheme,
+    "there is no such scheme; choose plain, detworam, eager, parallel, eager-parallel, path or opam"
 }

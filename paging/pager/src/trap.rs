@@ -1,7 +1,6 @@
 //! The delivery of faults to the fault path.
 
-use core::fmt;
-use core::str::FromStr;
+use crate::named_enum::named_enum;
 
 /// The two deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,8 +13,7 @@ pub enum Trap {
     /// It requires that
     /// - **no system call accesses the region**: it would fail with EFAULT;
     /// - no thread that accesses the region blocks SIGBUS (the kernel would end the process), and the handler is not
-    ///   replaced
-    ///   afterwards (an earlier handler gets every SIGBUS that is not the region's);
+    ///   replaced afterwards (an earlier handler gets every SIGBUS that is not the region's);
     /// - every such thread has 64 KiB of stack left. The handler runs on the stack of the thread that faults.
     ///
     /// During a fault the thread takes no other signal: it takes them after the access has been repeated.
@@ -35,21 +33,9 @@ impl Trap {
     }
 }
 
-impl fmt::Display for Trap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The error for an unknown trap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such trap; choose handler-thread or in-thread")]
-pub struct UnknownTrap;
-
-impl FromStr for Trap {
-    type Err = UnknownTrap;
-
-    fn from_str(name: &str) -> Result<Self, UnknownTrap> {
-        Trap::ALL.into_iter().find(|trap| trap.name().eq_ignore_ascii_case(name)).ok_or(UnknownTrap)
-    }
+named_enum! {
+    Trap,
+    /// The error for an unknown trap.
+    UnknownTrap,
+    "there is no such trap; choose handler-thread or in-thread"
 }

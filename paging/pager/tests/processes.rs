@@ -21,6 +21,12 @@ fn child(role: &str) -> Output {
     Command::new(this).args(arguments).env(ROLE, role).output().unwrap()
 }
 
+/// Runs a child whose role must return.
+fn assert_returns(role: &str) {
+    let output = child(role);
+    assert!(text(&output.stdout).contains("WENT ON"), "{role}: {output:?}");
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -337,8 +343,7 @@ fn signals(trap: &str) {
 #[test]
 fn signal_handlers_that_run_between_faults_and_touch_the_region_find_it_whole() {
     for trap in Trap::ALL {
-        let output = child(&format!("signals {trap}"));
-        assert!(text(&output.stdout).contains("WENT ON"), "{trap}: {output:?}");
+        assert_returns(&format!("signals {trap}"));
     }
 }
 
@@ -424,8 +429,7 @@ fn kill_worker(scheme: &str, trap: &str) {
 fn a_region_outlives_its_worker_process_and_none_is_left_behind() {
     for scheme in ["eager+process", "parallel+process", "eager-parallel+process"] {
         for trap in Trap::ALL {
-            let output = child(&format!("kill-worker {scheme} {trap}"));
-            assert!(text(&output.stdout).contains("WENT ON"), "{scheme} {trap}: {output:?}");
+            assert_returns(&format!("kill-worker {scheme} {trap}"));
         }
     }
 }
@@ -462,7 +466,6 @@ fn waits(trap: &str) {
 #[test]
 fn a_program_that_waits_for_its_children_does_not_see_the_worker_process() {
     for trap in Trap::ALL {
-        let output = child(&format!("waits {trap}"));
-        assert!(text(&output.stdout).contains("WENT ON"), "{trap}: {output:?}");
+        assert_returns(&format!("waits {trap}"));
     }
 }

@@ -1,5 +1,5 @@
-//! The processors that a thread may run on, as the program asks for them and sets them. A thread that faults is bound
-//! to one of them: it is let go for the call, so that the program learns, and changes, what was there before.
+//! The processors that a thread may run on, as the program queries and sets them. A thread that faults is bound to one
+//! of them: it is unbound for the call, so that the program reads and changes the mask that was there before.
 
 use crate::without_affinity::call_without_affinity;
 use libc::{c_int, cpu_set_t, pid_t, pthread_attr_t, pthread_t, size_t};
@@ -40,7 +40,7 @@ unsafe extern "C" fn pthread_setaffinity_np(
     })
 }
 
-/// The attributes name the processors too.
+/// The attributes contain the processors too.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_getattr_np(thread: pthread_t, attributes: *mut pthread_attr_t) -> c_int {
     type Call = unsafe extern "C" fn(pthread_t, *mut pthread_attr_t) -> c_int;

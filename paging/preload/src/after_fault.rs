@@ -1,11 +1,11 @@
-//! The work after each fault: the watcher looks, and faults are counted.
+//! The work after each fault: it is reported to a watcher, and counted.
 
 use crate::report::Window;
 use ameles_pager::after_fault::{AfterFault, FaultListener};
 use ameles_pager::watch::FaultReporter;
 use std::sync::Arc;
 
-/// Both, as far as they were asked for.
+/// The parts that were requested.
 pub(crate) fn after_fault(watcher: Option<Arc<FaultReporter>>, window: Window) -> AfterFault {
     let count = window.after_fault();
     let Some(watcher) = watcher else {

@@ -1,8 +1,8 @@
-//! A block of either heap, as dlmalloc lays it out.
+//! The size of a block of either heap, by dlmalloc's layout.
 
 use libc::c_void;
 
-/// Bytes that a block has room for, by the word that dlmalloc keeps before each block: its size with three flags.
+/// The room in a block in bytes, by the word that dlmalloc keeps before each block: its size with three flags.
 ///
 /// # Safety
 /// `at` is a live block of one of the two heaps.

@@ -1,5 +1,5 @@
-//! A child that runs another program, and shares nothing of the region: by `posix_spawn`, `system` and `popen`. It may
-//! run on every processor that the program might run on.
+//! Child programs that share nothing of the region: by `posix_spawn`, `system` and `popen`. They may run on every
+//! processor that the program might run on.
 
 use crate::region_pages::pages;
 use crate::report;
@@ -19,48 +19,37 @@ type Spawn = unsafe extern "C" fn(
 /// The program that `system` and `popen` start.
 const SHELL: &CStr = c"sh";
 
-/// Counts a program that was started.
+/// Counts a started program.
 fn count_started<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
     if was_started && pages().is_some() {
         report::program_started(name());
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn posix_spawn(
-    process: *mut pid_t,
-    path: *const c_char,
-    actions: *const posix_spawn_file_actions_t,
-    attributes: *const posix_spawnattr_t,
-    arguments: *const *mut c_char,
-    environment: *const *mut c_char,
-) -> c_int {
-    // SAFETY: the program's own call, as it stands.
-    let refused = call_without_affinity(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
-        spawn(process, path, actions, attributes, arguments, environment)
-    });
-    // SAFETY: what could be started has a name.
-    count_started(refused == 0, || unsafe { CStr::from_ptr(path) });
-    refused
+/// Defines a function that starts a program, by its name as an identifier and as a C string.
+macro_rules! define_spawn {
+    ($function:ident, $name:literal) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $function(
+            process: *mut pid_t,
+            program: *const c_char,
+            actions: *const posix_spawn_file_actions_t,
+            attributes: *const posix_spawnattr_t,
+            arguments: *const *mut c_char,
+            environment: *const *mut c_char,
+        ) -> c_int {
+            // SAFETY: the program's own call, as it stands.
+            let refused = call_without_affinity($name, libc::ENOSYS, |spawn: Spawn| unsafe {
+                spawn(process, program, actions, attributes, arguments, environment)
+            });
+            // SAFETY: a program that was started has a name.
+            count_started(refused == 0, || unsafe { CStr::from_ptr(program) });
+            refused
+        }
+    };
 }
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn posix_spawnp(
-    process: *mut pid_t,
-    file: *const c_char,
-    actions: *const posix_spawn_file_actions_t,
-    attributes: *const posix_spawnattr_t,
-    arguments: *const *mut c_char,
-    environment: *const *mut c_char,
-) -> c_int {
-    // SAFETY: the program's own call, as it stands.
-    let refused = call_without_affinity(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
-        spawn(process, file, actions, attributes, arguments, environment)
-    });
-    // SAFETY: what could be started has a name.
-    count_started(refused == 0, || unsafe { CStr::from_ptr(file) });
-    refused
-}
+define_spawn!(posix_spawn, c"posix_spawn");
+define_spawn!(posix_spawnp, c"posix_spawnp");
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn system(command: *const c_char) -> c_int {

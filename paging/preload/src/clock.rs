@@ -1,4 +1,4 @@
-//! Time, without a call that the program could have replaced.
+//! Time, without a function that the program may have replaced.
 
 use std::sync::OnceLock;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! A program that makes way for another: whoever runs it is told, for what comes then is not paged. So it is with a
-//! child after `vfork`; and neither is bound to a processor.
+//! A program that replaces itself by another: this is recorded, because the other is not paged. The same applies to a
+//! child after `vfork`. Neither is bound to a processor.
 
 use crate::errno::fail;
 use crate::libc_next::libc_next;
@@ -11,7 +11,7 @@ use std::ffi::CStr;
 
 type Words = *const *const c_char;
 
-/// Calls the C library to run a file, and takes back what was told if it returns.
+/// Calls the C library to run a file, and removes the record if that returns.
 fn run<F: Copy>(name: &CStr, file: *const c_char, call: impl FnOnce(F) -> c_int) -> c_int {
     if pages().is_none() {
         return call_without_affinity(name, -1, call);
@@ -72,7 +72,7 @@ unsafe extern "C" fn execveat(
     run(c"execveat", file, |call: Call| unsafe { call(folder, file, words, environment, flags) })
 }
 
-/// The function that `vfork` goes on with, once no thread is bound: the C library's own.
+/// Continues `vfork` when no thread is bound: the C library's own function.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 extern "C" fn before_vfork() -> usize {
     if let Some(pages) = pages() {

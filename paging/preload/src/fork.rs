@@ -1,9 +1,9 @@
-//! `fork`: the child is paged as the program is, with a scheme and a key of its own.
+//! `fork`: the child is paged like the program, with its own scheme and key.
 //!
-//! What is done around it is done in handlers of the C library's, the first that were ever registered: so the last of
-//! the program's handlers before `fork` has run when the region is sealed for the child, and none of those after it
-//! before the child's region stands. A program that forks past these functions, by a system call of its own, gets a
-//! child without the region.
+//! The work around it is done in handlers of the C library, the first that are registered: so the last of the program's
+//! handlers before `fork` has run when the region is sealed for the child, and none of those after it runs before the
+//! child's region is ready. A program that forks by its own system call, without these functions, gets a child without
+//! the region.
 
 use crate::errno::{errno, fail};
 use crate::fork_slot::ForkSlot;
@@ -23,16 +23,16 @@ type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> 
 
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// The lock of a thread that forks. A single thread forks at a time.
+/// The lock of forking. One thread forks at a time.
 static FORKING: Mutex<()> = Mutex::new(());
 
-/// The thread that forks, as the C library names it in both processes; 0 if none does.
+/// The thread that forks, as the C library identifies it in both processes; 0 if none does.
 static FORKER: AtomicUsize = AtomicUsize::new(0);
 
 static PREPARED: ForkSlot<Fork> = ForkSlot::new();
 static CHILD_READY: ForkSlot<ChildReady> = ForkSlot::new();
 
-/// Registers the handlers, before any other is.
+/// Registers the handlers, before all others.
 pub(crate) fn register() {
     if !REGISTERED.swap(true, Ordering::SeqCst)
         && let Some(register) = libc_next::<Register>(c"__register_atfork")
@@ -42,7 +42,7 @@ pub(crate) fn register() {
     }
 }
 
-/// The function that `pthread_atfork` calls.
+/// Called by `pthread_atfork`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __register_atfork(
     before: Handler,
@@ -64,14 +64,14 @@ fn is_forker() -> bool {
 
 unsafe extern "C" fn before_fork() {
     let Some(pages) = pages().filter(|_| is_forker()) else { return };
-    // SAFETY: `fork` comes next, and one of the other handlers after it. Only the forking thread comes here.
+    // SAFETY: `fork` comes next, and one of the other handlers after it. Only the forking thread calls this.
     unsafe {
         stdio_files::hide(|at| pages.contains(at));
         paged_heap::lock().retain();
         let mut fork = PREPARED.take().expect("it was made before");
         pages.region().before_fork(&mut fork);
         PREPARED.put(fork);
-        // What this thread's variables are found by must be there in the child.
+        // The record that this thread's variables are found by must be present in the child.
         own_threads::is_own();
     }
 }
@@ -109,13 +109,13 @@ unsafe extern "C" fn in_child() {
 }
 
 /// # Safety
-/// In the child, by its only thread.
+/// Called in the child, by its only thread.
 unsafe fn rebuild_region(pages: &RegionPages, fork: Fork) -> Result<(), String> {
     // SAFETY: the caller's promise.
     let region = unsafe { pages.region_in_child() };
     let (was_locked, threads) = (region.is_locked(), region.threads());
     let change = |options: &mut ameles_pager::options::Options| {
-        // The watcher and the meters are the program's. And threads of a pool would be handed the program's memory.
+        // The watcher and the meters belong to the program. And threads of a pool would get the program's memory.
         options.listeners.after_fault = AfterFault::Nothing;
         options.listeners.meters = None;
         options.threads = (threads > 1 || options.scheme.is_parallel()).then_some(1);
@@ -124,13 +124,13 @@ unsafe fn rebuild_region(pages: &RegionPages, fork: Fork) -> Result<(), String> 
     unsafe { region.after_fork_in_child(fork, change) }.map_err(|error| error.to_string())?;
     handler_stack::record_stack(region);
     if was_locked {
-        // The heap of this library as well, as far as the limit allows it.
+        // The heap of this library as well, as far as the limit allows.
         let _ = region.lock_all(true, false);
     }
     own_threads::record().map_err(|error| format!("/proc/self/task: {error}"))
 }
 
-/// Ends the child; its parent learns of it.
+/// Ends the child; its parent is notified.
 fn end(why: &str) -> ! {
     write_line(&["fork: ", why]);
     // SAFETY: ends the process.
@@ -171,10 +171,10 @@ unsafe extern "C" fn fork() -> pid_t {
         Ok(prepared) => prepared,
         Err(why) => return refuse("fork", libc::ENOMEM, &why.to_string()),
     };
-    // SAFETY: whoever has the lock is alone with it.
+    // SAFETY: the holder of the lock is the only user.
     unsafe { PREPARED.put(prepared) };
     FORKER.store(this_thread(), Ordering::SeqCst);
-    // A child inherits where its thread may run.
+    // A child inherits its thread's affinity.
     let free = pages.region().unbind_threads();
     // SAFETY: the program's own call; the handlers above are called around it.
     let mut child = unsafe { fork() };
@@ -240,7 +240,7 @@ unsafe extern "C" fn forkpty(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn daemon(stays_there: c_int, keeps_files: c_int) -> c_int {
-    // SAFETY: the calls that make a daemon, in their order.
+    // SAFETY: the calls that make a daemon, in order.
     unsafe {
         match fork() {
             -1 => return -1,

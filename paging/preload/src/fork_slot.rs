@@ -1,29 +1,29 @@
-//! The things that one thread keeps from before `fork` until after it.
+//! State that one thread keeps from before `fork` until after it.
 
 use std::cell::UnsafeCell;
 
-/// A place for it. In the child it is there too.
+/// A slot for it. In the child it is there too.
 pub(crate) struct ForkSlot<T>(UnsafeCell<Option<T>>);
 
-// SAFETY: the two functions want that the caller is alone with it.
+// SAFETY: the two functions require that the caller is the only user.
 unsafe impl<T> Sync for ForkSlot<T> {}
 
 impl<T> ForkSlot<T> {
-    /// Nothing.
+    /// An empty slot.
     pub(crate) const fn new() -> Self {
         ForkSlot(UnsafeCell::new(None))
     }
 
-    /// Puts something there.
+    /// Fills the slot.
     ///
     /// # Safety
-    /// Nobody else uses the place meanwhile.
+    /// There is no other user of the slot meanwhile.
     pub(crate) unsafe fn put(&self, value: T) {
         // SAFETY: the caller's promise.
         unsafe { *self.0.get() = Some(value) };
     }
 
-    /// Takes what is there.
+    /// Empties the slot.
     ///
     /// # Safety
     /// As for [`put`](Self::put).

@@ -1,4 +1,4 @@
-//! A heap behind its lock, which a thread that forks keeps over the call: a child has the heap as it is then, whole.
+//! A heap behind its lock, which a thread that forks keeps during the call: a child has a consistent copy of the heap.
 
 use crate::fork_slot::ForkSlot;
 use crate::this_thread::this_thread;
@@ -10,12 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The heap.
 pub(crate) struct HeapLock<A: 'static> {
     heap: Mutex<Dlmalloc<A>>,
-    /// The thread that has the lock, as the C library names it; 0 for none.
+    /// The thread that holds the lock, as the C library identifies it; 0 for none.
     owner: AtomicUsize,
     fork_slot: ForkSlot<HeapGuard<'static, A>>,
 }
 
-/// The heap, as long as one has it.
+/// Access to the heap while its lock is held.
 pub(crate) struct HeapGuard<'a, A> {
     heap: MutexGuard<'a, Dlmalloc<A>>,
     owner: &'a AtomicUsize,
@@ -28,30 +28,30 @@ impl<A> HeapLock<A> {
         HeapLock { heap, owner: AtomicUsize::new(0), fork_slot: ForkSlot::new() }
     }
 
-    /// Waits until nobody has it.
+    /// Waits until no thread holds it.
     pub(crate) fn lock(&self) -> HeapGuard<'_, A> {
         let heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
         self.owner.store(this_thread(), Ordering::Relaxed);
         HeapGuard { heap, owner: &self.owner }
     }
 
-    /// Keeps every thread from the heap until [`release`](Self::release): for `fork`.
+    /// Locks the heap until [`release`](Self::release): for `fork`.
     pub(crate) fn retain(&'static self) {
         let held = self.lock();
-        // SAFETY: whoever has the lock is alone with the place.
+        // SAFETY: the holder of the lock is the only user of the slot.
         unsafe { self.fork_slot.put(held) };
     }
 
-    /// Lets every thread have the heap again.
+    /// Unlocks the heap.
     ///
     /// # Safety
-    /// The calling thread has kept it, or is its copy in a child.
+    /// The calling thread has locked it, or is its copy in a child.
     pub(crate) unsafe fn release(&self) {
         // SAFETY: the caller's promise.
         drop(unsafe { self.fork_slot.take() });
     }
 
-    /// Tells whether the calling thread has the lock already: it was interrupted by a signal's handler, and this is the
+    /// Tells whether the calling thread holds the lock already: it was interrupted by a signal handler, and this is the
     /// handler.
     pub(crate) fn is_held_by_caller(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == this_thread()

@@ -1,7 +1,7 @@
-//! The end of a program whose threads end one after the other, `main` among them.
+//! The end of a program whose threads end one after the other, including `main`.
 //!
-//! The C library ends a program with its last thread, and so does the kernel; but both count the threads that serve
-//! faults. So whoever ends looks for others.
+//! The C library ends a program with its last thread, and so does the kernel; but both count the threads that handle
+//! faults. So each thread that ends checks for others.
 
 use crate::own_threads::{self, thread_id};
 use crate::report;
@@ -9,20 +9,20 @@ use libc::{c_int, pid_t};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The threads that have told that they end, and may still be listed: the first one is to the end.
+/// The threads that have begun to end, and may still be listed; the first one until its end.
 static EXITED: Mutex<Vec<pid_t>> = Mutex::new(Vec::new());
 
-/// True once a thread has ended without the C library, which counts it as there then: it never ends the program.
+/// True once a thread has ended without the C library, which still counts it: it never ends the program then.
 static HAS_RAW_EXIT: AtomicBool = AtomicBool::new(false);
 
-/// Tells that the calling thread begins: one that has ended may have had its number.
+/// Records that the calling thread begins: one that has ended may have had its number.
 pub(crate) fn on_thread_start() {
     EXITED.lock().unwrap_or_else(PoisonError::into_inner).retain(|exited| *exited != thread_id());
 }
 
-/// Tells that the calling thread ends, and whether it is the last. Threads that are unknown count as the program's.
+/// Records that the calling thread ends, and tells whether it is the last. Unknown threads count as the program's.
 fn is_last() -> bool {
-    // Two that end at the same time look one after the other: the later one finds the earlier one here.
+    // Two that end at the same time check one after the other: the later one finds the earlier one here.
     let mut exited = EXITED.lock().unwrap_or_else(PoisonError::into_inner);
     let Ok(listed) = own_threads::list_threads() else { return false };
     exited.retain(|thread| listed.contains(thread));
@@ -30,7 +30,7 @@ fn is_last() -> bool {
     listed.iter().all(|thread| exited.contains(thread) || own_threads::contains(*thread))
 }
 
-/// Called when the C library has destroyed what the thread had: with the last one, the program ends as the C library
+/// Called when the C library has destroyed the thread's variables: with the last one, the program ends as the C library
 /// ends it.
 pub(crate) fn on_thread_exit() {
     if is_last() {
@@ -42,7 +42,7 @@ pub(crate) fn on_thread_exit() {
     }
 }
 
-/// Called before a thread ends by a system call of its own.
+/// Called before a thread ends by its own system call.
 pub(crate) fn on_raw_exit(code: c_int) {
     HAS_RAW_EXIT.store(true, Ordering::SeqCst);
     if is_last() {
@@ -50,7 +50,7 @@ pub(crate) fn on_raw_exit(code: c_int) {
     }
 }
 
-/// Ends the program as the kernel does, with the last thread's code, and no handler of the C library's runs.
+/// Ends the program like the kernel does, with the last thread's code, without exit handlers of the C library.
 fn end(code: c_int) {
     report::on_exit();
     // SAFETY: ends the process.

@@ -1,12 +1,12 @@
 //! The heap of an unmodified program in a paged region: `ameles page run` preloads this library.
 //!
-//! Before the region stands, and for this library's own needs, memory comes from a private heap; from
-//! then on every `malloc` of the program comes from the region's own addresses, and pages of the region stand wherever
-//! the program maps anonymous private memory. A pointer says by its address which of the two heaps it belongs to.
+//! Before the region exists, and for this library's own needs, memory comes from a private heap; afterwards every
+//! `malloc` of the program uses the region's own addresses, and pages of the region are mapped wherever the program
+//! maps anonymous private memory. The address of a block shows to which of the two heaps it belongs.
 //!
-//! The threads that serve faults must never touch the region: they would wait for themselves. They allocate from the
-//! private heap (`own_threads`), run no signal handler of the program (all signals are blocked in them), and nothing
-//! that they call takes a lock of the program.
+//! The threads that handle faults must never access the region: they would wait for themselves. They allocate from the
+//! private heap (`own_threads`), run no signal handler of the program (all signals are blocked in them), and call
+//! nothing that takes a lock of the program.
 #![cfg(target_os = "linux")]
 
 mod affinity;
@@ -48,7 +48,7 @@ mod threads;
 mod unpaged_memory;
 mod without_affinity;
 
-/// By this symbol `ameles` knows the library.
+/// By this symbol `ameles` identifies the library.
 #[unsafe(no_mangle)]
 pub static AMELES_PRELOAD: u8 = 1;
 

@@ -1,4 +1,4 @@
-//! The functions of the C library behind those of this library.
+//! The functions of the C library that this library wraps.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! The program and the libraries that the loader has brought in with it, as the loader describes them.
+//! The program and the libraries that were loaded with it, as the loader describes them.
 
 use crate::page::PAGE;
 use libc::{Elf64_Phdr, Elf64_Sym, c_int, c_void, dl_phdr_info, size_t};
@@ -16,23 +16,23 @@ const DT_SYMTAB: u64 = 6;
 const DT_SONAME: u64 = 14;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
-/// Bytes of one entry of the relocations of a linkage table, and of one of the table.
+/// Bytes of one relocation of a procedure linkage table, and of one of its entries.
 const RELOCATION_BYTES: usize = 24;
 const ENTRY_BYTES: usize = size_of::<usize>();
 
-/// Entries of a linkage table that are the loader's own.
+/// Entries of a procedure linkage table that are reserved for the loader.
 const RESERVED_ENTRIES: usize = 3;
 
-/// A program or library. It was there when the program was loaded, and so is never unloaded.
+/// A program or library. It was loaded with the program, and so is never unloaded.
 pub(crate) struct LoadedObject {
     base: usize,
     path: &'static CStr,
     headers: &'static [Elf64_Phdr],
-    /// Tags and values.
+    /// Tags and values of the dynamic section.
     dynamic: &'static [[u64; 2]],
 }
 
-/// All of them, the program first.
+/// All objects, the program first.
 ///
 /// # Safety
 /// The program has not begun: what was loaded then stays.
@@ -47,7 +47,7 @@ unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, found: *mut c_void
     // SAFETY: the loader gives a valid description, whose parts stay as long as the object, and `all` a vector.
     let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<LoadedObject>>()) };
     let base = info.dlpi_addr as usize;
-    // SAFETY: so many headers are there; a name ends with zero.
+    // SAFETY: there are that many headers; a name ends with zero.
     let (headers, path) = unsafe {
         let path = if info.dlpi_name.is_null() { c"" } else { CStr::from_ptr(info.dlpi_name) };
         (slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()), path)
@@ -67,7 +67,7 @@ impl LoadedObject {
         self.loads(libc::PF_X).any(|(span, _)| span.contains(&address))
     }
 
-    /// The spans of whole pages that may be written when it runs.
+    /// The spans of whole pages that are writable at run time.
     pub(crate) fn variables(&self) -> Vec<Range<usize>> {
         // The loader has made this read-only, as far as it fills whole pages.
         let relro = self.headers.iter().find(|header| header.p_type == libc::PT_GNU_RELRO);
@@ -83,7 +83,7 @@ impl LoadedObject {
         whole.filter(|whole| !whole.is_empty()).collect()
     }
 
-    /// The table by which its calls find their functions, in whole pages.
+    /// The table of its calls' targets, in whole pages.
     pub(crate) fn linkage_table(&self) -> Range<usize> {
         let Some(at) = self.address(DT_PLTGOT) else { return 0..0 };
         let entries = RESERVED_ENTRIES + self.value(DT_PLTRELSZ).unwrap_or(0) as usize / RELOCATION_BYTES;
@@ -97,14 +97,14 @@ impl LoadedObject {
         needed.filter_map(|[_, offset]| self.text(*offset as usize))
     }
 
-    /// Tells whether a library of that name means this one.
+    /// Tells whether a library name means this one.
     pub(crate) fn is_called(&self, name: &CStr) -> bool {
         let file = self.path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let own_name = self.value(DT_SONAME).and_then(|offset| self.text(offset as usize));
         own_name == Some(name) || file == name.to_bytes()
     }
 
-    /// The names of what it uses and has not itself.
+    /// The names of its undefined symbols.
     pub(crate) fn imports(&self) -> impl Iterator<Item = &'static CStr> {
         let outside = self.symbols().iter().skip(1).filter(|symbol| symbol.st_shndx == 0);
         outside.filter_map(|symbol| self.text(symbol.st_name as usize))
@@ -115,7 +115,7 @@ impl LoadedObject {
         first..first + header.p_memsz as usize
     }
 
-    /// The spans that are loaded with these rights, each with all of its rights.
+    /// The loaded spans with these rights.
     fn loads(&self, rights: u32) -> impl Iterator<Item = (Range<usize>, u32)> {
         let loads = self
             .headers
@@ -129,7 +129,7 @@ impl LoadedObject {
         entries.find_map(|[tag, value]| (*tag == wanted).then_some(*value))
     }
 
-    /// Some loaders write addresses back into the section, and some leave it as it was.
+    /// Some loaders write addresses back into the section, and some do not.
     fn address(&self, tag: u64) -> Option<usize> {
         let value = self.value(tag)? as usize;
         Some(if value < self.base { self.base + value } else { value })
@@ -147,10 +147,10 @@ impl LoadedObject {
         unsafe { slice::from_raw_parts(at as *const Elf64_Sym, self.symbol_count()) }
     }
 
-    /// No entry of the section says it, but both kinds of index do.
+    /// The section has no entry for it, but both kinds of hash table do.
     fn symbol_count(&self) -> usize {
         if let Some(at) = self.address(DT_HASH) {
-            // SAFETY: the second word of such an index is the number of symbols.
+            // SAFETY: the second word of such a table is the number of symbols.
             return unsafe { *(at as *const u32).add(1) } as usize;
         }
         let Some(at) = self.address(DT_GNU_HASH) else { return 0 };

@@ -1,4 +1,4 @@
-//! `malloc` and its kin, as C programs call them.
+//! `malloc` and the related functions, as C programs call them.
 
 use crate::block_size::usable_bytes;
 use crate::errno::{errno, fail};
@@ -13,7 +13,7 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 /// dlmalloc's least alignment.
 const ALIGNMENT: usize = 2 * size_of::<usize>();
 
-/// Runs one expression on the heap of the program, or another on this library's own, whichever new memory of the
+/// Runs one expression on the program's heap or another on this library's own, depending on where new memory of the
 /// calling thread comes from.
 macro_rules! for_new {
     ($heap:ident => $paged:expr, $private:expr) => {
@@ -53,9 +53,9 @@ unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(at: *mut c_void) {
     if !at.is_null() {
-        // Programs look at what failed after they have cleaned up.
+        // Programs read `errno` after they have cleaned up.
         let errno = errno();
-        // SAFETY: the caller gives back what it was given.
+        // SAFETY: the caller frees its own block.
         unsafe {
             if is_paged(at) {
                 paged_heap::heap().c_free(at.cast());
@@ -75,7 +75,7 @@ unsafe extern "C" fn realloc(at: *mut c_void, size: size_t) -> *mut c_void {
     }
     let stays = is_paged(at) || pages().is_none() || is_own();
     if stays {
-        // SAFETY: the caller resizes what it was given.
+        // SAFETY: the caller resizes its own block.
         return given(unsafe {
             if is_paged(at) {
                 paged_heap::heap().c_realloc(at.cast(), size)
@@ -84,8 +84,8 @@ unsafe extern "C" fn realloc(at: *mut c_void, size: size_t) -> *mut c_void {
             }
         });
     }
-    // It was given before the region stood: from now on it is paged.
-    // SAFETY: both blocks are live, apart from one another, and hold that much.
+    // It was allocated before the region existed: from now on it is paged.
+    // SAFETY: both blocks are live, distinct, and at least that long.
     unsafe {
         let new = malloc(size);
         if !new.is_null() {
@@ -125,7 +125,7 @@ unsafe extern "C" fn posix_memalign(into: *mut *mut c_void, alignment: size_t, s
     if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
-    // SAFETY: the caller gives a place for the pointer.
+    // SAFETY: the caller passes a place for the pointer.
     unsafe {
         let at = memalign(alignment, size);
         if at.is_null() {
@@ -153,7 +153,7 @@ unsafe extern "C" fn pvalloc(size: size_t) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc_usable_size(at: *mut c_void) -> size_t {
-    // SAFETY: the caller gives a live block.
+    // SAFETY: the caller passes a live block.
     if at.is_null() { 0 } else { unsafe { usable_bytes(at) } }
 }
 

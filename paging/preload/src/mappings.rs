@@ -1,5 +1,5 @@
-//! Mappings of the program. Private anonymous memory is paged as soon as it may be written, wherever the program wants
-//! it; every other mapping is the kernel's.
+//! Mappings of the program. Private anonymous memory is paged as soon as it may be written, at any address; every other
+//! mapping is the kernel's.
 
 use crate::errno::{self, fail};
 use crate::page::{PAGE, round_up, span};
@@ -10,8 +10,8 @@ use libc::{c_int, c_void, off_t, size_t};
 use std::ops::Range;
 use std::ptr::{copy_nonoverlapping, null_mut};
 
-/// The mappings that are not paged though private and anonymous: the kernel may need a stack while a fault is served,
-/// and the pager knows no huge pages.
+/// Flags of mappings that are not paged though private and anonymous: the kernel may need a stack during a fault, and
+/// the pager does not support huge pages.
 const NOT_PAGED: c_int = libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 
 fn refused(errno: c_int) -> *mut c_void {
@@ -23,7 +23,7 @@ fn succeeded(mapped: *mut c_void) -> Option<*mut c_void> {
     (mapped != libc::MAP_FAILED).then_some(mapped)
 }
 
-/// Says what the kernel would have said.
+/// Sets `errno` as the kernel would.
 fn errno(pages: &RegionPages, error: MappingError, wanted: usize) -> c_int {
     match error {
         MappingError::Full => {
@@ -65,7 +65,7 @@ unsafe extern "C" fn mmap(
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let is_ours = flags & (libc::MAP_TYPE | libc::MAP_ANONYMOUS | NOT_PAGED) == kind;
     if let Some(access) = Access::of(protection).filter(|_| is_ours) {
-        // Programs ask for far more than they touch, without a word about it.
+        // Programs request far more than they use, without a flag for it.
         let flags = (flags & !kind | libc::MAP_NORESERVE) as u32;
         let wanted = MapRequest { at: at as usize, bytes: len, access, flags };
         // SAFETY: as the program promises it to the kernel.
@@ -118,7 +118,7 @@ unsafe extern "C" fn mprotect(at: *mut c_void, len: size_t, protection: c_int) -
     if known.iter().all(|part| part.known == SpanState::Nothing) && !pages.is_heap(span(at, len)) {
         return kernels();
     }
-    // What was freed of the heap is nobody's.
+    // Freed addresses of the heap belong to no mapping.
     if known.iter().any(|part| part.known == SpanState::Nothing && pages.is_heap(part.at.clone())) {
         fail(libc::ENOMEM);
         return -1;
@@ -138,11 +138,11 @@ unsafe extern "C" fn pkey_mprotect(at: *mut c_void, len: size_t, protection: c_i
         return unsafe { mprotect(at, len, protection) };
     }
     if pages.is_heap(span(at, len)) || is_paged(pages, span(at, len)) {
-        // As a kernel that has no key to give: paged memory moves between addresses without one.
+        // Like a kernel without protection keys: paged memory moves between addresses without one.
         fail(libc::EINVAL);
         return -1;
     }
-    // SAFETY: what was reserved there is the kernel's from now on; nothing of it was written yet.
+    // SAFETY: reserved memory there is the kernel's from now on; none of it was written yet.
     let done =
         unsafe { pages.region().replace(span(at, len), move || Some(kernels()).filter(|done| *done == 0)) };
     done.unwrap_or(-1)
@@ -194,8 +194,8 @@ unsafe extern "C" fn mremap(
 }
 
 /// # Safety
-/// As `mremap` of these parts, which are the region's and follow one another. All are paged, with the same rights; or
-/// it is one.
+/// Like `mremap` for these parts, which are the region's and consecutive. All are paged, with the same rights; or there
+/// is only one.
 unsafe fn resize(
     pages: &RegionPages,
     parts: &[SpanPart],
@@ -220,7 +220,7 @@ unsafe fn resize(
         return Ok(at);
     }
     if !fixed {
-        // In its place, if there is room behind it.
+        // In place, if there is room after it.
         let more = map(all.end, wanted - had, access, libc::MAP_FIXED_NOREPLACE);
         if flags & libc::MREMAP_MAYMOVE == 0 || !matches!(more, Err(MappingError::System(_))) {
             return more.map(|_| at).map_err(|error| match error {
@@ -237,12 +237,12 @@ unsafe fn resize(
         return Ok(moved);
     }
     let moved = map(to as usize, wanted, Access::READ_WRITE, fixing)?;
-    // SAFETY: the caller's promise; both are live, apart from one another, and at least that long.
+    // SAFETY: the caller's promise; both are live, distinct, and at least that long.
     unsafe {
         if access == Access::NONE {
             region.protect(all.clone(), Access::READ)?;
         }
-        // What was not touched yet holds zeros there too.
+        // Memory that was not accessed yet holds zeros there too.
         for part in parts.iter().filter(|part| part.known == SpanState::Paged) {
             let from = part.at.start - all.start;
             let len = part.at.len().min(wanted.saturating_sub(from));
@@ -258,7 +258,7 @@ unsafe fn resize(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn madvise(at: *mut c_void, len: size_t, advice: c_int) -> c_int {
-    // SAFETY: the program's own call, for a part of what it names.
+    // SAFETY: the program's own call, for a part of its span.
     let kernels =
         |at: usize, len: usize| unsafe { libc::syscall(libc::SYS_madvise, at, len, advice) as c_int };
     let Some(pages) = pages_of_program().filter(|_| (at as usize).is_multiple_of(PAGE) && len > 0) else {
@@ -278,7 +278,7 @@ unsafe extern "C" fn madvise(at: *mut c_void, len: size_t, advice: c_int) -> c_i
         };
         match done {
             Ok(()) => {}
-            // What is not mapped is passed over.
+            // Unmapped memory is skipped.
             Err(libc::ENOMEM) => failed = Some(libc::ENOMEM),
             Err(errno) => {
                 failed = Some(errno);
@@ -292,9 +292,9 @@ unsafe extern "C" fn madvise(at: *mut c_void, len: size_t, advice: c_int) -> c_i
 }
 
 /// # Safety
-/// As `madvise`, of paged memory.
+/// `madvise` for paged memory.
 unsafe fn advise(pages: &RegionPages, part: Range<usize>, advice: c_int) -> Result<(), c_int> {
-    /// It names contents that may go, and none of ours must.
+    /// The advice may discard contents, and ours must stay.
     const HARMLESS: [c_int; 19] = [
         libc::MADV_NORMAL,
         libc::MADV_RANDOM,
@@ -322,7 +322,7 @@ unsafe fn advise(pages: &RegionPages, part: Range<usize>, advice: c_int) -> Resu
             unsafe { pages.region().discard_at(part) };
             Ok(())
         }
-        // The kernel must not hear it: pages would move between unequal addresses.
+        // The kernel must not get this advice: pages would move between unequal mappings.
         _ if HARMLESS.contains(&advice) => Ok(()),
         _ => Err(libc::EINVAL),
     }

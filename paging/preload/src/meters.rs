@@ -1,4 +1,4 @@
-//! The sums of the sealing layer's times: in memory that the second process shares, as long as the program runs.
+//! The times of the sealing layer: in memory that the second process shares, as long as the program runs.
 
 use crate::clock;
 use ameles_pager::options::Meters;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 static METERS: OnceLock<Meters> = OnceLock::new();
 
-/// Makes them. To be called before the region is made.
+/// Makes them. Called before the region is made.
 ///
 /// # Errors
 /// If there is no memory for them.
@@ -15,13 +15,13 @@ pub(crate) fn make() -> std::io::Result<Meters> {
     let bytes = size_of::<[PageMeter; 2]>();
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    // SAFETY: asks for new pages wherever there is room. `libc::mmap` would be the program's.
+    // SAFETY: requests new pages at any address. `libc::mmap` would be the program's.
     let at = unsafe { libc::syscall(libc::SYS_mmap, 0_usize, bytes, protection, flags, -1_isize, 0_usize) };
     if at == -1 {
         return Err(std::io::Error::last_os_error());
     }
     let meters = at as *mut PageMeter;
-    // SAFETY: the pages are as long as two meters, aligned to more than one, ours alone until now, and stay for ever.
+    // SAFETY: the pages are as long as two meters, aligned, ours alone until now, and never unmapped.
     let meters = unsafe {
         meters.write(PageMeter::new(clock::nanos));
         meters.add(1).write(PageMeter::new(clock::nanos));
@@ -30,12 +30,12 @@ pub(crate) fn make() -> std::io::Result<Meters> {
     Ok(*METERS.get_or_init(|| meters))
 }
 
-/// Nanoseconds that were metered so far; all 0 without meters.
+/// Nanoseconds metered so far; all 0 without meters.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Metered {
     pub(crate) crypto: u64,
     pub(crate) copying: u64,
-    /// Both, in the second process.
+    /// The times of both processes.
     pub(crate) worker: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Memory that the program wants out of swap. Paged memory is locked already, as far as the limit allows it, and all of
-//! it alike: the kernel moves pages between equals only.
+//! Memory that the program locks. Paged memory is locked already as far as the limit allows it, and all of it equally:
+//! the kernel moves pages between equal mappings only.
 
 use crate::errno::fail;
 use crate::page::{PAGE, span};
@@ -7,7 +7,7 @@ use crate::region_pages::{pages, pages_of_program};
 use ameles_pager::addresses::{MappingError, SpanPart};
 use libc::{c_int, c_uint, c_void, size_t};
 
-/// Calls the kernel for what is not paged of a span.
+/// Calls the kernel for the unpaged parts of a span.
 fn others(at: *const c_void, len: size_t, act: impl Fn(usize, usize) -> c_int, paged: c_int) -> c_int {
     let Some(pages) = pages_of_program() else { return act(at as usize, len) };
     let begin = at as usize & !(PAGE - 1);
@@ -24,7 +24,7 @@ fn others(at: *const c_void, len: size_t, act: impl Fn(usize, usize) -> c_int, p
     0
 }
 
-/// The outcome of locking paged memory.
+/// The result of locking paged memory.
 fn locked() -> c_int {
     match pages() {
         Some(pages) if !pages.region().is_locked() => libc::ENOMEM,
@@ -60,7 +60,7 @@ unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
         // SAFETY: the program's own call, as it stands.
         return unsafe { libc::syscall(libc::SYS_mlockall, flags) as c_int };
     };
-    // Without bringing in what is absent: that would be every page of the heap, in turn.
+    // Without paging in absent pages: that would be every page of the heap, in turn.
     match pages.region().lock_all(flags & libc::MCL_CURRENT != 0, flags & libc::MCL_FUTURE != 0) {
         Ok(()) => 0,
         Err(MappingError::Full) => unreachable!("nothing is mapped"),
@@ -71,7 +71,7 @@ unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
     }
 }
 
-/// Keeps everything locked: the kernel would let go of the region, of positions and keys as well.
+/// Keeps everything locked: the kernel would also unlock the region, positions and keys.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munlockall() -> c_int {
     match pages() {

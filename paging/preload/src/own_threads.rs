@@ -1,17 +1,17 @@
-//! The threads that are this library's own: those that serve faults. They get memory from the private heap only.
+//! This library's own threads, which handle faults. They get memory from the private heap only.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// The numbers of the threads that were there when the region had been made, the program's first one left out. A child
-/// after `fork` has others.
+/// The threads that existed after the region had been made, except the program's first one. A child after `fork` has
+/// others.
 static OWN: AtomicPtr<Vec<libc::pid_t>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// True while every thread there is counts as one of them.
+/// True while every thread counts as one of them.
 static ALL: AtomicBool = AtomicBool::new(false);
 
 fn own() -> Option<&'static Vec<libc::pid_t>> {
-    // SAFETY: what was put there stays.
+    // SAFETY: it is never freed.
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
 }
 
@@ -23,7 +23,7 @@ enum Owner {
 }
 
 thread_local! {
-    // Constant and without a destructor: looking at it never allocates.
+    // Constant and without a destructor: accessing it never allocates.
     static OWNER_OF_THREAD: Cell<Owner> = const { Cell::new(Owner::Unknown) };
 }
 
@@ -39,18 +39,18 @@ pub(crate) fn list_threads() -> std::io::Result<Vec<libc::pid_t>> {
     Ok(threads)
 }
 
-/// Tells whether this is one of them.
+/// Tells whether a thread is one of them.
 pub(crate) fn contains(thread: libc::pid_t) -> bool {
     own().is_some_and(|own| own.contains(&thread))
 }
 
-/// Tells whether the program has threads beside the calling one, or that cannot be said.
+/// Tells whether the program has threads besides the calling one, or that is unknown.
 pub(crate) fn has_other_threads() -> bool {
     let own = self::own().map_or(0, Vec::len);
     list_threads().map_or(true, |all| all.len() > own + 1)
 }
 
-/// Remembers all threads but the calling one. The program has started none yet.
+/// Records all threads but the calling one. The program has started none yet.
 ///
 /// # Errors
 /// If they cannot be listed.
@@ -61,7 +61,7 @@ pub(crate) fn record() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lets every thread count as one of them, in a child after `fork` that has no other yet, or no more.
+/// Lets every thread count as one of them, in a child after `fork` that has no others yet, or none any more.
 pub(crate) fn treat_all_as_own(all: bool) {
     ALL.store(all, Ordering::SeqCst);
 }

@@ -1,8 +1,8 @@
-//! The program's heap: dlmalloc over pages of the region. Its own book-keeping lies among the blocks, paged as they
-//! are.
+//! The program's heap: dlmalloc over pages of the region. Its own bookkeeping lies among the blocks, and is paged with
+//! them.
 
 use crate::heap_lock::HeapLock;
-use crate::page::PAGE;
+use crate::page::fixed_zero_pages;
 use crate::region_pages::pages;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::ops::DerefMut;
@@ -11,15 +11,11 @@ use std::ptr::null_mut;
 /// Whole pages of the region.
 struct Paged;
 
-// SAFETY: a run of pages is given to one taker at a time, and taken back at most once.
+// SAFETY: a run of pages has one user at a time, and is freed at most once.
 unsafe impl Allocator for Paged {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let at = pages().map_or(null_mut(), |pages| pages.take(size));
         if at.is_null() { (null_mut(), 0, 0) } else { (at, size, 0) }
-    }
-
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        null_mut()
     }
 
     fn free_part(&self, at: *mut u8, old: usize, new: usize) -> bool {
@@ -34,13 +30,7 @@ unsafe impl Allocator for Paged {
         true
     }
 
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        PAGE
-    }
+    fixed_zero_pages!();
 }
 
 static HEAP: HeapLock<Paged> = HeapLock::new(Paged);

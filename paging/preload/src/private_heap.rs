@@ -1,18 +1,18 @@
-//! The heap that is never paged: for this library and the pager, and for the program until the region stands.
+//! The heap that is never paged: for this library and the pager, and for the program until the region exists.
 //!
-//! Position map, buffers of pages in the clear and keys lie in it. As the resident pages, it is kept out of core dumps
-//! and, where the limit on locked memory allows it, out of swap. It is not kept from children by `fork`, which are
-//! paged as the program is, and drop what is their parent's.
+//! It holds the position map, unencrypted page buffers and keys. Like the resident pages, it is kept out of core dumps
+//! and, where the limit on locked memory allows it, out of swap. Children after `fork` have a copy: they are paged like
+//! the program, and drop their parent's state.
 //!
-//! Whoever serves faults, or holds what serving them needs, must not wait for a thread of the program: the stack of
-//! that one may be paged, and the thread wait for a fault while it has the heap. So there are two heaps. Where the
-//! first is taken, whoever must not wait gets new memory from the second, which the program's threads never take; and
-//! what is freed while its heap cannot be had is left to the next who has it.
+//! A thread that handles faults, or holds a lock that this needs, must not wait for a thread of the program: the stack
+//! of that one may be paged, and the thread may wait for a fault while it holds the heap. So there are two heaps. If
+//! the first is locked, a thread that must not wait gets new memory from the second, which the program's threads never
+//! use; and blocks that are freed while their heap is locked are left to its next holder.
 
 use crate::block_size::usable_bytes;
 use crate::handler_stack::is_on_handler_stack;
 use crate::own_threads::is_own;
-use crate::page::PAGE;
+use crate::page::fixed_zero_pages;
 use crate::stderr::write_line;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::alloc::{GlobalAlloc, Layout};
@@ -20,13 +20,13 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Addresses of the second heap. Only what is used takes memory.
+/// Addresses of the second heap. Only used ones take memory.
 const SECOND_BYTES: usize = 1 << 32;
 
 /// Pages from the kernel. `libc::mmap` would be the program's, which gives paged memory.
 struct KernelPages;
 
-// SAFETY: each region comes fresh from the kernel and is given back at most once.
+// SAFETY: each region is new from the kernel and freed at most once.
 unsafe impl Allocator for KernelPages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let at = map_from_kernel(size, 0);
@@ -37,17 +37,13 @@ unsafe impl Allocator for KernelPages {
         (at, size, 0)
     }
 
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        null_mut()
-    }
-
     fn free_part(&self, at: *mut u8, old: usize, new: usize) -> bool {
-        // SAFETY: dlmalloc gives back the end of what `alloc` gave.
+        // SAFETY: dlmalloc frees the end of an allocation.
         unsafe { libc::syscall(libc::SYS_munmap, at.add(new), old - new) == 0 }
     }
 
     fn free(&self, at: *mut u8, size: usize) -> bool {
-        // SAFETY: dlmalloc gives back what `alloc` gave.
+        // SAFETY: dlmalloc frees an allocation.
         unsafe { libc::syscall(libc::SYS_munmap, at, size) == 0 }
     }
 
@@ -55,26 +51,20 @@ unsafe impl Allocator for KernelPages {
         true
     }
 
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        PAGE
-    }
+    fixed_zero_pages!();
 }
 
-/// The second heap's pages: its addresses in their order.
+/// The second heap's pages: its addresses in order.
 struct SecondPages;
 
 /// The first of its addresses, and how many of them are in use.
 static SECOND_AT: AtomicUsize = AtomicUsize::new(0);
 static SECOND_USED: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: each run of pages is given once.
+// SAFETY: each run of pages is allocated once.
 unsafe impl Allocator for SecondPages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
-        // Whoever is here has the heap's lock.
+        // The caller has the heap's lock.
         if SECOND_AT.load(Ordering::Acquire) == 0 {
             let at = map_from_kernel(SECOND_BYTES, libc::MAP_NORESERVE);
             if at.is_null() {
@@ -93,10 +83,6 @@ unsafe impl Allocator for SecondPages {
         (at, size, 0)
     }
 
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        null_mut()
-    }
-
     fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
         false
     }
@@ -109,35 +95,29 @@ unsafe impl Allocator for SecondPages {
         false
     }
 
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        PAGE
-    }
+    fixed_zero_pages!();
 }
 
 /// New memory, or null.
 fn map_from_kernel(size: usize, flags: libc::c_int) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags;
-    // SAFETY: asks for new pages wherever there is room.
+    // SAFETY: requests new pages at any address.
     let at = unsafe { libc::syscall(libc::SYS_mmap, 0_usize, size, protection, flags, -1_isize, 0_usize) };
     if at == -1 { null_mut() } else { at as *mut u8 }
 }
 
-/// Keeps memory out of dumps and swap. Without either, it is as good as any other.
+/// Keeps memory out of dumps and swap. It can be used without either.
 fn keep_private(at: *mut u8, size: usize) {
     keep_out_of_dumps(at, size);
-    // SAFETY: memory of ours; the call does not change what it holds. Locked is what is touched, when it is touched.
+    // SAFETY: memory of ours; the call does not change its contents. Pages are locked at their first access.
     let failed = unsafe { libc::syscall(libc::SYS_mlock2, at, size, libc::MLOCK_ONFAULT) } != 0;
     if failed {
         warn_unlocked();
     }
 }
 
-/// Says once to whoever runs the program that something is not kept out of swap.
+/// Reports once that some memory may be swapped out.
 pub(crate) fn warn_unlocked() {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if !WARNED.swap(true, Ordering::Relaxed) {
@@ -149,11 +129,11 @@ pub(crate) fn warn_unlocked() {
 }
 
 fn keep_out_of_dumps(at: *mut u8, size: usize) {
-    // SAFETY: memory of ours; the call does not change what it holds.
+    // SAFETY: memory of ours; the call does not change its contents.
     unsafe { libc::syscall(libc::SYS_madvise, at, size, libc::MADV_DONTDUMP) };
 }
 
-/// A heap with what was left to whoever has it next.
+/// A heap with blocks that were left to its next holder.
 struct Heap<A> {
     heap: Mutex<Dlmalloc<A>>,
     freed: AtomicPtr<FreedBlock>,
@@ -198,7 +178,7 @@ impl<A: Allocator> Heap<A> {
     }
 
     /// # Safety
-    /// A block of this heap that nobody uses: the least of them has room for a pointer.
+    /// A block of this heap that is not used: each has room for a pointer.
     unsafe fn defer_free(&self, at: *mut u8) {
         let at = at.cast::<FreedBlock>();
         let mut next = self.freed.load(Ordering::Relaxed);
@@ -213,14 +193,14 @@ impl<A: Allocator> Heap<A> {
     }
 }
 
-/// Tells whether no thread has the heap: a signal's handler may run in the midst of an allocation.
+/// Tells whether no thread holds the heap: a signal handler may run during an allocation.
 pub(crate) fn is_free() -> bool {
     FIRST.try_lock().is_some()
 }
 
 /// Tells whether the calling thread must not wait for threads of the program.
 fn must_not_wait() -> bool {
-    // In this order: on an errand the pager's lock is held, and a thread's own variables may be paged.
+    // In this order: on the pager's own stack its lock is held, and a thread's own variables may be paged.
     is_on_handler_stack() || is_own()
 }
 
@@ -229,7 +209,7 @@ fn is_second_heaps(at: *mut u8) -> bool {
     begin != 0 && (at as usize).wrapping_sub(begin) < SECOND_BYTES
 }
 
-/// Runs one expression on the heap that new memory of the calling thread comes from.
+/// Runs one expression on the heap that allocates for the calling thread.
 macro_rules! on_heap_for_new {
     ($heap:ident => $do:expr) => {
         if !must_not_wait() {
@@ -244,7 +224,7 @@ macro_rules! on_heap_for_new {
     };
 }
 
-/// Runs one expression on the heap that a block came from, or another if that cannot be waited for.
+/// Runs one expression on the heap that a block came from, or another if that heap cannot be waited for.
 macro_rules! on_heap_of {
     ($at:expr, $heap:ident => $do:expr, $or:expr) => {
         match (is_second_heaps($at), must_not_wait()) {
@@ -265,32 +245,32 @@ macro_rules! on_heap_of {
     };
 }
 
-/// New memory; null if there is none.
+/// Allocates; null if there is no memory.
 pub(crate) fn malloc(size: usize) -> *mut u8 {
     // SAFETY: any size may be asked for.
     unsafe { on_heap_for_new!(heap => heap.c_malloc(size)) }
 }
 
-/// New zeros; null if there is no memory.
+/// Allocates zeros; null if there is no memory.
 pub(crate) fn calloc(size: usize, alignment: usize) -> *mut u8 {
     // SAFETY: any size may be asked for; the alignment is a power of two.
     unsafe { on_heap_for_new!(heap => heap.calloc(size, alignment)) }
 }
 
-/// New memory at a multiple of a power of two; null if there is none.
+/// Allocates with an alignment; null if there is no memory.
 pub(crate) fn memalign(alignment: usize, size: usize) -> *mut u8 {
     // SAFETY: any size may be asked for; the alignment is a power of two.
     unsafe { on_heap_for_new!(heap => heap.c_memalign(alignment, size)) }
 }
 
-/// Gives what it can back to the system, but for so many bytes.
+/// Frees unused memory to the system, except this many bytes.
 pub(crate) fn trim(pad: usize) -> bool {
     // SAFETY: any pad may be asked for.
     unsafe { on_heap_for_new!(heap => heap.trim(pad)) }
 }
 
 /// # Safety
-/// A live block of this heap, which nobody uses any more.
+/// A live block of this heap, which is not used any more.
 pub(crate) unsafe fn free(at: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -299,7 +279,7 @@ pub(crate) unsafe fn free(at: *mut u8) {
 }
 
 /// # Safety
-/// A live block of this heap, which becomes the one that is answered, unless that is null.
+/// A live block of this heap, which is replaced by the returned one, unless that is null.
 pub(crate) unsafe fn realloc(at: *mut u8, size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -314,7 +294,7 @@ pub(crate) unsafe fn realloc(at: *mut u8, size: usize) -> *mut u8 {
     }
 }
 
-/// The same as the allocator of this library's own Rust code.
+/// The allocator of this library's own Rust code.
 pub(crate) struct PrivateHeap;
 
 // SAFETY: dlmalloc keeps the promises of an allocator.
@@ -325,7 +305,7 @@ unsafe impl GlobalAlloc for PrivateHeap {
     }
 
     unsafe fn dealloc(&self, at: *mut u8, _: Layout) {
-        // SAFETY: the caller gives back what it was given.
+        // SAFETY: the caller frees its own block.
         unsafe { free(at) }
     }
 
@@ -335,7 +315,7 @@ unsafe impl GlobalAlloc for PrivateHeap {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, new: usize) -> *mut u8 {
-        // SAFETY: the caller resizes what it was given.
+        // SAFETY: the caller resizes its own block.
         unsafe {
             on_heap_of!(at, heap => heap.realloc(at, layout.size(), layout.align(), new), {
                 let moved = on_heap_for_new!(heap => heap.malloc(new, layout.align()));

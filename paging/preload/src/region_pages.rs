@@ -1,4 +1,4 @@
-//! The region's own addresses that are in use, by the heap: runs of whole pages, first fit, kept on the private heap.
+//! The pages of the region that the heap uses: runs of whole pages, first fit, recorded on the private heap.
 
 use crate::handler_stack;
 use crate::own_threads::is_own;
@@ -13,7 +13,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The region with the runs that are free in it.
+/// The region and its free runs.
 pub(crate) struct RegionPages {
     region: UnsafeCell<Region>,
     base: usize,
@@ -37,7 +37,7 @@ static PAGES: OnceLock<RegionPages> = OnceLock::new();
 pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
     handler_stack::record_stack(&region);
-    // SAFETY: nobody has touched it yet.
+    // SAFETY: it was not accessed yet.
     unsafe { region.release_own(base..base + len)? };
     let free = Mutex::new(IntervalSet::of(base..base + len));
     let region = UnsafeCell::new(region);
@@ -45,12 +45,12 @@ pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingErro
     Ok(())
 }
 
-/// The region's pages, once it stands.
+/// The region's pages, once it exists.
 pub(crate) fn pages() -> Option<&'static RegionPages> {
     PAGES.get()
 }
 
-/// The region's pages, where the calling thread is the program's.
+/// The region's pages, if the calling thread is the program's.
 pub(crate) fn pages_of_program() -> Option<&'static RegionPages> {
     pages().filter(|_| !is_own())
 }
@@ -58,11 +58,11 @@ pub(crate) fn pages_of_program() -> Option<&'static RegionPages> {
 impl RegionPages {
     /// The region.
     pub(crate) fn region(&self) -> &Region {
-        // SAFETY: it is changed in `region_in_child` only, while nobody has it.
+        // SAFETY: it is changed in `region_in_child` only, while there is no other user.
         unsafe { &*self.region.get() }
     }
 
-    /// The region, to be made this process's.
+    /// The region, to be changed to this process's.
     ///
     /// # Safety
     /// A child after `fork` with one thread, which has no other reference to it.
@@ -82,12 +82,12 @@ impl RegionPages {
         span.start < self.base + self.len && self.base < span.end
     }
 
-    /// A run of whole pages of the heap, all zero; null if there is none.
+    /// Allocates whole pages of the heap, all zero; null if there are none.
     pub(crate) fn take(&self, bytes: usize) -> *mut u8 {
         let Some(bytes) = round_up(bytes).filter(|bytes| *bytes > 0) else { return null_mut() };
         let at = self.free().take(bytes);
         if let Some(at) = at {
-            // SAFETY: the addresses are free: nobody uses them.
+            // SAFETY: the addresses are free: nothing uses them.
             if unsafe { self.region().bind_own(at..at + bytes) } {
                 return at as *mut u8;
             }
@@ -97,9 +97,9 @@ impl RegionPages {
         null_mut()
     }
 
-    /// Gives a run of whole pages back. Their contents are gone; the next taker finds zeros.
+    /// Frees whole pages. Their contents are discarded; they hold zeros when they are allocated again.
     pub(crate) fn give_back(&self, run: Range<usize>) -> bool {
-        // SAFETY: the allocator gives back what it was given.
+        // SAFETY: the allocator frees its own pages.
         let released = unsafe { self.region().release_own(run.clone()) };
         if released.is_ok() {
             self.free().insert(run);
@@ -111,7 +111,7 @@ impl RegionPages {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says it to whoever runs the program, once.
+    /// Reports it on standard error, once.
     pub(crate) fn warn_full(&self, wanted: usize) {
         if !self.warned.swap(true, Ordering::Relaxed) {
             let (wanted, room) = (wanted.to_string(), format_size(self.len as u64));

@@ -1,5 +1,5 @@
-//! The counts of the pager, for whoever runs the program, in a page that both map: at the end of the program, when it
-//! has had as many faults as were asked for, and now and then before, for programs that end in another way.
+//! The pager's figures for the person who runs the program, in a page that both map: at the end of the program, after a
+//! requested number of faults, and now and then before, for programs that end in another way.
 
 use crate::clock;
 use crate::meters::Metered;
@@ -14,43 +14,43 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Faults between two looks.
+/// Faults between two updates.
 const FAULTS_PER_UPDATE: u64 = 64;
 
-/// The board that `ameles` reads: words of eight bytes in the machine's order, in this one.
+/// The page that `ameles` reads: words of eight bytes in native byte order, in this order.
 #[repr(C)]
 struct ReportPage {
     state: AtomicU64,
     figures: [AtomicU64; 15],
     /// The most that the region held at a time.
     paged_bytes: AtomicU64,
-    /// The bytes that lay elsewhere, when they were looked at last.
+    /// The bytes outside of the region, at the last check.
     unpaged_bytes: AtomicU64,
-    /// Programs that were started.
+    /// Started programs.
     children: AtomicU64,
     /// Children by `fork`, which are paged too, and their children.
     forks: AtomicU64,
-    /// The faults of those that have ended.
+    /// Faults of those that have ended.
     faults_of_forks: AtomicU64,
     /// Their evictions.
     evictions_of_forks: AtomicU64,
-    /// Pages that might be resident at the end.
+    /// The limit of resident pages at the end.
     resident: AtomicU64,
-    /// As many as would have halved the faults; 0 if none would have, or that is not known.
+    /// The number that would have halved the faults; 0 if there is none, or it is unknown.
     resident_for_half_the_faults: AtomicU64,
-    /// The name of the first of them, or of the program that this one made way for: as much of it as there is room for.
+    /// The name of the first started program, or of the one that replaced this one: as much of it as fits.
     name: [AtomicU64; NAME_WORDS],
 }
 
 const NAME_WORDS: usize = 8;
 
-/// The states of a board.
+/// The states of the report.
 const REFUSED: u64 = b'r' as u64;
 const RUNNING: u64 = b's' as u64;
 const ENDED: u64 = b'e' as u64;
 const EXECED: u64 = b'x' as u64;
 
-/// The board that is written to.
+/// The page that is written to.
 static REPORT_PAGE: OnceLock<&'static ReportPage> = OnceLock::new();
 static FINISHED: AtomicBool = AtomicBool::new(false);
 
@@ -58,9 +58,9 @@ static FINISHED: AtomicBool = AtomicBool::new(false);
 static FORKED: AtomicU32 = AtomicU32::new(0);
 static ADDED_COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// The figures that do not change as long as the program runs.
+/// The figures that do not change while the program runs.
 static FIXED_FIGURES: OnceLock<FixedFigures> = OnceLock::new();
-/// The moment at which counting began, once it has.
+/// The time when counting began, once it has.
 static BEGIN: OnceLock<Snapshot> = OnceLock::new();
 
 struct FixedFigures {
@@ -71,7 +71,7 @@ struct FixedFigures {
     resident: u64,
 }
 
-/// The figures of one moment.
+/// The figures at one time.
 struct Snapshot {
     nanos: u64,
     counters: Counters,
@@ -84,17 +84,17 @@ impl Snapshot {
     }
 }
 
-/// The faults that are counted. All of them, unless told otherwise.
+/// The faults that are counted. By default all.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Window {
     /// Faults before counting begins.
     pub(crate) warm: u64,
-    /// Faults that are counted. After the last of them the program is ended.
+    /// Counted faults. After the last of them the program is ended.
     pub(crate) faults: Option<u64>,
 }
 
 impl Window {
-    /// To be called after every fault, if there is anything to be done after one.
+    /// Called after every fault, if there is anything to do after one.
     pub(crate) fn after_fault(self) -> Option<FaultListener> {
         let Window { warm, faults } = self;
         let last = faults.map(|faults| warm.saturating_add(faults));
@@ -104,7 +104,7 @@ impl Window {
                 begin_counting(*counters);
             } else if Some(counters.faults) == last {
                 finish(*counters);
-                // SAFETY: ends the process, and with it this call.
+                // SAFETY: ends the process, and this call with it.
                 unsafe { libc::syscall(libc::SYS_exit_group, 0) };
             } else if counters.faults.is_multiple_of(FAULTS_PER_UPDATE) {
                 write_figures(*counters);
@@ -113,7 +113,7 @@ impl Window {
     }
 }
 
-/// This process is a child by `fork` from now on, and its figures are told apart from the program's.
+/// Makes this process a child by `fork`, whose figures are separate from the program's.
 pub(crate) fn on_forked() {
     FORKED.store(std::process::id(), Ordering::Relaxed);
     ADDED_COUNTS.iter().for_each(|added| added.store(0, Ordering::Relaxed));
@@ -122,7 +122,7 @@ pub(crate) fn on_forked() {
     }
 }
 
-/// Adds up what a child by `fork` has counted, when it ends or runs another program.
+/// Adds the counts of a child by `fork`, when it ends or runs another program.
 fn add_fork_counts() {
     let is_due = FORKED.load(Ordering::Relaxed) == std::process::id();
     let (Some(page), Some(pages)) = (REPORT_PAGE.get(), pages().filter(|_| is_due)) else { return };
@@ -138,12 +138,12 @@ fn begin_counting(counters: Counters) {
     let _ = BEGIN.set(Snapshot::now(counters));
 }
 
-/// Maps the page that is written to. Without it nothing is.
+/// Maps the page that is written to. Without it nothing is written.
 pub(crate) fn map_report_page(file: c_int) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = size_of::<ReportPage>();
-    // SAFETY: asks for a mapping wherever there is room. `libc::mmap` would be the program's. The descriptor was
-    // inherited for this alone.
+    // SAFETY: requests a mapping at any address. `libc::mmap` would be the program's. The descriptor was
+    // inherited for this only.
     let at = unsafe {
         let at = libc::syscall(
             libc::SYS_mmap,
@@ -158,7 +158,7 @@ pub(crate) fn map_report_page(file: c_int) {
         at
     };
     if at != -1 {
-        // SAFETY: a page that stays for ever, and holds words that may have any value.
+        // SAFETY: a page that is never unmapped, and holds words that may have any value.
         let _ = REPORT_PAGE.set(unsafe { &*(at as *const ReportPage) });
     }
 }
@@ -169,12 +169,12 @@ fn set_state(state: u64) {
     }
 }
 
-/// The region could not be made, and it was said why.
+/// Records that the region could not be made, and the reason was printed.
 pub(crate) fn set_refused() {
     set_state(REFUSED);
 }
 
-/// The region stands, and nobody has touched it yet.
+/// Records that the region exists, and was not accessed yet.
 pub(crate) fn on_region_ready(region: &Region, window: Window) {
     set_state(RUNNING);
     let _ = FIXED_FIGURES.set(FixedFigures {
@@ -189,7 +189,7 @@ pub(crate) fn on_region_ready(region: &Region, window: Window) {
     }
 }
 
-/// Writes what was counted since counting began, for the last time.
+/// Writes the counts since counting began, for the last time.
 fn finish(counters: Counters) {
     if REPORT_PAGE.get().is_none() || FINISHED.swap(true, Ordering::Relaxed) {
         return;
@@ -199,7 +199,7 @@ fn finish(counters: Counters) {
     set_state(ENDED);
 }
 
-/// Notes the number that would have halved the faults. Who calls it must not have the region's lock.
+/// Writes the number that would have halved the faults. The caller must not hold the region's lock.
 fn write_halving(pages: &RegionPages) {
     if let Some(page) = REPORT_PAGE.get() {
         page.resident_for_half_the_faults
@@ -209,17 +209,17 @@ fn write_halving(pages: &RegionPages) {
 
 fn write_unpaged() {
     if let (Some(page), Some(bytes)) = (REPORT_PAGE.get(), unpaged_memory::bytes()) {
-        // Stacks that have outgrown the region lie among its mappings.
+        // Stacks that did not fit the region are among its mappings.
         let spilled = pages().map_or(0, |pages| pages.region().spilled_pages() * PAGE as u64);
         page.unpaged_bytes.store(bytes + spilled, Ordering::Relaxed);
     }
 }
 
-/// Writes what was counted since counting began.
+/// Writes the counts since counting began.
 fn write_figures(counters: Counters) {
     let end = Snapshot::now(counters);
     let (Some(page), Some(fixed)) = (REPORT_PAGE.get(), FIXED_FIGURES.get()) else { return };
-    // A program that ended before has no faults that count.
+    // A program that ended before has no counted faults.
     let begin = BEGIN.get().unwrap_or(&end);
     let counted = |of: fn(&Counters) -> u64| of(&end.counters) - of(&begin.counters);
     let more_resident = counters.max_resident.saturating_sub(fixed.resident);
@@ -253,7 +253,7 @@ pub(crate) enum ExecCaller {
     Child,
 }
 
-/// A program is about to run another file: the one that is paged, or a child of it before its own program runs.
+/// Records that a program is about to run another file: the paged one, or a child of it before its own program runs.
 pub(crate) fn before_exec(file: &CStr) -> ExecCaller {
     let Some(pages) = pages().filter(|_| is_program()) else {
         add_fork_counts();
@@ -268,7 +268,7 @@ pub(crate) fn before_exec(file: &CStr) -> ExecCaller {
     ExecCaller::Program
 }
 
-/// The file could not be run.
+/// Records that the file could not be run.
 pub(crate) fn exec_failed(told: ExecCaller) {
     match (told, REPORT_PAGE.get()) {
         (ExecCaller::Program, _) => set_state(RUNNING),
@@ -279,7 +279,7 @@ pub(crate) fn exec_failed(told: ExecCaller) {
     }
 }
 
-/// A program is started, which is not paged.
+/// Records a started program, which is not paged.
 pub(crate) fn program_started(file: &CStr) {
     if let Some(page) = REPORT_PAGE.get()
         && page.children.fetch_add(1, Ordering::Relaxed) == 0
@@ -299,7 +299,7 @@ fn write_name(file: &CStr) {
     }
 }
 
-/// Tells whether this process is the one that is paged: a child of `vfork` has its memory too.
+/// Tells whether this process is the paged one: a child of `vfork` has its memory too.
 fn is_program() -> bool {
     FIXED_FIGURES.get().is_some_and(|fixed| fixed.process == std::process::id())
 }
@@ -309,8 +309,8 @@ fn is_program() -> bool {
 static ON_EXIT: extern "C" fn() = on_exit;
 
 pub(crate) extern "C" fn on_exit() {
-    // A child of `vfork` that ends without `exec` comes by here too, in the memory of the program, which goes on.
-    // And whoever ends after its last fault holds the region's lock.
+    // A child of `vfork` that ends without `exec` calls this too, in the memory of the program, which continues.
+    // And a thread that ends the program after its last fault holds the region's lock.
     let is_due = is_program() && !FINISHED.load(Ordering::Relaxed);
     if let Some(pages) = pages().filter(|_| is_due) {
         write_halving(pages);
@@ -319,7 +319,7 @@ pub(crate) extern "C" fn on_exit() {
     add_fork_counts();
 }
 
-/// A program that leaves without ending properly is counted too.
+/// Also counts a program that ends without exit handlers.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _exit(code: c_int) -> ! {
     on_exit();

@@ -1,6 +1,6 @@
-//! Robust mutexes. When a thread ends that holds one, the kernel marks it and wakes a waiter; but it brings in no page
-//! for a thread that ends, and a mutex on an evicted page would be waited for in vain. So it is done here, last of all
-//! that the thread does; what the kernel finds afterwards is nobody's.
+//! Robust mutexes. When a thread ends that holds one, the kernel marks it and wakes a waiter; but it pages nothing in
+//! for a thread that ends, and a mutex on an evicted page would be waited for forever. So this is done here, as the
+//! last work of the thread; whatever the kernel finds afterwards has no owner.
 
 use crate::{last_thread, stacks};
 use libc::{c_int, c_long, c_void, pthread_key_t};
@@ -8,13 +8,13 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Rounds in which a thread's values are destroyed: PTHREAD_DESTRUCTOR_ITERATIONS.
+/// Rounds of destructors of a thread's values: PTHREAD_DESTRUCTOR_ITERATIONS.
 const ROUNDS: usize = 4;
 
-/// As many entries of the list as the kernel follows: ROBUST_LIST_LIMIT.
+/// The most entries of the list that the kernel follows: ROBUST_LIST_LIMIT.
 const MAX_ENTRIES: usize = 2048;
 
-/// The lowest bit of an entry's address: the mutex hands its owner's priority on.
+/// The lowest bit of an entry's address: the mutex has priority inheritance.
 const INHERITS_PRIORITY: usize = 1;
 
 const WAITERS: u32 = 0x8000_0000;
@@ -31,7 +31,7 @@ struct Head {
 
 static KEY: OnceLock<Option<pthread_key_t>> = OnceLock::new();
 
-/// Sees the calling thread off when it ends. `false` if the system has no place to note that.
+/// Registers the work for the end of the calling thread. `false` if the system has no key for it.
 pub(crate) fn watch_this_thread() -> bool {
     let made = KEY.get_or_init(|| {
         let mut key = 0;
@@ -42,11 +42,11 @@ pub(crate) fn watch_this_thread() -> bool {
 }
 
 fn set(key: pthread_key_t, round: usize) -> bool {
-    // SAFETY: the key is ours; the value is a number, and never followed.
+    // SAFETY: the key is ours; the value is a number, and never dereferenced.
     unsafe { libc::pthread_setspecific(key, round as *const c_void) == 0 }
 }
 
-/// Called in each round, so as to be the last: what the program has for the end of its threads may unlock a mutex.
+/// Called in each round, so as to be the last: the program's own destructors may unlock a mutex.
 unsafe extern "C" fn on_thread_end(round: *mut c_void) {
     let round = round as usize;
     match KEY.get() {
@@ -61,13 +61,13 @@ unsafe extern "C" fn on_thread_end(round: *mut c_void) {
 
 fn mark_held_mutexes() {
     let (mut head, mut len) = (null_mut::<Head>(), 0_usize);
-    // SAFETY: asks for the calling thread's own list.
+    // SAFETY: requests the calling thread's own list.
     let refused = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len) };
     if refused != 0 || head.is_null() || len != size_of::<Head>() {
         return;
     }
     let mut has_others = false;
-    // SAFETY: the C library keeps the list, and only this thread changes it; an entry stands in each mutex that the
+    // SAFETY: the C library maintains the list, and only this thread changes it; each entry is part of a mutex that the
     // thread holds, which is live.
     unsafe {
         let mut entry = (*head).next;
@@ -95,7 +95,7 @@ fn mark_held_mutexes() {
 /// # Safety
 /// The entry is one of the list, in a live mutex.
 unsafe fn mark(head: *const Head, entry: usize) -> bool {
-    // SAFETY: by the list's own offset the futex lies beside the entry.
+    // SAFETY: the futex lies at the list's own offset from the entry.
     let futex = unsafe {
         let at = (entry & !INHERITS_PRIORITY).wrapping_add_signed((*head).futex_offset as isize);
         &*(at as *const AtomicU32)
@@ -103,14 +103,14 @@ unsafe fn mark(head: *const Head, entry: usize) -> bool {
     // SAFETY: the call takes nothing.
     let own = unsafe { libc::gettid() } as u32;
     if entry & INHERITS_PRIORITY != 0 {
-        // The kernel alone can hand such a one on. At least its page is there now.
+        // Only the kernel can pass such a mutex on. At least its page is present now.
         // SAFETY: it is a futex.
         unsafe { futex.as_ptr().read_volatile() };
         return true;
     }
     let dies = |word| (word & OWNER == own).then_some(word & WAITERS | OWNER_DIED);
     if futex.fetch_update(Ordering::SeqCst, Ordering::SeqCst, dies).is_ok_and(|word| word & WAITERS != 0) {
-        // As the kernel does, and for whoever waits privately.
+        // Like the kernel, also for private waiters.
         wake(futex, libc::FUTEX_WAKE);
         wake(futex, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG);
     }

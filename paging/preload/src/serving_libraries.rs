@@ -1,26 +1,25 @@
-//! The libraries that have a part in serving a fault. Their variables must never be absent: a fault would wait for
+//! The libraries that take part in handling a fault. Their variables must never be absent: a fault would wait for
 //! itself.
 //!
-//! They are this library and all that it needs: the C library with the loader, and the one that unwinds. A library that
-//! puts functions of its own in the place of theirs, by the order in which names are looked up, is one of them, with
-//! all that it needs.
+//! They are this library and all that it needs: the C library with the loader, and the unwinder. A library that
+//! replaces functions of theirs, by the order of symbol lookup, is one of them, with all that it needs.
 
 use crate::loaded_objects::LoadedObject;
 use std::ffi::CStr;
 
-/// The part of an object in a fault.
+/// The role of an object in a fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Nothing.
+    /// No role.
     None,
-    /// Calls find their functions by its linkage table: it is a program at fixed addresses, whose entry in there counts
-    /// as the function's address everywhere.
+    /// Its linkage table contains functions of these libraries: it is a program at fixed addresses, whose entries count
+    /// as the functions' addresses everywhere.
     Links,
     /// Its code may run.
     Serves,
 }
 
-/// The role of each. `None` if what this library needs is not among them by its name.
+/// The role of each object. `None` if a library that this one needs is not found by its name.
 ///
 /// # Safety
 /// The program has not begun.
@@ -48,8 +47,8 @@ pub(crate) unsafe fn roles(all: &[LoadedObject]) -> Option<Vec<Role>> {
             }
         }
     }
-    // The program may ask what went wrong with its own look-ups, and not with ours.
-    // SAFETY: what it gives is not followed.
+    // The program may query the error of its own lookups, and not of ours.
+    // SAFETY: the result is not dereferenced.
     unsafe { libc::dlerror() };
     Some(roles)
 }
@@ -58,7 +57,7 @@ fn roles_address() -> usize {
     roles as unsafe fn(&[LoadedObject]) -> Option<Vec<Role>> as usize
 }
 
-/// The one of them that has the code that a name stands for.
+/// The object that contains the function of a name.
 fn has_function(all: &[LoadedObject], name: &CStr) -> Option<usize> {
     // SAFETY: the name ends with zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;

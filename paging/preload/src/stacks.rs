@@ -1,9 +1,8 @@
-//! The stack of a thread is paged from where the thread's own function begins downwards, in its place, as it is
-//! touched.
+//! Pages the stack of a thread, from the thread's own function downwards, in place, as it is accessed.
 //!
-//! What lies above is not: there the kernel and the C library keep what they know of the thread, and the kernel writes
-//! to it when the thread ends, without waiting for a page. The C library maps stacks, keeps them for other threads and
-//! unmaps them by calls of its own; so before it has the stack back, ordinary memory is there again.
+//! The part above is not paged: the kernel and the C library have their records of the thread there, and the kernel
+//! writes to it when the thread ends, without waiting for a page. The C library maps stacks, reuses them for other
+//! threads and unmaps them by its own calls; so before it gets the stack back, ordinary memory is there again.
 
 use crate::errno::{errno, fail};
 use crate::libc_next::libc_next;
@@ -18,17 +17,17 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
 
-/// The bytes left unpaged below the first frame of this library: its frames while it pages the rest, or gives it back.
+/// The bytes left unpaged below the first frame of this library: its frames while it pages the rest, or undoes that.
 const MARGIN: usize = 8 * PAGE;
 
-/// The bytes above the program's own function: the margin, and what rounding to pages takes.
+/// The bytes above the program's own function: the margin, and rounding to pages.
 const SKIPPED: usize = MARGIN + 2 * PAGE;
 
 /// The function that a thread begins with.
 pub(crate) type ThreadMain = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 thread_local! {
-    // Constant and without a destructor: looking at it never allocates.
+    // Constant and without a destructor: accessing it never allocates.
     static PAGED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
@@ -44,8 +43,8 @@ pub(crate) unsafe fn is_library_stack(attributes: *const pthread_attr_t) -> bool
             && (at as usize).wrapping_add(len) == 0
 }
 
-/// Leaves the top of a stack that the program brings along to the kernel, which writes to the thread's record there
-/// when the thread ends, without waiting for a page. Beside it lie the thread-local variables.
+/// Leaves the top of a stack that the program provides to the kernel, which writes to the thread's record there when
+/// the thread ends, without waiting for a page. The thread-local variables are there too.
 ///
 /// # Safety
 /// Attributes of a thread that has such a stack.
@@ -54,7 +53,7 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
     let (mut at, mut len) = (null_mut(), 0);
     // SAFETY: the caller's promise; both are written.
     let failed = unsafe { libc::pthread_attr_getstack(attributes, &raw mut at, &raw mut len) } != 0;
-    // What the C library takes of a stack, with some room for the first frames.
+    // The part of a stack that the C library uses, with some room for the first frames.
     // SAFETY: the C library's own function, which reads the attributes.
     let top =
         libc_next::<Least>(c"__pthread_get_minstack").map_or(16 * PAGE, |min| unsafe { min(attributes) });
@@ -64,13 +63,13 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
     }
 }
 
-/// The same attributes with a stack that is longer by what is skipped of it: it may have been measured for what the
-/// program needs. `None` if the program leaves its length to the C library.
+/// The same attributes with a stack that is longer by the unpaged part: it may have been measured for the program's
+/// needs. `None` if the program leaves its length to the C library.
 ///
 /// # Safety
-/// Attributes of a thread that gets its stack from the C library, or null. The answer goes before they do.
+/// Attributes of a thread that gets its stack from the C library, or null. The result is dropped before they are.
 pub(crate) unsafe fn lengthened(attributes: *const pthread_attr_t) -> Option<pthread_attr_t> {
-    // SAFETY: the caller's promise. The maker of a thread reads its attributes only: what they refer to may be shared.
+    // SAFETY: the caller's promise. Creating a thread only reads its attributes: what they refer to may be shared.
     unsafe {
         let mut lengthened = attributes.as_ref().copied()?;
         let mut len = 0;
@@ -80,10 +79,10 @@ pub(crate) unsafe fn lengthened(attributes: *const pthread_attr_t) -> Option<pth
     }
 }
 
-/// Calls the function of a thread that begins, with its stack paged where that can be done.
+/// Calls the function of a thread that begins, with its stack paged if possible.
 ///
 /// # Safety
-/// The C library has made this stack for the calling thread, which has done nothing yet. The function takes the
+/// The C library has made this stack for the calling thread, which has done nothing yet. The function accepts the
 /// argument.
 pub(crate) unsafe extern "C-unwind" fn call_paged(main: ThreadMain, argument: *mut c_void) -> *mut c_void {
     // Other C libraries end a thread on the stack of its function, and have no calls to change stacks.
@@ -92,7 +91,7 @@ pub(crate) unsafe extern "C-unwind" fn call_paged(main: ThreadMain, argument: *m
     unsafe { if is_paged { call_below(main, argument) } else { main(argument) } }
 }
 
-/// The function's frames begin in what is paged. Nothing is to be dropped here: the thread may leave by unwinding.
+/// The function's frames begin in the paged part. Nothing may need dropping here: the thread may leave by unwinding.
 #[inline(never)]
 unsafe extern "C-unwind" fn call_below(main: ThreadMain, argument: *mut c_void) -> *mut c_void {
     let mut skipped = MaybeUninit::<[u8; SKIPPED]>::uninit();
@@ -103,7 +102,7 @@ unsafe extern "C-unwind" fn call_below(main: ThreadMain, argument: *mut c_void) 
     answer
 }
 
-/// Pages the calling thread's stack from now on, but for the margin. Tells whether it could.
+/// Pages the calling thread's stack from now on, except the margin. Tells whether that was possible.
 #[inline(never)]
 fn page_stack() -> bool {
     let Some(pages) = pages() else { return false };
@@ -120,13 +119,13 @@ fn page_stack() -> bool {
     if is_paged {
         PAGED.set((span.start, span.end));
     } else {
-        // What was there may be gone, but it was nothing; or it is still there.
+        // Its contents may be lost, but it was empty; or they are still there.
         put_ordinary_memory(pages, span, libc::MAP_FIXED_NOREPLACE);
     }
     is_paged
 }
 
-/// Gives the calling thread's stack back as it was: last of all, when the thread ends.
+/// Undoes the paging of the calling thread's stack: the last work when the thread ends.
 pub(crate) fn restore_stack() {
     let (start, end) = PAGED.replace((0, 0));
     let here = 0_u8;
@@ -168,11 +167,11 @@ fn pageable_part(address: usize) -> Option<Range<usize>> {
     let start = (at as usize).checked_add(guard)?.next_multiple_of(PAGE);
     let end = (address & !(PAGE - 1)).checked_sub(MARGIN)?;
     let is_within = failed == 0 && (at as usize..at as usize + len).contains(&address);
-    // A stack that had another thread before may have more of a guard than this one asked for.
+    // A stack that had another thread before may have a larger guard than this one requested.
     (is_within && start < end && is_readable(start)).then_some(start..end)
 }
 
-/// Asks the kernel, which reads the set before it finds that there is no such way to change the mask.
+/// Makes a call that the kernel rejects after it has read the set, since there is no such way to change the mask.
 fn is_readable(address: usize) -> bool {
     const NO_WAY: c_int = -1;
     // SAFETY: changes nothing.

@@ -1,4 +1,4 @@
-//! The work before the program's `main`: the region is made as `ameles page run` has asked for.
+//! The work before the program's `main`: makes the region that `ameles page run` has requested.
 
 use crate::after_fault::after_fault;
 use crate::region_pages::pages;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The variable that `ameles page run` sets; see [`options`].
 const VARIABLE: &str = "AMELES_PAGE";
 
-/// The variable of what the system preloads: this library, then those of whoever runs the program.
+/// The variable of preloaded libraries: this one, then those of the user.
 const PRELOADED: &str = "LD_PRELOAD";
 
 #[used]
@@ -37,17 +37,17 @@ extern "C" fn start() {
             None => std::env::remove_var(PRELOADED),
         }
     }
-    // SAFETY: a signal for when the one ends who started the program.
+    // SAFETY: requests a signal for the end of the process that started the program.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
     if let Err(why) = make_region(&text) {
         write_line(&[&why]);
         report::set_refused();
-        // SAFETY: nothing is to be finished: the program has not begun.
+        // SAFETY: there is nothing to clean up: the program has not begun.
         unsafe { libc::syscall(libc::SYS_exit_group, 2) };
     }
 }
 
-/// The libraries that are preloaded beside this one, which comes first.
+/// The libraries that are preloaded after this one.
 fn others(preloaded: &OsStr) -> Option<&OsStr> {
     let end = preloaded.as_bytes().iter().position(|byte| *byte == b':')?;
     Some(OsStr::from_bytes(&preloaded.as_bytes()[end + 1..]))
@@ -72,26 +72,26 @@ fn make_region(text: &str) -> Result<(), String> {
     own_threads::record().map_err(|error| format!("/proc/self/task: {error}"))?;
     robust_mutexes::watch_this_thread();
     region_pages::begin(region, untrusted).map_err(|error| error.to_string())?;
-    // SAFETY: the program has not begun. Its variables are looked at by nobody else.
+    // SAFETY: the program has not begun. No other thread reads its variables.
     pages()
         .map_or(Ok(()), |pages| unsafe { static_data::page(pages.region(), variables) })
         .map_err(|error| error.to_string())
 }
 
-/// The things that are asked for beside the region.
+/// Requests besides the region.
 #[derive(Default)]
 struct Extras {
     window: Window,
     watcher: Option<Arc<FaultReporter>>,
 }
 
-/// Options of the region as `name=value`, joined by commas. Options that are not named are as [`Options::new`] says,
-/// and the region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are
-/// counted, `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: where to write the
-/// figures, and the socket of a watcher.
+/// Options of the region as `name=value`, joined by commas. Options that are not named have the values of
+/// [`Options::new`], and the region has as many pages as fit the untrusted memory. `warm` and `faults` say which faults
+/// are counted, `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: of the page for the
+/// figures, and of the socket of a watcher.
 fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
     let mut options = Options::new(0);
-    // `ameles` holds what is open now as long as the program runs.
+    // `ameles` keeps the other ends open as long as the program runs.
     options.resident_sizing.estimates = true;
     options.handler = Handler { processor: HandlerProcessor::Together, own_descriptors: true };
     for part in text.split(',').filter(|part| !part.is_empty()) {

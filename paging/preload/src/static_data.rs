@@ -1,8 +1,8 @@
-//! The static variables (`.data` and `.bss`) of the program and of its libraries are paged too, as they stood before
-//! its `main`.
+//! Pages the static variables (`.data` and `.bss`) of the program and of its libraries too, with their values from
+//! before `main`.
 //!
-//! Those of libraries that serve faults are not; nor those of libraries that the program loads later, for it may unload
-//! them by calls of the C library's own.
+//! Those of libraries that handle faults are not paged; nor those of libraries that the program loads later, because it
+//! may unload them by calls of the C library's own.
 
 use crate::loaded_objects;
 use crate::own_threads;
@@ -15,7 +15,7 @@ use ameles_pager::region::Region;
 use std::ops::Range;
 use zeroize::Zeroizing;
 
-/// Finds the spans of whole pages that may be paged. To be called before there is a region and its threads.
+/// Finds the spans of whole pages that may be paged. Called before the region and its threads exist.
 ///
 /// # Safety
 /// The program has not begun.
@@ -43,7 +43,7 @@ pub(crate) unsafe fn find() -> Vec<Range<usize>> {
     for (one, role) in all.iter().zip(roles).filter(|(_, role)| *role != Role::Serves) {
         let excluded = if role == Role::Links { one.linkage_table() } else { 0..0 };
         for span in one.variables().into_iter().flat_map(|span| without(span, &excluded)) {
-            // A library may have protected some of its own by now, or put something else there.
+            // A library may have protected some of its own by now, or replaced it.
             let now = may_be_written.iter().map(|now| now.start.max(span.start)..now.end.min(span.end));
             found.extend(now.filter(|part| !part.is_empty()));
         }
@@ -51,10 +51,10 @@ pub(crate) unsafe fn find() -> Vec<Range<usize>> {
     found
 }
 
-/// Puts pages of the region in their place. Where they do not fit, they stay in the clear, and it is said.
+/// Replaces them by pages of the region. If they do not fit, they stay unencrypted, and that is reported.
 ///
 /// # Errors
-/// The system's; then they are half gone, and the program must not begin.
+/// The system's; then they are partly lost, and the program must not begin.
 ///
 /// # Safety
 /// [`find`] has found them, and the program has no thread but this one.
@@ -89,11 +89,11 @@ unsafe fn page_span(region: &Region, span: Range<usize>) -> Result<(), MappingEr
         access: Access::READ_WRITE,
         flags: libc::MAP_FIXED as u32,
     };
-    // SAFETY: the caller's promise. What was there is kept.
+    // SAFETY: the caller's promise. The contents are kept.
     unsafe { region.map(wanted)? };
-    // A page of zeros is there without having been touched.
+    // A page of zeros needs no access.
     for (nth, page) in held.chunks(PAGE).enumerate().filter(|(_, page)| page.iter().any(|byte| *byte != 0)) {
-        // SAFETY: the pages stand there now.
+        // SAFETY: the pages are mapped now.
         unsafe {
             let to = (span.start + nth * PAGE) as *mut u8;
             to.copy_from_nonoverlapping(page.as_ptr(), page.len());

@@ -1,6 +1,6 @@
-//! A line for the person who runs the program, without a heap.
+//! Writes lines to standard error without a heap.
 
-/// Writes the parts to standard error, in one call as long as they are short.
+/// Writes the parts to standard error, in one call if they are short.
 pub(crate) fn write_line(parts: &[&str]) {
     let mut line = [0_u8; 512];
     let mut len = 0;
@@ -9,7 +9,7 @@ pub(crate) fn write_line(parts: &[&str]) {
         line[len..len + fits].copy_from_slice(&part.as_bytes()[..fits]);
         len += fits;
     }
-    // SAFETY: the bytes are there. Nothing could be done about a failure.
+    // SAFETY: the bytes are valid. There is no way to handle a failure.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), len) };
 }
 

@@ -1,13 +1,13 @@
 //! The C library's open files (`FILE`), which lie on the program's heap. In a child after `fork` the C library goes
-//! through all of them and opens their locks, before any handler is called. Where they are paged, that is too early:
-//! they are taken out of its list until the region stands, and their locks are opened then.
+//! through all of them and unlocks them, before any handler is called. Where they are paged, that is too early: they
+//! are removed from its list until the region is ready, and are unlocked then.
 
 use crate::fork_slot::ForkSlot;
 use crate::libc_next::libc_next;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// As much of a `FILE` as all releases of glibc on 64-bit machines have in common, and programs are compiled with.
+/// The part of a `FILE` that all releases of glibc on 64-bit machines share, and programs are compiled with.
 #[repr(C)]
 struct File {
     flags: u64,
@@ -20,7 +20,7 @@ struct File {
     lock: *mut FileLock,
 }
 
-/// A recursive lock that nobody has is all zeros.
+/// A recursive lock that is free is all zeros.
 #[repr(C)]
 struct FileLock {
     word: i32,
@@ -36,14 +36,14 @@ struct Library {
     unlock: unsafe extern "C" fn(),
 }
 
-// SAFETY: the list is looked at under its lock only.
+// SAFETY: the list is accessed under its lock only.
 unsafe impl Sync for Library {}
 // SAFETY: as above.
 unsafe impl Send for Library {}
 
 static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
 
-/// The first file, and the first one behind it that is left in the list.
+/// The first file, and the first one after it that remains in the list.
 static HIDDEN: ForkSlot<(*mut File, *mut File)> = ForkSlot::new();
 
 fn library() -> Option<&'static Library> {
@@ -55,15 +55,15 @@ fn library() -> Option<&'static Library> {
     LIBRARY.get_or_init(find).as_ref()
 }
 
-/// Looks for what the rest needs. `false` if it is not there.
+/// Finds the functions that the rest needs. `false` if they do not exist.
 pub(crate) fn find() -> bool {
     library().is_some()
 }
 
-/// Locks the list, and takes all files out of it up to the last for which `is_paged` says so.
+/// Locks the list, and removes all files up to the last one that `is_paged` selects.
 ///
 /// # Safety
-/// Before `fork`, and afterwards one of the two below is called.
+/// `fork` comes next, and afterwards one of the two below is called.
 pub(crate) unsafe fn hide(is_paged: impl Fn(*const u8) -> bool) {
     let Some(library) = library() else { return };
     // SAFETY: the list ends with null, and does not change while it is locked.
@@ -83,7 +83,7 @@ pub(crate) unsafe fn hide(is_paged: impl Fn(*const u8) -> bool) {
     }
 }
 
-/// In the parent.
+/// Called in the parent.
 ///
 /// # Safety
 /// After [`hide`].
@@ -98,10 +98,10 @@ pub(crate) unsafe fn show() {
     }
 }
 
-/// In the child, where the C library has opened all locks but those of the files that were hidden.
+/// Called in the child, where the C library has unlocked all files but the hidden ones.
 ///
 /// # Safety
-/// After [`hide`], and the region stands.
+/// After [`hide`], and the region is ready.
 pub(crate) unsafe fn show_in_child() {
     // SAFETY: as the caller promises.
     if let (Some(library), Some((first, left))) = (library(), unsafe { HIDDEN.take() }) {

@@ -1,7 +1,7 @@
-//! `syscall`, as programs call it for what the C library has no function for.
+//! `syscall`, as programs call it for system calls without a function in the C library.
 //!
-//! A few operations on futexes reach for their memory in a way in which the kernel brings in no page: they fail with
-//! EFAULT on an evicted one. Here the page is touched, and the operation is asked for again.
+//! A few operations on futexes access their memory without page faults: they fail with EFAULT on an evicted page. Here
+//! the page is accessed first, and the operation is repeated.
 
 use crate::errno::fail;
 use crate::region_pages::{pages, pages_of_program};
@@ -10,10 +10,10 @@ use ameles_pager::access::Access;
 use ameles_pager::addresses::SpanPart;
 use libc::{c_int, c_long};
 
-/// Times that a page is brought in before the operation. Other threads may evict it in between.
+/// Times that a page is paged in before the operation. Other threads may evict it in between.
 const MAX_TRIES: usize = 1000;
 
-/// The least answer of the kernel that is an error instead of a result.
+/// The least result of the kernel that is an error.
 const MIN_ERROR: isize = -4095;
 
 #[unsafe(no_mangle)]
@@ -34,14 +34,14 @@ unsafe extern "C" fn syscall(
     // SAFETY: the caller's own call, as it stands.
     let call = || unsafe { raw_call(number, [a, b, c, d, e, f]) };
     let is_affinity_call = [libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity].contains(&number);
-    // In this order: who calls from within the pager may have its lock, and a thread's own variables may be paged.
+    // In this order: a caller within the pager may hold its lock, and a thread's own variables may be paged.
     let mut answer = match is_affinity_call.then(pages_of_program).flatten() {
         Some(pages) => pages.region().with_unbound_threads(call),
         None => call(),
     };
     if number == libc::SYS_futex && is_fault(answer) {
         for _ in 0..MAX_TRIES {
-            // SAFETY: both are addresses of futexes, or of anything; only what is paged is touched.
+            // SAFETY: both are addresses of futexes, or of anything; only paged memory is accessed.
             let touched = unsafe { touch(a) | (has_two_futexes(b as c_int) && touch(e)) };
             if !touched || !is_fault(answer) {
                 break;
@@ -73,7 +73,7 @@ fn has_two_futexes(operation: c_int) -> bool {
     .contains(&operation)
 }
 
-/// Brings in the page of a futex, if it is paged. Whether it is one.
+/// Pages in the page of a futex, if it is paged. Returns whether it is.
 ///
 /// # Safety
 /// If the address is paged, it is one of the program's futexes.
@@ -83,20 +83,20 @@ unsafe fn touch(at: usize) -> bool {
         && at < usize::MAX - 4
         && pages().is_some_and(|pages| pages.region().known(at..at + 4).iter().any(is_known));
     if is_paged {
-        // SAFETY: paged memory that may be touched may be read. A page that is there may be written, if it may.
+        // SAFETY: paged memory that may be accessed may be read. A present page may be written, if it is writable.
         unsafe { (at as *const u32).read_volatile() };
     }
     is_paged
 }
 
-/// The kernel's answer.
+/// The kernel's result.
 ///
 /// # Safety
 /// That of the system call.
 #[cfg(target_arch = "x86_64")]
 unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let answer;
-    // SAFETY: the kernel changes rcx and r11 beside the answer; the caller promises the rest.
+    // SAFETY: the kernel changes rcx and r11 besides the result; the caller promises the rest.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -109,14 +109,14 @@ unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     answer
 }
 
-/// The kernel's answer.
+/// The kernel's result.
 ///
 /// # Safety
 /// That of the system call.
 #[cfg(target_arch = "aarch64")]
 unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let answer;
-    // SAFETY: the kernel changes nothing beside the answer; the caller promises the rest.
+    // SAFETY: the kernel changes nothing besides the result; the caller promises the rest.
     unsafe {
         core::arch::asm!(
             "svc 0",

@@ -1,5 +1,5 @@
-//! Threads of the program: one that is started may run on every processor that the program might run on; one that ends
-//! is seen off as the kernel would do it, if it could reach the memory. Its stack is paged.
+//! Threads of the program: a new one may run on every processor that the program might run on; for one that ends, the
+//! kernel's work on paged memory is done here. Their stacks are paged.
 
 use crate::region_pages::pages_of_program;
 use crate::stacks::{self, ThreadMain};
@@ -27,7 +27,7 @@ unsafe extern "C" fn pthread_create(
             // SAFETY: the caller's own call, as it stands.
             return unsafe { create(thread, attributes, main, argument) };
         };
-        // SAFETY: the program gives valid attributes, or null.
+        // SAFETY: the program passes valid attributes, or null.
         let has_library_stack = unsafe { stacks::is_library_stack(attributes) };
         let work = Box::into_raw(Box::new(Work { main, argument, has_library_stack }));
         if !has_library_stack {
@@ -37,7 +37,7 @@ unsafe extern "C" fn pthread_create(
         // SAFETY: as above.
         let lengthened = if has_library_stack { unsafe { stacks::lengthened(attributes) } } else { None };
         let attributes = lengthened.as_ref().map_or(attributes, std::ptr::from_ref);
-        // SAFETY: the program's own call, but for who calls its function, and how long the stack is.
+        // SAFETY: the program's own call, except for the caller of its function and the length of the stack.
         let refused = unsafe { create(thread, attributes, run, work.cast()) };
         if refused != 0 {
             // SAFETY: no thread has it.
@@ -47,7 +47,7 @@ unsafe extern "C" fn pthread_create(
     })
 }
 
-/// A thread may leave from within by unwinding: nothing is to be dropped here.
+/// A thread may leave from within by unwinding: nothing may need dropping here.
 unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
     // SAFETY: it was made for this thread alone.
     let Work { main, argument, has_library_stack } = *unsafe { Box::from_raw(work.cast::<Work>()) };
@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
 /// The function that a thread of standard C begins with, and its argument.
 type Standard = (unsafe extern "C-unwind" fn(*mut c_void) -> c_int, *mut c_void);
 
-/// As `pthread_create`: the C library makes both kinds of threads alike.
+/// Like `pthread_create`: the C library makes both kinds of threads alike.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn thrd_create(
     thread: *mut pthread_t,
@@ -72,7 +72,7 @@ unsafe extern "C" fn thrd_create(
     const ERROR: c_int = 2;
     const NO_MEMORY: c_int = 3;
     let work = Box::into_raw(Box::<Standard>::new((main, argument)));
-    // SAFETY: the program's own call, but for who calls its function.
+    // SAFETY: the program's own call, except for the caller of its function.
     match unsafe { pthread_create(thread, std::ptr::null(), run_standard, work.cast()) } {
         0 => 0,
         refused => {

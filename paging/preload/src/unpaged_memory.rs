@@ -1,15 +1,15 @@
-//! The program's memory that lies outside of the region: what it wrote to in private mappings.
+//! The program's memory outside of the region: written pages of private mappings.
 
 use std::ffi::CStr;
 
-/// The calling thread's: the first one may have ended, and the kernel shows none of its.
+/// The calling thread's: the first one may have ended, and then the kernel shows nothing for it.
 const MAPPINGS: &CStr = c"/proc/thread-self/smaps";
 
-/// The mark of what is in no core dump: the region, and this library's own heap.
+/// The flag of memory that is in no core dump: the region, and this library's own heap.
 const NOT_DUMPED: &[u8] = b"dd";
 
-/// Bytes of private memory, written to and neither the region's nor this library's. Stacks of the pager's own threads
-/// count too, some ten KiB each. `None` if the kernel does not tell. Needs no heap.
+/// Bytes of private memory that were written and are neither the region's nor this library's. Stacks of the pager's own
+/// threads count too, about ten KiB each. `None` if the kernel does not tell. Needs no heap.
 pub(crate) fn bytes() -> Option<u64> {
     // SAFETY: the path ends with zero.
     let file = unsafe { libc::open(MAPPINGS.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -20,7 +20,7 @@ pub(crate) fn bytes() -> Option<u64> {
     // A line holds a path at most, and a few words.
     let (mut text, mut buffered) = ([0_u8; 8192], 0);
     loop {
-        // SAFETY: the room is there.
+        // SAFETY: the buffer has that much room.
         let read = unsafe { libc::read(file, text[buffered..].as_mut_ptr().cast(), text.len() - buffered) };
         let Ok(read @ 1..) = usize::try_from(read) else { break };
         let end = buffered + read;
@@ -43,7 +43,7 @@ pub(crate) fn bytes() -> Option<u64> {
 #[derive(Default)]
 struct Sum {
     kib: u64,
-    /// Of the mapping whose lines these are.
+    /// Of the current mapping.
     here: u64,
 }
 
@@ -51,7 +51,7 @@ impl Sum {
     fn line(&mut self, line: &[u8]) {
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         match words.next() {
-            // What is shared with nobody, and not the file's any more. In swap it is as much in the clear.
+            // Private pages that differ from the file. In swap they are unencrypted as well.
             Some(b"Anonymous:" | b"Swap:") => self.here += words.next().and_then(number).unwrap_or(0),
             // The last line of a mapping.
             Some(b"VmFlags:") => {

@@ -95,41 +95,33 @@ const fn own(name: &'static str, answer: &'static str) -> Run {
     Run { name, start: Start::Own(name), answer, exit_code: 0 }
 }
 
+/// The sizes in a module, each of them directly or in a field.
+macro_rules! sizes_of {
+    ($module:ident $($field:ident)?) => {
+        Sizes {
+            random_writes: &$module::RANDOM_WRITES$(.$field)?,
+            sha_256: &$module::SHA_256$(.$field)?,
+            avl_tree: &$module::AVL_TREE$(.$field)?,
+            lbm: &$module::LBM$(.$field)?,
+            recommender: &$module::RECOMMENDER$(.$field)?,
+        }
+    };
+}
+
 /// Runs a program of this crate in this process, in its pinned size. Returns its answer, or `None` if no program of this
 /// crate has that name.
 pub fn run(name: &str) -> Option<String> {
-    let sizes = Sizes {
-        random_writes: &sizes::RANDOM_WRITES.size,
-        sha_256: &sizes::SHA_256.size,
-        avl_tree: &sizes::AVL_TREE.size,
-        lbm: &sizes::LBM.size,
-        recommender: &sizes::RECOMMENDER.size,
-    };
-    run_with(name, &sizes)
+    run_with(name, &sizes_of!(sizes size))
 }
 
 /// Runs a program of this crate in this process, in its small size, like [`run`].
 pub fn run_small(name: &str) -> Option<String> {
-    let sizes = Sizes {
-        random_writes: &small::RANDOM_WRITES.size,
-        sha_256: &small::SHA_256.size,
-        avl_tree: &small::AVL_TREE.size,
-        lbm: &small::LBM.size,
-        recommender: &small::RECOMMENDER.size,
-    };
-    run_with(name, &sizes)
+    run_with(name, &sizes_of!(small size))
 }
 
 /// Runs a program of this crate in this process, in its large size, like [`run`].
 pub fn run_large(name: &str) -> Option<String> {
-    let sizes = Sizes {
-        random_writes: &large::RANDOM_WRITES,
-        sha_256: &large::SHA_256,
-        avl_tree: &large::AVL_TREE,
-        lbm: &large::LBM,
-        recommender: &large::RECOMMENDER,
-    };
-    run_with(name, &sizes)
+    run_with(name, &sizes_of!(large))
 }
 
 /// A size of each program of this crate.

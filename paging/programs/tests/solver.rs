@@ -24,6 +24,14 @@ fn solved(instance: Instance) -> Output {
     })
 }
 
+/// Solves an instance, and checks the solver's output.
+fn solve_and_check(instance: Instance) -> (Run, Output) {
+    let (run, output) = (run_of(instance), solved(instance));
+    assert_eq!(output.status.code(), Some(run.exit_code));
+    assert_eq!(run.check(&output.stdout), Ok(()));
+    (run, output)
+}
+
 /// A model as the solver prints it.
 fn printed(model: &[bool]) -> String {
     let literals = (1i32..).zip(model).map(|(variable, &value)| if value { variable } else { -variable });
@@ -32,10 +40,7 @@ fn printed(model: &[bool]) -> String {
 
 #[test]
 fn picosat_satisfies_the_satisfiable_instance_and_its_model_holds() {
-    let run = run_of(Instance::Satisfiable);
-    let output = solved(Instance::Satisfiable);
-    assert_eq!(output.status.code(), Some(run.exit_code));
-    assert_eq!(run.check(&output.stdout), Ok(()));
+    let (run, output) = solve_and_check(Instance::Satisfiable);
 
     // With one value turned over some clause fails, for most variables; or the check would check nothing.
     let text = String::from_utf8(output.stdout).unwrap();
@@ -55,8 +60,5 @@ fn picosat_satisfies_the_satisfiable_instance_and_its_model_holds() {
 
 #[test]
 fn picosat_refutes_the_unsatisfiable_instance() {
-    let run = run_of(Instance::Unsatisfiable);
-    let output = solved(Instance::Unsatisfiable);
-    assert_eq!(output.status.code(), Some(run.exit_code));
-    assert_eq!(run.check(&output.stdout), Ok(()));
+    solve_and_check(Instance::Unsatisfiable);
 }

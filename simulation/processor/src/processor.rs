@@ -32,8 +32,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The processor of IR-ORAM's Table I, with the pipeline and the write queue of USIMM: width 4, reorder buffer 128, pipeline
-    /// 10, 64 requests posted. The table has no latency of its cache: 20 cycles is ours.
+    /// The processor of IR-ORAM's Table I, with the pipeline and the write queue of USIMM: width 4, reorder buffer
+    /// 128, pipeline 10, 64 requests posted. The table has no latency of its cache: 20 cycles is ours.
     pub const IR_ORAM: Shape = Shape {
         width: 4,
         reorder_buffer: 128,

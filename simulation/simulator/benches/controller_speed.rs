@@ -1,5 +1,5 @@
-//! Measures how many paths a second the Baseline of IR-ORAM is simulated, DRAM included, on one core: random loads over a tree
-//! in its steady state.
+//! Measures how many paths a second the Baseline of IR-ORAM is simulated, DRAM included, on one core: random loads
+//! over a tree in its steady state.
 //!
 //!     cargo bench -p ameles-simulator --bench controller_speed -- [levels] [loads]
 

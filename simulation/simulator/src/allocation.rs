@@ -29,7 +29,8 @@ use std::collections::BTreeMap;
 pub struct Limits {
     /// The largest share of the slots of the whole tree that may be given up.
     pub space_loss: f64,
-    /// The largest share of all paths that background evictions may take beyond those of the tree without small buckets.
+    /// The largest share of all paths that background evictions may take beyond those of the tree without small
+    /// buckets.
     pub more_evictions: f64,
 }
 
@@ -59,7 +60,7 @@ pub struct TriedSizes {
     pub evictions: f64,
     /// Cycles of the random trace.
     pub cycles: u64,
-    /// Tells whether evictions stayed within the limit.
+    /// Returns whether evictions stayed within the limit.
     pub is_allowed: bool,
 }
 
@@ -81,7 +82,8 @@ impl Sizes {
         Sizes { first, ends: vec![first; configuration.oram.blocks_per_bucket as usize - 1] }
     }
 
-    /// The ranges of levels with their size, as [`OramConfiguration`](crate::oram_configuration::OramConfiguration) has them.
+    /// The ranges of levels with their size, as [`OramConfiguration`](crate::oram_configuration::OramConfiguration)
+    /// has them.
     pub fn ranges(&self) -> Vec<(u32, u32, u32)> {
         let starts = [self.first].into_iter().chain(self.ends.iter().copied());
         let ranges = starts.zip(&self.ends).zip(1..);

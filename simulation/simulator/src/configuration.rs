@@ -73,8 +73,9 @@ pub enum Scheme {
 }
 
 impl Configuration {
-    /// The machine of IR-ORAM's Table I with its Baseline, for a tree of L levels (25 in the paper) that is half full. A higher tree
-    /// has a larger memory, and a larger table of positions on chip: as many PosMaps as the paper's.
+    /// The machine of IR-ORAM's Table I with its Baseline, for a tree of L levels (25 in the paper) that is half
+    /// full. A higher tree has a larger memory, and a larger table of positions on chip: as many PosMaps as the
+    /// paper's.
     pub fn baseline(levels: u32) -> Self {
         let more_levels = levels.saturating_sub(25).min(7);
         let mut memory = Specification::usimm().with_super_rows();
@@ -136,8 +137,8 @@ impl Configuration {
         self
     }
 
-    /// The same with buckets of these sizes. The ranges of levels are for 25 levels; in another tree they keep their distance from
-    /// the leaves.
+    /// The same with buckets of these sizes. The ranges of levels are for 25 levels; in another tree they keep their
+    /// distance from the leaves.
     pub fn with_sizes(mut self, of_25: &[(u32, u32, u32)]) -> Self {
         let (levels, top) = (self.oram.levels, self.oram.top_levels);
         let shifted = |level: u32| (level + levels).checked_sub(25).filter(|level| *level >= top);

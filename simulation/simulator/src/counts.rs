@@ -21,12 +21,13 @@ pub enum PathKind {
     /// It writes a dirty line of the cache back, or reads a PosMap block for that or for a remapping ahead, instead
     /// of a dummy.
     Early,
-    /// It takes a block out of the small tree that lost its tag, or brings a PosMap block for its return into the main tree.
+    /// It takes a block out of the small tree that lost its tag, or brings a PosMap block for its return into the
+    /// main tree.
     Leaving,
 }
 
 impl PathKind {
-    /// Tells whether the path is written back as a whole, and serves nothing.
+    /// Returns whether the path is written back as a whole, and serves nothing.
     pub(crate) fn is_eviction(self) -> bool {
         matches!(self, PathKind::Background | PathKind::Eviction | PathKind::Reshuffle)
     }

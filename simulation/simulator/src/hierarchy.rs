@@ -120,7 +120,7 @@ impl Hierarchy {
         self.backend(tree).write_back()
     }
 
-    /// Tells whether an eviction of a tree comes before its next access.
+    /// Returns whether an eviction of a tree comes before its next access.
     pub(crate) fn must_evict(&self, tree: Tree) -> bool {
         self.backend(tree).must_evict()
     }

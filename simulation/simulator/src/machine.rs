@@ -76,7 +76,8 @@ impl Machine {
         Ok(Machine { state: State::over(configuration, tree, seed)? })
     }
 
-    /// The share of the slots of each level of the main tree in untrusted memory that hold a block, and the first of those levels.
+    /// The share of the slots of each level of the main tree in untrusted memory that hold a block, and the first of
+    /// those levels.
     pub fn utilisation(&self) -> (Level, Vec<f64>) {
         self.state.memory.main.store.with_slots(|slots| (slots.top(), slots.utilisation()))
     }
@@ -93,8 +94,8 @@ impl Machine {
         main.store.with_slots(Slots::bytes) + main.oram.trusted_bytes() + small
     }
 
-    /// Takes a program's misses through the machine, and lets `observer` see each path. The first `warm_up` of them only fill the
-    /// last-level cache, and a small tree if there is one, and take no time.
+    /// Takes a program's misses through the machine, and lets `observer` see each path. The first `warm_up` of them
+    /// only fill the last-level cache, and a small tree if there is one, and take no time.
     ///
     /// # Errors
     /// [`RunError`].

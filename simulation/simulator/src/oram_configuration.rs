@@ -25,7 +25,7 @@ pub struct OramConfiguration {
     pub user_blocks: u64,
     /// Levels on the trusted side.
     pub top_levels: u32,
-    /// How blocks on the trusted side are used.
+    /// The use of blocks on the trusted side.
     pub hits: TrustedHits,
     /// Ways of the index of the tree top by block, if hits are to be answered at once.
     pub top_ways: u32,
@@ -151,8 +151,8 @@ impl OramConfiguration {
         u32::try_from(u64::from(self.stash) + top_blocks).unwrap_or(u32::MAX)
     }
 
-    /// Tells whether another ORAM can begin with the same tree: one of the same shape, for the same blocks, which has settled with as
-    /// much room in its top and its stash.
+    /// Returns whether another ORAM can begin with the same tree: one of the same shape, for the same blocks, which
+    /// has settled with as much room in its top and its stash.
     pub fn has_tree_of(&self, other: &Self) -> bool {
         let tree = |oram: &Self| {
             let FreecursiveParameters { capacity, labels, trusted_positions, tree, .. } =

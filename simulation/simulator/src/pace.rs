@@ -44,7 +44,7 @@ impl Pace {
         if let Pace::Instructions(instructions) = self { Some(instructions) } else { None }
     }
 
-    /// Tells whether there are dummies.
+    /// Returns whether there are dummies.
     pub fn has_dummies(self) -> bool {
         self != Pace::Free
     }

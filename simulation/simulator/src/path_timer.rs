@@ -1,4 +1,5 @@
-//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that change.
+//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that
+//! change.
 
 use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;

@@ -9,7 +9,7 @@ pub enum Tree {
     Small,
 }
 
-/// That many paths of the small tree, one of the main tree, and so on. Without a small tree, all are of the main
+/// A number of paths of the small tree, one of the main tree, and so on. Without a small tree, all are of the main
 /// tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {

@@ -101,7 +101,7 @@ impl SmallOram {
         self.small.holds(block) || self.leaving.iter().any(|leaving_block| leaving_block.block() == block)
     }
 
-    /// Tells whether a block may come from the main tree.
+    /// Returns whether a block may come from the main tree.
     pub(crate) fn has_room(&self) -> bool {
         self.small.has_room() && !self.is_full_of_leaving()
     }
@@ -111,7 +111,8 @@ impl SmallOram {
         self.leaving.len() >= self.max_leaving
     }
 
-    /// Serves a block without a path, if it is on the trusted side. One that is in neither tree has no leaf, so that this shows nothing.
+    /// Serves a block without a path, if it is on the trusted side. One that is in neither tree has no leaf, so that
+    /// this shows nothing.
     pub(crate) fn answer(&mut self, block: BlockId) -> Result<bool, Failure> {
         let Some(leaving_block) =
             self.leaving.iter_mut().find(|leaving_block| leaving_block.block() == block)

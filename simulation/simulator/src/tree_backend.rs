@@ -83,8 +83,8 @@ pub(crate) trait TreeBackend {
         Ok(())
     }
 
-    /// Tells whether an eviction comes before the next access: one that is due by the schedule, or that the stash needs. Nothing may be
-    /// left to be written back.
+    /// Returns whether an eviction comes before the next access: one that is due by the schedule, or that the stash
+    /// needs. Nothing may be left to be written back.
     fn must_evict(&self) -> bool {
         with_tree!(self.tree(), tree => tree.pending_steps() > 0)
     }
@@ -109,7 +109,8 @@ pub(crate) trait TreeBackend {
         }))
     }
 
-    /// Does the evictions that come before the next access, but no more than a tree that can hold its blocks ever needs.
+    /// Does the evictions that come before the next access, but no more than a tree that can hold its blocks ever
+    /// needs.
     fn make_room(&self) -> Result<(), Failure> {
         for _ in 0..MAX_EVICTIONS {
             if !self.must_evict() {

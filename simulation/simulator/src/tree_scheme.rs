@@ -5,24 +5,27 @@
 pub enum TreeScheme {
     /// Path ORAM: each access reads and writes all blocks of its path.
     Path,
-    /// RAW ORAM: an access reads all blocks of its path and writes the headers of its buckets. After every A of them an eviction
-    /// reads and writes a path. The top levels are part of the stash.
+    /// RAW ORAM: an access reads all blocks of its path and writes the headers of its buckets. After every A of them
+    /// an eviction reads and writes a path. The top levels are part of the stash.
     Raw {
         /// A, accesses for each eviction.
         eviction_rate: u32,
         /// The place of the headers.
         headers: Headers,
     },
-    /// Ring ORAM: an access reads a slot of each bucket of its path. After every A of them an eviction reads Z slots of each bucket of
-    /// a path and writes all; a bucket that was read too often is rewritten before. The top levels are part of the stash.
+    /// Ring ORAM: an access reads a slot of each bucket of its path. After every A of them an eviction reads Z slots
+    /// of each bucket of a path and writes all; a bucket that was read too often is rewritten before. The top levels
+    /// are part of the stash.
     Ring {
         /// A, accesses for each eviction.
         eviction_rate: u32,
         /// S, reads of a bucket between two writes of it, and one more.
         reads: u32,
-        /// Slots of a bucket: at most Z + S. With fewer the last reads may take blocks in place of dummies (String ORAM).
+        /// Slots of a bucket: at most Z + S. With fewer the last reads may take blocks in place of dummies (String
+        /// ORAM).
         slots: u32,
-        /// The place of the metadata. In memory they are read before the slots that they name, and an access writes them.
+        /// The place of the metadata. In memory they are read before the slots that they name, and an access writes
+        /// them.
         metadata: Headers,
     },
 }
@@ -31,8 +34,8 @@ impl TreeScheme {
     /// RAW ORAM with the paper's A, and its headers in memory.
     pub const RAW: Self = TreeScheme::Raw { eviction_rate: 5, headers: Headers::InMemory };
 
-    /// Ring ORAM with A = 8 and S = 12, and buckets of twelve slots. Its paper has Z = 8 for that A. The metadata are on the trusted
-    /// side.
+    /// Ring ORAM with A = 8 and S = 12, and buckets of twelve slots. Its paper has Z = 8 for that A. The metadata are
+    /// on the trusted side.
     pub const RING: Self =
         TreeScheme::Ring { eviction_rate: 8, reads: 12, slots: 12, metadata: Headers::OnChip };
 
@@ -44,7 +47,7 @@ impl TreeScheme {
         }
     }
 
-    /// Tells whether a bucket has a block more in memory, for its header or its metadata.
+    /// Returns whether a bucket has a block more in memory, for its header or its metadata.
     pub(crate) fn has_headers_in_memory(self) -> bool {
         match self {
             TreeScheme::Path => false,

@@ -1,4 +1,5 @@
-//! The recorder in the real QEMU, on a program whose misses are known. Needs `qemu-x86_64` (Debian's package qemu-user) and `cc`.
+//! The recorder in the real QEMU, on a program whose misses are known. Needs `qemu-x86_64` (Debian's package
+//! qemu-user) and `cc`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use ameles_processor::trace::{Kind, Miss, packed};

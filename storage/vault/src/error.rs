@@ -52,7 +52,7 @@ pub enum VaultError {
     #[error(
         "the trusted folder is older than the store ({0}): continuing from it would read paths a second time and \
          lose writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
-         `restore --takeover` into an empty --data folder, which draws every position anew. Delete nothing from the \
+         `restore --takeover` into an empty --data folder, which draws new positions for all blocks. Delete nothing from the \
          store"
     )]
     StaleTrustedState(String),

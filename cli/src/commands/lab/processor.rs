@@ -53,7 +53,7 @@ pub(super) struct Arguments {
     /// Change a setting of every scheme (may be given several times)
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// When paths start: at any time (free), T cycles after the last one started (start:T) or ended (end:T), or on demand
+    /// The start of paths: at any time (free), T cycles after the last one started (start:T) or ended (end:T), or on demand
     /// with a dummy after T idle cycles (idle:T) or T instructions (instructions:T)
     /// [default: end:1000,start:1000,idle:250,free]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]

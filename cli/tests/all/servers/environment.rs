@@ -59,7 +59,7 @@ pub struct Settings {
     /// The time from a request to the store until its answer.
     pub round_trip: Duration,
     pub pace: Option<Duration>,
-    /// Whether the device caches reads.
+    /// True if the device caches reads.
     pub flawed: bool,
 }
 

@@ -118,7 +118,7 @@ enum Progress {
     /// So many of the pages to be refreshed are here, and write p has not come.
     Preloading { loaded: usize },
     /// Write p has come, and so many places have been unloaded.
-    Unloading { page: Option<BlockId>, unloaded: usize },
+    Flush { page: Option<BlockId>, unloaded: usize },
 }
 
 impl Buffer {
@@ -169,7 +169,7 @@ impl<S: Store> EagerOram<S> {
     /// Writes so far, dummies included and the one in the buffer too. Public.
     pub fn writes(&self) -> u64 {
         let buffer = self.buffer.borrow();
-        buffer.write + u64::from(matches!(buffer.progress, Progress::Unloading { .. }))
+        buffer.write + u64::from(matches!(buffer.progress, Progress::Flush { .. }))
     }
 
     /// Bytes on the trusted side: position map, preload buffer, counters.
@@ -188,8 +188,8 @@ impl<S: Store> EagerOram<S> {
         };
         let refreshed = buffer.due.place_of(page.0).map(|place| 1 + place as usize);
         let place = match buffer.progress {
-            Progress::Unloading { page: held, .. } if held == Some(page) => Some(0),
-            Progress::Unloading { .. } => refreshed,
+            Progress::Flush { page: held, .. } if held == Some(page) => Some(0),
+            Progress::Flush { .. } => refreshed,
             Progress::Preloading { loaded } => refreshed.filter(|place| *place <= loaded),
         };
         let Some(place) = place else {
@@ -223,7 +223,7 @@ impl<S: Store> EagerOram<S> {
             }
             None => held.fill(0),
         }
-        buffer.progress = Progress::Unloading { page: page.map(|(page, _)| page), unloaded: 0 };
+        buffer.progress = Progress::Flush { page: page.map(|(page, _)| page), unloaded: 0 };
         Ok(())
     }
 
@@ -231,7 +231,7 @@ impl<S: Store> EagerOram<S> {
     async fn step(&self, max: usize) -> Result<bool, S::Error> {
         let progress = self.buffer.borrow().progress;
         match progress {
-            Progress::Unloading { page, unloaded } => self.unload(page, unloaded, max).await?,
+            Progress::Flush { page, unloaded } => self.unload(page, unloaded, max).await?,
             Progress::Preloading { loaded } if loaded < self.buffer.borrow().refreshes() => {
                 self.preload(loaded, max).await?;
             }
@@ -269,7 +269,7 @@ impl<S: Store> EagerOram<S> {
         self.spare_buckets.set(buckets);
         let mut buffer = self.buffer.borrow_mut();
         if after < places {
-            buffer.progress = Progress::Unloading { page, unloaded: after };
+            buffer.progress = Progress::Flush { page, unloaded: after };
         } else {
             buffer.write = write + 1;
             buffer.due = self.schedule.refreshes(write + 1);
@@ -328,7 +328,7 @@ impl<S: Store> Oram for EagerOram<S> {
         let step = self.parameters.step_pages as usize;
         let steps = match buffer.progress {
             Progress::Preloading { loaded } => (buffer.refreshes() - loaded).div_ceil(step),
-            Progress::Unloading { unloaded, .. } => {
+            Progress::Flush { unloaded, .. } => {
                 let preload = self.schedule.refreshes(buffer.write + 1).count_remaining() as usize;
                 (1 + buffer.refreshes() - unloaded).div_ceil(step) + preload.div_ceil(step)
             }
@@ -364,7 +364,7 @@ impl<S> crate::inspect::Inspect for EagerOram<S> {
             Progress::Preloading { loaded } => {
                 core::iter::once(None).chain(due.map(Some).take(loaded)).collect()
             }
-            Progress::Unloading { page, .. } => core::iter::once(page).chain(due.map(Some)).collect(),
+            Progress::Flush { page, .. } => core::iter::once(page).chain(due.map(Some)).collect(),
         };
         let block_bytes = self.parameters.areas.block_bytes as usize;
         let pages = buffer.pages.as_ref()?;

@@ -1,4 +1,4 @@
-//! What the tests of parameters share.
+//! The parts that tests of parameters share.
 
 /// Returns the reason why parameters are refused after a change.
 ///

@@ -1,5 +1,5 @@
-//! AES-256-GCM and ChaCha20-Poly1305, by ring or, where nothing but Rust can be compiled, by RustCrypto. Both give
-//! the same bytes.
+//! AES-256-GCM and ChaCha20-Poly1305, by ring or, for targets without a C compiler, by RustCrypto. Both give the same
+//! bytes.
 
 #[cfg(feature = "native")]
 mod native;

@@ -1,4 +1,4 @@
-//! By ring: C and assembler. It keeps its expanded keys private and does not wipe them.
+//! With ring: C and assembler. It keeps its expanded keys private and does not wipe them.
 
 use super::terms::{Algorithm, Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};

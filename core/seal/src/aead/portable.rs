@@ -1,4 +1,4 @@
-//! By RustCrypto: nothing but Rust, for targets without a C compiler. Its keys are wiped when dropped.
+//! With RustCrypto: pure Rust, for targets without a C compiler. Its keys are wiped when dropped.
 
 use super::terms::{Algorithm, Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
 use aes_gcm::aead::{AeadInOut, KeyInit};

@@ -1,12 +1,12 @@
-//! The sizes, the names and the one error that the ciphers have in common.
+//! Sizes, names and the error type that the ciphers share.
 
 /// Bytes that sealing adds to a text: the tag. The nonce is derived from what is sealed and not stored.
 pub const TAG_BYTES: usize = 16;
 
-/// Bytes of a nonce, whatever the cipher. AEGIS takes longer ones: the rest is zeros.
+/// Bytes of a nonce, for every cipher. AEGIS takes longer ones: the rest is zeros.
 pub const NONCE_BYTES: usize = 12;
 
-/// Bytes of the key that a cipher is given. AEGIS-128L uses the first 16.
+/// Bytes of a key, for every cipher. AEGIS-128L uses the first 16.
 pub const KEY_BYTES: usize = 32;
 
 /// The tag does not belong to this text, key, nonce and associated data. The text was not opened.

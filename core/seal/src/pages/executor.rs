@@ -4,7 +4,7 @@
 use super::pool::PagePool;
 #[cfg(feature = "parallel")]
 use alloc::sync::Arc;
-use ameles_fork::Workers;
+use ameles_fork_join::Workers;
 
 /// The calling thread, and perhaps others.
 #[derive(Default)]

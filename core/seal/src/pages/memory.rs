@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// Raw shared memory. It may change at any moment, between any two bytes of a copy. An implementation promises only that
-/// each requested byte is read or written once, and that it never interprets what it copies.
+/// Raw shared memory. It may change at any moment, between any two bytes of a copy. An implementation promises only
+/// that each requested byte is read or written once, and that it never interprets what it copies.
 ///
 /// Several threads copy at once. Offsets are in bytes from 0; a copy beyond the end panics.
 pub trait SharedMemory: Sync {
@@ -36,8 +36,8 @@ macro_rules! forward_through {
 }
 forward_through!(&M, Box<M>, Arc<M>);
 
-/// Shared memory within the process, for tests and simulations. A copy moves byte by byte, and any other holder may tamper
-/// with it.
+/// Shared memory within the process, for tests and simulations. A copy moves byte by byte, and any other holder may
+/// tamper with it.
 #[derive(Debug)]
 pub struct AtomicMemory {
     bytes: Box<[AtomicU8]>,

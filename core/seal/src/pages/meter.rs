@@ -2,7 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The time of sealing and opening, summed over all threads. For measurements: each page costs a few reads of the clock.
+/// The time of sealing and opening, summed over all threads. For measurements: each page costs a few reads of the
+/// clock.
 #[derive(Debug)]
 pub struct PageMeter {
     clock: fn() -> u64,

@@ -4,7 +4,8 @@
 //! [`Store`](ameles_core::store::Store) of its scheme. Unlike [`sealed`](crate::sealed) it has no requests, one version
 //! of each bucket at a time, no journal, and a microsecond for each page.
 //!
-//! - **One copy each way.** A page is sealed in private memory and then copied to shared memory. Sealed bytes are copied
+//! - **One copy each way.** A page is sealed in private memory and then copied to shared memory. Sealed bytes are
+//!   copied
 //!   to private memory, each byte once, and opened there. Nothing is encrypted, decrypted or authenticated in shared
 //!   memory, and nothing there is read twice: the answer is exactly the bytes that were authenticated.
 //! - **Freshness.** Each write of a bucket has the next version, which the trusted side remembers ([`Versions`]): in a
@@ -32,7 +33,7 @@ mod sealed_slots;
 mod versions;
 mod worker;
 
-pub use ameles_fork::Workers;
+pub use ameles_fork_join::Workers;
 pub use cipher::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 pub use error::{PageError, RegionError};
 pub use memory::{AtomicMemory, SharedMemory};

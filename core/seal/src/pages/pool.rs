@@ -5,19 +5,19 @@ use std::time::Duration;
 
 /// Threads that are ready for the pages of a fault. They outlive the fault; a fault starts no thread.
 ///
-/// A hand-over of pages takes a fraction of a microsecond, allocates nothing and takes no lock, so that the caller may be
-/// a signal handler: see [`ameles_fork::Pool`]. The sealed bytes are the same with and without the pool.
+/// A hand-over of pages takes a fraction of a microsecond, allocates nothing and takes no lock, so that the caller may
+/// be a signal handler: see [`ameles_fork_join::Pool`]. The sealed bytes are the same with and without the pool.
 ///
 /// The threads touch private memory and the shared memory, and nothing else. A pager of a whole program makes the pool
 /// first, with the program's signals blocked, and from memory that is not paged.
 #[derive(Debug)]
 pub struct PagePool {
-    pool: ameles_fork::Pool,
+    pool: ameles_fork_join::Pool,
 }
 
 impl PagePool {
-    /// The time for which a thread polls for the next fault before it sleeps. Under heavy paging a fault comes every few
-    /// tens of microseconds, and a thread that polls for longer takes the processor from the program.
+    /// The time for which a thread polls for the next fault before it sleeps. Under heavy paging a fault comes every
+    /// few tens of microseconds, and a thread that polls for longer takes the processor from the program.
     pub const SPIN_TIME: Duration = Duration::from_micros(50);
 
     /// Starts a pool that spreads pages over `threads` threads, the caller's among them.
@@ -28,11 +28,11 @@ impl PagePool {
     /// # Panics
     /// If `threads` is 0.
     pub fn new(threads: usize) -> io::Result<Self> {
-        Ok(PagePool::from_pool(ameles_fork::Pool::new(threads, Self::SPIN_TIME)?))
+        Ok(PagePool::from_pool(ameles_fork_join::Pool::new(threads, Self::SPIN_TIME)?))
     }
 
     /// Uses a pool that was made elsewhere, with another spin time or with threads bound to processors.
-    pub fn from_pool(pool: ameles_fork::Pool) -> Self {
+    pub fn from_pool(pool: ameles_fork_join::Pool) -> Self {
         PagePool { pool }
     }
 
@@ -46,7 +46,7 @@ impl PagePool {
         self.pool.wake();
     }
 
-    pub(crate) fn pool(&self) -> &ameles_fork::Pool {
+    pub(crate) fn pool(&self) -> &ameles_fork_join::Pool {
         &self.pool
     }
 }

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use ameles_core::store::{PageMoves, Store};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
-use ameles_fork::Workers;
+use ameles_fork_join::Workers;
 use core::cell::RefCell;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -68,8 +68,8 @@ struct State<V> {
     seals_left: Option<u64>,
 }
 
-/// Room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no cache line
-/// with another thread's memory.
+/// Room for a sealed page and its tag, with [`CACHE_LINE_PAIR`] unused bytes before and after it: it shares no cache
+/// line with another thread's memory.
 type SealBuffer = Zeroizing<Vec<u8>>;
 
 impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
@@ -104,23 +104,21 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<PagePool>) -> Self {
-        self.state
-            .get_mut()
-            .seal_buffers
-            .resize_with(pool.threads(), || seal_buffer(&self.sealed_slots.geometry));
-        self.executor = Executor::Pool(pool);
+        self.set_executor(pool.threads(), Executor::Pool(pool));
         self
     }
 
     /// Spreads the pages of a batch over a platform's own processors, which several regions may share.
     #[must_use]
     pub fn with_workers(mut self, workers: &'static dyn Workers) -> Self {
-        self.state
-            .get_mut()
-            .seal_buffers
-            .resize_with(workers.lanes(), || seal_buffer(&self.sealed_slots.geometry));
-        self.executor = Executor::Workers(workers);
+        self.set_executor(workers.lanes(), Executor::Workers(workers));
         self
+    }
+
+    fn set_executor(&mut self, lanes: usize, executor: Executor) {
+        let seal_buffers = &mut self.state.get_mut().seal_buffers;
+        seal_buffers.resize_with(lanes, || seal_buffer(&self.sealed_slots.geometry));
+        self.executor = executor;
     }
 
     /// Has pages [carried](Store::move_pages) by a worker that has the same key over the same memory.
@@ -156,8 +154,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.sealed_slots.key.cipher()
     }
 
-    /// Returns the bytes from one slot to the next in shared memory. Slot i, counted through all buckets, begins at byte
-    /// i times that.
+    /// Returns the bytes from one slot to the next in shared memory. Slot i, counted through all buckets, begins at
+    /// byte i times that.
     pub fn stride(&self) -> usize {
         self.sealed_slots.geometry.stride
     }
@@ -260,8 +258,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.advance(carried.to, state)
     }
 
-    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out before the
-    /// next one is read.
+    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out before
+    /// the next one is read.
     fn carry_by_caller(&self, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();

@@ -51,8 +51,8 @@ impl<M: SharedMemory> SealedSlots<M> {
         self.geometry.page_bytes + self.geometry.tag_bytes
     }
 
-    /// Copies a sealed page into `page`, and opens it there. A page that was never written (version 0) is zeros, without
-    /// a read of shared memory.
+    /// Copies a sealed page into `page`, and opens it there. A page that was never written (version 0) is zeros,
+    /// without a read of shared memory.
     ///
     /// # Errors
     /// [`Forged`]; the page is wiped then.

@@ -24,8 +24,8 @@ pub struct PageJob {
     /// The identity under which to seal a page, and the job whose buffer holds it: this job or an earlier one.
     pub seal: Option<(PageId, Ticket)>,
     /// Earlier jobs that must be done first, in addition to the one whose page is sealed: the last one that uses the
-    /// opened slot, and the last one that uses the sealed slot. Each of those has waited for the jobs before it that use
-    /// the slot. An entry is the distance back from this job; 0 stands for none.
+    /// opened slot, and the last one that uses the sealed slot. Each of those has waited for the jobs before it that
+    /// use the slot. An entry is the distance back from this job; 0 stands for none.
     pub after: [u32; 2],
 }
 
@@ -41,7 +41,7 @@ impl PageJob {
     }
 }
 
-/// A worker that has the region's key, its shared memory, and buffers in private memory for a page each. Job t has
+/// A worker that has the region's key, its shared memory, and a private page buffer for each job. Job t has
 /// buffer t modulo [`capacity`](Self::capacity).
 pub trait PageWorker<M>: Send {
     /// Returns the number of buffers. At most half as many jobs are in flight, and no job seals the page of a job that

@@ -1,4 +1,4 @@
-//! Named objects beside the buckets: the header, claims and checkpoints.
+//! Named objects next to the buckets: the header, claims and checkpoints.
 
 use super::failure::write_failure;
 use super::shared::take;

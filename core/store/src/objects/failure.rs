@@ -40,7 +40,7 @@ pub(super) fn write_failure(error: Error) -> UntrustedError {
 
 /// The result of a call whose requests failed like this: errors that a retry cannot fix come first, then the order of
 /// the requests decides.
-pub(super) fn most_severe(failures: Vec<(usize, UntrustedError)>) -> Result<(), UntrustedError> {
+pub(super) fn worst_failure(failures: Vec<(usize, UntrustedError)>) -> Result<(), UntrustedError> {
     let first = failures
         .into_iter()
         .min_by_key(|(index, failure)| (matches!(failure, UntrustedError::Unavailable(_)), *index));
@@ -175,7 +175,7 @@ mod tests {
             (0, write_failure(generic("gone for now"))),
             (1, UntrustedError::Truncated(of())),
         ];
-        assert!(matches!(most_severe(failures), Err(UntrustedError::Truncated(_))));
-        assert!(most_severe(Vec::new()).is_ok());
+        assert!(matches!(worst_failure(failures), Err(UntrustedError::Truncated(_))));
+        assert!(worst_failure(Vec::new()).is_ok());
     }
 }

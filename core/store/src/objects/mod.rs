@@ -5,10 +5,12 @@ mod failure;
 mod folder;
 mod names;
 mod open;
+mod open_error;
 mod shared;
 mod versioning;
 
-pub use open::{OpenError, OpenOptions};
+pub use open::OpenOptions;
+pub use open_error::OpenError;
 pub use versioning::Versioning;
 
 use crate::blobs::{Inventory, check_name};
@@ -17,7 +19,7 @@ use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use bytes::Bytes as Chunk;
-use failure::{most_severe, read_failure, write_failure};
+use failure::{read_failure, worst_failure, write_failure};
 use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -181,7 +183,7 @@ impl Untrusted for Objects {
                 Err(Fetch::Failed(error)) => failures.push((index, read_failure(group.of(), error))),
             }
         }
-        most_severe(failures)
+        worst_failure(failures)
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
@@ -205,7 +207,7 @@ impl Untrusted for Objects {
                 Err(error) => failures.push((index, write_failure(error))),
             }
         }
-        most_severe(failures)
+        worst_failure(failures)
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {

@@ -2,6 +2,7 @@
 
 use super::failure;
 use super::folder::{Folder, blocking, sync_folder};
+use super::open_error::OpenError;
 use super::shared::Shared;
 use super::versioning::VersioningQuery;
 use crate::tls::encrypt_with_ring;
@@ -49,89 +50,6 @@ impl fmt::Debug for OpenOptions {
             .field("in_flight", &self.in_flight)
             .finish()
     }
-}
-
-/// The reason why a store could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The location is neither a path nor a URL that can be read.
-    #[error("{location:?} is no location of a store: {why}")]
-    BadLocation {
-        /// The location, without any password.
-        location: String,
-        /// The problem of the location.
-        why: String,
-    },
-    /// The URL's scheme is not a known one.
-    #[error(
-        "no store is known by {scheme}://: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER"
-    )]
-    UnknownScheme {
-        /// The scheme.
-        scheme: String,
-    },
-    /// An option is not one of this kind of store.
-    #[error("a {kind} store has no option {key:?}")]
-    UnknownOption {
-        /// The option.
-        key: String,
-        /// The kind of store.
-        kind: &'static str,
-    },
-    /// The endpoint is plain HTTP, which was not allowed.
-    #[error(
-        "the endpoint is plain http://, which shows credentials' signatures and all names to the network: use https://, or set allow_http = true"
-    )]
-    PlainHttp,
-    /// The folder is not there.
-    #[error("there is no folder {path}", path = path.display())]
-    NoFolder {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The path leads to something else than a folder.
-    #[error("{path:?} is not a folder")]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The folder cannot be made or read.
-    #[error("the folder {path:?} cannot be used: {source}")]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The options do not make a store.
-    #[error("the store's options do not suffice or do not fit: {0}")]
-    Options(#[source] object_store::Error),
-    /// The provider has no such bucket or container.
-    #[error(
-        "the provider has no bucket {bucket:?}: make it there first, or correct its name, region or endpoint"
-    )]
-    NoBucket {
-        /// The bucket or container.
-        bucket: String,
-    },
-    /// The provider does not accept the credentials for this bucket.
-    #[error(
-        "the provider refuses these credentials for bucket {bucket:?} ({answer}): correct them, or let them list, read, write and delete there"
-    )]
-    Denied {
-        /// The bucket or container.
-        bucket: String,
-        /// The provider's word for why, or the HTTP status.
-        answer: String,
-    },
-    /// The provider cannot be reached or does not answer as it should.
-    #[error("the store does not answer: {why}")]
-    Unreachable {
-        /// The root of the failure.
-        why: String,
-        /// The whole of it.
-        error: Box<object_store::Error>,
-    },
 }
 
 /// The meaning of a location.
@@ -327,10 +245,17 @@ fn versioning_query(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Ve
     VersioningQuery::new(s3, &client.with_allow_http(true)).ok()
 }
 
+/// Builds a provider's store: its builder, the type of its keys, the URL's scheme, and the parameters.
+macro_rules! build {
+    ($builder:ident, $key:ident, $scheme:literal, $url:expr, $options:expr, $again:expr) => {{
+        let set = |builder: $builder, key: $key, value: &str| builder.with_config(key, value);
+        let builder = set_keys($builder::from_env(), $options, $scheme, set)?;
+        builder.with_url($url.as_str()).with_retry(retries($again)).build().map_err(OpenError::Options)
+    }};
+}
+
 fn s3(url: &Url, options: &OpenOptions, again: usize) -> Result<AmazonS3, OpenError> {
-    let set = |builder: AmazonS3Builder, key: AmazonS3ConfigKey, value: &str| builder.with_config(key, value);
-    let builder = set_keys(AmazonS3Builder::from_env(), options, "s3://", set)?;
-    builder.with_url(url.as_str()).with_retry(retries(again)).build().map_err(OpenError::Options)
+    build!(AmazonS3Builder, AmazonS3ConfigKey, "s3://", url, options, again)
 }
 
 fn connect(
@@ -342,20 +267,10 @@ fn connect(
     Ok(match cloud {
         Cloud::S3 => Arc::new(s3(url, options, again)?),
         Cloud::Google => {
-            let set = |builder: GoogleCloudStorageBuilder, key: GoogleConfigKey, value: &str| {
-                builder.with_config(key, value)
-            };
-            let builder = set_keys(GoogleCloudStorageBuilder::from_env(), options, "gs://", set)?;
-            let builder = builder.with_url(url.as_str()).with_retry(retries(again));
-            Arc::new(builder.build().map_err(OpenError::Options)?)
+            Arc::new(build!(GoogleCloudStorageBuilder, GoogleConfigKey, "gs://", url, options, again)?)
         }
         Cloud::Azure => {
-            let set = |builder: MicrosoftAzureBuilder, key: AzureConfigKey, value: &str| {
-                builder.with_config(key, value)
-            };
-            let builder = set_keys(MicrosoftAzureBuilder::from_env(), options, "az://", set)?;
-            let builder = builder.with_url(url.as_str()).with_retry(retries(again));
-            Arc::new(builder.build().map_err(OpenError::Options)?)
+            Arc::new(build!(MicrosoftAzureBuilder, AzureConfigKey, "az://", url, options, again)?)
         }
     })
 }

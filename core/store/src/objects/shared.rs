@@ -1,6 +1,6 @@
 //! The state that all handles on a store share, and its requests.
 
-use super::failure::{http_status, most_severe, write_failure};
+use super::failure::{http_status, worst_failure, write_failure};
 use super::folder::{Folder, blocking};
 use super::versioning::VersioningQuery;
 use ameles_core::store::UntrustedError;
@@ -68,7 +68,7 @@ impl Shared {
                 Err(error) => failures.push((failures.len(), write_failure(error))),
             }
         }
-        most_severe(failures)
+        worst_failure(failures)
     }
 
     /// Creates an object that is never written again. If it is there already, `true` says that it holds these bytes: an

@@ -21,7 +21,7 @@ async fn in_memory() -> Objects {
     objects.with_layout(layout())
 }
 
-async fn versions_stand_beside_one_another(store: impl Untrusted) {
+async fn versions_exist_side_by_side(store: impl Untrusted) {
     let (old, new, other) = (version(1, 1), version(1, 2), version(7, 3));
     store.write(&[old, other], &[bytes(old), bytes(other)].concat()).await.unwrap();
     store.write(&[new], &bytes(new)).await.unwrap();
@@ -41,11 +41,11 @@ async fn versions_stand_beside_one_another(store: impl Untrusted) {
 }
 
 #[tokio::test]
-async fn versions_stand_beside_one_another_in_every_store_that_keeps_them() {
-    versions_stand_beside_one_another(VersionedMemory::new(layout())).await;
-    versions_stand_beside_one_another(in_memory().await).await;
+async fn versions_exist_side_by_side_in_every_store_that_keeps_them() {
+    versions_exist_side_by_side(VersionedMemory::new(layout())).await;
+    versions_exist_side_by_side(in_memory().await).await;
     let (_home, objects) = files().await;
-    versions_stand_beside_one_another(objects).await;
+    versions_exist_side_by_side(objects).await;
 }
 
 async fn the_same_write_again_changes_nothing(store: impl Untrusted + Inventory) {
@@ -223,7 +223,7 @@ async fn what_was_written_is_there_after_reopening() {
 }
 
 #[tokio::test]
-async fn a_folder_that_went_away_is_refused_and_not_made_anew() {
+async fn a_folder_that_went_away_is_refused_and_not_made_again() {
     let (home, objects) = files().await;
     std::fs::remove_dir_all(home.path().join("store")).unwrap();
     let gone = objects.write(&[version(0, 1)], &[0; BUCKET]).await;
@@ -295,7 +295,7 @@ async fn of_many_creators_of_one_blob_exactly_one_is_told_so() {
 }
 
 #[tokio::test]
-async fn the_inventory_tells_versions_and_counts_strangers_and_the_sweep_takes_only_leftovers() {
+async fn the_inventory_lists_versions_and_counts_unknown_names_and_the_sweep_removes_only_temporary_files() {
     let (home, objects) = files().await;
     let mut written: Vec<_> = (0..12).flat_map(|bucket| [version(bucket, 1), version(bucket, 2)]).collect();
     let all: Vec<u8> = written.iter().flat_map(|of| bytes(*of)).collect();
@@ -325,7 +325,7 @@ fn files_need_no_runtime() {
     futures::executor::block_on(async {
         let location = home.path().to_str().unwrap();
         let objects = Objects::open(location, &OpenOptions::default()).await.unwrap();
-        versions_stand_beside_one_another(objects.with_layout(layout())).await;
+        versions_exist_side_by_side(objects.with_layout(layout())).await;
         blobs_are_created_once_and_listed_by_prefix(objects).await;
     });
 }

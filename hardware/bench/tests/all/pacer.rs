@@ -26,7 +26,8 @@ fn golden(configuration: &Configuration, requests: &Requests, slots: &[(u64, boo
     golden
 }
 
-/// Drives requests, with random words as the golden model draws them: for no block, and for blocks that were never mapped.
+/// Drives requests, with random words as the golden model draws them: for no block, and for blocks that were never
+/// mapped.
 fn drive(
     configuration: &Configuration,
     mutant: Option<&Mutant>,
@@ -106,8 +107,8 @@ fn shown(configuration: &Configuration, run: &Run, until: u64) -> (Vec<u64>, Vec
     (before(&slots), before(&run.traffic.read_beats), before(&run.traffic.write_beats), depths)
 }
 
-/// Tells whether two very different users show the same: one that never has anything in the PLB, and writes blocks whose data come late,
-/// and one that has all and is mostly idle.
+/// Returns whether two very different users show the same: one that never has anything in the PLB, and writes blocks
+/// whose data come late, and one that has all and is mostly idle.
 fn shows_the_same(configuration: Configuration, mutant: Option<&Mutant>) -> bool {
     let mut far = requests(&configuration, 150, 7);
     for (nth, (block, data)) in far.iter_mut().enumerate() {

@@ -11,7 +11,7 @@ mod workload;
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
 use super::s3::{BucketAccess, RunningGateway};
 use super::sample::Sample;
-use super::service::{BenchVault, UniformLoad, warm_up};
+use super::service::{BenchVault, UniformLoad};
 use super::{BenchError, Progress};
 use ameles_gateway::{AnyDevice, Device};
 use ameles_store::{Link, LinkSpeed, VersionedMemory};
@@ -51,13 +51,7 @@ async fn measure(
     let bench_vault = BenchVault::new(&options.vault)?;
     let memory = VersionedMemory::new(bench_vault.folder.parameters().layout());
     let mut load = UniformLoad::new(1, options.vault.filled, options.vault.block_bytes as usize);
-    warm_up(
-        bench_vault.folder.create_and_open(memory.clone()).await?,
-        &bench_vault.ring,
-        &mut load,
-        progress,
-    )
-    .await?;
+    bench_vault.warm_up(&memory, &mut load, progress).await?;
     let vault = bench_vault.folder.open(Link::new(memory, options.speed).precise()).await?;
     let oram = RunningGateway::start(device(vault.clone()), ACCESS).await.map_err(BenchError::Failed)?;
     let baseline = PlainDevice::new(&options.vault, options.speed, bench_vault.folder.path())?;

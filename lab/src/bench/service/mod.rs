@@ -9,6 +9,7 @@ use super::{BenchError, Progress};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
 use ameles_seal::cipher::Cipher;
+use ameles_store::VersionedMemory;
 use ameles_vault::{Call, SchemeParameters, Status, TreeTopPlace, Vault, VaultParameters};
 pub(crate) use counted_disk::DiskUsage;
 use rand_chacha::ChaCha8Rng;
@@ -103,6 +104,25 @@ impl BenchVault {
         Ok(BenchVault { folder, ring: options.ring()? })
     }
 
+    /// Creates the vault over `memory`, fills it and lets every path be evicted once, with no link before the store.
+    pub(super) async fn warm_up(
+        &self,
+        memory: &VersionedMemory,
+        load: &mut UniformLoad,
+        progress: &dyn Progress,
+    ) -> Result<(), BenchError> {
+        let vault = self.folder.create_and_open(memory.clone()).await?;
+        fill(&vault, load.filled, progress).await?;
+        let round = u64::from(self.ring.eviction_rate) << self.ring.leaf_level.0;
+        let batch = vault.max_batch();
+        for done in (0..round).step_by(batch) {
+            progress.on_step("warming up", done, round);
+            vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
+        }
+        vault.close().await.map_err(BenchError::failed)?;
+        Ok(())
+    }
+
     /// The memory of the vault on the trusted side. A stash does not shrink, so this is its peak.
     pub(super) fn trusted(&self, status: &Status) -> TrustedMemory {
         let layout = self.ring.geometry().layout();
@@ -156,24 +176,6 @@ pub(super) async fn fill(vault: &Vault, filled: u64, progress: &dyn Progress) ->
         vault.access(blocks.map(write).collect()).await.map_err(BenchError::failed)?;
         progress.on_step("filling", (first + batch).min(filled), filled);
     }
-    Ok(())
-}
-
-/// Fills the vault and lets every path be evicted once, with no link before the store.
-pub(super) async fn warm_up(
-    vault: Vault,
-    ring: &RingParameters,
-    load: &mut UniformLoad,
-    progress: &dyn Progress,
-) -> Result<(), BenchError> {
-    fill(&vault, load.filled, progress).await?;
-    let round = u64::from(ring.eviction_rate) << ring.leaf_level.0;
-    let batch = vault.max_batch();
-    for done in (0..round).step_by(batch) {
-        progress.on_step("warming up", done, round);
-        vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
-    }
-    vault.close().await.map_err(BenchError::failed)?;
     Ok(())
 }
 

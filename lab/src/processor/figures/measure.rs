@@ -1,7 +1,7 @@
 //! The figures that show a measure of several schemes for each program.
 
 use super::picture::{bar, chart};
-use super::runs::{Runs, mean};
+use super::run_set::{RunSet, mean};
 use crate::bar_chart::Group;
 use crate::processor::published;
 use crate::processor::row::Row;
@@ -198,7 +198,7 @@ impl Column {
 
 impl Figure {
     /// The columns of which there are runs.
-    pub(super) fn columns(&self, runs: &Runs<'_>) -> Vec<Column> {
+    pub(super) fn columns(&self, runs: &RunSet<'_>) -> Vec<Column> {
         let available = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
         let column = |(scheme, printed): &(&'static str, Option<f64>)| {
             let mean_of = |of: fn(&Row, &Row) -> f64| {
@@ -222,7 +222,7 @@ impl Figure {
     }
 
     /// Shows the table, the picture and the reason, if there are runs.
-    pub(super) fn show(&self, section: &mut Section, runs: &Runs<'_>) {
+    pub(super) fn show(&self, section: &mut Section, runs: &RunSet<'_>) {
         let columns = self.columns(runs);
         if columns.is_empty() {
             return;
@@ -235,7 +235,7 @@ impl Figure {
     }
 
     /// Bars for each program and the mean, and the paper's mean as outlines.
-    fn picture(&self, runs: &Runs<'_>, columns: &[Column]) -> Picture {
+    fn picture(&self, runs: &RunSet<'_>, columns: &[Column]) -> Picture {
         let group = |name: &str, quoted: bool, value: &dyn Fn(&Column) -> Option<f64>| Group {
             name: name.to_owned(),
             bars: columns
@@ -261,7 +261,7 @@ impl Figure {
         chart(format!("{}-{}", self.name, runs.pace), [self.title, &what], groups, names)
     }
 
-    fn sheet(&self, runs: &Runs<'_>, columns: &[Column]) -> Sheet {
+    fn sheet(&self, runs: &RunSet<'_>, columns: &[Column]) -> Sheet {
         let header = ["program"].into_iter().chain(columns.iter().map(|column| column.scheme));
         let name = format!("{}-{}", self.name, runs.pace);
         let mut sheet = Sheet::new(&name, self.title, header);

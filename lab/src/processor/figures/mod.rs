@@ -4,7 +4,7 @@ mod measure;
 mod other_runs;
 mod path_kinds;
 mod picture;
-mod runs;
+mod run_set;
 mod summary;
 
 use super::options::Options;
@@ -12,18 +12,18 @@ use super::row::Row;
 use super::schemes::pace_name;
 use crate::report::Section;
 use measure::FIGURES;
-use runs::Runs;
+use run_set::RunSet;
 
 /// The sections of which there are rows: one for each rate, and the means of all.
 pub(super) fn sections(options: &Options, rows: &[Row]) -> Vec<Section> {
-    let all: Vec<Runs<'_>> = options.paces.iter().map(|pace| Runs::of(rows, pace_name(*pace))).collect();
+    let all: Vec<RunSet<'_>> = options.paces.iter().map(|pace| RunSet::of(rows, pace_name(*pace))).collect();
     let mut sections: Vec<Section> =
         all.iter().filter(|runs| !runs.rows.is_empty()).map(rate_sections).collect();
     sections.extend(summary::of(&all));
     sections
 }
 
-fn rate_sections(runs: &Runs<'_>) -> Section {
+fn rate_sections(runs: &RunSet<'_>) -> Section {
     let mut section = Section::new(format!("paths-{}", runs.pace), format!("Paths {}", runs.pace));
     path_kinds::show(&mut section, runs);
     for figure in &FIGURES {

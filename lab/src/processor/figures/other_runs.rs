@@ -1,10 +1,10 @@
 //! Runs that no figure shows: of schemes that the user named.
 
-use super::runs::Runs;
+use super::run_set::RunSet;
 use crate::report::{Section, Sheet};
 
 /// Shows the counts of all runs, if there is no run of Baseline to compare with.
-pub(super) fn show(section: &mut Section, runs: &Runs<'_>) {
+pub(super) fn show(section: &mut Section, runs: &RunSet<'_>) {
     if runs.has(&["baseline"]) {
         return;
     }

@@ -1,7 +1,7 @@
 //! Figure 2: the kinds of Baseline's paths.
 
 use super::picture::{bar, chart};
-use super::runs::{Runs, mean};
+use super::run_set::{RunSet, mean};
 use crate::bar_chart::Group;
 use crate::processor::published;
 use crate::processor::row::Row;
@@ -20,7 +20,7 @@ fn shares(row: &Row) -> [f64; 5] {
 }
 
 /// The means of all programs.
-pub(super) fn means(runs: &Runs<'_>) -> Option<[f64; 5]> {
+pub(super) fn means(runs: &RunSet<'_>) -> Option<[f64; 5]> {
     let all: Vec<[f64; 5]> =
         runs.programs.iter().filter_map(|program| runs.row(program, "baseline")).map(shares).collect();
     let of = |nth: usize| mean(&all.iter().map(|shares| shares[nth]).collect::<Vec<_>>());
@@ -40,7 +40,7 @@ pub(super) fn names() -> [&'static str; 5] {
 }
 
 /// Shows the table and the picture, if there are runs of Baseline.
-pub(super) fn show(section: &mut Section, runs: &Runs<'_>) {
+pub(super) fn show(section: &mut Section, runs: &RunSet<'_>) {
     let Some(means) = means(runs) else { return };
     let per_cent =
         |share: Option<f64>| share.map_or_else(String::new, |share| format!("{:.1}", 100.0 * share));

@@ -2,11 +2,11 @@
 
 use super::measure::{FIGURES, Unit};
 use super::path_kinds;
-use super::runs::Runs;
+use super::run_set::RunSet;
 use crate::report::{Section, Sheet};
 
 /// The means, if anything can be compared.
-pub(super) fn of(all: &[Runs<'_>]) -> Option<Section> {
+pub(super) fn of(all: &[RunSet<'_>]) -> Option<Section> {
     let header = [
         "figure",
         "paths",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::thesis::options::Options;
-use crate::thesis::{runs, schemes, workloads};
+use crate::thesis::{schemes, workload_runs, workloads};
 use crate::virtual_time::LinkModel;
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ fn an_object_that_is_written_over_has_its_new_size_and_the_room_of_its_greatest(
 fn a_work_that_ends_by_seconds_takes_them_without_an_oram_though_it_writes_over() {
     let job = drawn(&after_preparing(OVERWRITES), 1).unwrap();
     let options = Options::standard();
-    let trial = runs::workload_trial(&options, "mine", &job, &schemes::SCHEMES[0], None);
+    let trial = workload_runs::workload_trial(&options, "mine", &job, &schemes::SCHEMES[0], None);
     let runtime = (schemes::SCHEMES[0].run)(&trial).unwrap().runtime.as_secs_f64();
     assert!((300.0..300.5).contains(&runtime), "{runtime} s");
 }

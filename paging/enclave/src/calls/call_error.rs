@@ -13,7 +13,7 @@ pub(crate) enum CallError {
     Errno(u32),
     /// The end of the run.
     End(Ending),
-    /// The call is not served.
+    /// The call is refused.
     Refused,
 }
 
@@ -43,7 +43,7 @@ impl From<OutOfPages> for CallError {
 
 pub(super) type CallResult = Result<u64, CallError>;
 
-/// The end of a program that asks for what it would be dangerous to refuse and go on.
+/// Ends a program whose request cannot be refused safely.
 pub(super) fn fatal_call(text: &str) -> CallError {
     CallError::End(Ending::Failed { kind: Failure::Refused, text: text.into() })
 }

@@ -47,7 +47,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         }
     }
 
-    /// Closes a descriptor. The host is not told: its streams stay open until the run has ended.
+    /// Closes a descriptor. The host is not notified: its streams stay open until the run has ended.
     pub(super) fn close(&mut self, descriptor: u64) -> CallResult {
         self.descriptors.close(descriptor).map(|()| 0)
     }

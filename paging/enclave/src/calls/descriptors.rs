@@ -5,19 +5,19 @@ use alloc::collections::BTreeMap;
 use ameles_enclave_boundary::mailbox::Stream;
 use linux_raw_sys::errno::{EBADF, EMFILE};
 
-/// Descriptors that a program may have open.
+/// The most open descriptors of a program.
 pub(super) const DESCRIPTORS: u32 = 1024;
 
-/// A descriptor that is open.
+/// An open descriptor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenDescriptor {
-    /// The stream that is written; `None` for standard input.
+    /// The output stream; `None` for standard input.
     pub(super) stream: Option<Stream>,
-    /// `FD_CLOEXEC`, which the program may ask for again. It never executes another program.
+    /// `FD_CLOEXEC`, which the program may query. It never executes another program.
     pub(super) flags: u64,
 }
 
-/// The descriptors that are open, by their numbers.
+/// The open descriptors, by number.
 #[derive(Debug)]
 pub(crate) struct Descriptors(BTreeMap<u32, OpenDescriptor>);
 
@@ -31,16 +31,16 @@ impl Default for Descriptors {
 impl Descriptors {
     /// Returns an open descriptor.
     pub(super) fn get(&self, descriptor: u64) -> Result<OpenDescriptor, CallError> {
-        // A descriptor is an `int`: the upper half of the register says nothing.
+        // A descriptor is an `int`: the upper half of the register is ignored.
         self.0.get(&(descriptor as u32)).copied().ok_or(CallError::Errno(EBADF))
     }
 
-    /// The stream that a descriptor writes; `None` if it reads standard input.
+    /// The output stream of a descriptor; `None` if it is standard input.
     pub(super) fn stream(&self, descriptor: u64) -> Result<Option<Stream>, CallError> {
         Ok(self.get(descriptor)?.stream)
     }
 
-    /// Opens the lowest free descriptor from a number on as a copy of another one.
+    /// Opens the lowest free descriptor, from a number on, as a copy of another one.
     pub(super) fn copy(&mut self, descriptor: u64, from: u32, flags: u64) -> CallResult {
         let OpenDescriptor { stream, .. } = self.get(descriptor)?;
         let free = (from..DESCRIPTORS).find(|number| !self.0.contains_key(number));

@@ -1,7 +1,8 @@
-//! The way into a handler of the program, and back.
+//! Entering a signal handler of the program, and returning from it.
 //!
-//! The handler finds on its stack what it was called for, and what the program was at. When it returns, two instructions ask
-//! for all of that to be put back, whatever the handler has made of it: it is the program's own, and none of it is trusted.
+//! The handler finds on its stack the reason of its call and the state of the program. When it returns, two
+//! instructions request that this state be restored, with the handler's changes: it is the program's own, and none of
+//! it is trusted.
 
 use super::Program;
 use super::call_error::CallError;
@@ -16,7 +17,7 @@ use linux_raw_sys::errno::EFAULT;
 use linux_raw_sys::general::{SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SIGSEGV};
 use syscalls::riscv64::Sysno;
 
-/// Bytes of all that a handler finds on its stack, and the places of its parts, as Linux has them.
+/// Bytes of the handler's stack frame, and the places of its parts, as Linux has them.
 const FRAME_BYTES: usize = 1088;
 const CONTEXT: usize = 128;
 const STACK: usize = CONTEXT + 16;
@@ -26,7 +27,7 @@ const GENERAL: usize = PC + 8;
 const FLOATING: usize = PC + 256;
 const FLOATING_STATUS: usize = FLOATING + 256;
 
-/// `li a7, rt_sigreturn` and `ecall`. Whoever walks the stack knows a handler by these two.
+/// `li a7, rt_sigreturn` and `ecall`. Debuggers recognise a handler's frame by these two.
 const TRAMPOLINE: [u32; 2] = [0x13 | (NUMBER as u32) << 7 | (Sysno::rt_sigreturn as u32) << 20, 0x73];
 
 struct Frame([u8; FRAME_BYTES]);
@@ -50,7 +51,7 @@ impl Frame {
 }
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
-    /// Goes on in the handler of a signal.
+    /// Continues in the handler of a signal.
     #[cold]
     pub(super) fn begin_handler(
         &mut self,
@@ -97,7 +98,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(())
     }
 
-    /// Goes on where the program was before its handler.
+    /// Continues where the program was before its handler.
     #[cold]
     pub(super) fn sigreturn(&mut self, registers: &mut Registers) -> Result<(), Ending> {
         let mut frame = Frame([0; FRAME_BYTES]);
@@ -119,7 +120,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(())
     }
 
-    /// The place to which handlers return. Its page is filled for the first of them.
+    /// The address to which handlers return. Its page is filled for the first of them.
     fn trampoline(&mut self) -> Result<u64, CallError> {
         let at = trampoline(self.memory.levels()).start;
         if !self.signals.has_trampoline {

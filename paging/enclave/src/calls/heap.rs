@@ -1,8 +1,8 @@
-//! The heap of the program: the memory that `brk` moves.
+//! The program's heap: the memory of `brk`.
 
 use crate::layout::PAGE;
 
-/// The memory behind the image that grows and shrinks at its end.
+/// The memory after the image, whose end moves.
 #[derive(Debug)]
 pub(crate) struct Heap {
     pub(super) start: u64,
@@ -10,7 +10,7 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// An empty heap behind an address, on a page of its own.
+    /// An empty heap after an address, on a new page.
     pub(crate) fn behind(address: u64) -> Self {
         let start = address.next_multiple_of(PAGE);
         Heap { start, end: start }

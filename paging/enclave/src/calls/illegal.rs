@@ -1,4 +1,4 @@
-//! The illegal acts of a program, each with the signal that it gets for it.
+//! The illegal operations of a program, each with its signal.
 
 use super::Program;
 use super::signals::{SentSignal, signalled};
@@ -12,21 +12,21 @@ use linux_raw_sys::general::{
     BUS_ADRALN, ILL_ILLOPC, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGILL, SIGSEGV, SIGTRAP, TRAP_BRKPT,
 };
 
-/// The illegal act of a program that it may have a handler for.
+/// An illegal operation of a program, for which it may have a handler.
 #[derive(Clone, Copy, Debug)]
 pub enum Illegal {
-    /// A touch of memory.
+    /// A memory access.
     Touch {
         /// The address.
         address: u64,
-        /// The way of touching it.
+        /// Its kind.
         touch: Touch,
     },
     /// An instruction.
     Instruction,
     /// A breakpoint.
     Breakpoint,
-    /// A touch of which the machine is not able.
+    /// An access that the machine does not support.
     Machine {
         /// The address.
         address: u64,
@@ -51,10 +51,10 @@ impl Illegal {
 }
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
-    /// Begins the program's handler of an illegal act.
+    /// Enters the program's handler of an illegal operation.
     ///
     /// # Errors
-    /// The end of the run, if it has none or is in it.
+    /// The end of the run, if it has no handler or is in it.
     #[cold]
     pub fn illegal(&mut self, what: Illegal, registers: &mut Registers) -> Result<(), Ending> {
         let (signal, code, detail) = match what {

@@ -16,7 +16,7 @@ use linux_raw_sys::general::{
     MREMAP_FIXED, MREMAP_MAYMOVE,
 };
 
-/// The pages of a range of addresses that begins with a page.
+/// The pages of a range of addresses that begins at a page.
 fn pages(address: u64, bytes: u64) -> Result<Range<u64>, CallError> {
     let end =
         address.checked_add(bytes).filter(|end| *end <= u64::MAX - PAGE).ok_or(CallError::Errno(EINVAL))?;
@@ -26,7 +26,7 @@ fn pages(address: u64, bytes: u64) -> Result<Range<u64>, CallError> {
     Ok(page_of(address)..end.div_ceil(PAGE))
 }
 
-/// The error of a place that begins with a page and ends beyond all addresses, where Linux finds no memory.
+/// The error for a range that begins at a page and ends beyond all addresses, where Linux finds no memory.
 fn beyond(address: u64, error: CallError) -> CallError {
     if address.is_multiple_of(PAGE) { CallError::Errno(ENOMEM) } else { error }
 }
@@ -58,7 +58,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             return Err(CallError::Errno(EBADF));
         }
         let access = Access::of(protection).ok_or(CallError::Errno(EINVAL))?;
-        // Shared memory is its own: there is nobody to share it with.
+        // Shared memory is its own: there is no other process to share it with.
         let kinds = [MAP_PRIVATE, MAP_SHARED].map(u64::from);
         if bytes == 0 || has(MAP_HUGETLB) || !kinds.contains(&(flags & u64::from(MAP_TYPE))) {
             return Err(CallError::Errno(EINVAL));
@@ -83,7 +83,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(at)
     }
 
-    /// A place for so many bytes: where the program would like to have it, or another one.
+    /// Finds addresses for this many bytes: at the program's hint, or elsewhere.
     fn free_place(&self, wish: u64, bytes: u64) -> Result<Range<u64>, CallError> {
         let count = bytes.div_ceil(PAGE);
         if wish != 0 && wish.is_multiple_of(PAGE) {
@@ -127,7 +127,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     pub(super) fn mprotect(&mut self, address: u64, bytes: u64, protection: u64) -> CallResult {
         let access = Access::of(protection).ok_or(CallError::Errno(EINVAL))?;
         let pages = pages(address, bytes).map_err(|error| beyond(address, error))?;
-        // What comes before a hole is changed, as Linux does.
+        // The part before a hole is changed, as on Linux.
         let there = self.memory.space.before_hole(&pages);
         let there = there.start..there.end.min(self.end_of_own()).max(there.start);
         let is_whole = there == pages;
@@ -138,7 +138,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         if is_whole { Ok(0) } else { Err(CallError::Errno(ENOMEM)) }
     }
 
-    /// The page behind the last that the program may change.
+    /// The page after the last that the program may change.
     fn end_of_own(&self) -> u64 {
         page_of(trampoline(self.memory.levels()).start)
     }
@@ -181,10 +181,10 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.move_pages(left, place, area)
     }
 
-    /// Moves what is left of an area's pages to a place of its own, which is free.
+    /// Moves the rest of an area's pages to free addresses.
     fn move_pages(&mut self, left: Range<u64>, place: Range<u64>, area: Area) -> CallResult {
         let (at, space) = (place.start, &mut self.memory.space);
-        // The old ones are promised no more before the new ones are.
+        // The old reservation is released before the new one is made.
         space.unmap(left.clone());
         if let Err(error) = space.map(place, area.access, area.commit) {
             space.map(left, area.access, area.commit)?;
@@ -199,7 +199,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         let of_image = address < self.image.end && address.saturating_add(bytes) > self.image.start;
         let own = pages.start..pages.end.min(self.end_of_own()).max(pages.start);
         match u32::try_from(advice) {
-            // It is followed on both sides of a hole, as Linux does.
+            // It is followed on both sides of a hole, as on Linux.
             Ok(MADV_DONTNEED) if !of_image => {
                 let parts: Vec<Range<u64>> = self.memory.space.within(&own).map(|(part, _)| part).collect();
                 parts.into_iter().try_for_each(|part| self.memory.discard(part))?;

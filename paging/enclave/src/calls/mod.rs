@@ -1,8 +1,8 @@
 //! The system calls of the program.
 //!
-//! Each is served here, or passed to the host with its arguments checked and its answer distrusted, or refused: the
-//! program gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is ended. Signals
-//! come from the program alone, by a call or by what it does that is illegal, and never from the host.
+//! Each is handled here, or passed to the host with checked arguments and an untrusted answer, or refused: the program
+//! gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is ended. Signals come
+//! from the program only, by a call or by an illegal operation, and never from the host.
 
 mod call_error;
 mod descriptor_calls;
@@ -36,7 +36,7 @@ use refused::RefusedCalls;
 use signals::Signals;
 use syscalls::riscv64::Sysno;
 
-/// A program that runs, as its system calls see it.
+/// A running program and its state for system calls.
 pub struct Program<P, M> {
     /// Its memory.
     pub memory: ProgramMemory<P>,
@@ -46,18 +46,18 @@ pub struct Program<P, M> {
     pub system_calls: u64,
     rng: ChaCha20Rng,
     heap: Heap,
-    /// The addresses of its image, which has no file to go back to.
+    /// The addresses of its image, which is not backed by a file.
     image: Range<u64>,
-    /// The absolute path that it is told of itself.
+    /// The absolute path that it gets as its own.
     path: Vec<u8>,
-    /// Boxed: what a fault needs lies near the beginning then, where an instruction reaches it.
+    /// Boxed: the fields that a fault needs are then near the beginning, within reach of an instruction.
     signals: Box<Signals>,
     descriptors: Descriptors,
     refused: RefusedCalls,
 }
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
-    /// A program whose image takes the given addresses. Its heap begins behind them.
+    /// A program whose image has the given addresses. Its heap begins after them.
     pub fn new(
         memory: ProgramMemory<P>,
         host: Host<M>,
@@ -80,7 +80,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         }
     }
 
-    /// Serves a call of the program, and begins the handlers of the signals that are due then.
+    /// Handles a call of the program, and enters the handlers of pending signals.
     ///
     /// # Errors
     /// The end of the run.
@@ -96,7 +96,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.deliver(registers).map_err(|ending| self.explain(ending))
     }
 
-    /// An end, with what may have led to it: C libraries that get no memory for themselves go on without it.
+    /// Adds the probable reason to an ending: C libraries that get no memory for themselves continue without it.
     fn explain(&self, mut ending: Ending) -> Ending {
         if let Ending::Signalled { reason, .. } = &mut ending
             && self.memory.space.has_run_out()
@@ -106,7 +106,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         ending
     }
 
-    /// The result of a call, as the program gets it.
+    /// The result of a call, as returned to the program.
     fn call(&mut self, number: u64, registers: &Registers) -> Result<u64, Ending> {
         let arguments = core::array::from_fn(|nth| registers.general[ARGUMENT + nth]);
         let call = usize::try_from(number).ok().and_then(Sysno::new);
@@ -154,7 +154,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Sysno::dup => self.dup(a),
             Sysno::dup3 => self.dup3(a, b, c),
             Sysno::close => self.close(a),
-            // A shell asks whether its input is a connection.
+            // A shell checks whether its input is a socket.
             Sysno::getpeername | Sysno::getsockname => {
                 self.descriptors.stream(a)?;
                 Err(CallError::Errno(ENOTSOCK))

@@ -1,4 +1,4 @@
-//! Calls that ask for facts: numbers, names, limits, randomness, time.
+//! Calls that return facts: numbers, names, limits, random numbers, time.
 
 use super::Program;
 use super::call_error::{CallError, CallResult};
@@ -21,19 +21,19 @@ use rand_chacha::rand_core::RngCore;
 use syscalls::riscv64::Sysno;
 use zeroize::Zeroize;
 
-/// Bytes of each of the six names that `uname` tells.
+/// Bytes of each of the six strings of `uname`.
 const NAME_BYTES: usize = 65;
-/// The only folder that there is, as `getcwd` tells it.
+/// The only folder, the result of `getcwd`.
 const FOLDER: &[u8] = b"/\0";
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
-    /// Calls of which the answer is a fact, or nothing.
+    /// Calls that return a constant, or nothing.
     pub(super) fn query(&mut self, call: Sysno, [a, b, c, d, ..]: [u64; 6]) -> CallResult {
         match call {
             Sysno::getrandom => self.random(a, b, c),
             Sysno::prlimit64 => self.limit(a, b, c, d),
             Sysno::rseq => {
-                // The processor is always the first one, and nobody interrupts: that is all there is to it.
+                // There is one processor, and no preemption, so there is nothing to do.
                 self.store(a, &[0])?;
                 Ok(0)
             }
@@ -54,7 +54,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             }
             Sysno::prctl if a == u64::from(PR_SET_NAME) => Ok(0),
             Sysno::getpid | Sysno::gettid | Sysno::set_tid_address => Ok(PROCESS),
-            // The only process is the first of its group and of its session.
+            // The only process leads its group and its session.
             Sysno::getpgid | Sysno::getsid if [0, PROCESS].contains(&u64::from(a as u32)) => Ok(PROCESS),
             Sysno::getpgid | Sysno::getsid => Err(CallError::Errno(ESRCH)),
             Sysno::getcwd if b < FOLDER.len() as u64 => Err(CallError::Errno(ERANGE)),
@@ -68,7 +68,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         }
     }
 
-    /// Never from the host.
+    /// Random bytes never come from the host.
     fn random(&mut self, into: u64, bytes: u64, flags: u64) -> CallResult {
         let both = GRND_RANDOM | GRND_INSECURE;
         let flags = flags as u32;
@@ -122,7 +122,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
-    /// The host says it, if it may be asked; the answer never goes back.
+    /// The host tells it, if the program may ask; the time never goes back.
     fn time(&mut self, clock: u64) -> Result<(u64, u64), CallError> {
         let clock = match u32::try_from(clock) {
             Ok(CLOCK_REALTIME | CLOCK_REALTIME_COARSE) => Clock::Realtime,

@@ -4,17 +4,17 @@ use alloc::format;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::Refused;
 
-/// The most numbers that are noted. A program may ask for any number, and there are more than Linux has calls.
+/// The most numbers that are recorded. A program may use any number, and there are more than Linux has calls.
 const MAX: usize = 512;
 
-/// The calls that were refused, each with its number, its name and the times.
+/// The refused calls, each with its number, its name and its count.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedCalls {
     calls: Vec<(u64, Option<&'static str>, u64)>,
 }
 
 impl RefusedCalls {
-    /// Notes another one.
+    /// Records another one.
     pub(crate) fn note(&mut self, number: u64, name: Option<&'static str>) {
         match self.calls.iter().position(|(other, ..)| *other == number) {
             Some(place) => self.calls[place].2 += 1,

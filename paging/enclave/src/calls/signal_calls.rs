@@ -85,7 +85,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
-    /// The program sends itself a signal; there is nobody else.
+    /// Sends a signal of the program to itself; there is no other process.
     pub(super) fn kill(&mut self, to: u64, signal: u64, code: i32) -> CallResult {
         if signal > SIGNALS {
             return Err(CallError::Errno(EINVAL));
@@ -99,7 +99,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
-    /// Does what the program wants done at each signal that is due.
+    /// Does the program's action for each pending signal that is not blocked.
     pub(super) fn deliver(&mut self, registers: &mut Registers) -> Result<(), Ending> {
         let harmless = [SIGCHLD, SIGCONT, SIGURG, SIGWINCH].map(u64::from);
         while let Some(sent) = self.signals.due() {

@@ -1,4 +1,4 @@
-//! Calls that move what the standard streams carry, and tell of them. There is no other file.
+//! Calls on the standard streams. There are no other files.
 
 use super::Program;
 use super::call_error::{CallError, CallResult};
@@ -14,11 +14,11 @@ use ameles_enclave_boundary::mailbox::Stream;
 use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, EPIPE, ESPIPE};
 use linux_raw_sys::general::{AT_EMPTY_PATH, POLLIN, POLLNVAL, POLLOUT, S_IFIFO, SI_USER, SIGPIPE};
 
-/// Bytes that a call moves at most at a time. A program that wants more asks again.
+/// The most bytes that a call moves. A program that wants more calls again.
 const MAX_BYTES: u64 = ameles_enclave_boundary::map::MAX_DATA_BYTES as u64;
 /// The most buffers of one call, as Linux has it.
 const MAX_BUFFERS: u64 = 1024;
-/// The most descriptors that are waited for.
+/// The most descriptors of `poll`.
 const MAX_POLLED: u64 = 64;
 /// Bytes of `struct stat`.
 const STAT_BYTES: usize = 128;
@@ -65,7 +65,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     fn read_to(&mut self, into: u64, bytes: u64) -> CallResult {
-        // Before the host is asked: what it hands over does not come a second time.
+        // Before the host is called: its data are not sent a second time.
         let bytes = self.accessible_len(into, bytes, Touch::Store)?;
         if bytes == 0 {
             return Ok(0);
@@ -81,7 +81,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         self.each_buffer(buffers, count, Self::read_to)
     }
 
-    /// The bytes of a buffer that are moved at once: as many as the program may touch, from its beginning.
+    /// The bytes of a buffer that are moved at once: as many as the program may access, from its beginning.
     fn accessible_len(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, CallError> {
         let outside = CallError::Errno(EFAULT);
         if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.levels())) {
@@ -100,7 +100,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         }
     }
 
-    /// Moves buffer after buffer, and stops at the first that is not moved whole.
+    /// Moves buffer after buffer, and stops at the first that is not moved completely.
     fn each_buffer(
         &mut self,
         buffers: u64,
@@ -134,7 +134,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(moved)
     }
 
-    /// Words of the program's memory.
+    /// Reads words of the program's memory.
     pub(super) fn words<const N: usize>(&mut self, address: u64) -> Result<[u64; N], CallError> {
         let mut words = [0; N];
         for (nth, word) in words.iter_mut().enumerate() {
@@ -156,7 +156,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     /// All standard streams are always ready, and the host is not asked: a call that waits may do so at the stream.
     pub(super) fn poll(&mut self, descriptors: u64, count: u64) -> CallResult {
         if count == 0 {
-            // A way to sleep.
+            // Used to sleep.
             return Err(CallError::Refused);
         }
         if count > MAX_POLLED {
@@ -182,13 +182,13 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     pub(super) fn fstat(&mut self, descriptor: u64, into: u64) -> CallResult {
-        // Copies are told to be the same.
+        // Copies are reported as the same file.
         let number: u64 = match self.descriptors.stream(descriptor)? {
             None => 1,
             Some(Stream::Output) => 2,
             Some(Stream::Error) => 3,
         };
-        // Pipes, whatever they are: a program must not tell a terminal from a file.
+        // Pipes, whatever they are: a program must not distinguish a terminal from a file.
         let mut stat = [0; STAT_BYTES];
         stat[8..16].copy_from_slice(&number.to_le_bytes());
         stat[16..20].copy_from_slice(&(S_IFIFO | 0o600).to_le_bytes());
@@ -219,7 +219,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Err(CallError::Errno(ENOTTY))
     }
 
-    /// The program's own path is the only link that there is.
+    /// The program's own path is the only link.
     pub(super) fn readlinkat(&mut self, path: u64, into: u64, bytes: u64) -> CallResult {
         const OWN: &[u8] = b"/proc/self/exe\0";
         let mut asked = [0; OWN.len()];

@@ -1,11 +1,11 @@
-//! The first instructions, and the way out where nothing else is left.
+//! The first instructions, and the panic handler.
 
 use super::end::{self, end_with};
 use super::hart_wait::SOFTWARE;
 use core::arch::global_asm;
 use core::panic::PanicInfo;
 
-/// The firmware's calls about harts, and the one that starts a hart.
+/// The firmware's extension for harts, and its call that starts a hart.
 const HSM: usize = 0x48_534D;
 const HART_START: usize = 0;
 
@@ -14,9 +14,9 @@ global_asm!(
     ".section .text.start",
     ".global ameles_enclave_start",
     "ameles_enclave_start:",
-    // The runtime is hart 0's. Another hart of the enclave comes here if it started the firmware: it starts hart 0 at this
-    // place. It also comes here if OpenSBI 1.1 lets a hart go before it has noted where to. In both cases it waits until
-    // hart 0 has a place for it.
+    // The runtime starts on hart 0. Another hart of the enclave comes here if it started the firmware: it starts hart 0
+    // here. It also comes here if OpenSBI 1.1 starts a hart before it has stored its address. In both cases it waits
+    // until hart 0 has a place for it.
     "beqz a0, 3f",
     "mv s0, a0",
     "mv a2, a1",
@@ -41,10 +41,10 @@ global_asm!(
     "3:",
     "la sp, ameles_enclave_stack_end",
     "csrw sie, zero",
-    // The program may ask for the time, as on Linux, and for no other counter.
+    // The program may read the time, as on Linux, and no other counter.
     "li t0, 2",
     "csrw scounteren, t0",
-    // Floating point, all of it to be loaded when the program is first entered.
+    // Floating point, whose registers are all loaded when the program is first entered.
     "li t0, 0x6000",
     "csrs sstatus, t0",
     "la t0, {kernel_trap}",
@@ -70,7 +70,7 @@ extern "C" fn main(_hart: usize, device_tree: *const u8) -> ! {
     end_with(&super::run::run(device_tree))
 }
 
-/// A fault of the runtime itself. Its message may hold anything: only the place is told.
+/// A panic of the runtime. Its message may contain secrets: only the location is reported.
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     let place = info.location().map_or(("", 0), |location| (location.file(), location.line()));

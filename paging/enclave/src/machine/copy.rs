@@ -1,4 +1,4 @@
-//! Copies and fills in assembly. The compiler cannot see into a copy: it reads each byte once, and leaves none out.
+//! Copies and fills in assembly. A copy is opaque to the compiler: it reads each byte once, and none is omitted.
 
 use core::arch::naked_asm;
 
@@ -11,10 +11,10 @@ pub(super) unsafe fn copy_once(to: *mut u8, from: *const u8, len: usize) {
     unsafe { copy(to, from, len) };
 }
 
-/// The copy itself, in half as many instructions as the compiler's own. It returns where the bytes went.
+/// The copy itself, in half as many instructions as the compiler's own. It returns the destination.
 ///
-/// As `memcpy` it is for every copy that the compiler makes. A copy that is to be made once may not be called by that name: a
-/// compiler knows what it does, makes loads of its own of a short copy, and leaves out one whose bytes it has seen before.
+/// As `memcpy` it is used for all copies of the compiler. A copy that must be done once may not be called by that name:
+/// a compiler knows its meaning, replaces short copies by loads, and omits one whose bytes it has already read.
 #[unsafe(naked)]
 unsafe extern "C" fn copy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     naked_asm!(
@@ -24,7 +24,7 @@ unsafe extern "C" fn copy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
         "or t0, a0, a1",
         "andi t0, t0, 7",
         "bnez t0, 4f",
-        // The end of what goes 128 bytes at a time.
+        // The end of the part that is copied in blocks of 128 bytes.
         "andi a6, a2, -128",
         "beqz a6, 3f",
         "add a6, a6, a0",
@@ -88,8 +88,8 @@ unsafe extern "C" fn copy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     )
 }
 
-/// Fills bytes, for every fill that the compiler makes.
-// SAFETY: it does what the name promises, and returns where the bytes are.
+/// Fills bytes, for all fills of the compiler.
+// SAFETY: it does what the name promises, and returns the destination.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 unsafe extern "C" fn memset(to: *mut u8, value: i32, len: usize) -> *mut u8 {

@@ -1,4 +1,4 @@
-//! The device tree: where the launch package lies.
+//! The device tree: it tells where the launch package is.
 
 use core::ops::Range;
 use hermit_dtb::Dtb;
@@ -12,13 +12,13 @@ pub(super) struct Places {
 /// Reads the tree.
 ///
 /// # Safety
-/// The address is the one that the firmware has given.
+/// The address is the one from the firmware.
 pub(super) unsafe fn read(at: *const u8) -> Option<Places> {
     // SAFETY: the firmware puts a tree there, in private memory.
     let tree = unsafe { Dtb::from_raw(at) }?;
     let address = |name| tree.get_property("/chosen", name).map(number);
     let package = address("linux,initrd-start")?..address("linux,initrd-end")?;
-    // SAFETY: its header says behind the first four bytes how long it is.
+    // SAFETY: its header contains its length after the first four bytes.
     let bytes = number(unsafe { core::slice::from_raw_parts(at.wrapping_add(4), 4) });
     let at = at.expose_provenance();
     Some(Places { package, device_tree: at..at.saturating_add(bytes) })

@@ -1,4 +1,4 @@
-//! The end of a run: the record, and the machine goes off.
+//! The end of a run: writes the record, and turns the machine off.
 
 use super::untrusted::write_word;
 use alloc::format;
@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Leaves the record and ends.
+/// Writes the record and ends.
 pub(super) fn end_with(record: &ExitRecord) -> ! {
     ENDING.store(true, Ordering::Relaxed);
     let bytes = record.encode();
@@ -19,7 +19,7 @@ pub(super) fn end_with(record: &ExitRecord) -> ! {
     off()
 }
 
-/// The end by a fault of the runtime. A second one on the way, or one before there is a heap, leaves no record.
+/// Ends by a failure of the runtime. A second one meanwhile, or one before there is a heap, writes no record.
 pub(super) fn fail_runtime(text: &Arguments<'_>) -> ! {
     if ENDING.swap(true, Ordering::Relaxed) || !super::heap::is_there() {
         end_without_record(text);
@@ -32,7 +32,7 @@ pub(super) fn launch_failed(text: String) -> Ending {
     Ending::Failed { kind: Failure::Launch, text }
 }
 
-/// The end where there is nothing to write a record with: the firmware's console must do.
+/// Ends without a record: with the firmware's console only.
 pub(super) fn end_without_record(text: &Arguments<'_>) -> ! {
     // It cannot fail.
     let _ = writeln!(Console, "ameles-enclave: {text}");

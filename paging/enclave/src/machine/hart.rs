@@ -51,8 +51,8 @@ pub(super) unsafe fn translate((root, levels): (u64, u32)) {
     }
 }
 
-/// Translates addresses no more: the page table may go.
+/// Stops translating addresses: the page table may be dropped.
 pub(super) fn translate_no_more() {
-    // SAFETY: the runtime's memory is mapped one to one, and so stays where it is.
+    // SAFETY: the runtime's memory is mapped one to one, and keeps its addresses.
     unsafe { asm!("csrw satp, zero", "sfence.vma", options(nostack)) };
 }

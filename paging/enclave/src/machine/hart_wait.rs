@@ -1,41 +1,41 @@
-//! A hart that waits for another: it looks out for a while, then sleeps until it is interrupted.
+//! A hart that waits for another: it polls for a while, then sleeps until it is interrupted.
 //!
-//! Where instructions are counted, harts take turns, and real time may end a turn anywhere. So that the counts are the
-//! same in every run, a hart then sleeps each time, and is interrupted each time, whoever is first.
+//! Where instructions are counted, harts run one at a time, and the emulator may switch anywhere. So that the counts
+//! are the same in every run, a hart then always sleeps, and is always interrupted, whoever is first.
 
 use core::arch::asm;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, Ordering};
 use sbi_rt::HartMask;
 
-/// Looks before a hart sleeps: about as long as it takes to fall asleep and be woken.
+/// Polls before a hart sleeps: about as long as falling asleep and being woken.
 const SPINS: u32 = 2000;
 /// The software interrupt of supervisor mode, in `sie` and `sip`.
 pub(super) const SOFTWARE: usize = 2;
 
-/// The state of a hart that may wait. Only this hart waits by it.
+/// The state of a hart that may wait. Only this hart waits with it.
 #[derive(Default)]
 pub(super) struct HartWait {
     asleep: AtomicBool,
 }
 
 impl HartWait {
-    /// A hart that is interrupted each time, also before it waits.
+    /// A hart that is always interrupted, also before it waits.
     pub(super) const fn counted() -> Self {
         HartWait { asleep: AtomicBool::new(true) }
     }
 
-    /// Waits for something that another hart makes true before it looks whether this one [sleeps](Self::is_asleep).
+    /// Waits for a condition that another hart makes true before it checks whether this one [sleeps](Self::is_asleep).
     ///
-    /// It looks out first.
+    /// It polls first.
     pub(super) fn until(&self, is_true: impl Fn() -> bool) {
         if (0..SPINS).any(|_| poll(&is_true)) {
             return;
         }
         while_interruptible(|| {
             loop {
-                // An interrupt that comes after this is not lost, and one before it made true what is looked at now.
-                // SAFETY: nobody else goes by it.
+                // An interrupt after this is not lost, and one before it came after a change that is seen now.
+                // SAFETY: nothing else uses it.
                 unsafe { asm!("csrc sip, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
                 self.asleep.store(true, Ordering::SeqCst);
                 if is_true() {
@@ -48,17 +48,17 @@ impl HartWait {
         });
     }
 
-    /// Waits as [`until`](Self::until) does, by the same instructions whenever the interrupt comes.
+    /// Waits like [`until`](Self::until), by the same instructions whenever the interrupt comes.
     pub(super) fn until_interrupted(&self, is_true: impl Fn() -> bool) {
-        // The first time, it may have become true when nobody knew that this hart waits. From then on it always sleeps.
+        // The first time, it may have become true before this hart was known to wait. From then on it always sleeps.
         if !self.asleep.swap(true, Ordering::SeqCst) && is_true() {
             return;
         }
         while_interruptible(|| {
             loop {
                 let pending: usize;
-                // With an interrupt that is here already, `wfi` ends at once.
-                // SAFETY: it waits, and takes back an interrupt that nobody else goes by.
+                // With a pending interrupt, `wfi` ends at once.
+                // SAFETY: it waits, and clears an interrupt that nothing else uses.
                 unsafe {
                     asm!("wfi", "csrrc {}, sip, {}", lateout(reg) pending, in(reg) SOFTWARE, options(nomem, nostack));
                 };
@@ -69,18 +69,18 @@ impl HartWait {
         });
     }
 
-    /// Tells whether the hart is to be interrupted, so that it looks.
+    /// Tells whether the hart must be interrupted.
     pub(super) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }
 }
 
-/// Waits while a software interrupt ends `wfi`. It traps nobody: sstatus.SIE is off, and the program does not run meanwhile.
+/// Waits while a software interrupt ends `wfi`. It does not trap: sstatus.SIE is off, and the program is not running.
 fn while_interruptible(wait: impl FnOnce()) {
     // SAFETY: see above.
     unsafe { asm!("csrs sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
     wait();
-    // SAFETY: as above; none waits for the program's hart then.
+    // SAFETY: as above; no interrupt waits for the program's hart then.
     unsafe { asm!("csrc sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
 }
 

@@ -1,9 +1,9 @@
-//! The enclave's other harts: they do shares of the first hart's batches.
+//! The enclave's other harts: they run shares of the first hart's batches.
 //!
-//! They stand in supervisor mode without translation, floating point or interrupts, each on a stack of its own. The
-//! argument for the unsafe code, once: a job is a closure on the first hart's stack, and [`EnclaveHarts::do_parts`] does
-//! not return before each hart to which it was offered has said that it is done. A hart looks at the job only between
-//! the two. Shares are disjoint, and a lane has the number of its hart.
+//! They run in supervisor mode without translation, floating point or interrupts, each on its own stack. The argument
+//! for the unsafe code, once: a job is a closure on the first hart's stack, and [`EnclaveHarts::do_parts`] does not
+//! return before each hart to which it was offered has reported that it is done. A hart reads the job only between the
+//! two. Shares are disjoint, and a lane has the number of its hart.
 
 use super::end::launch_failed;
 use super::hart::Hart;
@@ -16,45 +16,45 @@ use alloc::vec;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::launch::MAX_HARTS;
-use ameles_fork::{Workers, share};
+use ameles_fork_join::{Workers, share};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sbi_rt::SbiRet;
 
-/// Bytes of the stack of each hart, by its 16s.
+/// Bytes of the stack of each hart.
 const STACK_BYTES: usize = 0x2_0000;
 
 type Work = dyn Fn(usize, usize) + Sync;
 
-/// A batch that is under way.
+/// The current batch.
 #[derive(Clone, Copy)]
 struct Job {
     parts: usize,
     work: *const Work,
 }
 
-/// The harts that share batches, the first one among them.
+/// The harts that share batches, including the first.
 pub(super) struct EnclaveHarts {
-    /// True if shares are done one after the other, and counted.
+    /// True if shares are run one after the other, and counted.
     sequential_shares: bool,
     job: UnsafeCell<Option<Job>>,
-    /// A batch is under way.
+    /// A batch is running.
     taken: AtomicBool,
     /// The first hart waits for the others.
     first: HartWait,
     others: Vec<HartSlot>,
 }
 
-/// The place at which a hart waits; its cache lines are its own.
+/// The state of another hart; its cache lines are its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct HartSlot {
     wait: HartWait,
-    /// Shares that were offered to it.
+    /// Shares offered to it.
     offered: AtomicU64,
-    /// Of them, those that it has done.
+    /// Of them, completed ones.
     done: AtomicU64,
     /// Instructions of the last one.
     took: AtomicU64,
@@ -67,18 +67,18 @@ impl HartSlot {
 }
 
 // SAFETY: only `job` is not Sync by itself. The first hart writes it while nothing is offered, and others read it while
-// something is; offering and being done order the two. What it points to is Sync.
+// something is; offering and completing order the two. What it points to is Sync.
 unsafe impl Sync for EnclaveHarts {}
 
-/// The [`HartStart`] of each hart, for one that comes to the runtime by the first one's way.
+/// The [`HartStart`] of each hart, for one that enters the runtime at the same address as the first one.
 ///
-/// It is not among the zeros, which the first hart fills while another may look.
+/// It is not in the zeroed section, which the first hart fills while another may read it.
 #[unsafe(export_name = "ameles_enclave_places")]
 #[unsafe(link_section = ".data")]
 pub(super) static HART_STARTS: [AtomicU64; MAX_HARTS as usize] =
     [const { AtomicU64::new(0) }; MAX_HARTS as usize];
 
-/// Starts harts until there are so many, the first among them.
+/// Starts harts up to this number, including the first.
 ///
 /// # Errors
 /// The machine does not have them.
@@ -93,7 +93,7 @@ pub(super) fn start(harts: usize, sequential_shares: bool) -> Result<&'static En
     for (hart, place) in HART_STARTS.iter().enumerate().take(harts).skip(1) {
         let stack: &'static mut [u128] = vec![0; STACK_BYTES / size_of::<u128>()].leak();
         let end = stack.as_mut_ptr_range().end.cast::<HartStart>().wrapping_sub(1);
-        // SAFETY: the last bytes of the stack are aligned, long enough, and nobody else's.
+        // SAFETY: the last bytes of the stack are aligned, long enough, and unused.
         unsafe { end.write(HartStart { workers }) };
         place.store(end.expose_provenance() as u64, Ordering::Release);
         match wait_for_state(hart)? {
@@ -108,7 +108,7 @@ pub(super) fn start(harts: usize, sequential_shares: bool) -> Result<&'static En
     Ok(workers)
 }
 
-/// Waits until the firmware has brought a hart to the runtime, or has stopped it, and tells which.
+/// Waits until the firmware has started a hart in the runtime, or has stopped it, and returns which.
 fn wait_for_state(hart: usize) -> Result<usize, Ending> {
     loop {
         match sbi_value(hart, sbi_rt::hart_get_status(hart))? {
@@ -129,11 +129,11 @@ fn sbi_value(hart: usize, answer: SbiRet) -> Result<usize, Ending> {
 
 /// The first hart, in a mask of harts.
 const FIRST: usize = 1;
-/// The firmware's words for a hart that runs, and for one that it may start.
+/// The firmware's states of a hart that runs, and of one that may be started.
 const STARTED: usize = 0;
 const STOPPED: usize = 1;
 
-/// The first things that a hart finds at the end of its stack.
+/// The data that a hart finds at the end of its stack.
 #[repr(C, align(16))]
 struct HartStart {
     workers: &'static EnclaveHarts,
@@ -143,7 +143,7 @@ unsafe extern "C" {
     fn ameles_enclave_hart_start();
 }
 
-// The firmware enters with the hart's number in a0 and the place of its `HartStart` in a1, without translation or
+// The firmware enters with the hart's number in a0 and the address of its `HartStart` in a1, without translation or
 // interrupts.
 global_asm!(
     ".section .text",
@@ -158,7 +158,7 @@ global_asm!(
     "csrc sstatus, t0",
     "csrw sie, zero",
     "j {serve}",
-    // A trap, which a hart has none of: on the same stack from its beginning, because nothing on it is needed any more.
+    // A trap, which must not happen: on the same stack from its beginning, because nothing on it is needed any more.
     ".balign 4",
     "ameles_enclave_hart_trap:",
     "csrr sp, sscratch",
@@ -169,13 +169,13 @@ global_asm!(
     broken = sym super::trap::broken,
 );
 
-/// Does the shares of a hart as long as the machine is on.
+/// Runs the shares of a hart as long as the machine is on.
 extern "C" fn serve(hart: usize, start: &HartStart) -> ! {
     let workers = start.workers;
     let slot = &workers.others[hart - 1];
     loop {
         workers.wait(&slot.wait, || !slot.is_done());
-        // SAFETY: a share was offered and is not done: the first hart leaves the job as it is.
+        // SAFETY: a share was offered and is not done: the first hart does not change the job.
         let job = unsafe { *workers.job.get() };
         slot.took.store(job.map_or(0, |job| workers.do_share(&job, hart)), Ordering::Relaxed);
         slot.done.store(slot.offered.load(Ordering::Relaxed), Ordering::SeqCst);
@@ -186,10 +186,10 @@ extern "C" fn serve(hart: usize, start: &HartStart) -> ! {
 }
 
 impl EnclaveHarts {
-    /// Does a hart's share, and tells how many instructions it took.
+    /// Runs a hart's share, and returns how many instructions it took.
     fn do_share(&self, job: &Job, hart: usize) -> u64 {
         let begin = Hart::retired_instructions();
-        // SAFETY: the batch is under way, and so the closure is there.
+        // SAFETY: the batch is running, so the closure exists.
         let work = unsafe { &*job.work };
         share(job.parts, self.lanes(), hart).for_each(|part| work(hart, part));
         Hart::retired_instructions() - begin
@@ -199,7 +199,7 @@ impl EnclaveHarts {
         if self.sequential_shares { wait.until_interrupted(is_true) } else { wait.until(is_true) }
     }
 
-    /// Tells the others with the given numbers that there is a share for them.
+    /// Offers a share to each of the harts from a number on.
     fn offer(&self, slots: &[HartSlot], from: usize) {
         let mut asleep = 0;
         for (hart, slot) in (from..).zip(slots) {
@@ -215,14 +215,14 @@ impl EnclaveHarts {
         self.wait(&self.first, || slots.iter().all(HartSlot::is_done));
     }
 
-    /// Does all shares side by side.
+    /// Runs all shares in parallel.
     fn run_in_parallel(&self, job: &Job, others: &[HartSlot]) {
         self.offer(others, 1);
         self.do_share(job, 0);
         self.join(others);
     }
 
-    /// Does one share after the other, and counts.
+    /// Runs one share after the other, and counts.
     fn run_sequentially(&self, job: &Job, others: &[HartSlot]) {
         let begin = Hart::retired_instructions();
         let own = self.do_share(job, 0);
@@ -250,7 +250,7 @@ unsafe impl Workers for EnclaveHarts {
             return (0..parts).for_each(|part| work(0, part));
         }
         assert!(!self.taken.swap(true, Ordering::Acquire), "there is one batch at a time");
-        // SAFETY: only the lifetime changes; the job is gone before this returns.
+        // SAFETY: only the lifetime changes; the job is removed before this returns.
         let work: *const Work =
             unsafe { core::mem::transmute::<&(dyn Fn(usize, usize) + Sync), &'static Work>(work) };
         let job = Job { parts, work };

@@ -1,4 +1,4 @@
-//! The listener to faults: the host is told, and a run ends when its window does.
+//! The listener to faults: it notifies the host, and ends a run after its window.
 
 use super::mailbox::HostMailbox;
 use crate::host::{Mailbox, dishonest_host};
@@ -9,7 +9,7 @@ use ameles_enclave_boundary::mailbox::{Answer, Request};
 use ameles_pager::fault::counters::Counters;
 use core::cell::Cell;
 
-/// Tells the host of faults, and ends the run at one of them.
+/// Notifies the host of faults, and ends the run at one of them.
 pub(super) struct AfterFault {
     pub(super) tells: bool,
     /// The number of the last fault.

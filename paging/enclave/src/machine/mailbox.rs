@@ -8,10 +8,10 @@ use ameles_enclave_boundary::mailbox::{ANSWER_BYTES, Answer, Request};
 use ameles_enclave_boundary::map::{ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, REQUEST_AT, REQUEST_NUMBER_AT};
 use spinning_top::Spinlock;
 
-/// Requests so far. Harts that do a batch's shares call one after the other.
+/// Requests so far. Harts that run shares of a batch call one after the other.
 static NUMBER: Spinlock<u64> = Spinlock::new(0);
 
-/// The one mailbox.
+/// The only mailbox.
 #[derive(Clone, Copy)]
 pub(super) struct HostMailbox;
 

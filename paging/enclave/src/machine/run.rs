@@ -37,13 +37,13 @@ use riscv::register::{scause, stval};
 static METER: PageMeter = PageMeter::new(Hart::retired_instructions);
 
 unsafe extern "C" {
-    /// The first byte behind the runtime.
+    /// The first byte after the runtime.
     static ameles_enclave_end: u8;
 }
 
 /// Runs the program of the launch package.
 pub(super) fn run(device_tree: *const u8) -> ExitRecord {
-    // SAFETY: the firmware has given the address.
+    // SAFETY: the address is from the firmware.
     let Some(places) = (unsafe { device_tree::read(device_tree) }) else {
         // There is no heap yet, and so no record.
         super::end::end_without_record(&format_args!("the device tree names no launch package"));
@@ -69,7 +69,7 @@ pub(super) fn run(device_tree: *const u8) -> ExitRecord {
     }
 }
 
-/// The range, if it lies in private memory behind the runtime.
+/// The range, if it lies in private memory after the runtime.
 fn private(range: &Range<usize>) -> Option<Range<usize>> {
     let fits =
         range.start >= runtime_end() && range.start <= range.end && range.end as u64 <= UNTRUSTED_START;
@@ -80,7 +80,7 @@ fn runtime_end() -> usize {
     (&raw const ameles_enclave_end).expose_provenance()
 }
 
-/// Gives all of private memory to the heap that holds neither the runtime nor what was put there for it.
+/// Gives the unused parts of private memory to the heap: all but the runtime and the data for it.
 fn give_heap(places: &Places) {
     let mut taken = [places.package.clone(), places.device_tree.clone()];
     taken.sort_by_key(|range| range.start);
@@ -89,14 +89,14 @@ fn give_heap(places: &Places) {
     for range in taken.into_iter().chain(core::iter::once(end..end)) {
         let to = range.start.clamp(PRIVATE_START as usize, end);
         if to > from {
-            // SAFETY: the linker and the device tree say that nothing lies there.
+            // SAFETY: the linker and the device tree say that nothing is there.
             unsafe { heap::give(from..to) };
         }
         from = from.max(range.end);
     }
 }
 
-/// Overwrites memory with zeros, which the compiler leaves alone.
+/// Overwrites memory with zeros, in a way that the compiler does not remove.
 ///
 /// # Safety
 /// Nothing refers to it.
@@ -107,20 +107,20 @@ unsafe fn wipe(range: &Range<usize>) {
     core::hint::black_box(start);
 }
 
-/// A run that has begun.
+/// A started run.
 struct Run {
     program: Program<Hart, HostMailbox>,
     context: Box<Context>,
     counters: RunCounters,
     memory: Memory,
     instrumentation: Instrumentation,
-    /// The number of the last fault, as the listener knows it.
+    /// The number of the last fault, as counted by the listener.
     last: Rc<Cell<u64>>,
     /// The number of the fault after which counting begins, until it has begun.
     warm: Option<u64>,
 }
 
-/// The work in which a run ends. It is boxed: a fault that does not end it would pay for moving it.
+/// The kind of work at which a run ends, and its ending. Boxed: otherwise every fault would pay for moving it.
 struct RunEnd {
     work: Work,
     ending: Ending,
@@ -152,7 +152,7 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     };
     let bytes = settings.untrusted_bytes;
     let sealed = match launch.paging.storage {
-        // SAFETY: the package says how much untrusted memory there is, and its writer made the machine.
+        // SAFETY: the package contains the size of untrusted memory, and its writer made the machine.
         SealedStorage::Backing => SealedMemory::Here(unsafe { SealedPart::new(bytes) }),
         SealedStorage::Intermediary => SealedMemory::AtHost(HostPart { bytes }),
     };
@@ -188,7 +188,7 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     })
 }
 
-/// The page table is the program's: it goes with it, and the runtime must not go by it then.
+/// The page table belongs to the program: it is dropped with it, and must not be used then.
 impl Drop for Run {
     fn drop(&mut self) {
         translate_no_more();
@@ -197,18 +197,18 @@ impl Drop for Run {
 
 impl Run {
     fn finish(&mut self) -> ExitRecord {
-        // SAFETY: the table does so by its making, and is in a box of its own until this is dropped.
+        // SAFETY: the table is made that way, and is in its own box until this is dropped.
         unsafe { translate(self.program.memory.root()) };
         self.counters.begin(&mut self.program);
         let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited_instructions());
         loop {
             if self.begin_window() {
-                // The trap behind which the window begins does not count.
+                // The trap at the beginning of the window does not count.
                 work = Work::Start;
             }
             // SAFETY: the page table is in use; the entries for user mode are those of the program's own frames.
             unsafe { enter(&raw mut *self.context) };
-            // What the last trap took is known only now.
+            // The instructions of the last trap are known only now.
             let waited = core::mem::replace(&mut waited_at, waited_instructions());
             self.counters
                 .add(work, self.context.left.wrapping_sub(entered).saturating_sub(waited_at - waited));
@@ -226,7 +226,7 @@ impl Run {
         }
     }
 
-    /// Begins to count if the window begins here, and tells whether it does.
+    /// Begins to count if the window begins here, and returns whether it does.
     fn begin_window(&mut self) -> bool {
         let faults = self.program.memory.counters().faults;
         let begins = self.warm.is_some_and(|warm| faults >= warm);
@@ -257,7 +257,7 @@ impl Run {
         }
     }
 
-    /// Serves a system call: apart from faults, which would pay for its registers too.
+    /// Handles a system call: separate from faults, which would pay for its registers too.
     #[inline(never)]
     fn system_call(&mut self) -> Result<Work, Box<RunEnd>> {
         let before = self.program.memory.fault_instructions();
@@ -268,7 +268,7 @@ impl Run {
         outcome.map(|()| work).map_err(|ending| RunEnd::of(work, ending))
     }
 
-    /// Lets the program handle what it did, or ends it.
+    /// Lets the program handle an illegal operation, or ends it.
     #[cold]
     #[inline(never)]
     fn illegal(&mut self, what: Illegal) -> Result<Work, Box<RunEnd>> {
@@ -276,10 +276,10 @@ impl Run {
         outcome.map(|()| Work::Fault).map_err(|ending| RunEnd::of(Work::Fault, ending))
     }
 
-    /// Has the program's floating-point registers loaded before it goes on, if they were changed.
+    /// Makes the program's floating-point registers be loaded before it continues, if they were changed.
     fn load_floating(&mut self) {
         if core::mem::take(&mut self.context.registers.floating_is_new) {
-            // SAFETY: whoever enters the program loads all of them then, and the runtime keeps nothing there meanwhile.
+            // SAFETY: entering the program loads all of them then, and the runtime keeps nothing there meanwhile.
             unsafe { sstatus::set_fs(FS::Dirty) };
         }
     }

@@ -1,4 +1,4 @@
-//! Sealed pages that stay at the host: untrusted memory is only the way there and back (the paper's Figure 1).
+//! Sealed pages that stay at the host: untrusted memory only transports them (the paper's Figure 1).
 
 use super::mailbox::HostMailbox;
 use super::untrusted::SealedPart;
@@ -6,7 +6,7 @@ use crate::host::Mailbox;
 use ameles_enclave_boundary::mailbox::{Answer, Request};
 use ameles_seal::pages::SharedMemory;
 
-/// The place where sealed pages stay.
+/// The memory of sealed pages.
 pub(super) enum SealedMemory {
     /// Untrusted memory itself.
     Here(SealedPart),
@@ -37,13 +37,13 @@ impl SharedMemory for SealedMemory {
     }
 }
 
-/// Memory of the host, as it says that it has it. It is called for each copy.
+/// Memory of the host, by its own account. The host is called for each copy.
 pub(super) struct HostPart {
     pub(super) bytes: usize,
 }
 
 impl HostPart {
-    /// Sealed bytes that the host does not give back are zeros here, and then forged.
+    /// Sealed bytes that the host does not return become zeros here, which fail to open.
     fn load(&self, at: usize, into: &mut [u8]) {
         assert!(at <= self.bytes && into.len() <= self.bytes - at, "a copy beyond the sealed pages");
         let request = Request::Load { at: at as u64, bytes: into.len() as u32 };
@@ -52,7 +52,7 @@ impl HostPart {
         }
     }
 
-    /// Sealed bytes that the host does not keep are forged when they are loaded.
+    /// Sealed bytes that the host does not keep fail to open later.
     fn store(&self, at: usize, from: &[u8]) {
         assert!(at <= self.bytes && from.len() <= self.bytes - at, "a copy beyond the sealed pages");
         let request = Request::Store { at: at as u64, bytes: from.len() as u32 };

@@ -1,4 +1,4 @@
-//! The way into the program and back.
+//! Entering the program, and its traps.
 
 use super::end::fail_runtime;
 use crate::registers::Registers;
@@ -57,7 +57,7 @@ macro_rules! registers {
     };
 }
 
-/// Repeats an instruction for the registers that a function keeps: ra and s0 to s11.
+/// Repeats an instruction for the callee-saved registers: ra and s0 to s11.
 macro_rules! kept {
     ($do:literal) => {
         concat!(
@@ -94,11 +94,11 @@ macro_rules! kept {
 /// Runs the program until its next trap.
 ///
 /// # Safety
-/// The page table is in use, and only the program's pages are for it.
+/// The page table is in use, and user mode can access only the program's pages.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn enter(context: *mut Context) {
     naked_asm!(
-        // Assembly outside of a function does not know what the target has.
+        // Assembly outside of a function does not know the target's features.
         ".option push",
         ".option arch, +d",
         "addi sp, sp, -112",
@@ -109,7 +109,7 @@ pub(super) unsafe extern "C" fn enter(context: *mut Context) {
         "csrw stvec, t0",
         "ld t0, {pc}(a0)",
         "csrw sepc, t0",
-        // The program's floating-point registers are its own still, unless the runtime has used some.
+        // The program's floating-point registers are still loaded, unless the runtime has used some.
         "csrr t0, sstatus",
         "li t1, 0x6000",
         "and t2, t0, t1",
@@ -118,7 +118,7 @@ pub(super) unsafe extern "C" fn enter(context: *mut Context) {
         "ld t2, {floating_status}(a0)",
         "fscsr t2",
         "1:",
-        // Back to user mode, with floating point that is clean.
+        // Back to user mode, with clean floating point.
         "li t1, 0x6100",
         "csrc sstatus, t1",
         "li t1, 0x4000",
@@ -139,7 +139,7 @@ pub(super) unsafe extern "C" fn enter(context: *mut Context) {
     )
 }
 
-/// The other half of [`enter`]: a trap of the program leads here, and from here back to who entered.
+/// The other half of [`enter`]: a trap of the program enters here, and returns to the caller of `enter`.
 #[unsafe(naked)]
 unsafe extern "C" fn ameles_enclave_program_trap() {
     naked_asm!(
@@ -183,7 +183,7 @@ unsafe extern "C" fn ameles_enclave_program_trap() {
 
 global_asm!(".section .bss", ".balign 16", "ameles_enclave_last_stack:", ".space 0x4000", ".text");
 
-/// A trap of the runtime itself, which has none: something is broken.
+/// A trap of the runtime itself, which must not happen.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn ameles_enclave_kernel_trap() {
     naked_asm!(

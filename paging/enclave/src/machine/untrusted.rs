@@ -1,4 +1,4 @@
-//! Untrusted memory: what the host sees and changes at any moment.
+//! Untrusted memory: the host sees it and changes it at any time.
 
 use super::copy::copy_once;
 use ameles_enclave_boundary::map::{
@@ -16,7 +16,7 @@ fn pointer(at: u64) -> *mut u8 {
 /// Copies into untrusted memory before its sealed pages: the mailbox's part.
 pub(super) fn write(at: u64, from: &[u8]) {
     assert!(at + from.len() as u64 <= PAGES_AT, "the mailbox ends before the pages");
-    // SAFETY: untrusted memory is there from its first byte to behind the mailbox, and no part of `from`.
+    // SAFETY: untrusted memory is mapped from its first byte to the end of the mailbox, and no part of `from`.
     unsafe { copy_once(pointer(at), from.as_ptr(), from.len()) };
 }
 
@@ -29,17 +29,17 @@ pub(super) fn read(at: u64, into: &mut [u8]) {
 
 fn word(at: u64) -> &'static AtomicU64 {
     assert!(at + 8 <= PAGES_AT && at.is_multiple_of(8), "a word of the mailbox");
-    // SAFETY: the memory is there for ever, and is aligned; whoever else uses the word does so atomically.
+    // SAFETY: the memory is always mapped, and is aligned; all other uses of the word are atomic.
     unsafe { AtomicU64::from_ptr(pointer(at).cast()) }
 }
 
-/// Stores a word behind everything that was stored before.
+/// Stores a word, after all earlier stores.
 pub(super) fn write_word(at: u64, value: u64) {
     fence(Ordering::SeqCst);
     word(at).store(value.to_le(), Ordering::Release);
 }
 
-/// Loads a word before everything that is loaded afterwards.
+/// Loads a word, before all later loads.
 pub(super) fn read_word(at: u64) -> u64 {
     u64::from_le(word(at).load(Ordering::Acquire))
 }
@@ -53,7 +53,7 @@ impl SealedPart {
     /// The first bytes of it.
     ///
     /// # Safety
-    /// The machine has so many.
+    /// The machine has that many.
     pub(super) unsafe fn new(bytes: usize) -> Self {
         SealedPart { bytes }
     }

@@ -1,4 +1,4 @@
-//! The fault path over whatever scheme, with its type taken away.
+//! The fault path over any scheme, with its type erased.
 
 use super::frames::ProgramFrames;
 use crate::processor::Processor;
@@ -12,10 +12,10 @@ use ameles_seal::pages::{PageError, PageMeter, SealedPages, SharedMemory, Versio
 use core::convert::Infallible;
 use core::ops::Range;
 
-/// The reason why a page is not brought in.
+/// The reason why a page cannot be paged in.
 pub type PagingError = FaultError<PageError, Infallible>;
 
-/// A fault path over whatever scheme.
+/// A fault path over any scheme.
 pub(crate) trait Faults<P> {
     fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<FaultOutcome, PagingError>;
     fn discard(&mut self, pages: Range<u64>, frames: &mut ProgramFrames<P>) -> Result<(), PagingError>;
@@ -51,7 +51,7 @@ impl<P: Processor, O: Oram<Error = PageError>> Faults<P> for FaultPath<O> {
     }
 }
 
-/// A fault path that was built, and the bytes of its scheme and of sealing on the trusted side.
+/// A fault path, and the trusted bytes of its scheme and of sealing.
 pub(crate) struct Built<P> {
     pub(crate) faults: Box<dyn Faults<P>>,
     pub(crate) trusted_bytes: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Enclave {
     pub(crate) workers: Option<&'static dyn Workers>,
 }
 
-/// Ties the platform to a processor.
+/// The platform with its processor type.
 pub(crate) struct PlatformOn<P>(pub(crate) Enclave, pub(crate) core::marker::PhantomData<P>);
 
 impl<M: SharedMemory, P: Processor + 'static> Platform<M> for PlatformOn<P> {

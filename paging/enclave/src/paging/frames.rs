@@ -1,7 +1,7 @@
 //! The program's pages in private memory: the platform of the fault path.
 //!
-//! There is one frame more than pages may be resident. Nothing is copied when a page is taken out or put in: an entry
-//! of the page table changes.
+//! There is one frame more than pages may be resident. Nothing is copied when a page is unmapped or mapped: only an
+//! entry of the page table changes.
 
 use super::entry::Entry;
 use super::table::PageTable;
@@ -22,30 +22,30 @@ use zeroize::Zeroize;
 #[repr(C, align(4096))]
 pub(crate) struct Frame(pub(crate) [u8; PAGE_BYTES]);
 
-/// A page that stands nowhere.
+/// A page without an address.
 const NO_HOME: u64 = u64::MAX;
 /// A page that is in no frame.
 const NO_FRAME: u32 = u32::MAX;
 
-/// The page table, the frames, and where each page of the region stands.
+/// The page table, the frames, and the address of each page of the region.
 pub(crate) struct ProgramFrames<P> {
     pub(crate) table: PageTable,
     frames: Box<[Frame]>,
-    /// The frame of each page of the region that is resident.
+    /// The frame of each resident page of the region.
     frame_of: Box<[u32]>,
-    /// The page of the program's addresses at which each page of the region stands.
+    /// The page of the program's addresses of each page of the region.
     home_of: Box<[u64]>,
     /// The page of the region in each frame.
     page_in_frame: Box<[u32]>,
     free: Vec<u32>,
-    /// The frame of the page that is on its way.
+    /// The frame of the page that is being paged in.
     moving: u32,
     metered: bool,
     processor: PhantomData<P>,
 }
 
 impl<P: Processor> ProgramFrames<P> {
-    /// Frames for so many resident pages of a region of so many.
+    /// Frames for this many resident pages, of a region of this many pages.
     pub(crate) fn new(table: PageTable, pages: u64, resident: usize, metered: bool) -> Self {
         let frames = resident + 1;
         ProgramFrames {
@@ -61,17 +61,17 @@ impl<P: Processor> ProgramFrames<P> {
         }
     }
 
-    /// Bytes that it takes beside the frames.
+    /// Trusted memory in bytes, without the frames.
     pub(crate) fn trusted_bytes(&self) -> usize {
         self.table.bytes() + size_of_val(&*self.frame_of) + size_of_val(&*self.home_of)
     }
 
-    /// A page of the region stands at a page of the program's addresses from now on.
+    /// Maps a page of the region at a page of the program's addresses from now on.
     pub(crate) fn set_home(&mut self, page: u32, at: u64) {
         self.home_of[page as usize] = at;
     }
 
-    /// It stands there no more. Its contents are given up by the fault path.
+    /// Unmaps it there. The fault path discards its contents.
     pub(crate) fn clear_home(&mut self, page: u32) {
         self.home_of[page as usize] = NO_HOME;
     }
@@ -85,7 +85,7 @@ impl<P: Processor> ProgramFrames<P> {
         entry.has_page().then(|| entry.number() as u32)
     }
 
-    /// The memory of a page of the program's addresses that is resident.
+    /// The memory of a resident page of the program's addresses.
     pub(crate) fn memory_at(&mut self, at: u64) -> Option<&mut [u8; PAGE_BYTES]> {
         let entry = self.table.entry(at);
         if !entry.is_resident() {
@@ -95,7 +95,7 @@ impl<P: Processor> ProgramFrames<P> {
         Some(&mut self.frames[frame].0)
     }
 
-    /// Changes the rights over a page of the program's addresses at which a page of the region stands.
+    /// Changes the access rights of a page of the program's addresses, where a page of the region is.
     pub(crate) fn protect(&mut self, at: u64, access: Access) {
         let entry = self.table.entry(at);
         let Some(page) = self.page_at(at) else { return };
@@ -110,7 +110,7 @@ impl<P: Processor> ProgramFrames<P> {
         ((entry.number() << 12) - self.frames.as_ptr() as u64) as usize / PAGE_BYTES
     }
 
-    /// Lets the program see a page that is in a frame, where it stands, if it has any right over it.
+    /// Maps a page that is in a frame at its address, if the program has any right to it.
     fn show(&mut self, page: u32) {
         let (at, frame) = (self.home_of[page as usize], self.frame_of[page as usize]);
         if at == NO_HOME {
@@ -186,7 +186,7 @@ impl<P> Drop for ProgramFrames<P> {
     }
 }
 
-/// Nodes of the page table that so many pages may need, wherever the program puts them within reason.
+/// Nodes of the page table that this many pages may need, at any reasonable addresses.
 pub(crate) fn nodes(pages: u64, levels: Levels) -> usize {
     let spread = match levels {
         Levels::Sv39 => 512,

@@ -1,23 +1,23 @@
-//! Off-line work that another processor would do while the program runs on: the paper's discount.
+//! Offline work that another processor would do while the program runs: the paper's discount.
 
-/// The sum, over faults, of the smaller of two: the fault's off-line work, and what comes between it and the next fault.
+/// The sum, over faults, of the smaller of two: the fault's offline work, and the time to the next fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HiddenWork {
     /// Instructions retired at the end of the last fault.
     ended: u64,
-    /// The off-line work of the last fault.
+    /// The offline work of the last fault.
     work: u64,
     sum: u64,
 }
 
 impl HiddenWork {
-    /// A fault begins.
+    /// Called at the beginning of a fault.
     pub(crate) fn begin(&mut self, now: u64) {
         self.sum += self.work.min(now.saturating_sub(self.ended));
         self.work = 0;
     }
 
-    /// The fault ends, with so many instructions of off-line work.
+    /// Called at the end of a fault, with the instructions of its offline work.
     pub(crate) fn end(&mut self, now: u64, work: u64) {
         (self.ended, self.work) = (now, work);
     }

@@ -1,4 +1,4 @@
-//! The program's memory, as the program and its system calls touch it.
+//! The program's memory, as accessed by the program and its system calls.
 
 use super::entry::Entry;
 use super::faults::{Built, Enclave, Faults, PagingError, PlatformOn, is_forged};
@@ -24,18 +24,18 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use rand_chacha::ChaCha20Rng;
 
-/// The reason why memory is not touched.
+/// The reason why an access fails.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AccessError {
-    /// Nothing is there, or the program may not do that.
+    /// No memory is there, or the program lacks the right.
     Illegal,
-    /// The run is over.
+    /// The run has ended.
     End(Ending),
 }
 
 /// A listener to the faults of the program.
 pub trait Listener {
-    /// A fault was served, and everything is done that belongs to it.
+    /// Called after a fault, when all its work is done.
     ///
     /// # Errors
     /// The end of the run.
@@ -48,11 +48,11 @@ pub struct Paging {
     pub assembly: Assembly,
     /// The levels of the page table.
     pub levels: Levels,
-    /// The addresses that the runtime keeps for itself.
+    /// The addresses reserved for the runtime.
     pub kernel: Range<u64>,
     /// The meter of ciphers and copies, and whether the parts of a fault are counted.
     pub meter: Option<&'static PageMeter>,
-    /// The harts that share the pages of a fault, if there are several.
+    /// The harts that share the page jobs of a fault, if there are several.
     pub workers: Option<&'static dyn Workers>,
 }
 
@@ -63,9 +63,9 @@ pub struct ProgramMemory<P> {
     frames: ProgramFrames<P>,
     faults: Box<dyn Faults<P>>,
     listener: Option<Box<dyn Listener>>,
-    /// The region's pages that were never used begin here.
+    /// The region's pages from here on were never used.
     unused: u32,
-    /// Pages that were used and given up.
+    /// Pages that were used and freed.
     given_up: Vec<u32>,
     pages: u64,
     levels: Levels,
@@ -108,7 +108,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         })
     }
 
-    /// Tells the listener of every fault from now on.
+    /// Calls the listener after every fault from now on.
     pub fn listen(&mut self, listener: Box<dyn Listener>) {
         self.listener = Some(listener);
     }
@@ -118,27 +118,27 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         (self.frames.table.root(), self.frames.table.levels())
     }
 
-    /// The counts of the fault path.
+    /// The counters of the fault path.
     pub fn counters(&self) -> Counters {
         self.faults.counters()
     }
 
-    /// Instructions of the scheme's off-line work.
+    /// Instructions of the scheme's offline work.
     pub fn idle_instructions(&self) -> u64 {
         self.idle_instructions
     }
 
-    /// Instructions of off-line work that another processor would have done while the program ran on.
+    /// Instructions of offline work that another processor would have done while the program ran.
     pub fn hidden_instructions(&self) -> u64 {
         self.hidden.sum()
     }
 
-    /// Counts from now on: what came before hides nothing of what comes.
+    /// Counts from now on: earlier work hides nothing of later work.
     pub fn begin_counting(&mut self) {
         self.hidden.flush_translation();
     }
 
-    /// Instructions of faults, those of off-line work among them, whoever touched the page.
+    /// Instructions of faults, including offline work, whether the program or a call accessed the page.
     pub fn fault_instructions(&self) -> u64 {
         self.fault_instructions
     }
@@ -148,7 +148,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         self.levels
     }
 
-    /// The addresses that the runtime keeps for itself.
+    /// The addresses reserved for the runtime.
     pub fn kernel(&self) -> Range<u64> {
         self.kernel.clone()
     }
@@ -160,7 +160,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         memory.trusted_bytes = trusted as u64;
     }
 
-    /// Serves a fault of the processor.
+    /// Handles a fault of the processor.
     ///
     /// # Errors
     /// [`AccessError`].
@@ -174,14 +174,14 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             return Err(AccessError::Illegal);
         }
         if entry.is_resident() {
-            // The processor remembered what was there before.
+            // The processor had cached the old entry.
             P::flush_translation(address);
             return Ok(());
         }
         self.page_in(entry.number() as u32)
     }
 
-    /// Gives a page of the region to a page of an area.
+    /// Assigns a page of the region to a page of an area.
     fn first_touch(&mut self, at: u64, touch: Touch) -> Result<(), AccessError> {
         if at >= page_of(layout::top(self.levels)) {
             return Err(AccessError::Illegal);
@@ -232,7 +232,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         }
     }
 
-    /// The memory of the page at an address, brought in as if the program had touched it.
+    /// The memory of the page at an address, paged in as if the program had accessed it.
     fn touched(&mut self, address: u64, touch: Touch) -> Result<&mut [u8; PAGE_BYTES], AccessError> {
         let at = page_of(address);
         let entry = self.frames.table.entry(at);
@@ -268,7 +268,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         Ok(())
     }
 
-    /// Fills a part of the program with what its file holds, whatever the program's own rights are.
+    /// Fills a part of the program with the contents of its file, regardless of the program's own rights.
     ///
     /// # Errors
     /// [`AccessError`].
@@ -281,7 +281,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         Ok(())
     }
 
-    /// Gives up the contents of pages of the program's addresses: they read as zeros if they are still of an area.
+    /// Discards the contents of pages of the program's addresses: they read as zeros if they still belong to an area.
     ///
     /// # Errors
     /// [`AccessError`].
@@ -303,7 +303,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         Ok(())
     }
 
-    /// Changes the rights over the touched ones among pages of the program's addresses.
+    /// Changes the access rights of those pages of the program's addresses that were accessed.
     pub fn protect(&mut self, pages: Range<u64>, access: Access) {
         let mut from = pages.start;
         while let Some(at) = self.frames.table.next(from..pages.end) {
@@ -312,7 +312,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         }
     }
 
-    /// Moves the touched ones among pages of the program's addresses to others, which are empty.
+    /// Moves those pages of the program's addresses that were accessed to others, which are empty.
     ///
     /// # Errors
     /// [`AccessError::End`].
@@ -331,7 +331,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             self.frames.table.replace(at, Entry::EMPTY);
             P::flush_translation(at * PAGE);
             self.frames.set_home(page, moved);
-            // Shows it there if it is resident.
+            // Maps it there if it is resident.
             self.frames.protect(moved, entry.access());
         }
         Ok(())

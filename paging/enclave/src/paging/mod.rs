@@ -1,4 +1,4 @@
-//! The program's memory: all of it behind the scheme, but for a few resident pages.
+//! The program's memory: all of it behind the scheme, except a few resident pages.
 
 mod entry;
 mod faults;

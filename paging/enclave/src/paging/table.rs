@@ -1,6 +1,6 @@
 //! The page table of the program: three levels (Sv39) or four (Sv48).
 //!
-//! All of its nodes lie side by side, so that the one that an entry points to is found by its address.
+//! All of its nodes are adjacent, so that the node of an entry is found by its address.
 
 use super::entry::Entry;
 use alloc::boxed::Box;
@@ -29,7 +29,7 @@ pub(crate) struct PageTable {
 }
 
 impl PageTable {
-    /// A table with room for so many nodes, in which the given gigabytes are the runtime's own, one to one.
+    /// A table with room for this many nodes, which maps the given gigabytes one to one for the runtime.
     pub(crate) fn new(levels: Levels, nodes: usize, kernel: &Range<u64>) -> Result<Self, NoNode> {
         let levels = match levels {
             Levels::Sv39 => 3,
@@ -55,7 +55,7 @@ impl PageTable {
         self.levels
     }
 
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.nodes)
     }
@@ -75,12 +75,12 @@ impl PageTable {
         Ok(())
     }
 
-    /// Replaces an entry that is there.
+    /// Replaces a present entry.
     pub(crate) fn replace(&mut self, page: u64, entry: Entry) {
         self.update(page, |_| Some(entry));
     }
 
-    /// Replaces an entry by what turns of it, if anything does; the one before is returned then.
+    /// Replaces an entry by the result of a function, if there is one; the old entry is returned then.
     pub(crate) fn update(&mut self, page: u64, turn: impl FnOnce(Entry) -> Option<Entry>) -> Option<Entry> {
         let (node, at) = self.find(page)?;
         let entry = &mut self.nodes[node].0[at];
@@ -89,7 +89,7 @@ impl PageTable {
         Some(before)
     }
 
-    /// The first page among these at which a page stands, or stood since its node was made.
+    /// The first of these pages at which there is a page, or was since its node was made.
     pub(crate) fn next(&self, pages: Range<u64>) -> Option<u64> {
         let mut page = pages.start;
         while page < pages.end {
@@ -111,7 +111,7 @@ impl PageTable {
         (address - self.root()) as usize / size_of::<Node>()
     }
 
-    /// The node and the place of a page's entry.
+    /// The node and the index of a page's entry.
     #[inline]
     fn find(&self, page: u64) -> Option<(usize, usize)> {
         let mut node = 0;
@@ -125,7 +125,7 @@ impl PageTable {
         Some((node, Self::index(page, 0)))
     }
 
-    /// The level at which a node is missing on the way to a page.
+    /// The level at which a node is missing for a page.
     fn missing(&self, page: u64) -> Option<u32> {
         let mut node = 0;
         for level in (1..self.levels).rev() {
@@ -138,7 +138,7 @@ impl PageTable {
         None
     }
 
-    /// The node and the place of an entry at a level, with the nodes on the way to it.
+    /// The node and the index of an entry at a level, with the nodes above it.
     fn make(&mut self, page: u64, to: u32) -> Result<(usize, usize), NoNode> {
         let mut node = 0;
         for level in (to + 1..self.levels).rev() {

@@ -48,6 +48,11 @@ fn all<const N: usize>(arguments: [u64; N]) -> [u64; 6] {
     std::array::from_fn(|nth| arguments.get(nth).copied().unwrap_or_default())
 }
 
+/// Maps pages at an address of the runtime's choice.
+pub(crate) fn map_pages(program: &mut TestProgram, pages: u64) -> u64 {
+    call(program, Sysno::mmap, [0, pages * PAGE, READ_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0]) as u64
+}
+
 pub(crate) fn put(program: &mut TestProgram, at: u64, bytes: &[u8]) {
     program.memory.write(at, bytes).unwrap();
 }
@@ -82,8 +87,7 @@ fn the_heap_grows_and_shrinks_and_what_comes_back_is_empty() {
 #[test]
 fn mappings_are_given_protected_moved_and_taken_away() {
     let (mut program, _) = ready(64, false);
-    let at =
-        call(&mut program, Sysno::mmap, [0, 4 * PAGE, READ_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0]) as u64;
+    let at = map_pages(&mut program, 4);
     put(&mut program, at, &[5; 4 * PAGE as usize]);
     assert_eq!(call(&mut program, Sysno::mprotect, [at + PAGE, PAGE, 1]), 0);
     assert_eq!(program.memory.fault(at + PAGE, Touch::Store), Err(AccessError::Illegal));

@@ -1,8 +1,8 @@
 //! System calls with arguments at the edge of what they take answer as Linux does.
 
 use crate::calls::{
-    BUFFER, EBADF, EFAULT, EINVAL, ENOMEM, PAGE, PRIVATE_ANONYMOUS, READ_WRITE, call, ends, get, put, ready,
-    words,
+    BUFFER, EBADF, EFAULT, EINVAL, ENOMEM, PAGE, PRIVATE_ANONYMOUS, READ_WRITE, call, ends, get, map_pages,
+    put, ready, words,
 };
 use ameles_enclave::access::{Access, Touch};
 use ameles_enclave::paging::AccessError;
@@ -113,10 +113,7 @@ fn descriptors_are_copied_closed_and_given_again() {
 #[test]
 fn memory_is_moved_to_where_the_program_wants_it() {
     let (mut program, _) = ready(64, false);
-    let map = |program: &mut _, pages| {
-        call(program, Sysno::mmap, [0, pages * PAGE, READ_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0]) as u64
-    };
-    let (from, to) = (map(&mut program, 4), map(&mut program, 8));
+    let (from, to) = (map_pages(&mut program, 4), map_pages(&mut program, 8));
     for page in 0..4 {
         put(&mut program, from + page * PAGE, &[page as u8 + 1; 8]);
         put(&mut program, to + page * PAGE, &[9; 8]);
@@ -218,8 +215,7 @@ fn a_program_that_ends_by_a_signal_after_it_had_no_memory_is_said_to() {
 #[test]
 fn what_is_done_to_memory_with_a_hole_is_done_before_it_or_on_both_sides() {
     let (mut program, _) = ready(64, false);
-    let at =
-        call(&mut program, Sysno::mmap, [0, 4 * PAGE, READ_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0]) as u64;
+    let at = map_pages(&mut program, 4);
     put(&mut program, at, &[5; 4 * PAGE as usize]);
     assert_eq!(call(&mut program, Sysno::munmap, [at + PAGE, PAGE]), 0);
     assert_eq!(call(&mut program, Sysno::mprotect, [at, 4 * PAGE, 1]), ENOMEM);

@@ -10,7 +10,7 @@ use ameles_enclave::start::reserve_trampoline;
 use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::launch::Levels;
 use ameles_enclave_boundary::mailbox::{Answer, Request};
-use ameles_fork::Pool;
+use ameles_fork_join::Pool;
 use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::scheme::Scheme;

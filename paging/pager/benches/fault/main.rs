@@ -48,7 +48,7 @@ struct Row {
 enum Helper {
     /// As many threads as the pager chooses.
     Auto,
-    /// One more thread.
+    /// An additional thread.
     Thread,
     /// A process.
     Process,

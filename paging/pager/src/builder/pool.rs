@@ -4,7 +4,7 @@ use super::thread_cost::worthwhile_threads;
 use crate::error::Error;
 use crate::linux::signals::BlockedSignals;
 use crate::options::Options;
-use ameles_fork::Pool;
+use ameles_fork_join::Pool;
 use ameles_seal::pages::PagePool;
 use rustix::io::Errno;
 use std::sync::{Arc, Barrier};

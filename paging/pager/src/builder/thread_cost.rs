@@ -1,4 +1,4 @@
-//! Whether more threads pay off on this machine: the time that they save against the time that they cost.
+//! The benefit of more threads on this machine: the time that they save against the time that they cost.
 
 use crate::error::Error;
 use crate::linux::in_thread::OfflineWork;

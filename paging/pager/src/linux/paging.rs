@@ -131,11 +131,11 @@ impl Paging {
     /// page.
     pub(crate) fn settle(&self) {
         self.with(move |state| {
-            let mut owed = true;
-            while owed {
-                owed = state.fault_path.pending_steps() > 0;
+            let mut pending = true;
+            while pending {
+                pending = state.fault_path.pending_steps() > 0;
                 state.step();
-                owed &= !state.has_step_failed();
+                pending &= !state.has_step_failed();
             }
             self.has_pending_steps.store(state.fault_path.pending_steps() > 0, Ordering::Relaxed);
         });

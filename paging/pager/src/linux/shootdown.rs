@@ -22,7 +22,7 @@ pub(crate) fn cost() -> Result<Duration, Error> {
     let page = Page::new().map_err(|errno| Error::System { what: "a page", errno })?;
     let alone = page.min()?;
     let (running, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-    let beside = thread::scope(|scope| {
+    let busy = thread::scope(|scope| {
         let _blocked = BlockedSignals::all();
         let spin = || {
             running.store(true, Ordering::SeqCst);
@@ -34,11 +34,11 @@ pub(crate) fn cost() -> Result<Duration, Error> {
         while !running.load(Ordering::SeqCst) {
             thread::yield_now();
         }
-        let beside = page.median();
+        let busy = page.median();
         ended.store(true, Ordering::Relaxed);
-        beside
+        busy
     })?;
-    Ok(beside.saturating_sub(alone))
+    Ok(busy.saturating_sub(alone))
 }
 
 struct Page(*mut c_void);

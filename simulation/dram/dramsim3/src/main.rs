@@ -42,9 +42,9 @@ struct Step {
 /// The cycles that a read spends in DRAMsim3 before and after its commands, when nothing else is there.
 const PIPELINE: u64 = 2;
 
-/// The memory that both model: USIMM's, with what DRAMsim3 can express of queues and refreshes. Its drains have no marks;
-/// from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With marks of 64 and 0, random
-/// reads and writes at once take 27 % less time than in DRAMsim3.
+/// The memory that both model: USIMM's, with what DRAMsim3 can express of queues and refreshes. Its drains have no
+/// marks; from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With marks of 64 and
+/// 0, random reads and writes at once take 27 % less time than in DRAMsim3.
 fn specification() -> Specification {
     let mut specification = Specification::usimm();
     specification.queues = Queues { read: 64, write: 64, high: 9, low: 0 };

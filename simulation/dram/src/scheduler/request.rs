@@ -36,7 +36,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Tells whether two requests of a channel are for one block.
+    /// Returns whether two requests of a channel are for one block.
     pub(crate) fn is_for_same_block(&self, other: &Request) -> bool {
         self.column == other.column
             && self.row == other.row
@@ -50,8 +50,8 @@ pub trait Listener {
     /// Hears of a command. Those of a channel come in the order of time.
     fn on_command(&mut self, command: &Command);
 
-    /// Hears of a request and the cycle in which it is done; breaks off the work after the current cycle if it has heard
-    /// enough.
+    /// Hears of a request and the cycle in which it is done; breaks off the work after the current cycle if it has
+    /// heard enough.
     fn on_done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()>;
 }
 

@@ -53,7 +53,7 @@ struct Bank {
     write: Option<Cycle>,
 }
 
-/// Tells whether `gap` has passed since something last happened, if ever it did.
+/// Returns whether `gap` has passed since something last happened, if ever it did.
 fn has_passed(since: Option<Cycle>, gap: Cycle, now: Cycle) -> bool {
     since.is_none_or(|since| now >= since + gap)
 }

@@ -78,8 +78,9 @@ impl RoundSkipper {
         self.length
     }
 
-    /// Skips whole rounds of the instructions that are left before a miss, and returns how many instructions those have. No fetch
-    /// comes before the turn `room`, and the last one of a round that is skipped comes before the turn `limit`.
+    /// Skips whole rounds of the instructions that are left before a miss, and returns how many instructions those
+    /// have. No fetch comes before the turn `room`, and the last one of a round that is skipped comes before the turn
+    /// `limit`.
     pub(super) fn skip(&mut self, state: &mut PipelineState, left: u32, room: u64, limit: u64) -> u32 {
         let left = u64::from(left);
         if left < self.length.saturating_mul(2) || !left.is_multiple_of(self.length) {

@@ -33,7 +33,8 @@ pub struct Packed<R> {
 /// Begins to read a trace.
 ///
 /// # Errors
-/// [`TraceError::Foreign`]; [`TraceError::Version`]; [`TraceError::Packed`] with record 0 for a wrong beginning; [`TraceError::Io`].
+/// [`TraceError::Foreign`]; [`TraceError::Version`]; [`TraceError::Packed`] with record 0 for a wrong beginning;
+/// [`TraceError::Io`].
 pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
     let mut magic = [0; MAGIC.len()];
     match from.read_exact(&mut magic) {

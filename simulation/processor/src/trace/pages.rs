@@ -1,7 +1,7 @@
 //! Frames of physical memory for the pages of traces.
 //!
-//! A trace has the lines of virtual addresses, and an ORAM has as many blocks as there is physical memory. Each page of 4 KiB gets
-//! a frame when it is touched first, as an operating system gives it. The offset within the page stays.
+//! A trace has the lines of virtual addresses, and an ORAM has as many blocks as there is physical memory. Each page
+//! of 4 KiB gets a frame when it is touched first, as an operating system gives it. The offset within the page stays.
 
 use super::{Full, Miss, TraceError};
 use crate::units::Line;

@@ -23,13 +23,13 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Tells whether the machine has this fault.
+    /// Returns whether the machine has this fault.
     #[cfg(test)]
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.only == Some(fault)
     }
 
-    /// Tells whether the machine has this fault.
+    /// Returns whether the machine has this fault.
     #[cfg(not(test))]
     pub(crate) const fn has(&self, _: Fault) -> bool {
         false

@@ -10,7 +10,7 @@ use ameles_processor::processor::Counts as ProcessorCounts;
 use ameles_processor::units::Cycle;
 use std::convert::Infallible;
 
-/// Why a run ended before its trace.
+/// The reason for the end of a run before its trace.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The trace reads a line that the ORAM does not have.

@@ -222,8 +222,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         Ok(())
     }
 
-    /// Fills the turn of a path that nothing waits for: with a step of an early write-back or for a block that leaves the small tree,
-    /// or a dummy.
+    /// Fills the turn of a path that nothing waits for: with a step of an early write-back or for a block that leaves
+    /// the small tree, or a dummy.
     fn fill_turn(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
         let step = match self.early_step(start)? {
             Some(step) => Some(step),
@@ -271,7 +271,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(VisiblePath)> Run<'a, T, W> {
         Ok(None)
     }
 
-    /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that waits.
+    /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that
+    /// waits.
     fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
         let Step::Path { leaf, kind } = step else { return Ok(()) };
         self.fetched = self.processor.counts().instructions;

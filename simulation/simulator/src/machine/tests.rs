@@ -211,8 +211,8 @@ fn background_evictions_make_room_and_come_at_the_rate() {
     }
 }
 
-/// Runs a program, and checks by a second account that every cycle of its paths follows from their leaves and the rate, and every
-/// tree from the pattern.
+/// Runs a program, and checks by a second account that every cycle of its paths follows from their leaves and the
+/// rate, and every tree from the pattern.
 fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misses: u64) -> Vec<VisiblePath> {
     let mut observed = Vec::new();
     machine(configuration).run(program(program_of, misses, 1), 0, |path| observed.push(path)).unwrap();
@@ -220,7 +220,8 @@ fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misse
     observed
 }
 
-/// Tells whether the second account finds anything that does not follow from the leaves, the rate, the pattern and the schedule.
+/// Returns whether the second account finds anything that does not follow from the leaves, the rate, the pattern and
+/// the schedule.
 fn is_detected(configuration: &Configuration, observed: &[VisiblePath]) -> bool {
     let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), LastPath::default());
     let cycles_follow = observed.iter().all(|path| {
@@ -381,7 +382,8 @@ fn blocks_of_several_lines_bring_the_neighbours_and_move_as_many_lines_a_bucket(
     }
 }
 
-/// Ring ORAM: a slot of each bucket is read, and every A accesses Z slots of each bucket of a path, and all are written.
+/// Ring ORAM: a slot of each bucket is read, and every A accesses Z slots of each bucket of a path, and all are
+/// written.
 #[test]
 fn an_access_of_ring_oram_reads_a_slot_of_each_bucket() {
     for metadata in [Headers::OnChip, Headers::InMemory] {

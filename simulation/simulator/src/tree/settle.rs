@@ -12,7 +12,6 @@ use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, ExternalTree, Failure, TreeBackend, expect_ready};
 use ameles_core::oram::OramError;
 use ameles_core::position_map::external::PositionUpdate;
-use ameles_core::position_map::external_access::ExternalPositionOram;
 use ameles_core::types::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};

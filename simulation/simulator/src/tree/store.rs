@@ -77,7 +77,8 @@ impl TreeStore {
         Self::new(slots, BucketNumbers { above, end, by_slot: false })
     }
 
-    /// A store for Ring ORAM, whose buckets are numbered from 0, from the first level of the slots on. Slots are read one by one.
+    /// A store for Ring ORAM, whose buckets are numbered from 0, from the first level of the slots on. Slots are read
+    /// one by one.
     fn of_ring(slots: Slots) -> Self {
         let above = (1 << slots.top().0) - 1;
         Self::new(slots, BucketNumbers { above, end: u64::MAX, by_slot: true })

@@ -1,4 +1,4 @@
-//! One gateway at a time: each opening claims an epoch in the store by creating its claim object.
+//! A single gateway at a time: each opening claims an epoch in the store by creating its claim object.
 //!
 //! A claim belongs to one opening for good. It is noted on the trusted disk before it is sent to the store, with a
 //! random token. If an opening finds a claim that the disk has noted, an earlier opening was cut off after that claim.

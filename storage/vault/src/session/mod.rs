@@ -96,7 +96,7 @@ pub(crate) struct Session<U> {
 
 /// The state that recovery hands to a session. All other parts of a session start empty.
 pub(crate) struct RecoveredState<U> {
-    // Has many fields, and is destructured at once.
+    // Wide: destructured at once.
     pub(crate) identity: Identity,
     pub(crate) disk: TrustedDisk,
     pub(crate) rows: Arc<Rows>,

@@ -48,7 +48,7 @@ pub struct ReserveSizes {
     /// The whole reserve, in bytes.
     pub whole: u64,
     /// The part that reads leave for pending work.
-    pub owed: u64,
+    pub pending: u64,
     /// The maximum bytes of a read.
     pub access: u64,
 }
@@ -56,7 +56,7 @@ pub struct ReserveSizes {
 impl ReserveSizes {
     /// The number of reads for which this reserve is enough. It allows for one piece too much being given up.
     pub fn reads(&self, held: u64) -> u64 {
-        held.saturating_sub(self.owed + PIECE) / self.access.max(1)
+        held.saturating_sub(self.pending + PIECE) / self.access.max(1)
     }
 }
 
@@ -67,9 +67,9 @@ impl VaultParameters {
         let access = block + ACCESS;
         // A batch in flight may hold writes: a payload in the journal, and one in the stash.
         let batch = u64::from(self.scheme.max_batch()) * (2 * block + ACCESS);
-        let owed = (2 << 20) + batch + self.latest_checkpoint() * ACCESS / 2;
+        let pending = (2 << 20) + batch + self.latest_checkpoint() * ACCESS / 2;
         let reads = (FOR_READS / access).clamp(MIN_READS, self.checkpoint_every.max(MIN_READS));
-        ReserveSizes { whole: (owed + reads * access + PIECE).next_multiple_of(PAGE), owed, access }
+        ReserveSizes { whole: (pending + reads * access + PIECE).next_multiple_of(PAGE), pending, access }
     }
 }
 
@@ -92,7 +92,7 @@ impl RoomFigures {
 
     /// Returns whether reads are refused, because the rest is for pending work.
     pub fn refuses_reads(&self) -> bool {
-        self.is_full && self.held < self.sizes.owed + self.sizes.access
+        self.is_full && self.held < self.sizes.pending + self.sizes.access
     }
 
     /// Returns whether reads are refused, or will be after a quarter of the reads for which the whole reserve had room.

@@ -8,7 +8,7 @@ use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
 
-/// What is needed to seal trusted state.
+/// The header and the key that trusted state is sealed with.
 pub(crate) struct SealContext<'a> {
     pub(crate) header: &'a VaultHeader,
     pub(crate) master: &'a MasterKey,

@@ -1,4 +1,4 @@
-//! How long a caller waits for others depends on how many there are, and not on how much they ask for.
+//! The time that a caller waits for others depends on how many there are, and not on how much they ask for.
 
 use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;

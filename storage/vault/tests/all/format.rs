@@ -2,7 +2,7 @@
 //! checked.
 //!
 //! `tests/format/vaults.tar.gz` holds them, each killed in the middle of its work. After a change of the format,
-//! generate them anew: `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
+//! draw them again: `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
 
 use crate::support::{every_scheme, header, host, master, parameters, setup, with_top_on_disk};
 use ameles_core::types::BlockId;

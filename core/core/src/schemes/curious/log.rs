@@ -21,7 +21,7 @@ use futures_util::future::try_join;
 /// paper.
 ///
 /// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written, and begun
-/// anew at the end.
+/// from scratch at the end.
 pub struct Logged<O, S> {
     oram: O,
     store: S,

@@ -45,7 +45,7 @@ impl Found {
 impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all
     /// levels, from the root's: their `top` is 0. Untrusted memory has a bucket for each level, of which those of the
-    /// tree top are used by [`set_down`](Self::set_down) only.
+    /// tree top are used by [`write_back_trusted`](Self::write_back_trusted) only.
     ///
     /// # Errors
     /// [`PathParametersError::OutOfRange`].
@@ -168,7 +168,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     ///
     /// # Errors
     /// Those of [`Oram::step`](crate::oram::Oram::step).
-    pub async fn set_down(&self) -> Result<(), OramError<S::Error>> {
+    pub async fn write_back_trusted(&self) -> Result<(), OramError<S::Error>> {
         while !self.state.borrow().held.is_empty() {
             crate::oram::Oram::step(self).await?;
         }
@@ -185,7 +185,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
         Ok(())
     }
 
-    /// Reads the tree top back that [`set_down`](Self::set_down) wrote, in one operation. Nothing else may have been
+    /// Reads the tree top back that [`write_back_trusted`](Self::write_back_trusted) wrote, in one operation. Nothing else may have been
     /// done in between.
     ///
     /// # Errors

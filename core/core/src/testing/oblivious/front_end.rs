@@ -122,7 +122,7 @@ impl FrontEndObserver {
         Ok(())
     }
 
-    /// Ends an access: the paths that are left show nothing, and nothing is owed before them.
+    /// Ends an access: the paths that are left show nothing, and no work is pending before them.
     fn end_access(&mut self) -> Result<(), String> {
         ensure(self.current.is_none(), || String::from("an access ended before its pending steps"))?;
         while self.remaining > 0 {

@@ -4,7 +4,7 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now, settle};
 use ameles_core::types::BlockId;
 
-/// Runs batches with the owed work done before every other one.
+/// Runs batches with the pending work done before every other one.
 pub fn run<O: Oram>(oram: &O, model: &mut ArrayModel, batches: &[Vec<Operation>]) {
     for (nth, batch) in batches.iter().enumerate() {
         if nth % 2 == 0 || oram.must_step() {

@@ -236,7 +236,7 @@ impl<S: Store> Processor<S> {
     fn switch_contexts(&self) {
         let Some(tree) = self.oram.tree().as_path() else { return };
         let before = tree.trusted_blocks();
-        finish_now(tree.set_down()).unwrap();
+        finish_now(tree.write_back_trusted()).unwrap();
         assert_eq!(tree.trusted_blocks().len(), tree.stash_blocks(), "the tree top is empty");
         finish_now(tree.resume()).unwrap();
         assert_eq!(tree.trusted_blocks(), before);

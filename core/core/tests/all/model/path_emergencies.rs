@@ -29,7 +29,7 @@ fn tight(top: u32, spare: u32) -> PathParameters {
 fn make_ready(oram: &impl Oram) {
     let steps = (0..1000).take_while(|_| oram.must_step());
     steps.for_each(|_| {
-        assert!(oram.pending_steps() > 0, "what must come is owed");
+        assert!(oram.pending_steps() > 0, "no step is pending");
         finish_now(oram.step()).expect("the step");
     });
     assert!(!oram.must_step(), "idle makes no room");

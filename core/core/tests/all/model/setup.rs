@@ -261,7 +261,7 @@ pub(crate) fn recursive_path<S: Store<Error = TraceStoreError> + Clone>(
 pub(crate) enum Action {
     /// Begins a batch.
     Access(Vec<Operation>),
-    /// Begins a step of the pending work, whether or not any work is owed.
+    /// Begins a step of the pending work, whether or not any work is pending.
     Step,
     /// Lets one of the waiting operations of the store finish.
     Complete(Index),

@@ -44,7 +44,7 @@ fn write_all(ring: &FlatRing<'_>, model: &mut ArrayModel) {
 
 proptest! {
     #[test]
-    fn a_driver_that_forgets_what_is_owed_is_refused_before_anything_changes(
+    fn a_driver_that_forgets_pending_work_is_refused_before_anything_changes(
         (parameters, batches) in with_batches(small()), seed: u64,
     ) {
         let store = store_for(&parameters);

@@ -37,8 +37,8 @@ pub(crate) fn pool(threads: usize) -> Arc<PagePool> {
 
 /// Three threads for all tests together, as if they were a platform's own processors.
 pub(crate) fn workers() -> &'static dyn Workers {
-    static WORKERS: LazyLock<ameles_fork::Pool> =
-        LazyLock::new(|| ameles_fork::Pool::new(3, PagePool::SPIN_TIME).unwrap());
+    static WORKERS: LazyLock<ameles_fork_join::Pool> =
+        LazyLock::new(|| ameles_fork_join::Pool::new(3, PagePool::SPIN_TIME).unwrap());
     &*WORKERS
 }
 

@@ -1,5 +1,5 @@
-//! Prints the cycles of the controller in simulation, with the paper's figures and the lower bounds of its bus. `cargo xtask hardware
-//! report` runs it.
+//! Prints the cycles of the controller in simulation, with the paper's figures and the lower bounds of its bus.
+//! `cargo xtask hardware report` runs it.
 //!
 //! ```text
 //! hardware-cycles [part …]     # all parts but `pairs`, which takes a quarter of an hour, or those that are named

@@ -1,5 +1,5 @@
-//! The pace of the pacer: the cycles of an access for slots of several lengths. Short ones come before the next path of a request may be
-//! known, and are spent on no block; long ones wait.
+//! The pace of the pacer: the cycles of an access for slots of several lengths. Short ones come before the next path
+//! of a request may be known, and are spent on no block; long ones wait.
 
 use crate::whole::{TAG_BITS, print_head, print_traces};
 use ameles_hardware_bench::{Configuration, DesignBuilder, Scheme};

@@ -1,4 +1,5 @@
-//! The cycles of the whole controller with tags, and with a pacer: what integrity costs, and what it costs that nothing shows.
+//! The cycles of the whole controller with tags, and with a pacer: what integrity costs, and what it costs that
+//! nothing shows.
 
 use super::measure::{Length, drive, means, paths};
 use ameles_core::types::Leaf;

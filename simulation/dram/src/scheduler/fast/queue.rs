@@ -236,7 +236,7 @@ impl Queue {
         self.next[nth % BANKS] = Next { cycle, order, gate: gate(kind, bank.rank), kind };
     }
 
-    /// Tells whether a request for the same block and older than `young` is in the queue or outside.
+    /// Returns whether a request for the same block and older than `young` is in the queue or outside.
     pub(super) fn has_older(&self, young: &Request, bank: usize) -> bool {
         [self.lists[bank].head, self.waiting.0].into_iter().any(|mut nth| {
             while let Some(Slot { request, next, .. }) = self.slots.get(nth as usize) {

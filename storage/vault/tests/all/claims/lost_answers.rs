@@ -10,7 +10,7 @@ use ameles_vault::{Vault, VaultError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What happens to a claim in flight.
+/// The fate of a claim in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaimFate {
     /// It never arrives.

@@ -19,7 +19,7 @@ const FEW: usize = 4;
 /// altered trace.
 type Shown = BTreeMap<u32, u32>;
 
-/// Draws the slots of a trace anew, so that those of accesses have this flaw. Repeated reads show the same slots again.
+/// Redraws the slots of a trace, so that those of accesses have this flaw. Repeated reads show the same slots again.
 pub fn redraw_slots(trace: &mut [TimedEvent], ring: &RingParameters, flaw: Flaw, seed: u64) {
     let layout = ring.layout();
     let mut rng = TestRng::of(seed);

@@ -37,7 +37,7 @@ pub struct Case {
 /// The lifecycles under one workload, each with its requests.
 pub type LifecycleResults = Vec<(Vec<Vec<Operation>>, Result<LifecycleResult, VaultError>)>;
 
-/// What was counted in many lifecycles besides the draws.
+/// The counts in many lifecycles besides the draws.
 #[derive(Debug, Default)]
 pub struct RepeatCounts {
     pub repeated: usize,

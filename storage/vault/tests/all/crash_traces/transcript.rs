@@ -72,7 +72,7 @@ pub fn transcribe(
 }
 
 struct Scribe {
-    // One field for each thing that the reader of a trace must remember.
+    // Wide: one field for each thing that the reader of a trace must remember.
     told: Transcript,
     ring: RingParameters,
     quiet: usize,

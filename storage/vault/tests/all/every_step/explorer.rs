@@ -13,10 +13,10 @@ use tokio::runtime::{Builder, Runtime};
 /// over an hour.
 const CRASHES_TO_ONE_AGAIN: usize = 50;
 
-/// How many of the steps are tested.
+/// The share of the steps that is tested.
 #[derive(Clone, Copy)]
 pub struct Effort {
-    /// One of this many consecutive steps is tested.
+    /// The number of consecutive steps of which one is tested.
     pub stride: usize,
 }
 
@@ -32,7 +32,7 @@ impl Effort {
     }
 }
 
-/// What was done, in numbers.
+/// The counts of what was done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     /// The effects of the lifecycle: changes and syncs of the disk, requests to the store.

@@ -28,7 +28,7 @@ pub struct Machine {
     is_made: bool,
 }
 
-/// How an opening ends.
+/// The end of an opening.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OpeningEnd {
     /// The process is killed after its calls are answered.

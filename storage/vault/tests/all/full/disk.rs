@@ -54,7 +54,7 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reserve_that_is_needed_for_what_is_owed_refuses_reads_and_the_vault_lives_on() {
+async fn a_reserve_that_is_needed_for_pending_work_refuses_reads_and_the_vault_lives_on() {
     let mut fixture = fixture().await;
     let (disk, sizes) = (fixture.disk.clone(), fixture.header.parameters.reserve());
     fixture
@@ -63,7 +63,7 @@ async fn a_reserve_that_is_needed_for_what_is_owed_refuses_reads_and_the_vault_l
         })
         .await;
     disk.leave_room(Some(0));
-    disk.shrink_reserve(sizes.owed as usize);
+    disk.shrink_reserve(sizes.pending as usize);
     fixture
         .open(4, async |known| {
             for at in 0..BLOCKS {

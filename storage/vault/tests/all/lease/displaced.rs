@@ -21,10 +21,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// Seeds of a usual run; a thorough one has ten times as many.
 const SEEDS: u64 = 75;
 
-/// When a gateway answered, and what.
+/// The time of a gateway's answer, and the answer.
 type Answer = (Instant, &'static str);
 
-/// How the vault gets a successor.
+/// The way in which the vault gets a successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Successor {
     /// Restored from the store.

@@ -1,4 +1,4 @@
-//! Which openings wait for an earlier gateway, and which do not.
+//! Openings that wait for an earlier gateway, and openings that do not.
 
 use super::Machine;
 use crate::promises::fixture::{VaultFixture, read_all, write_all};

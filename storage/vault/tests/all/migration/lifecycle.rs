@@ -24,7 +24,7 @@ const NAMES: u64 = 4;
 /// The most openings; after more than that, the successor would never take over.
 const MAX_OPENINGS: u64 = 400;
 
-/// What lifecycles did, in numbers, for the test that they did enough.
+/// The counts of what lifecycles did, for the test that they did enough.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     pub killed_while_filling: u64,

@@ -56,7 +56,7 @@ impl VaultSide {
     }
 }
 
-/// How a process is killed, unless it finishes before.
+/// The way in which a process is killed, unless it finishes before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
     /// The process is killed after this many waits.

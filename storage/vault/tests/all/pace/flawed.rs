@@ -31,7 +31,7 @@ type Request = (Vec<Call>, oneshot::Sender<Answers>);
 
 /// The interface that clients use.
 #[derive(Clone)]
-pub enum Door {
+pub enum ClientSide {
     Vault(Vault),
     Queue(Queue),
 }
@@ -43,12 +43,12 @@ pub struct Queue {
     more: Rc<Notify>,
 }
 
-impl Door {
+impl ClientSide {
     /// The answers; `None` if the vault has stopped.
     pub async fn access(&self, calls: Vec<Call>) -> Option<Answers> {
         match self {
-            Door::Vault(vault) => vault.access(calls).await.ok(),
-            Door::Queue(queue) => {
+            ClientSide::Vault(vault) => vault.access(calls).await.ok(),
+            ClientSide::Queue(queue) => {
                 let (reply, answers) = oneshot::channel();
                 queue.waiting.borrow_mut().push_back((calls, reply));
                 queue.more.notify_one();

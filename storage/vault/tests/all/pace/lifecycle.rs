@@ -1,6 +1,6 @@
 //! The lifecycle of a vault under a mix of requests: opened, used and killed.
 
-use super::flawed::{Door, Pacing, Queue, pace};
+use super::flawed::{ClientSide, Pacing, Queue, pace};
 use super::mixes::{Done, Mix, Model, ask};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Recorder, TimedEvent};
@@ -155,10 +155,10 @@ impl Body {
         let driver = spawn_local(running);
         let queue = Queue::default();
         let (door, pacer) = match self.pacing {
-            Pacing::Sound => (Door::Vault(vault.clone()), None),
+            Pacing::Sound => (ClientSide::Vault(vault.clone()), None),
             pacing => {
                 let pacer = pace(pacing, vault.clone(), queue.clone(), self.public.turn, until);
-                (Door::Queue(queue), Some(spawn_local(pacer)))
+                (ClientSide::Queue(queue), Some(spawn_local(pacer)))
             }
         };
         let last_orders = until - self.public.turn * LAST_ORDERS;

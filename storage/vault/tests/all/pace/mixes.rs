@@ -1,6 +1,6 @@
 //! The requests of clients to a vault, as different as possible.
 
-use super::flawed::Door;
+use super::flawed::ClientSide;
 use crate::support::rng::TestRng;
 use ameles_core::types::BlockId;
 use ameles_vault::{Call, JournalPlace, RowChange, Vault};
@@ -22,7 +22,7 @@ pub enum Mix {
     Hammer,
     /// The same block is written over and over.
     Writes,
-    /// One request at a time, with pauses.
+    /// A single request at a time, with pauses.
     NowAndThen,
 }
 
@@ -38,7 +38,7 @@ impl Mix {
     }
 }
 
-/// What the clients of an opening did, in numbers.
+/// The counts of what the clients of an opening did.
 #[derive(Clone, Default)]
 pub struct Done {
     pub answered: Rc<Cell<u64>>,
@@ -50,7 +50,15 @@ pub struct Done {
 pub type Model = Rc<RefCell<BTreeMap<u64, u8>>>;
 
 /// Asks until `until`, or until the vault has stopped.
-pub async fn ask(mix: Mix, door: Door, vault: Vault, model: Model, done: Done, until: Instant, seed: u64) {
+pub async fn ask(
+    mix: Mix,
+    door: ClientSide,
+    vault: Vault,
+    model: Model,
+    done: Done,
+    until: Instant,
+    seed: u64,
+) {
     let mut rng = TestRng::of(seed);
     let clients = (0..mix.clients()).map(|nth| {
         let client = Client {
@@ -71,7 +79,7 @@ pub async fn ask(mix: Mix, door: Door, vault: Vault, model: Model, done: Done, u
 struct Client {
     mix: Mix,
     nth: u64,
-    door: Door,
+    door: ClientSide,
     vault: Vault,
     model: Model,
     done: Done,

@@ -78,7 +78,7 @@ fn with_journal_in_store(public: PublicFacts) -> PublicFacts {
     PublicFacts { parameters, ..public }
 }
 
-/// What an observer of the store sees of a lifecycle, except leaves and slots.
+/// The events that an observer of the store sees of a lifecycle, except leaves and slots.
 fn shown(lifecycle: &LifecycleResult) -> Vec<(Duration, Shape)> {
     let mut shape = shape(&ring_parameters(16), &lifecycle.trace);
     shape.retain(|(_, shape)| match shape {

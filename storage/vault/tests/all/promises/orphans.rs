@@ -201,7 +201,7 @@ async fn what_was_planted_is_removed_and_the_vault_opens_again() {
         let plant = BucketVersion { bucket: Bucket(bucket), version: Version { epoch, counter } };
         Untrusted::write(&wide, &[plant], &[1; 20]).await.unwrap();
         let error = fixture.open_and_crash(async |_| {}).await.unwrap_err();
-        assert!(error.is_tampering() && error.to_string().contains("orphans --remove"), "{plant:?}: {error}");
+        assert!(error.is_tampering() && error.to_string().contains("gc --remove"), "{plant:?}: {error}");
         let found = find(&fixture).await.unwrap();
         assert_eq!((found.planted.objects, found.dead().objects), (1, 1), "{plant:?}");
         assert_eq!(remove(&fixture).await, Removed { buckets: 1, ..Removed::default() });

@@ -1,4 +1,4 @@
-//! Which objects in a store a key opens, one by one.
+//! The objects in a store that a key opens, one by one.
 
 use super::owner::Owner;
 use crate::support::shipped_contents::{ShippedContents, order};

@@ -1,4 +1,4 @@
-//! What comes from before a key change is refused; and restores in the middle of a change.
+//! Refusals of what comes from before a key change, and restores in the middle of a change.
 
 use super::owner::{Owner, check, compare, new_key, old_key, touch, wait};
 use crate::support::every_scheme;

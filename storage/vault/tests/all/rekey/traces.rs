@@ -81,15 +81,15 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
             let watched = recorder.over(owner.store.clone());
             // Evictions that an earlier opening has left due come first.
             let owes = async |vault: &ameles_vault::Vault| vault.status().evictions_pending > 0;
-            let (owed, _) = owner
+            let (pending, _) = owner
                 .open_over(watched, new_key(), async |vault| {
-                    let owed = owes(vault).await;
+                    let pending = owes(vault).await;
                     wait(vault).await;
-                    owed
+                    pending
                 })
                 .await
                 .unwrap();
-            assert!(!owed, "{name}: the test wants a vault that owes nothing");
+            assert!(!pending, "{name}: the test wants a vault that owes nothing");
             assert_eq!(swept(&owner, &recorder), expected, "{name}, secret {secret}");
             assert!(expected.len() > 1, "{name}: {expected:?}");
         }

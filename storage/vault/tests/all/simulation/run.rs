@@ -66,7 +66,7 @@ pub(super) struct Run {
     pub(super) summary: Summary,
 }
 
-/// How an opening will end, unless it ends otherwise before.
+/// The way in which an opening will end, unless it ends otherwise before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// The driver is dropped after this many waits.

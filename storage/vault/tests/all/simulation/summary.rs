@@ -1,8 +1,8 @@
-//! What runs did, in numbers.
+//! The counts of what runs did.
 
 use ameles_store::ProviderCounts;
 
-/// What a run did, in numbers, for the run as a whole and for the test that it did enough.
+/// The counts of what a run did, for the run as a whole and for the test that it did enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Times that the vault was open.
@@ -27,7 +27,7 @@ pub struct Summary {
     pub restored: u64,
     /// Copies of the trusted disk that were displaced by the gateway that continues.
     pub displaced: u64,
-    /// What a provider's limits did, in numbers.
+    /// The counts of what a provider's limits did.
     pub provider: ProviderCounts,
 }
 

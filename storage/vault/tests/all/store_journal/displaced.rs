@@ -20,7 +20,7 @@ const SEEDS: u64 = 20;
 /// The number in a block before the first write.
 const NEVER: u64 = 0;
 
-/// What a caller's writes were acknowledged: the last write of each block, and the last row, each with its time.
+/// A caller's acknowledgements: the last write of each block, and the last row, each with its time.
 #[derive(Default)]
 struct Acknowledged {
     writes: Vec<u64>,

@@ -98,7 +98,7 @@ impl Gateway {
         self.driven.as_ref().map(|(vault, _)| vault.clone()).filter(|vault| vault.failure().is_none())
     }
 
-    /// Reads every block, as it was on another gateway at some time since `from`; then writes every block anew. From
+    /// Reads every block, as it was on another gateway at some time since `from`; then rewrites every block. From
     /// then on it is known what this gateway must answer.
     pub async fn overwrite_all(&mut self, theirs: &SharedRegisters, from: Tick) -> Result<(), VaultError> {
         let Some(vault) = self.vault() else { return Ok(()) };

@@ -43,7 +43,7 @@ const USUAL: u64 = 1000;
 /// The number of seeds within which a flaw must be detected.
 const FLAWED_SEEDS: u64 = 300;
 
-/// How there comes to be a second gateway.
+/// The way in which there comes to be a second gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SecondOrigin {
     /// The folder was copied while nothing served it: both openings race.
@@ -54,7 +54,7 @@ enum SecondOrigin {
     TakenOver,
 }
 
-/// What became of the second gateways, in numbers.
+/// The counts of what became of the second gateways.
 #[derive(Clone, Copy, Debug, Default)]
 struct Summary {
     turns: u64,

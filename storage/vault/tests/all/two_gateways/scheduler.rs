@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// Which of the two gateways.
+/// The name of one of the two gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GatewayId {
     First,
@@ -32,7 +32,7 @@ pub struct Scheduler {
     came: Rc<Notify>,
 }
 
-/// How a scheduler chooses.
+/// The rules by which a scheduler chooses.
 pub struct SchedulePattern {
     /// The maximum number of consecutive turns of one gateway.
     max_consecutive: u64,

@@ -1,6 +1,6 @@
 //! A platform's own workers: every part is done once, with the state of its lane and its own chunk.
 
-use ameles_fork::{Workers, share};
+use ameles_fork_join::{Workers, share};
 use proptest::prelude::*;
 use std::thread;
 

@@ -4,19 +4,19 @@ use crate::processor::row::Row;
 use std::collections::BTreeSet;
 
 /// The rows of one rate, and their programs in the order of the runs.
-pub(super) struct Runs<'a> {
+pub(super) struct RunSet<'a> {
     pub(super) pace: String,
     pub(super) rows: Vec<&'a Row>,
     pub(super) programs: Vec<&'a str>,
 }
 
-impl<'a> Runs<'a> {
+impl<'a> RunSet<'a> {
     pub(super) fn of(rows: &'a [Row], pace: String) -> Self {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.pace == pace).collect();
         let mut seen = BTreeSet::new();
         let programs =
             rows.iter().map(|row| row.program.as_str()).filter(|program| seen.insert(*program)).collect();
-        Runs { pace, rows, programs }
+        RunSet { pace, rows, programs }
     }
 
     /// The run of a program by a scheme.
@@ -24,7 +24,7 @@ impl<'a> Runs<'a> {
         self.rows.iter().find(|row| row.program == program && row.scheme == scheme).copied()
     }
 
-    /// Tells whether there are runs of all these schemes.
+    /// Returns whether there are runs of all these schemes.
     pub(super) fn has(&self, schemes: &[&str]) -> bool {
         schemes.iter().all(|scheme| self.rows.iter().any(|row| row.scheme == *scheme))
     }

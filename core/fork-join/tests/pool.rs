@@ -1,6 +1,6 @@
-//! The promises of a pool, also under Miri (`cargo +nightly miri test -p ameles-fork`).
+//! The promises of a pool, also under Miri (`cargo +nightly miri test -p ameles-fork-join`).
 
-use ameles_fork::Pool;
+use ameles_fork_join::Pool;
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
