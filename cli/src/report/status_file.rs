@@ -32,7 +32,7 @@ pub struct Report {
     /// The warnings, as sentences.
     warnings: Vec<String>,
     /// The figures of the pace since the last opening.
-    pace: Option<PaceRecord>,
+    pace: Option<PaceTurns>,
     /// The buckets that have the new key, and all buckets, while the key is being changed.
     key_change: Option<(u64, u64)>,
     /// The progress of the successor, if there is one.
@@ -80,7 +80,7 @@ impl SuccessorFigures {
 
 /// The figures of a pace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct PaceRecord {
+struct PaceTurns {
     turns: u64,
     asked: u64,
     dummies: u64,
@@ -91,10 +91,10 @@ struct PaceRecord {
     lead_ms: f64,
 }
 
-impl PaceRecord {
+impl PaceTurns {
     fn of(figures: &PaceFigures) -> Self {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-        PaceRecord {
+        PaceTurns {
             turns: figures.turns,
             asked: figures.asked,
             dummies: figures.dummies,
@@ -174,7 +174,7 @@ impl Report {
             since_shipped: status.checkpoints.unshipped,
             receipt: status.checkpoints.receipt.clone(),
             warnings: Vec::new(),
-            pace: status.pace.as_ref().map(PaceRecord::of),
+            pace: status.pace.as_ref().map(PaceTurns::of),
             key_change: key_change(status),
             successor: None,
             objects,
@@ -320,7 +320,7 @@ impl Report {
         line("emergencies", self.emergencies.to_string());
         line("epoch", self.epoch.to_string());
         line("old versions", self.old_versions.to_string());
-        for (name, value) in self.pace.iter().flat_map(PaceRecord::lines) {
+        for (name, value) in self.pace.iter().flat_map(PaceTurns::lines) {
             line(name, value);
         }
         for (name, value) in self.successor.iter().flat_map(SuccessorFigures::lines) {
