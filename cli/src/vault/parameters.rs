@@ -195,10 +195,8 @@ pub fn contradictions(
     ];
     let mut differing: Vec<String> = differing
         .into_iter()
-        .filter_map(|(name, texts)| texts.map(|(requested, existing)| (name, requested, existing)))
-        .map(|(name, requested, existing)| {
-            format!("{} is {requested}, but {subject} has {existing}", settings.origins.name(name))
-        })
+        .filter_map(|(name, texts)| Some((settings.origins.name(name), texts?)))
+        .map(|(name, (requested, existing))| format!("{name} is {requested}, but {subject} has {existing}"))
         .collect();
     if differing.is_empty() && requested.tree_top.is_some() && !is_plannable(settings, scheme)? {
         differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
