@@ -294,7 +294,7 @@ mod tests {
         let trusted =
             TrustedMemory { stash_and_top: 1 << 20, position_map: 1 << 20, ..TrustedMemory::default() };
         report.row("with ORAM", "accesses/s", Sample::once(90.0), Some(Bound::AtLeast(100.0)), Some(trusted));
-        report.row("plain array", "accesses/s", Sample::of(&[1.0, 2.0]), None, None);
+        report.row("plain array", "accesses/s", Sample::of([1.0, 2.0]), None, None);
         assert!(!report.is_met());
         let table = report.to_string();
         assert!(table.contains("MISSED") && table.contains("1 MiB / 2 MiB"), "{table}");

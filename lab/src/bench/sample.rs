@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn the_median_lies_in_the_middle() {
-        assert_eq!(Sample::of(&[3.0, 1.0, 9.0]).median, 3.0);
-        assert_eq!(Sample::of(&[4.0, 1.0, 9.0, 2.0]).median, 3.0);
+        assert_eq!(Sample::of([3.0, 1.0, 9.0]).median, 3.0);
+        assert_eq!(Sample::of([4.0, 1.0, 9.0, 2.0]).median, 3.0);
         assert_eq!(Sample::quantile(&[4.0, 1.0, 9.0, 2.0], 0.75), 4.0);
         assert_eq!(Sample::quantile(&[4.0, 1.0], 0.99), 4.0);
         let one = Sample::once(7.0);

@@ -130,7 +130,7 @@ impl Figures {
             Figure {
                 slowdown: Spread::of(&ratios.collect::<Vec<_>>()),
                 micros: Spread::of(&of(|one| one.micros(one.elapsed))),
-                in_faults_micros: Sample::of(&of(|one| one.micros(one.in_faults))).median,
+                in_faults_micros: Sample::of(of(|one| one.micros(one.in_faults))).median,
                 threads: these[0].threads,
                 faults: these[0].faults,
                 parts: metered

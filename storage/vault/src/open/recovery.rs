@@ -52,8 +52,8 @@ async fn recover<U: VaultStore>(
 ) -> Result<RecoveredState<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
     let asked = Instant::now();
-    let fenced = fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
-    let ClaimedEpoch { epoch, inventory, lease_term, log } = fenced;
+    let ClaimedEpoch { epoch, inventory, lease_term, log } =
+        fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
     let StateAtRest { header, ring, state, records, sequence, mut opening, .. } = at_rest;
     opening.store += asked.elapsed();
     let mut rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
@@ -68,15 +68,11 @@ async fn recover<U: VaultStore>(
     let resuming = Instant::now();
     let side = (&disk, &header, &master);
     let payload_reader = PayloadReader::of(side, writer.directory.slot_map(), &mut entropy)?;
-    let scheme = State::resume(
-        scheme,
-        (deferred_store.clone(), seed),
-        side,
-        (&writer.directory, payload_reader.as_ref()),
-    )?;
+    let stash = (&writer.directory, payload_reader.as_ref());
+    let scheme = State::resume(scheme, (deferred_store.clone(), seed), side, stash)?;
     opening.state += resuming.elapsed();
-    let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
-    let sealed = Rc::new(Sealed::new(store, &ring, cipher, nonces, versions, workers)?);
+    let cipher = header.parameters.cipher()?;
+    let sealed = Rc::new(Sealed::new(store, &ring, cipher, entropy.nonces(), versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, (deferred_store, payload_reader), accesses);
     let replaying = Instant::now();
     let finished = match replay(&mut engine, records).await {

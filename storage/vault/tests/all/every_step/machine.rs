@@ -211,7 +211,7 @@ pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut
     // Before the first receipt, something older may be there.
     let (expect, from) = model.receipt.map_or((None, 0), |(receipt, from)| (Some(receipt), from));
     let disk = FragileDisk::default().mount().expect("a new disk can be used");
-    let options = restore_options(&header, expect);
+    let options = restore_options(header, expect);
     let restored = restore(setup(&disk, store.clone(), 1), options).await;
     restored.unwrap_or_else(|error| panic!("the store cannot be restored: {error}"));
     let (vault, running) = Vault::start(setup(&disk, store, 2)).await.expect("it was restored");

@@ -40,7 +40,7 @@ async fn restore_from(
     store: VersionedMemory,
     disk: &TrustedDisk,
 ) -> Result<Receipt, VaultError> {
-    let options = restore_options(&header, None);
+    let options = restore_options(header, None);
     restore(setup(disk, store, 99), options).await
 }
 
