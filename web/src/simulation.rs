@@ -142,7 +142,7 @@ impl Simulation {
         self.idle_requested = true;
     }
 
-    /// Goes on by one operation of the store.
+    /// Runs until the next operation of the store is done.
     ///
     /// # Errors
     /// The scheme has failed.

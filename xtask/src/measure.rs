@@ -66,7 +66,7 @@ fn subject(arguments: &[OsString]) -> Option<(Kind, String)> {
     Some((Kind::Crate, std::env::var("CARGO_PKG_NAME").ok()?))
 }
 
-/// Copies this program into a folder under a name. Steps run copies, because one of them rebuilds this program.
+/// Copies this program into a folder under a name. Each step runs a copy, because one step rebuilds this program.
 pub fn copy(folder: &Path, name: &str) -> Result<PathBuf> {
     let (copy, new) = (folder.join(name), folder.join(format!("{name}.{}", std::process::id())));
     fs::copy(std::env::current_exe()?, &new).with_context(|| format!("writing {}", new.display()))?;

@@ -31,7 +31,7 @@ use zeroize::{Zeroize, Zeroizing};
 #[derive(Debug, thiserror::Error)]
 pub enum UsersFileError {
     /// The file cannot be read or written.
-    #[error("the file of users {} cannot be {verb}: {error}", file.display())]
+    #[error("the users file {} cannot be {verb}: {error}", file.display())]
     File {
         /// The file.
         file: PathBuf,

@@ -43,7 +43,7 @@ pub enum SealError {
         epoch: u32,
     },
     /// A version can be sealed once, in the opening that assigned it: its nonce must not be used again.
-    #[error("{version} of {bucket} was sealed already or not assigned in this opening: assign a new one", bucket = .0.bucket, version = .0.version)]
+    #[error("{version} of {bucket} was already sealed, or was not assigned since the vault was opened: assign a new version", bucket = .0.bucket, version = .0.version)]
     NotSealable(BucketVersion),
     /// The trusted versions belong to another layout.
     #[error("the trusted versions are those of {found} buckets, and the store has {expected}")]

@@ -58,7 +58,7 @@ impl From<ProviderRefusal> for UntrustedError {
 pub struct ProviderCounts {
     /// Requests that were carried out.
     pub requests: u64,
-    /// Pages of lists after the first one.
+    /// Pages of lists, without the first page of each list.
     pub further_pages: u64,
     /// Puts that were refused for their size.
     pub too_large: u64,

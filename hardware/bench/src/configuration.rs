@@ -302,7 +302,7 @@ impl Configuration {
         }
     }
 
-    /// Beats of a bucket of a level.
+    /// The number of bus beats of one bucket at `level`.
     pub fn bucket_beats(&self, level: u32) -> usize {
         self.header_beats() + self.places(level) as usize * self.block_beats() + self.tag_beats()
     }

@@ -41,7 +41,7 @@ pub enum FolderError {
     },
     /// The stated moments are not those of the distribution.
     #[error(
-        "in the folder {name:?}: mean_kib = {mean:.1} and deviation_kib = {deviation:.1} are those of the sizes, other ones are stated"
+        "in the folder {name:?}: the sizes give mean_kib = {mean:.1} and deviation_kib = {deviation:.1}, but the file states other values: correct them"
     )]
     Moments {
         /// The folder.

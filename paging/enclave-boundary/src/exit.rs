@@ -104,7 +104,7 @@ pub struct Instructions {
     pub faults: u64,
     /// Of `faults`, the scheme's offline work.
     pub idle: u64,
-    /// Of `step`, what another processor would have done while the program ran: for each fault the smaller of its
+    /// Of `idle`, the work that another processor would have done while the program ran: for each fault the smaller of its
     /// offline work and everything between its end and the beginning of the next. Of several harts' work, the
     /// longest share counts.
     pub hidden: u64,

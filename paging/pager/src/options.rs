@@ -66,7 +66,7 @@ pub struct ResidentSizing {
     pub estimates: bool,
 }
 
-/// The options of a region. All of them are public.
+/// The options of a region. None of them is secret: the adversary may know them.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Pages of the region: 1 to 2^32 - 1.

@@ -48,7 +48,7 @@ mod threads;
 mod unpaged_memory;
 mod without_affinity;
 
-/// By this symbol `ameles` identifies the library.
+/// The symbol by which `ameles` recognises the library.
 #[unsafe(no_mangle)]
 pub static AMELES_PRELOAD: u8 = 1;
 

@@ -12,9 +12,9 @@ use crate::random::Random;
 pub struct Size {
     /// Insertions and deletions together; each with probability 1/2.
     pub changes: u32,
-    /// Keys are drawn from as many; soon about half of those that were drawn are in the tree.
+    /// The number of possible keys. Soon about half of the drawn keys are in the tree.
     pub keys: u32,
-    /// Seed of keys and coins.
+    /// The seed of the keys and of the choices between insertion and deletion.
     pub seed: u64,
 }
 

@@ -39,7 +39,7 @@ impl Settings {
     /// Reads the settings.
     ///
     /// # Errors
-    /// [`SettingsError`] for the first that is wrong.
+    /// [`SettingsError`] for the first invalid setting.
     pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, SettingsError> {
         let (mut out, mut skip, mut misses) = (None, 0, MISSES);
         for word in words {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Digests {
-    /// Those of the short traces.
+    /// Digests of the short traces.
     #[serde(default)]
     pub short: BTreeMap<String, String>,
-    /// Those of the traces in full length.
+    /// Digests of the full-length traces.
     #[serde(default)]
     pub full: BTreeMap<String, String>,
 }

@@ -41,7 +41,7 @@ pub struct Recorder<'a> {
     pub misses: u64,
 }
 
-/// Tells all programs that are missing at once.
+/// Checks that all programs exist. The error names every missing one.
 ///
 /// # Errors
 /// [`RecordError::Missing`].

@@ -81,7 +81,7 @@ pub enum Error {
         bytes: u64,
     },
     /// The object would exceed the quota of its container or account. Nothing was changed.
-    #[error("the upload exceeds the quota of {0}")]
+    #[error("the upload exceeds the {0} quota")]
     OverQuota(&'static str),
     /// The account already has three quarters of the rows that other accounts leave free.
     #[error(

@@ -51,9 +51,8 @@ pub enum VaultError {
     /// The trusted folder is an older copy.
     #[error(
         "the trusted folder is older than the store ({0}): continuing from it would read paths a second time and \
-         lose writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
-         `restore --takeover` into an empty --data folder, which draws new positions for all blocks. \
-         Delete nothing from the store"
+         lose writes. Serve with the newest trusted folder: it loses nothing. If that folder is lost, run \
+         `restore --takeover` into an empty --data folder. Delete nothing from the store"
     )]
     StaleTrustedState(String),
     /// Another gateway has opened the vault since.

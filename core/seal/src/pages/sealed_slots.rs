@@ -73,7 +73,7 @@ impl<M: SharedMemory> SealedSlots<M> {
         opened
     }
 
-    /// Seals a page in `scratch`, which is private, and copies it to shared memory.
+    /// Copies a page to `scratch`, which is private memory, seals it there, and copies the result to shared memory.
     pub fn seal(&self, id: PageId, page: &[u8], scratch: &mut [u8]) {
         let mut timer = StepTimer::begin(self.meter);
         scratch[..page.len()].copy_from_slice(page);

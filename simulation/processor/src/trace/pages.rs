@@ -68,7 +68,7 @@ impl Frames {
         Ok(Line(frame * PAGE_LINES + offset))
     }
 
-    /// The pages that have a frame.
+    /// The number of pages that have a frame.
     pub fn pages(&self) -> usize {
         self.assigned.len()
     }

@@ -46,7 +46,7 @@ pub enum ShapeError {
     #[error("a share of stores of {0} is none: choose between 0 and 1")]
     Stores(f64),
     /// There is no such law.
-    #[error("Zipf's law has no exponent {0}: choose 0 or more, such as 1")]
+    #[error("{0} is not a valid exponent of Zipf's law: choose 0 or more, such as 1")]
     Exponent(f64),
 }
 

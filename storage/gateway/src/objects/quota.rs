@@ -132,10 +132,10 @@ fn check_both_limits(
 fn check_limits(metadata: &BTreeMap<String, String>, usage_after: Totals) -> Result<(), Error> {
     let quota = |name: &str| metadata.get(name).and_then(|text| text.parse::<u64>().ok());
     if quota("quota-bytes").is_some_and(|max| usage_after.bytes > max) {
-        return Err(Error::OverQuota("bytes"));
+        return Err(Error::OverQuota("byte"));
     }
     if quota("quota-count").is_some_and(|max| usage_after.objects > max) {
-        return Err(Error::OverQuota("objects"));
+        return Err(Error::OverQuota("object"));
     }
     Ok(())
 }

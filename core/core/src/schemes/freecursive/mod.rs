@@ -167,7 +167,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         Self::over(parameters, None, tree, random)
     }
 
-    /// The same with counters of too few bits: group remaps then show, as [emergencies](Oram::emergencies).
+    /// Like [`new`](Self::new), but accepts counters with too few bits, so that group remaps show as
+    /// [emergencies](Oram::emergencies).
     ///
     /// # Errors
     /// As [`new`](Self::new), but for [`FreecursiveParametersError::CounterBits`].

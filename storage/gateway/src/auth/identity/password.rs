@@ -38,7 +38,8 @@ pub enum PasswordError {
     TooLong,
 }
 
-/// An Argon2id hash of a password, with its salt and costs, as a PHC string. Secret: it allows guessing.
+/// An Argon2id hash of a password, with its salt and costs, as a PHC string. Secret: whoever has
+/// it can test guessed passwords offline.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(Box<str>);
 
