@@ -41,7 +41,7 @@ def limit_locked_memory(bytes_: int):
     [
         (MIB, ["--scheme", "detworam"], ["what the pager holds in the clear"]),
         (8 * MIB, ["--scheme", "detworam"], ["the program maps more than may be locked"]),
-        (5 * MIB, ["--scheme", "eager"], ["the process beside", "the program maps more than may be locked"]),
+        (5 * MIB, ["--scheme", "eager"], ["the second process", "the program maps more than may be locked"]),
         (None, ["--scheme", "eager"], []),
     ],
 )
