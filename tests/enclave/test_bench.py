@@ -30,7 +30,7 @@ def test_a_fault_of_detworam_opens_and_seals_k_plus_1_times_as_many_pages_as_a_p
     assert (tmp_path / "enclave-figure-2.svg").read_text().startswith("<svg")
     assert not (tmp_path / "enclave-figure-6.svg").exists()
     # Without a terminal the bench prints a line per scheme.
-    assert [line for line in result.stderr.splitlines() if "at detworam, K = 7" in line]
+    assert [line for line in result.stderr.splitlines() if "now detworam, K = 7" in line]
     ciphers: dict[str, dict[str, int]] = defaultdict(dict)
     with figures.open() as lines:
         for line in csv.DictReader(lines):
