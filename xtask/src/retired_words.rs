@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The list: a row for each word, with the place in which it is refused and its replacement.
 const LIST: &str = "xtask/retired.tsv";
-/// The endings of the files to check.
+/// The endings of the files that have words to check.
 const ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".js", ".sv", ".html", ".css", ".toml"];
 
 /// The place in which a word is refused.
@@ -58,17 +58,19 @@ impl RetiredWords {
         Ok(RetiredWords(retired.collect::<Result<_>>()?))
     }
 
+    /// Tells whether a file has words to check.
+    pub fn apply_to(file: &str) -> bool {
+        file != LIST && ENDINGS.iter().any(|ending| file.ends_with(ending))
+    }
+
     /// Returns the lines of a file that use a retired word, each with a message. Line 1 stands for the file's own name.
     pub fn find_in(&self, file: &str, lines: &[&str]) -> Vec<(usize, String)> {
-        if file == LIST || !ENDINGS.iter().any(|ending| file.ends_with(ending)) {
-            return Vec::new();
-        }
-        let in_path = path_names(file).filter_map(|name| Some((1, self.rule(&[Place::File], name)?)));
+        let in_path = path_names(file).filter_map(|name| Some((1, self.rule(Place::File, name)?)));
         let mut found: Vec<(usize, String)> = in_path.collect();
         for (nth, line) in lines.iter().enumerate() {
             found.extend(names(line).filter_map(|name| {
-                let whole = self.rule(&[Place::Name], name);
-                let part = || parts(name).find_map(|part| self.rule(&[Place::Word], &part));
+                let whole = self.rule(Place::Name, name);
+                let part = || parts(name).find_map(|part| self.rule(Place::Word, &part));
                 Some((nth + 1, whole.or_else(part)?))
             }));
         }
@@ -77,14 +79,14 @@ impl RetiredWords {
         {
             let mut in_code = Vec::new();
             identifiers(tokens, &mut in_code);
-            let rule = |name: &str| self.rule(&[Place::Code], name.split('_').next()?);
+            let rule = |name: &str| self.rule(Place::Code, name.split('_').next()?);
             found.extend(in_code.iter().filter_map(|(line, name)| Some((*line, rule(name)?))));
         }
         found
     }
 
-    fn rule(&self, places: &[Place], name: &str) -> Option<String> {
-        let row = self.0.iter().find(|row| places.contains(&row.place) && row.word == name)?;
+    fn rule(&self, place: Place, name: &str) -> Option<String> {
+        let row = self.0.iter().find(|row| row.place == place && row.word == name)?;
         Some(format!("`{}` is retired: say {}", row.word, row.replacement))
     }
 }
@@ -150,7 +152,8 @@ mod tests {
             |file| -> Vec<usize> { list.find_in(file, &lines).into_iter().map(|(line, _)| line).collect() };
         assert_eq!(found("a/b.rs"), [1, 2, 3, 3, 4, 5, 6]);
         assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5, 6]);
-        assert!(found("a.bin").is_empty());
+        assert!(!RetiredWords::apply_to("a.bin") && !RetiredWords::apply_to(LIST));
+        assert!(RetiredWords::apply_to("a/b.rs"));
     }
 
     #[test]

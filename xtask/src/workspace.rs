@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::process::Command;
 
 /// The targets that have tests.
-pub const TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
+const TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
 
 /// Returns a cargo command with the profile of tests, which lints what it compiles.
 pub fn workspace_cargo(arguments: &[&str]) -> Result<Command> {

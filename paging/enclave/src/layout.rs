@@ -6,7 +6,7 @@
 //! below the top            mappings, from the top down; then a gap; then the stack; then the return of signal handlers
 //! 2^38 or 2^47             the top: half of what three or four levels of page table address
 //! ```
-//! None of it is secret or random.
+//! The layout is neither secret nor random.
 
 use ameles_enclave_boundary::launch::Levels;
 use ameles_enclave_boundary::map::PRIVATE_START;

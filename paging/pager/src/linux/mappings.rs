@@ -3,8 +3,8 @@
 //!
 //! All of it, including the kernel's calls, happens under the fault path's lock, so that addresses and extents always
 //! agree when a fault reads them. A thread that faulted before is handled afterwards, by what is mapped there then.
-//! None of it is visible in untrusted memory: it changes trusted state and the place of resident memory, and neither
-//! the number of faults nor that of evictions.
+//! The changes do not show in untrusted memory: they concern trusted state and the place of resident memory. They change
+//! neither the number of faults nor that of evictions.
 #![allow(unsafe_code, reason = "changes the addresses of memory; each block says why it is sound")]
 
 use super::paging_state::PagingState;

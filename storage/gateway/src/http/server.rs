@@ -89,7 +89,7 @@ pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// all servers of a gateway have ended.
 ///
 /// # Errors
-/// None while it runs: the server logs a connection that it cannot accept, and waits for the next one.
+/// The server returns no error while it runs: it logs a connection that it cannot accept, and waits for the next one.
 pub async fn serve<D: Protocol>(
     mut listener: impl Listener,
     protocol: D,
