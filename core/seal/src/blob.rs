@@ -24,7 +24,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
     /// The bytes do not begin like a blob.
-    #[error("this is no sealed blob of ameles's")]
+    #[error("this is not a sealed blob of ameles")]
     NotABlob,
     /// The blob's format is unknown to this version.
     #[error("the sealed blob has format {found}; this version reads up to {FORMAT}: use a newer ameles")]

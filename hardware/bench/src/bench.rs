@@ -34,13 +34,13 @@ pub enum BenchError {
         dram: u64,
     },
     /// An answer is not what it should be.
-    #[error("answer {nth} is not that of the scheme")]
+    #[error("answer {nth} differs from the scheme's")]
     Answer {
         /// The answer, counted from the first.
         nth: usize,
     },
     /// A stretch that was read or written is not what it should be.
-    #[error("{what} {nth} is not that of the scheme")]
+    #[error("{what} {nth} differs from the scheme's")]
     Traffic {
         /// The kind of the stretch.
         what: &'static str,

@@ -19,7 +19,7 @@ pub enum Problem {
     #[error("this is no XML: {0}")]
     Xml(String),
     /// An element that the format does not have there.
-    #[error("<{name}> is unknown in {within}: {known} may stand there")]
+    #[error("<{name}> is unknown in {within}: {known} can be there")]
     Element {
         /// The unexpected element.
         name: String,
@@ -69,7 +69,7 @@ pub enum Problem {
         known: String,
     },
     /// A part of a configuration that is no `key=value`.
-    #[error("{part:?} in a config is no key=value: write such as containers=c(1);objects=u(1,10)")]
+    #[error("{part:?} in a config is no key=value: write for example containers=c(1);objects=u(1,10)")]
     Pair {
         /// The part.
         part: String,
@@ -85,7 +85,7 @@ pub enum Problem {
         known: String,
     },
     /// A key that an operation needs.
-    #[error("the config of {operation} has no {key}: add such as {example}")]
+    #[error("the config of {operation} has no {key}: add for example {example}")]
     NoKey {
         /// The operation.
         operation: &'static str,

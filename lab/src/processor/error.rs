@@ -36,7 +36,7 @@ pub enum ProcessorError {
         scheme: String,
     },
     /// The tree is too small or too large for the lab.
-    #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
+    #[error("the lab has no tree of {0} levels: choose 11 to 26")]
     Levels(u32),
     /// A scheme's configuration is impossible.
     #[error("scheme {scheme} with {pace}: {}", advice(source, *tree))]

@@ -150,7 +150,8 @@ impl FromStr for Setting {
 
 /// Reads such as 10-15:1,16-18:2,19:3.
 fn sizes(value: &str) -> Result<Vec<(u32, u32, u32)>, String> {
-    let wrong = || format!("z={value} is no list of levels and sizes: write such as 10-15:1,16-18:2,19:3");
+    let wrong =
+        || format!("z={value} is no list of levels and sizes: write for example 10-15:1,16-18:2,19:3");
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
     let range = |text: &str| {
         let (levels, size) = text.split_once(':').ok_or_else(wrong)?;

@@ -20,9 +20,9 @@ pub struct Clock {
     timers_set: Cell<u64>,
 }
 
-/// The future waits for something that no instant brings.
+/// The future waits for something that never comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("after {after:?} of virtual time the run waits for something that no instant brings")]
+#[error("after {after:?} of virtual time the run waits for something that never comes")]
 pub struct Stalled {
     /// The time at which it stalled.
     pub after: Duration,

@@ -159,7 +159,7 @@ pub struct Refused {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExitError {
     /// Another format.
-    #[error("the exit record has format {0}, which is not known here")]
+    #[error("the exit record has format {0}, which this version does not know")]
     Format(u8),
     /// Not a valid record.
     #[error("the exit record cannot be read")]

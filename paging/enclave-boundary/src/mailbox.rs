@@ -92,7 +92,7 @@ pub enum RequestError {
     #[error("no request has the number {0}")]
     Kind(u32),
     /// An unknown stream or clock.
-    #[error("the request names stream or clock {0}, which there is not")]
+    #[error("the request names stream or clock {0}, which does not exist")]
     Argument(u32),
     /// More data than fit.
     #[error("the request is about {0} bytes, more than there is room for")]

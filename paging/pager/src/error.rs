@@ -28,7 +28,7 @@ pub enum Error {
     )]
     SigbusReplaced,
     /// All places of regions with the in-thread trap are in use.
-    #[error("{0} regions with the in-thread trap are the most there can be at a time: drop one")]
+    #[error("at most {0} regions with the in-thread trap can exist at a time: drop one")]
     TooManyRegions(usize),
     /// Memory, threads, randomness.
     #[error("the system refused {what}: {errno}")]

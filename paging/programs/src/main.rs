@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 
 #[derive(Debug, Error)]
 enum Error {
-    #[error("one program's name is wanted\n{USAGE}")]
+    #[error("give the name of one program\n{USAGE}")]
     Usage,
     #[error("no program is called `{0}`; `ameles-programs list` names them")]
     NoSuchProgram(String),

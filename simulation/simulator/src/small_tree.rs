@@ -42,7 +42,7 @@ pub enum SmallTreeError {
         top: u32,
     },
     /// It is never read.
-    #[error("without paths of it no block comes: choose one path or more for each of the main tree")]
+    #[error("a small tree without paths serves no block: choose one or more for each path of the main tree")]
     NoPaths,
 }
 

@@ -23,7 +23,7 @@ pub enum SettingsError {
     #[error("{0:?} is no setting: write out=FILE, skip=INSTRUCTIONS, misses=NUMBER")]
     Unknown(String),
     /// A value is not a number.
-    #[error("{key}={value} is no number: write such as {key}=1000000")]
+    #[error("{key}={value} is no number: write for example {key}=1000000")]
     Number {
         /// The setting.
         key: &'static str,
@@ -74,7 +74,7 @@ mod tests {
         for (words, why) in [
             (&["out=a", "jump=5"][..], "\"jump=5\" is no setting"),
             (&["out"], "\"out\" is no setting"),
-            (&["out=a", "skip=five"], "skip=five is no number: write such as skip=1000000"),
+            (&["out=a", "skip=five"], "skip=five is no number: write for example skip=1000000"),
             (&["misses=-1", "out=a"], "misses=-1 is no number"),
             (&["skip=5"], "no file is named"),
             (&["out="], "no file is named"),

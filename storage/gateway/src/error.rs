@@ -104,7 +104,7 @@ pub enum Error {
         max: usize,
     },
     /// The body is shorter or longer than announced.
-    #[error("the body holds {got} bytes where {declared} were announced")]
+    #[error("the body has {got} bytes instead of the announced {declared}")]
     WrongLength {
         /// Bytes announced.
         declared: u64,
@@ -112,7 +112,7 @@ pub enum Error {
         got: u64,
     },
     /// The parts of a completion have another size together than announced.
-    #[error("the parts have {got} bytes together where {declared} were announced")]
+    #[error("the parts have {got} bytes together instead of the announced {declared}")]
     WrongSize {
         /// Bytes announced.
         declared: u64,

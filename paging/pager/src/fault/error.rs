@@ -27,7 +27,7 @@ pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'st
         resident: usize,
     },
     /// An earlier fault failed.
-    #[error("an earlier fault failed, and nothing is served since")]
+    #[error("an earlier fault failed, and no fault is served after it")]
     Failed,
 }
 

@@ -18,7 +18,7 @@ pub enum NoVerdict {
     #[error("the solver printed no line that begins with `s `: was it stopped, or is its input damaged?")]
     NoStatus,
     /// The line that begins with `s ` holds something else.
-    #[error("the solver printed `s {0}`, and neither `s SATISFIABLE` nor `s UNSATISFIABLE`")]
+    #[error("the solver printed `s {0}` instead of `s SATISFIABLE` or `s UNSATISFIABLE`")]
     OtherStatus(String),
     /// A line that begins with `v ` holds something other than a literal of the next variable.
     #[error("the solver's assignment holds `{found}` where the value of variable {variable} belongs")]

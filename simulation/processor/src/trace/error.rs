@@ -14,13 +14,13 @@ pub enum TraceError {
         why: String,
     },
     /// There is nothing in it.
-    #[error("it is empty, and no trace is: record it again")]
+    #[error("it is empty, so it is not a trace: record it again")]
     Empty,
     /// It has no miss that is not of the warm-up.
     #[error("it holds no misses: record it again, with more instructions or misses")]
     NoMisses,
     /// It is compressed as a whole.
-    #[error("it is compressed by {0}: unpack it first, and name what comes out")]
+    #[error("it is compressed by {0}: unpack it first, and give the unpacked file")]
     Compressed(&'static str),
     /// It is no text, and no packed trace.
     #[error(

@@ -226,14 +226,14 @@ mod tests {
             (b"ameles trace v9\n", "a packed trace of another version than 1: record it again"),
             (b"ameles trace v1", "does not begin as a packed trace does: name one that"),
             (b"\x1f\x8b\x08\0", "it is compressed by gzip: unpack it first"),
-            (b"#!/bin/sh\n", "line 1 of the trace: \"#!/bin/sh\" is no miss: write such as"),
+            (b"#!/bin/sh\n", "line 1 of the trace: \"#!/bin/sh\" is no miss: write for example"),
             (
                 b"{\"a\": 1, \"b\": [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]}",
                 "13, 14, 1\"… is no miss",
             ),
             (
                 &[&[b' '; 64][..], b"\xff\n"].concat(),
-                "line 1 of the trace: it is no text in UTF-8: write such as",
+                "line 1 of the trace: it is no text in UTF-8: write for example",
             ),
         ] {
             let path = file(&folder, bytes);

@@ -40,10 +40,10 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ShapeError {
     /// It has no lines, or more than there are addresses or exact numbers of floating point.
-    #[error("a trace over {0} lines is none: choose 1 to 2^53")]
+    #[error("a trace over {0} lines is impossible: choose 1 to 2^53")]
     Lines(u64),
     /// The share of stores is not between 0 and 1.
-    #[error("a share of stores of {0} is none: choose between 0 and 1")]
+    #[error("a share of stores of {0} is impossible: choose between 0 and 1")]
     Stores(f64),
     /// There is no such law.
     #[error("{0} is not a valid exponent of Zipf's law: choose 0 or more, such as 1")]

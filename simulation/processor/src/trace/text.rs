@@ -10,7 +10,7 @@ use crate::units::{LINE_BYTES, Line};
 use std::io::{self, BufRead, Write};
 
 /// The advice for an invalid line.
-const EXAMPLES: &str = "write such as \"12 R 0x7f00a1c0 0x401a2e\" or \"3 W 0x7f00b240\"";
+const EXAMPLES: &str = "write for example \"12 R 0x7f00a1c0 0x401a2e\" or \"3 W 0x7f00b240\"";
 
 /// Letters of a wrong word or line that an error shows.
 const SHOWN: usize = 60;
@@ -67,7 +67,7 @@ fn miss(text: &str) -> Result<Miss, String> {
     })?;
     let digits = address.strip_prefix("0x").unwrap_or(address);
     let address = u64::from_str_radix(digits, 16).map_err(|_| {
-        format!("{} is no address of 64 bits in hexadecimal: write such as 0x7f00a1c0", quoted(address))
+        format!("{} is no address of 64 bits in hexadecimal: write for example 0x7f00a1c0", quoted(address))
     })?;
     Ok(Miss { instructions, kind, line: Line(address / LINE_BYTES) })
 }
