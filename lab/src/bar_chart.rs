@@ -156,7 +156,7 @@ impl Chart {
         }
     }
 
-    /// A number that no bar comes near, for its own is written above it: a power of two for ratios.
+    /// The upper end of the axis, which leaves room for the number above each bar: a power of two for ratios.
     fn top_ratio(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let max = bars.map(|bar| bar.spread.map_or(bar.ratio, |(_, high)| high.max(bar.ratio)));

@@ -17,7 +17,7 @@ pub const MAX_BATCH: u32 = 8;
 pub enum Adversary {
     /// Sees every read and every write.
     Full,
-    /// Sees what changed between two moments, and no reads.
+    /// Sees the changes between two moments, but no reads.
     Snapshot,
     /// Learns its secret: the scheme hides too little.
     Unopposed,

@@ -48,7 +48,7 @@ struct Place {
 pub struct Memory {
     places: Vec<Place>,
     bytes: RefCell<Vec<u8>>,
-    /// Tells of each slot whether it was ever written.
+    /// Tells for each slot whether it was ever written.
     written: RefCell<Vec<bool>>,
     waiting: RefCell<VecDeque<Operation>>,
     operations_issued: Cell<u64>,
@@ -61,7 +61,7 @@ pub struct Memory {
 pub struct Contents {
     /// The bytes of each slot, in the order of their numbers.
     pub slots: Vec<Vec<u8>>,
-    /// Tells of each slot whether it was ever written.
+    /// Tells for each slot whether it was ever written.
     pub written: Vec<bool>,
 }
 

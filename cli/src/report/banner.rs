@@ -49,7 +49,7 @@ pub struct VaultSummary {
 pub struct OnDiskSummary {
     /// Their bytes on the trusted disk.
     pub room: Size,
-    /// The maximum bytes of them in memory.
+    /// Their maximum bytes in memory.
     pub resident: Size,
 }
 

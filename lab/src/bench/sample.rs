@@ -12,7 +12,7 @@ pub struct Sample {
     pub min: f64,
     /// The highest.
     pub max: f64,
-    /// The number of them.
+    /// The number of repetitions.
     pub repetitions: usize,
 }
 

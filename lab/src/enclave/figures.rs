@@ -39,9 +39,9 @@ pub(super) struct Figure {
     pub(super) counted: FaultCost,
     /// The slowdown against plain, by the critical path.
     pub(super) slowdown: f64,
-    /// The same by all instructions, of whichever hart.
+    /// The slowdown by the instructions of all harts.
     pub(super) total_slowdown: f64,
-    /// The same by the wall clock, if it was measured.
+    /// The slowdown by the wall clock, if it was measured.
     pub(super) wall_clock_slowdown: Option<f64>,
     /// Milliseconds from fault to fault by the wall clock: the median over the rounds.
     pub(super) millis: Option<f64>,

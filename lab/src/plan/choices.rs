@@ -118,7 +118,7 @@ impl ChoiceSearch<'_> {
         }
     }
 
-    /// Accesses of a batch, in the mean over batches.
+    /// The mean number of accesses of a batch.
     fn batch(&self) -> f64 {
         let blocks = |size: u64| size.div_ceil(self.block_bytes).max(1);
         let accesses = self.work.sizes.mean(|size| blocks(size) as f64);

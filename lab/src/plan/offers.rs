@@ -1,4 +1,4 @@
-//! A plan: what there is at each provider's prices, and the best of it.
+//! A plan: the offers at each provider's prices, and the best of them.
 
 use super::choices::{self, Choice, Rejected, VaultMemory};
 use super::figures::Figures;

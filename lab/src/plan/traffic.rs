@@ -1,4 +1,4 @@
-//! The traffic of an access of a block, in the mean: what each scheme moves before its answer, and what after it.
+//! The mean traffic of an access of a block: each scheme's share before its answer, and its share after the answer.
 
 use super::work::BATCH;
 use ameles_core::schemes::curious::CuriousParameters;
@@ -13,7 +13,7 @@ use std::ops::{Add, Mul};
 /// Bytes that sealing adds to a slot.
 pub(super) const SEALING_BYTES: u64 = 16;
 
-/// Requests and bytes, in the mean. Each bucket that is written is removed once, in its old version.
+/// Mean requests and bytes. Each bucket that is written is removed once, in its old version.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
     /// Requests that read.
@@ -69,7 +69,7 @@ pub struct Traffic {
     pub round_trips: f64,
     /// Round trips of pending work that a batch waits for: of reads, and of writes.
     pub waits: PendingWaits,
-    /// Accesses whose pending reads are sent together; 0 if each is sent by itself.
+    /// Accesses whose pending reads are sent together; 0 if each is sent alone.
     pub burst: f64,
     /// Sequential round trips of the pending work of an access.
     pub off_line_round_trips: f64,

@@ -93,7 +93,7 @@ impl Options {
         if LEVELS.contains(&self.levels) { Ok(()) } else { Err(ProcessorError::Levels(self.levels)) }
     }
 
-    /// The same with each part, program, scheme and rate once: what is named twice is meant once.
+    /// The same with each part, program, scheme and rate once: a repeated name counts once.
     pub fn without_duplicates(mut self) -> Self {
         keep_first(&mut self.parts);
         keep_first(&mut self.programs);

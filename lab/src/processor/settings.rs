@@ -51,7 +51,7 @@ pub enum Key {
     RawHeaders,
     /// S, reads of a bucket of Ring ORAM.
     RingReads,
-    /// Slots of it.
+    /// Slots of Ring ORAM.
     RingSlots,
     /// 1 for its metadata in memory.
     RingMetadata,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The names that were given away.
+/// The names in use.
 #[derive(Default)]
 pub(super) struct Names(BTreeSet<String>);
 

@@ -24,7 +24,7 @@ pub enum ThesisError {
     /// The workload contains something that the lab does not support.
     #[error("the workload cannot be run in virtual time: {0}")]
     Unsupported(String),
-    /// An object is read that was never written.
+    /// An object that was never written is read.
     #[error(
         "object {object} of container {container} is read and was never written: write it in an earlier stage"
     )]

@@ -26,7 +26,7 @@ pub struct Step {
     pub writes: bool,
     /// The number of the object.
     pub object: usize,
-    /// The part of the object's room; `None` is all of it. A smaller object is its first part.
+    /// The part of the object's room; `None` is the whole room. A smaller object is its first part.
     pub part: Option<ObjectPart>,
     /// True if it is requested together with the step before it.
     pub is_concurrent: bool,

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const BATCH: usize = DriverSettings::CONCURRENT.batch as usize;
 const CONTAINER: &str = "lab";
 
-/// Ring ORAM as Ameles plans it under the object layer, as `ameles serve` does it.
+/// Ring ORAM as `ameles serve` plans it under the object layer.
 pub(super) fn gateway_over_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
     match trial.recorded {
         Some(_) => ring_variants::planned_ring(trial),

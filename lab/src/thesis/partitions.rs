@@ -21,7 +21,7 @@ const LOG: u64 = 4;
 /// one of the partition that was read, rounded up three times in four.
 const PROXY_SWEEP: (u32, u32) = (3, 4);
 
-/// The thesis's proxy: parallel requests, each access by itself.
+/// The thesis's proxy: parallel requests, but one access at a time.
 const PROXY: DriverSettings = DriverSettings { batch: PROXY_BATCH as u64, ..DriverSettings::CONCURRENT };
 
 /// CURIOUS with the thesis's trees and its log.

@@ -34,7 +34,7 @@ pub(super) struct Restart {
     pub(super) requests_before_kill: u64,
     /// Writes that were acknowledged in that life.
     pub(super) acknowledged: u64,
-    /// Blocks that were not as they must be.
+    /// Blocks with wrong contents.
     pub(super) lost: u64,
     /// Records of the journal that the opening replayed.
     pub(super) records: u64,

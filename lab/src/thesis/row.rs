@@ -67,7 +67,7 @@ impl Row {
         self.result.runtime.as_secs_f64() / self.baseline.runtime.as_secs_f64()
     }
 
-    /// Requests and bytes, with that part of the filling that is counted.
+    /// Requests and bytes, including the counted part of the filling.
     pub fn usage(&self) -> Usage {
         let RunResult { usage, filling, .. } = self.result;
         let (requests, bytes) = match self.filling {

@@ -25,7 +25,7 @@ const EPSILONS: [f64; 9] = [0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 14.0, 16.0, 20.0];
 const SHARES: [u64; 3] = [4, 16, 64];
 /// The workload, and its size of blocks in KiB.
 const WORKLOAD: (&str, u64) = ("A", 256);
-/// The accesses of each block, in the mean, before the blocks that wait are counted.
+/// The mean number of accesses of each block before the waiting blocks are counted.
 const WARM_UP_ACCESSES: u64 = 4;
 /// The number of readings of a mean, and the accesses before each.
 const READINGS: (u64, u64) = (64, 64);

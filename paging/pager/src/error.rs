@@ -63,7 +63,7 @@ pub enum UserfaultfdError {
     Lacks {
         /// The thing that it cannot do.
         what: &'static str,
-        /// The first version that can.
+        /// The first version that can do it.
         since: &'static str,
     },
     /// Any other error.

@@ -79,7 +79,7 @@ pub enum Forked {
 }
 
 impl Region {
-    /// Calls `fork`; this region is in both processes. No other region is in the child.
+    /// Calls `fork`. This region is in both processes; the child has no other region.
     ///
     /// # Errors
     /// The system's; there is no child then, and nothing has changed.

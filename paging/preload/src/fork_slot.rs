@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 
-/// A slot for it. In the child it is there too.
+/// A slot for this state. The child has it too.
 pub(crate) struct ForkSlot<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: the two functions require that the caller is the only user.

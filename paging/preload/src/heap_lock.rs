@@ -28,7 +28,7 @@ impl<A> HeapLock<A> {
         HeapLock { heap, owner: AtomicUsize::new(0), fork_slot: ForkSlot::new() }
     }
 
-    /// Waits until no thread holds it.
+    /// Waits until no thread holds the lock.
     pub(crate) fn lock(&self) -> HeapGuard<'_, A> {
         let heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
         self.owner.store(this_thread(), Ordering::Relaxed);

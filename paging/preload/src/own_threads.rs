@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 /// others.
 static OWN: AtomicPtr<Vec<libc::pid_t>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// True while every thread counts as one of them.
+/// True while every thread counts as an own thread.
 static ALL: AtomicBool = AtomicBool::new(false);
 
 fn own() -> Option<&'static Vec<libc::pid_t>> {

@@ -33,7 +33,7 @@ enum Order {
     Streamed(usize),
 }
 
-/// Reads and writes random paths; returns the time of all, and the work.
+/// Reads and writes random paths; returns the total time and the work.
 fn paths(
     specification: &Specification,
     layout: &dyn Layout,

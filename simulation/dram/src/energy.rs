@@ -96,7 +96,7 @@ pub(crate) struct Meter {
     open: Cycle,
     /// Requests that are done.
     done: u64,
-    /// Of each rank, its open banks and the cycle since which it has any.
+    /// For each rank, its open banks and the cycle since which a bank is open.
     ranks: Vec<(u32, Cycle)>,
 }
 

@@ -175,7 +175,7 @@ impl Configuration {
         self.with_sizes(of_paper)
     }
 
-    /// Checks all of it.
+    /// Checks the whole configuration.
     ///
     /// # Errors
     /// [`ConfigurationError`].

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The reason why a trace is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Programs are not there.
+    /// Programs are missing.
     #[error("missing on this machine: {}; on Debian and Ubuntu: apt-get install {}", programs.join(", "), packages.join(" "))]
     Missing {
         /// Their names.

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::io::{self, Write};
 
-/// The seed of all of them.
+/// The seed of all inputs.
 const SEED: u64 = 4;
 
 /// Writes a file. The same input is the same bytes on every machine.

@@ -1,4 +1,4 @@
-//! Recording: a program of the table, in QEMU with the recorder, away from all that differs between two runs.
+//! Recording: runs a program of the table in QEMU with the recorder, without anything that differs between runs.
 
 use crate::error::RecordError;
 use crate::inputs;

@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     shape: ShapeFlags,
     #[command(flatten)]
     prices: PricesConfig,
-    /// Serve a small temporary vault, with a page that can switch its ORAM off; PATTERN is what it reads by itself
+    /// Serve a small temporary vault, with a page that can switch its ORAM off; it reads PATTERN by itself
     /// [without a value: sweep]
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "sweep")]
     #[arg(help_heading = "Gateway")]

@@ -50,7 +50,7 @@ fn is_eager(scheme: Scheme) -> bool {
     matches!(scheme, Scheme::Eager | Scheme::EagerParallel)
 }
 
-/// Checks that the changed slots are those of the schedule, fault by fault. An eager scheme may lag by its last write; its
+/// Checks for each fault that the changed slots follow the schedule. An eager scheme may lag by its last write; its
 /// order is the same.
 fn check_schedule(schedule: WriteSchedule, eager: bool, list: &[Observation]) -> Result<(), String> {
     // Slots that have not changed yet, in the order of the schedule.

@@ -26,7 +26,7 @@ pub(super) struct VaultFigures {
     pub(super) full_journal: Vec<OpeningCost>,
     pub(super) empty_journal: Vec<OpeningCost>,
     pub(super) trusted: TrustedMemory,
-    /// Resident memory of the process that came with the vault, without the bytes in its store.
+    /// The resident memory that the vault adds to the process, without the bytes in its store.
     pub(super) resident_memory: u64,
     pub(super) disk_bytes: u64,
     pub(super) stored: u64,
@@ -70,7 +70,7 @@ pub(super) struct OpeningCost {
     pub(super) database: u64,
     /// Bytes read of the places.
     pub(super) places: u64,
-    /// Bytes of the journal's records that were there.
+    /// Bytes of the journal's records that existed.
     pub(super) journal: u64,
     pub(super) parts: OpeningFigures,
 }
@@ -129,7 +129,7 @@ impl VaultFigures {
         Sample::of(self.full_journal.iter().map(figure)).median
     }
 
-    /// The same of those with an empty one.
+    /// The median of a figure of the openings with an empty journal.
     pub(super) fn median_opening_without_journal(&self, figure: impl Fn(&OpeningCost) -> f64) -> f64 {
         Sample::of(self.empty_journal.iter().map(figure)).median
     }

@@ -38,7 +38,7 @@ impl Target for PlainArray {
     }
 }
 
-/// An array of blocks, each sealed by itself: an access is one copy and one call of the cipher.
+/// An array of blocks that are sealed one by one: an access is one copy and one call of the cipher.
 pub(super) struct SealedArray {
     block_bytes: usize,
     key: CipherKey,

@@ -41,7 +41,7 @@ pub(super) async fn get(client: &AmazonS3, name: &str) -> Result<Bytes, ThesisEr
     found.bytes().await.map_err(ThesisError::live)
 }
 
-/// Asks for what the server knows of an object, which moves no bytes of it.
+/// Asks the server for an object's metadata, and transfers none of its bytes.
 pub(super) async fn head(client: &AmazonS3, name: &str) -> Result<(), ThesisError> {
     client.head(&Path::from(name)).await.map(drop).map_err(ThesisError::live)
 }

@@ -54,7 +54,7 @@ struct HartSlot {
     wait: HartWait,
     /// Shares offered to it.
     offered: AtomicU64,
-    /// Of them, completed ones.
+    /// Completed shares.
     done: AtomicU64,
     /// Instructions of the last one.
     took: AtomicU64,

@@ -13,7 +13,7 @@ use ameles_seal::pages::{PageKey, ScheduledVersions, SealedPages, SealedSlots, V
 use rand_chacha::ChaCha20Rng;
 use std::sync::Arc;
 
-/// Builds it: eager, parallel or both, by the mode of the second process.
+/// Builds the fault path: eager, parallel or both, by the mode of the second process.
 pub(super) fn build_with_worker(
     mode: WorkMode,
     options: &Options,

@@ -77,7 +77,7 @@ fn compare(extents: &Extents, model: &mut Model) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A page comes to what is open, if one is free.
+/// Binds a page to an open span, if a page is free.
 fn bind_touched(extents: &mut Extents, model: &mut Model, address: usize) -> Result<(), TestCaseError> {
     let state =
         model.get_mut(&address).filter(|(_, _, is_on_demand)| *is_on_demand && extents.free_pages() > 0);

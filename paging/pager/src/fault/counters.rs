@@ -16,11 +16,11 @@ pub struct Counters {
     pub idle_steps: u64,
     /// Time in the faults counted in `faults`, from entering the fault path to leaving it.
     pub total_nanos: u64,
-    /// Of it, taking victims out and mapping pages.
+    /// The part of `total_nanos` for taking victims out and mapping pages.
     pub frames_nanos: u64,
-    /// Of it, writing victims through the scheme.
+    /// The part of `total_nanos` for writing victims through the scheme.
     pub write_nanos: u64,
-    /// Of it, reading pages through the scheme.
+    /// The part of `total_nanos` for reading pages through the scheme.
     pub read_nanos: u64,
     /// Time in `step`, outside of faults.
     pub idle_nanos: u64,

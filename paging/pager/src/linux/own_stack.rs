@@ -62,7 +62,7 @@ impl OwnStack {
         Ok(stack)
     }
 
-    /// Runs `act` there. The caller blocks all signals; `act` borrows nothing on the caller's stack.
+    /// Runs `act` on this stack. The caller blocks all signals; `act` borrows nothing on the caller's stack.
     pub(crate) fn run<R, A: FnOnce() -> R>(&self, act: A) -> R {
         // A panic there is passed on when the stack is free again.
         let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,17 +27,17 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeSet;
 use victim::{PagingSetup, Transcript};
 
-/// Runs that are guessed under schemes without randomness: a guesser who is right four times of five is
+/// Runs that are guessed under schemes without randomness: a guesser that is right four times of five is
 /// missed with a probability of 2^-12.
 const TRIALS: usize = 256;
 
-/// The same under a scheme with randomness: two times of three, 2^-16.
+/// Runs under a scheme with randomness: a guesser that is right two times of three is missed with 2^-16.
 const RANDOM_TRIALS: usize = 1024;
 
 /// Runs with known secrets that a guesser is trained with.
 const TRAINING_RUNS: usize = 64;
 
-/// The same where every run differs.
+/// Training runs if every run differs.
 const RANDOM_TRAINING_RUNS: usize = 512;
 
 /// Each policy with the trap under which it reveals the secret. With a handler thread, a page may be used again before
@@ -68,7 +68,7 @@ fn right_guesses(training: &[(u64, Transcript)], trials: &[(u64, Transcript)]) -
     [("first evicted", right(&first_evicted)), ("trained", right(&|transcript| trained.guess(transcript)))]
 }
 
-/// The right guesses that a fair coin makes of so many.
+/// Compares the right guesses with those of a fair coin in as many trials.
 fn chance_finding(name: String, right: usize, trials: usize) -> Finding {
     let guesses = (0..trials).map(|guess| if guess < right { (1.0, 0.0) } else { (0.0, 1.0) });
     fair_signs(name, guesses)

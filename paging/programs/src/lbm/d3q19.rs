@@ -6,7 +6,7 @@ pub(super) type Populations = [f64; 19];
 /// The direction that stays where it is.
 const REST: usize = 0;
 
-/// Cells a step along x, y and z: rest, the six neighbours over a face, the twelve over an edge; opposites in pairs.
+/// The moves of a step along x, y and z: rest, then six over a face and twelve over an edge, opposites in pairs.
 pub(super) const VELOCITIES: [[isize; 3]; 19] = [
     [0, 0, 0],
     [1, 0, 0],

@@ -299,7 +299,7 @@ fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soo
     }
 }
 
-/// A program that rests for long fetches as it rests; one that waits for its lines does not.
+/// A program fetches during a long rest, but not while it waits for its lines.
 #[test]
 fn a_rate_of_instructions_has_a_dummy_per_number_of_fetched_ones() {
     for scheme in [Scheme::Baseline, Scheme::IrDwb, Scheme::Ring] {

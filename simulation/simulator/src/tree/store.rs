@@ -44,7 +44,7 @@ pub struct MovedSlots {
 }
 
 impl MovedSlots {
-    /// The buckets, each once.
+    /// The buckets without duplicates.
     pub(crate) fn buckets(&self) -> Vec<(Level, u64)> {
         if !self.written.is_empty() {
             return self.written.clone();

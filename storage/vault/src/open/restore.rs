@@ -351,7 +351,7 @@ async fn choose_from<U: VaultStore>(
     }))
 }
 
-/// Verifies that the restored state is that of the receipt, or a later one.
+/// Verifies that the restored state is the receipt's state or a later one.
 fn verify_receipt(
     header: &VaultHeader,
     found: &Receipt,

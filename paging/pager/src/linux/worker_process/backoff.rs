@@ -28,7 +28,7 @@ const MAX_WASTED_WAITS: u64 = 1 << 8;
 pub(super) struct WastedWaits {
     /// Four for each of them, minus one for each job claimed since.
     score: u64,
-    /// The last of them.
+    /// The last ticket.
     last: Ticket,
 }
 

@@ -32,7 +32,7 @@ pub struct Fast {
 struct Refresh {
     batch: u32,
     period: u64,
-    /// Of each rank, the cycle in which more refreshes fall due, and the number that are pending.
+    /// For each rank, the cycle in which the next refreshes are due, and the number of pending ones.
     ranks: Vec<(u64, u32)>,
     /// A bit for each bank whose rank has none pending.
     open: u64,

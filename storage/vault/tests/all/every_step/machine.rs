@@ -86,7 +86,7 @@ impl Machine {
         Ok(disk)
     }
 
-    /// Opens the vault, works with it, and ends as told.
+    /// Opens the vault, works with it, and ends in the given way.
     pub async fn open<T>(
         &mut self,
         end: OpeningEnd,

@@ -41,7 +41,7 @@ struct Scenario {
     pace: Option<Pace>,
     /// The times after which the old gateway pauses, and for how long.
     pauses: Vec<(Duration, Duration)>,
-    /// The time after which its machine is suspended, and for how many seconds.
+    /// The time before its machine is suspended, and the seconds of the suspension.
     suspended: Option<(Duration, u64)>,
     takeover: Duration,
     seed: u64,

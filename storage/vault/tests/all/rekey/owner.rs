@@ -160,7 +160,7 @@ pub async fn compare_blocks(vault: &Vault, allowed: impl Fn(u64) -> Vec<u8>) -> 
     found
 }
 
-/// Writes a block with the contents that it has.
+/// Writes a block with its present contents.
 pub async fn touch(vault: &Vault, secret: u8, block: u64) -> Result<(), VaultError> {
     vault.access(vec![Call::Write(BlockId(block), contents(vault, secret, block).into())]).await.map(drop)
 }

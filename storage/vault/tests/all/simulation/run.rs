@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
-/// The environment's faults; some are more than a vault must bear, to test the simulation itself.
+/// The environment's faults. Some exceed what a vault must survive, and test the simulation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
     /// The environment behaves as promised.

@@ -43,7 +43,7 @@ const USUAL: u64 = 1000;
 /// The number of seeds within which a flaw must be detected.
 const FLAWED_SEEDS: u64 = 300;
 
-/// The way in which there comes to be a second gateway.
+/// The origin of the second gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SecondOrigin {
     /// The folder was copied while nothing served it: both openings race.
@@ -92,7 +92,7 @@ struct TwoGateways {
     first: Gateway,
     second: Gateway,
     origin: SecondOrigin,
-    /// The tick since which the second gateway's contents are those of the first one.
+    /// The tick since which both gateways have the same contents.
     since: Tick,
 }
 
