@@ -40,7 +40,7 @@ impl Heading {
     }
 }
 
-/// A text in lines of at most that many letters, broken between words.
+/// A text in lines of at most this many letters, broken between words.
 fn wrap(text: &str, letters: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -56,7 +56,7 @@ impl Area {
     }
 }
 
-/// The parts with that many blocks in each of their slots.
+/// The parts with this many blocks in each of their slots.
 pub fn with_entries(mut areas: Vec<Area>, entries: u32) -> Vec<Area> {
     for area in &mut areas {
         area.entries = entries;
@@ -115,12 +115,12 @@ pub fn hierarchy(layout: &Layout) -> Vec<Area> {
     areas
 }
 
-/// Partitions, each a tree whose levels have that many buckets of one slot.
+/// Partitions, each a tree whose levels have this many buckets of one slot.
 pub fn trees(partitions: u64, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     partitioned(Shape::Tree, partitions, 0, buckets)
 }
 
-/// The subtrees of processors, whose levels have that many buckets of one slot and begin at a level of the whole
+/// The subtrees of processors, whose levels have this many buckets of one slot and begin at a level of the whole
 /// tree.
 pub fn subtrees(processors: u32, top: Level, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     let mut areas = partitioned(Shape::Tree, processors.into(), top.0, buckets);
@@ -128,7 +128,7 @@ pub fn subtrees(processors: u32, top: Level, buckets: impl Iterator<Item = u64> 
     areas
 }
 
-/// Partitions, each of levels of that many slots that fill and empty.
+/// Partitions, each of levels of this many slots that fill and empty.
 pub fn levels(partitions: u64, slots: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
     let mut areas = partitioned(Shape::Row, partitions, 0, slots);
     for (nth, area) in areas.iter_mut().enumerate() {

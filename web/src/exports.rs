@@ -18,7 +18,7 @@ thread_local! {
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Allocates a buffer for a request of that many bytes, and returns its address.
+/// Allocates a buffer for a request of this many bytes, and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn ameles_room(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {

@@ -55,7 +55,7 @@ impl Place {
         self.has_read = true;
     }
 
-    /// Records a step of messages of that many bytes between that many processors, and returns its part. A step in
+    /// Records a step of messages of this many bytes between this many processors, and returns its part. A step in
     /// which each processor asks itself does not show, so the lengths identify the answers.
     pub fn send(&mut self, processors: u32, bytes: usize) -> Phase {
         let bits = processors.ilog2();

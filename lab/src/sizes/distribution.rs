@@ -156,7 +156,7 @@ impl Distribution {
         KIB * (self.average(|shape| shape.moment(2)) - mean * mean).max(0.0).sqrt()
     }
 
-    /// The share of the sizes that are below that many bytes, from 0 to 1.
+    /// The share of the sizes that are below this many bytes, from 0 to 1.
     pub fn share_below(&self, bytes: f64) -> f64 {
         self.average(|shape| shape.below(bytes / KIB))
     }

@@ -74,7 +74,7 @@ impl Network {
         self.usage
     }
 
-    /// Sends a request that carries that many bytes up (a write) or down (a read). Returns the instant of its answer.
+    /// Sends a request that carries this many bytes up (a write) or down (a read). Returns the instant of its answer.
     pub fn request(&mut self, now: Duration, kind: RequestKind, bytes: u64) -> Duration {
         let LinkModel { speed, server, stream, .. } = self.model;
         let (up, down, server_time) = match kind {

@@ -46,7 +46,7 @@ fn sweep(mut region: Region, faults: u64) {
     assert_eq!(region.counters().faults, faults);
 }
 
-/// The reported faults of a sweep over so many faults, if watching stops after `looks` of them.
+/// The reported faults of a sweep over this many faults, if watching stops after `looks` of them.
 fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(FaultCounts, Vec<u64>)> {
     let (watcher, theirs) = Watcher::new().unwrap();
     let program = thread::spawn(move || sweep(reporting_region(scheme, trap, theirs), faults));

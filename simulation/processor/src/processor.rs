@@ -171,7 +171,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         self.advance_within(limit, u64::MAX)
     }
 
-    /// Continues to the next request, or until it has fetched that many instructions in all.
+    /// Continues to the next request, or until it has fetched this many instructions in all.
     pub fn advance_to_fetch(&mut self, instructions: u64) -> Next {
         self.advance_within(Cycle(u64::MAX), instructions)
     }

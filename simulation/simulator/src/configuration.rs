@@ -111,7 +111,7 @@ impl Configuration {
         }
     }
 
-    /// The same memory of the user in blocks of that many lines, a power of two: in a tree that has a level less for
+    /// The same memory of the user in blocks of this many lines, a power of two: in a tree that has a level less for
     /// each doubling, and with as many bytes in the tree top and in the PLB.
     pub fn with_block_lines(mut self, lines: u64) -> Self {
         let fewer = lines.max(1).ilog2();

@@ -55,7 +55,7 @@ impl Recorder {
         Ok(Recorder { cache, settings, trace, last, records: 0 })
     }
 
-    /// Handles an access of that many bytes by the `nth` instruction of the program, counted from 0.
+    /// Handles an access of this many bytes by the `nth` instruction of the program, counted from 0.
     ///
     /// # Errors
     /// The file cannot be written.

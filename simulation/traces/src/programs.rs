@@ -46,7 +46,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The class of a program with that many misses in a thousand instructions.
+    /// The class of a program with this many misses in a thousand instructions.
     pub fn of(loads: f64, stores: f64) -> Self {
         if loads + stores < 1.5 {
             Class::Silent

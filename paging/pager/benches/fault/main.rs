@@ -155,7 +155,7 @@ impl Drop for Bound {
     }
 }
 
-/// Levels of a tree of so many buckets.
+/// Levels of a tree of this many buckets.
 fn levels(buckets: u64) -> f64 {
     f64::from((buckets + 1).ilog2())
 }

@@ -149,7 +149,7 @@ fn paths(layout: &impl Layout, count: u64, pause: Option<u64>) -> Vec<Step> {
     (0..count).map(&mut step).collect()
 }
 
-/// Random blocks, that many reads and writes at once.
+/// Random blocks, this many reads and writes at once.
 fn random(count: u64, reads: u64, writes: u64, specification: &Specification) -> Vec<Step> {
     let mut random = Random(reads);
     let mut blocks =
@@ -157,7 +157,7 @@ fn random(count: u64, reads: u64, writes: u64, specification: &Specification) ->
     (0..count).map(|_| Step { writes: blocks(writes), pause: 0, reads: blocks(reads) }).collect()
 }
 
-/// Consecutive blocks, that many at once.
+/// Consecutive blocks, this many at once.
 fn run(count: u64, blocks: u64) -> Vec<Step> {
     let step = |nth| {
         let reads = (nth * blocks..(nth + 1) * blocks).map(Block).collect();

@@ -44,7 +44,7 @@ impl PipelineState {
         is_same_round.then_some(cycles)
     }
 
-    /// Continues by whole rounds of that many cycles.
+    /// Continues by whole rounds of this many cycles.
     fn advance(&mut self, cycles: u64, width: u64) {
         self.fetched += cycles * width;
         self.retired += cycles * width;
@@ -67,7 +67,7 @@ pub(super) struct RoundSkipper {
 }
 
 impl RoundSkipper {
-    /// The rounds of a processor of that width, with a buffer of that many instructions.
+    /// The rounds of a processor of that width, with a buffer of this many instructions.
     pub(super) fn new(width: u64, reorder_buffer: usize) -> Self {
         RoundSkipper { width, length: width.saturating_mul(reorder_buffer as u64), last_snapshot: None }
     }

@@ -15,7 +15,7 @@ fn processor(shape: Shape, trace: &[Miss]) -> Processor<impl Iterator<Item = Mis
     Processor::new(shape, Cache::new(512, 2).unwrap(), trace.iter().copied())
 }
 
-/// Runs to the end over a memory that answers each request that many cycles after it was sent, one at a time. Returns
+/// Runs to the end over a memory that answers each request this many cycles after it was sent, one at a time. Returns
 /// the requests, and the last cycle.
 fn run(shape: Shape, trace: &[Miss], latency: u64) -> (Vec<Request>, u64) {
     run_in_steps(shape, trace, latency, u64::MAX)

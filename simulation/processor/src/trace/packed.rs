@@ -67,7 +67,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace with that many initial records that only warm the last-level cache.
+    /// Begins a trace with this many initial records that only warm the last-level cache.
     ///
     /// # Errors
     /// Those of the writer.

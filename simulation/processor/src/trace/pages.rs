@@ -38,7 +38,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A memory of that many lines, of which no frame is allocated. An incomplete last page is not used.
+    /// A memory of this many lines, of which no frame is allocated. An incomplete last page is not used.
     pub fn new(lines: u64, order: Order) -> Self {
         let random = match order {
             Order::FirstTouch => None,
@@ -86,7 +86,7 @@ impl Shuffle {
         Shuffle { random: ChaCha8Rng::seed_from_u64(seed), moved: HashMap::new() }
     }
 
-    /// The `nth` frame of that many.
+    /// The `nth` frame of this many.
     fn next(&mut self, nth: u64, frames: u64) -> u64 {
         let left = u128::from(frames - nth);
         // Off from uniform by less than the number of frames in 2⁶⁴.
@@ -104,7 +104,7 @@ pub struct PlacedMisses<T> {
 }
 
 impl<T: Iterator<Item = Result<Miss, TraceError>>> PlacedMisses<T> {
-    /// Places a trace in a memory of that many lines.
+    /// Places a trace in a memory of this many lines.
     pub fn new(trace: T, lines: u64, order: Order) -> Self {
         PlacedMisses { trace, frames: Frames::new(lines, order) }
     }

@@ -147,7 +147,7 @@ mod tests {
         Synthetic::new(shape).unwrap().take(count).collect()
     }
 
-    /// The lines of that many misses with their counts, the most frequent first.
+    /// The lines of this many misses with their counts, the most frequent first.
     fn frequencies(count: usize, pattern: Pattern) -> Vec<(u64, usize)> {
         let mut found: HashMap<u64, usize> = HashMap::new();
         for miss in first(count, Shape { pattern, ..SHAPE }) {

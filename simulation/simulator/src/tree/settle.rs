@@ -44,7 +44,7 @@ impl SettlingTree {
     }
 }
 
-/// Accesses random blocks, each after those that hold its position, until that many paths were accessed.
+/// Accesses random blocks, each after those that hold its position, until this many paths were accessed.
 ///
 /// # Errors
 /// [`ConfigurationError::Contents`], if background evictions do not make room for them.

@@ -52,13 +52,13 @@ pub(crate) fn row_bytes(calls: usize) -> usize {
 }
 
 impl VaultParameters {
-    /// Bytes of the log object of a batch with so many accesses.
+    /// Bytes of the log object of a batch with this many accesses.
     pub fn journal_object_bytes(&self, calls: u64) -> u64 {
         blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
     }
 }
 
-/// Bytes of an object's text for so many accesses.
+/// Bytes of an object's text for this many accesses.
 pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {
     let place = PLACE_BYTES + parameters.scheme.block_bytes() as usize;
     HEAD_BYTES + calls * place + row_bytes(calls)

@@ -24,7 +24,7 @@ struct Batch {
 }
 
 impl VaultParameters {
-    /// Returns the requests and bytes of so many full batches: accesses, evictions, checkpoints, and the deletion of
+    /// Returns the requests and bytes of this many full batches: accesses, evictions, checkpoints, and the deletion of
     /// replaced objects. It assumes that every bucket was written before. Stored bytes are not included.
     pub fn usage_of(&self, full_batches: f64) -> Usage {
         let batch = match &self.scheme {

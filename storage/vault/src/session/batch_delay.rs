@@ -31,12 +31,12 @@ impl BatchDelay {
         BatchDelay { began: now, calls: 0, expected: 0, until: now }
     }
 
-    /// Records that a batch of so many calls starts.
+    /// Records that a batch of this many calls starts.
     pub(super) fn on_batch_started(&mut self, calls: usize) {
         (self.began, self.calls) = (Instant::now(), calls);
     }
 
-    /// Records that the batch is answered, while so many calls wait for the next one.
+    /// Records that the batch is answered, while this many calls wait for the next one.
     pub(super) fn on_batch_answered(&mut self, waiting: usize) {
         let now = Instant::now();
         let wait = (now - self.began) / SHARE;

@@ -127,7 +127,7 @@ impl Pacer {
         now >= self.due
     }
 
-    /// Starts a turn with so many requested accesses and dummies.
+    /// Starts a turn with this many requested accesses and dummies.
     pub(crate) fn on_turn_started(&mut self, now: Instant, asked: u64, dummies: u64) {
         let late = now.saturating_duration_since(self.due);
         let turn = self.figures.turn;

@@ -12,7 +12,7 @@ use crate::trusted::room::Room;
 use redb::{Database, StorageBackend, WriteTransaction};
 use std::sync::Arc;
 
-/// Opens or creates a checked database with a cache of so many bytes. Its first failure is recorded.
+/// Opens or creates a checked database with a cache of this many bytes. Its first failure is recorded.
 ///
 /// # Errors
 /// [`VaultError::Locked`], [`VaultError::Damaged`], [`VaultError::Disk`], [`VaultError::DiskFull`].

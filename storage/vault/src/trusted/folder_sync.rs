@@ -80,7 +80,7 @@ pub(crate) mod tests {
             self.root.path().canonicalize().unwrap().join(below)
         }
 
-        /// Makes one sync fail, after so many more.
+        /// Makes one sync fail, after this many more.
         pub(crate) fn fail_after(&self, syncs: u64) {
             self.left.set(Some(syncs));
         }

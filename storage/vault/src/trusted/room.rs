@@ -195,7 +195,7 @@ impl Room {
         }
     }
 
-    /// Runs work that writes at most so many bytes. Repeats it while the disk is full and a piece is left.
+    /// Runs work that writes at most this many bytes. Repeats it while the disk is full and a piece is left.
     pub(super) fn retry_with_room<T>(&self, bytes: u64, work: impl Fn() -> io::Result<T>) -> io::Result<T> {
         loop {
             match work() {
@@ -205,7 +205,7 @@ impl Room {
         }
     }
 
-    /// Gives up a piece for so many bytes. Returns `false` if none is left.
+    /// Gives up a piece for this many bytes. Returns `false` if none is left.
     fn give_up(&self, bytes: u64) -> bool {
         let Some(reserve) = self.reserve.get() else { return false };
         let _turn = self.turn.lock().expect("no thread panics while it holds this lock");

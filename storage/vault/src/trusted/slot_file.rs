@@ -71,7 +71,7 @@ impl SlotFile {
         self.advise(0, None, Advice::DisableReadAhead);
     }
 
-    /// Gives the operating system advice on so many bytes, or on all from the offset on, if it must cache nothing.
+    /// Gives the operating system advice on this many bytes, or on all from the offset on, if it must cache nothing.
     fn advise(&self, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
         if let (true, Some(file)) = (self.uncached.load(Ordering::Relaxed), self.advised.get()) {
             advise(file, offset, bytes, advice);
