@@ -8,7 +8,7 @@ const HEADER: &str = "cipher,resident_pages,untrusted_mib,program,scheme,k,harts
 slowdown_by_wall_clock,paper_slowdown,page_bench_slowdown,instructions,in_faults,off_line,hidden,system_calls,ciphers,\
 copies,shared,longest,handing_over,wall_clock_millis";
 
-/// Writes all of it. A figure that was not measured, or is not known, is empty.
+/// Writes the whole file. A figure that was not measured, or is not known, is empty.
 ///
 /// # Errors
 /// The writer's.

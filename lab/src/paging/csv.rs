@@ -11,7 +11,7 @@ const HEADER: &str = "cipher,resident_pages,program,scheme,k,workers,rounds,faul
 slowdown_upper_quartile,paper_slowdown,micros_a_fault,micros_lower_quartile,micros_upper_quartile,in_faults_micros,\
 metered_micros,crypto_micros,copying_micros,moving_micros,trap_micros,program_micros,off_line_micros,beside_micros";
 
-/// Writes all of it. A figure that was not measured, or is not known, is empty.
+/// Writes the whole file. A figure that was not measured, or is not known, is empty.
 ///
 /// # Errors
 /// The writer's.

@@ -43,7 +43,7 @@ pub enum PagingError {
         /// The exit status.
         status: ExitStatus,
     },
-    /// A program ended before it had as many faults as are measured.
+    /// A program ended with fewer faults than are measured.
     #[error("{paged} ended ({status}) after {found} of {faults} faults, not counting the first {warm}")]
     FewFaults {
         /// The run, and how it was paged.

@@ -175,8 +175,7 @@ impl Setting {
         matches!(self, Setting::Hits(hits) if *hits != TrustedHits::ReadThePath)
     }
 
-    /// The name of the setting and the kind of scheme that it changes, unless that is every kind or the configuration
-    /// is of it.
+    /// Returns the setting's name and the only kind of scheme that it changes, if the configuration is of another kind.
     pub(super) fn unused_by(&self, configuration: &Configuration) -> Option<(&'static str, &'static str)> {
         let Setting::Number(key, _) = self else { return None };
         let scheme = configuration.oram.scheme;

@@ -6,7 +6,7 @@ use crate::prices;
 use crate::report::field;
 use std::io::{self, Write};
 
-/// Writes all of it. A figure that the thesis does not print is empty.
+/// Writes the whole file. A figure that the thesis does not print is empty.
 ///
 /// # Errors
 /// The writer's.

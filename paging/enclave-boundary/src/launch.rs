@@ -16,7 +16,7 @@ pub const MAGIC: [u8; 8] = *b"AMELESP\x01";
 const HEADER_BYTES: usize = 20;
 /// The most bytes of the options, most of which are arguments and environment.
 pub const MAX_OPTION_BYTES: u32 = 1 << 20;
-/// The fewest resident pages with which every instruction completes: it may lie on two, and access two more.
+/// The fewest resident pages with which every instruction completes: one may lie on two, and access two more.
 pub const MIN_RESIDENT: u32 = 4;
 /// The most resident pages: a quarter of private memory.
 pub const MAX_RESIDENT: u32 = (crate::map::PRIVATE_BYTES / 4 / 4096) as u32;

@@ -29,7 +29,7 @@ impl ProcessHandle {
         Some(ProcessHandle { pid, process: pidfd_open(pid, PidfdFlags::empty()).ok()? })
     }
 
-    /// It may have ended.
+    /// Sends a signal to the process, which may have ended.
     fn signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.process, signal);
     }

@@ -65,7 +65,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Trace, FileError> {
     }
 }
 
-/// The first bytes of files that are compressed as a whole, and of what.
+/// The first bytes of compressed files, and the compressor's name.
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd")];
 

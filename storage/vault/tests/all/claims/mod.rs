@@ -1,4 +1,4 @@
-//! A single gateway at a time, however openings are cut off and trusted folders are copied: exactly one copy serves,
+//! A single gateway at a time, even if openings are cut off and trusted folders are copied: exactly one copy serves,
 //! the others get an error, and no owner is ever locked out.
 
 mod copied_machines;

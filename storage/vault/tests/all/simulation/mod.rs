@@ -121,7 +121,7 @@ fn a_write_that_a_lying_disk_lost_is_missed() {
     assert!(broken.is_some(), "no seed has missed a write");
 }
 
-/// The same for a store: there the vault itself must report what is missing.
+/// The same promise for a store: the vault itself must report the missing write.
 #[test]
 fn a_write_that_a_forgetful_store_lost_is_missed() {
     let is_loss = |how: &str| how.contains("was removed: it was written");
