@@ -28,7 +28,7 @@ pub(super) struct DriverSettings {
 }
 
 impl DriverSettings {
-    /// One request after the other, like the thesis's synchronous schemes.
+    /// A request after the other, like the thesis's synchronous schemes.
     pub(super) const SEQUENTIAL: DriverSettings =
         DriverSettings { batch: 1, overlaps_steps: false, in_flight: 1 };
     /// As Ameles's vault and store do it.
