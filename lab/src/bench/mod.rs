@@ -42,7 +42,7 @@ pub enum BenchError {
     #[error("the bench cannot run with these options: {0}")]
     Options(String),
     /// The measured subject failed.
-    #[error("what was measured failed: {0}")]
+    #[error("the measured subject failed: {0}")]
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 

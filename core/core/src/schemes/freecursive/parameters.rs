@@ -212,7 +212,7 @@ pub enum FreecursiveParametersError {
     #[error("blocks with tags need a path for each access: choose TrustedHits::ReadThePath, or no tags")]
     Tags,
     /// The tree top has an index by block that is not used, or none where one is needed.
-    #[error("hits of the tree top answer at once if it has an index, and only then: set both, or neither")]
+    #[error("only a tree top with an index answers hits at once: set both, or neither")]
     Index,
 }
 
