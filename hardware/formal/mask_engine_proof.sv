@@ -197,22 +197,22 @@ module mask_engine_proof
     return 32'(stream) == nth;
   endfunction
   assign {pending[0], kept[0], room[0]} = {
-    8'(u_engine.u_leaf.pending_q), 8'(u_engine.u_leaf.gen_shallow.u_masks.count_q), u_engine.u_leaf.unused_ready
+    8'(u_engine.u_leaf.pending_q), 8'(u_engine.u_leaf.u_masks.count_q), u_engine.u_leaf.unused_ready
   };
   assign {pending[1], kept[1], room[1]} = {
-    8'(u_engine.u_read.pending_q), 8'(u_engine.u_read.gen_shallow.u_masks.count_q), u_engine.u_read.unused_ready
+    8'(u_engine.u_read.pending_q), 8'(u_engine.u_read.u_masks.count_q), u_engine.u_read.unused_ready
   };
   assign {pending[3], kept[3], room[3]} = {
-    8'(u_engine.u_write.pending_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
+    8'(u_engine.u_write.pending_q), 8'(u_engine.u_write.u_masks.count_q), u_engine.u_write.unused_ready
   };
   if (Raw) begin : gen_pending
     assign {pending[2], kept[2], room[2]} = {
-      8'(u_engine.gen_raw.u_interest.pending_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
+      8'(u_engine.gen_raw.u_interest.pending_q), 8'(u_engine.gen_raw.u_interest.u_masks.count_q),
       u_engine.gen_raw.u_interest.unused_ready
     };
     assign {pending[4], kept[4], room[4]} = {
       8'(u_engine.gen_raw.u_ahead.pending_q),
-      8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.valid_q),
+      8'(u_engine.gen_raw.u_ahead.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.u_masks.gen_block_ram.valid_q),
       u_engine.gen_raw.u_ahead.unused_ready
     };
   end else begin : gen_not_pending

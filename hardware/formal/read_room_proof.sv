@@ -46,7 +46,7 @@ module read_room_proof #(
     .clk_i, .rst_ni(rst_n), .valid_i(header_put), .ready_o(header_room), .data_i('0),
     .valid_o(header_valid), .ready_i(header_ready_i), .data_o()
   );
-  ameles_beat_queue #(.Width(1), .Beats(Beats)) u_bodies (
+  ameles_fifo #(.Width(1), .Depth(Beats), .BlockRam(in_block_ram(Beats))) u_bodies (
     .clk_i, .rst_ni(rst_n), .valid_i(body_put), .ready_o(body_room), .data_i('0),
     .valid_o(body_valid), .ready_i(body_ready_i), .data_o()
   );
@@ -75,11 +75,7 @@ module read_room_proof #(
     end
   end
 
-  if (Beats > 32) begin : gen_long
-    assign kept = 16'(u_bodies.gen_long.u_queue.count_q) + 16'(body_valid);
-  end else begin : gen_short
-    assign kept = 16'(u_bodies.gen_short.u_queue.count_q);
-  end
+  assign kept = 16'(u_bodies.count_q) + 16'(in_block_ram(Beats) && body_valid);
   assign requests = 16'(u_arrive.u_requests.count_q);
   always_comb begin
     if (rst_n) begin

@@ -252,7 +252,9 @@ module ameles_backend
     .valid_i(header_put), .ready_o(header_room), .data_i(header_in),
     .valid_o(header_valid), .ready_i(header_ready), .data_o(header)
   );
-  ameles_beat_queue #(.Width(Cfg.bus_bits), .Beats(arrival_beats(Cfg))) u_bodies (
+  ameles_fifo #(
+    .Width(Cfg.bus_bits), .Depth(arrival_beats(Cfg)), .BlockRam(in_block_ram(arrival_beats(Cfg)))
+  ) u_bodies (
     .clk_i, .rst_ni,
     .valid_i(body_put), .ready_o(body_room), .data_i(body_in),
     .valid_o(body_valid), .ready_i(body_ready), .data_o(body)

@@ -44,7 +44,7 @@ module ameles_front_data
   logic [Data-1:0] user_data;
   logic [BeatBits-1:0] came_q;
   logic [BlocksBits-1:0] whole_q;
-  ameles_beat_queue #(.Width(Data), .Beats(Blocks * Beats)) u_user (
+  ameles_fifo #(.Width(Data), .Depth(Blocks * Beats), .BlockRam(in_block_ram(Blocks * Beats))) u_user (
     .clk_i, .rst_ni,
     .valid_i(data_valid_i), .ready_o(data_ready_o), .data_i,
     .valid_o(user_valid), .ready_i(user_taken), .data_o(user_data)

@@ -141,13 +141,18 @@ module ameles_front_end
     .write_block_i(write_block), .leaf_i(write_leaf), .counter_i(CounterBits'(new_q)), .data_i(write_data)
   );
 
-  // The table.
+  // The table: the counters of the last PosMap level. A counter of 0 says that a block was never mapped.
+  localparam int unsigned TableCounterBits = 56;
   logic table_ready;
+  logic [TableBits-1:0] table_entry;
+  logic [TableCounterBits-1:0] table_word;
   logic [63:0] table_counter;
-  ameles_counter_table #(.Entries(TableEntries)) u_table (
+  assign table_entry = TableBits'(own_number);
+  assign table_counter = 64'(table_word);
+  ameles_cleared_ram #(.Width(TableCounterBits), .Depth(TableEntries)) u_table (
     .clk_i, .rst_ni, .ready_o(table_ready),
-    .read_i(state_q == Keeper && by_table), .entry_i(TableBits'(own_number)), .counter_o(table_counter),
-    .write_i(state_q == Renew && by_table), .counter_i(table_counter + 1'b1)
+    .write_i(state_q == Renew && by_table), .write_address_i(table_entry), .write_data_i(table_word + 1'b1),
+    .read_i(state_q == Keeper && by_table), .read_address_i(table_entry), .read_data_o(table_word)
   );
 
   // The counter of the block, or of a straggler.
@@ -207,7 +212,7 @@ module ameles_front_end
   if (Cfg.slot_cycles != 0) begin : gen_kept
     localparam int unsigned Waiting = waiting_blocks(Cfg);
     logic [$clog2(Waiting+1)-1:0] pending_q;
-    ameles_beat_queue #(.Width(Data), .Beats(Waiting * Beats)) u_kept (
+    ameles_fifo #(.Width(Data), .Depth(Waiting * Beats), .BlockRam(in_block_ram(Waiting * Beats))) u_kept (
       .clk_i, .rst_ni,
       .valid_i(user_valid), .ready_o(user_room), .data_i(user_data),
       .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)

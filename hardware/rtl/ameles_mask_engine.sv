@@ -236,7 +236,7 @@ module ameles_mask_engine
       .valid_o(interest_valid_o), .ready_i(interest_ready_i), .mask_o(interest_mask_o)
     );
 
-    ameles_mask_stream #(.Width(BeatChunks * 128), .Depth(Cfg.mask_beats), .Deep(1'b1)) u_ahead (
+    ameles_mask_stream #(.Width(BeatChunks * 128), .Depth(Cfg.mask_beats), .BlockRam(1'b1)) u_ahead (
       .clk_i, .rst_ni,
       .has_room_o(room[Ahead]), .first_i(begins[Ahead]), .put_i(returns[Ahead]), .mask_i((BeatChunks * 128)'(beat)),
       .valid_o(ahead_valid_o), .ready_i(ahead_ready_i), .mask_o(ahead_mask_o)

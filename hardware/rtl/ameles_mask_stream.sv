@@ -9,7 +9,7 @@
 module ameles_mask_stream #(
   parameter int unsigned Width = 512,  // bits of a mask
   parameter int unsigned Depth = 16,   // masks that wait
-  parameter bit Deep = 1'b0            // in block RAM
+  parameter bit BlockRam = 1'b0
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
@@ -36,18 +36,10 @@ module ameles_mask_stream #(
     else pending_q <= pending_q + CountBits'(first_i) - CountBits'(taken);
   end
 
-  if (Deep) begin : gen_deep
-    ameles_deep_fifo #(.Width(Width), .Depth(Depth)) u_masks (
-      .clk_i, .rst_ni,
-      .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
-      .valid_o, .ready_i, .data_o(mask_o)
-    );
-  end else begin : gen_shallow
-    ameles_fifo #(.Width(Width), .Depth(Depth)) u_masks (
-      .clk_i, .rst_ni,
-      .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
-      .valid_o, .ready_i, .data_o(mask_o)
-    );
-  end
+  ameles_fifo #(.Width(Width), .Depth(Depth), .BlockRam(BlockRam)) u_masks (
+    .clk_i, .rst_ni,
+    .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
+    .valid_o, .ready_i, .data_o(mask_o)
+  );
 
 endmodule

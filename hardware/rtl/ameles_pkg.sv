@@ -159,6 +159,11 @@ package ameles_pkg;
     return (64 + c.labels * c.label_bits + c.bus_bits - 1) / c.bus_bits;
   endfunction
 
+  // Whether a queue of beats is in block RAM: one that is longer than the memory of a look-up table.
+  function automatic bit in_block_ram(int unsigned beats);
+    return beats > 32;
+  endfunction
+
   // Blocks of the user that wait in the front end, on the way in, and with a pacer on the way out.
   function automatic int unsigned waiting_blocks(config_t c);
     return block_beats(c) <= 8 ? 4 : 2;

@@ -132,12 +132,12 @@ module ameles_pmmac
   logic [BeatBits-1:0] given_q;
   assign data_ready_o = takes_beat && state_q == Stored && has_data;
   assign block_ready_o = takes_beat && state_q == Old;
-  ameles_beat_queue #(.Width(Data), .Beats(Beats)) u_data (
+  ameles_fifo #(.Width(Data), .Depth(Beats), .BlockRam(in_block_ram(Beats))) u_data (
     .clk_i, .rst_ni,
     .valid_i(data_ready_o), .ready_o(unused_data_room), .data_i,
     .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
   );
-  ameles_beat_queue #(.Width(Data), .Beats(Beats)) u_block (
+  ameles_fifo #(.Width(Data), .Depth(Beats), .BlockRam(in_block_ram(Beats))) u_block (
     .clk_i, .rst_ni,
     .valid_i(block_ready_o), .ready_o(unused_block_room), .data_i(block_i),
     .valid_o(kept_valid), .ready_i(gives), .data_o(answer_o)

@@ -131,43 +131,39 @@ module ameles_stash
   assign is_whole = job_q.evict || (Cfg.scheme == PathOram && (is_access || joined_q));
   assign has_block = !job_q.evict && job_q.op != OpDummy && job_q.op != OpSkip;
 
-  // The list, and the block of interest on it.
-  logic scanning, listed, listed_hit, held_q, out_valid, out_stuck;
-  item_t listed_item, held_item, out_item;
+  // The list, and the block of interest on it. If two are scanned per cycle, each has a twin, which is the highest.
+  localparam int unsigned Lanes = Cfg.scan_lanes;
+  logic scanning, held_q;
+  logic [1:0] listed, listed_hit, listed_match, out_valid, out_stuck, is_stuck;
+  logic [Lanes-1:0] list_valid;
+  item_t [Lanes-1:0] list_item;
+  item_t [1:0] listed_item, out_item;
+  item_t held_item;
   logic [SlotBits-1:0] held_slot_q, spare_q, free_slot;
   logic free_valid, free_take, slot_take;
 
-  // If two are scanned per cycle, each has a twin.
-  logic twin_listed, twin_listed_hit, twin_out_valid, twin_out_stuck;
-  item_t twin_listed_item, twin_out_item;
-  if (Cfg.scan_lanes == 2) begin : gen_pairs
-    ameles_resident_pairs #(.Cfg(Cfg)) u_list (
-      .clk_i, .rst_ni,
-      .scan_i(begin_path), .scanning_o(scanning),
-      .valid_o({twin_listed, listed}), .item_o({twin_listed_item, listed_item}),
-      .append_i({twin_out_valid && twin_out_stuck, out_valid && out_stuck}),
-      .append_item_i({twin_out_item, out_item}), .count_o(waiting_o), .overflow_o
-    );
-  end else begin : gen_list
-    ameles_resident_list #(.Cfg(Cfg)) u_list (
-      .clk_i, .rst_ni,
-      .scan_i(begin_path), .scanning_o(scanning), .valid_o(listed), .item_o(listed_item),
-      .append_i(out_valid && out_stuck), .append_item_i(out_item), .count_o(waiting_o), .overflow_o
-    );
-    assign {twin_listed, twin_listed_item} = '0;
+  assign is_stuck = out_valid & out_stuck;
+  ameles_resident_list #(.Cfg(Cfg)) u_list (
+    .clk_i, .rst_ni,
+    .scan_i(begin_path), .scanning_o(scanning), .valid_o(list_valid), .item_o(list_item),
+    .append_i(is_stuck[Lanes-1:0]), .append_item_i(out_item[Lanes-1:0]), .count_o(waiting_o), .overflow_o
+  );
+  assign listed = 2'(list_valid);
+  assign listed_item = (2 * $bits(item_t))'(list_item);
+  for (genvar lane = 0; lane < 2; lane++) begin : gen_match
+    assign listed_match[lane] = listed[lane] && is_access && has_block && !held_q
+        && listed_item[lane].block == job_q.block[BlockBits-1:0];
   end
-  assign twin_listed_hit = twin_listed && is_access && has_block && !held_q && !listed_hit
-      && twin_listed_item.block == job_q.block[BlockBits-1:0];
   // A wrong answer of memory may contain a block twice. The first one counts as the block of interest, so that no slot is lost.
-  assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
+  assign listed_hit = {listed_match[1] && !listed_match[0], listed_match[0]};
 
   // The tree top, and the block of interest in it.
-  logic top_busy, top_valid, top_hit, top_written, top_keeping, top_bank, top_keep, wanted;
-  logic twin_top_valid, twin_top_hit;
-  item_t top_item, twin_top_item;
+  logic top_busy, top_written, top_keeping, top_bank, top_keep, wanted;
+  logic [1:0] top_valid, top_hit;
+  item_t [1:0] top_item;
   logic [LevelBits-1:0] top_level;
   logic [Z-1:0][SlotBits-1:0] planned_slots;
-  assign wanted = is_access && has_block && !held_q && !listed_hit && !twin_listed_hit;
+  assign wanted = is_access && has_block && !held_q && listed_hit == '0;
   assign top_keep = state_q == GoBack && back_ready_i;
 
   // The path.
@@ -213,8 +209,7 @@ module ameles_stash
       .clk_i, .rst_ni,
       .begin_i(begin_path), .job_i(job_q), .search_i(is_raw_access), .wanted_i(wanted),
       .go_i(state_q == Scan && !scanning),
-      .busy_o(top_busy), .valid_o(top_valid), .hit_o(top_hit), .item_o(top_item),
-      .twin_valid_o(twin_top_valid), .twin_hit_o(twin_top_hit), .twin_item_o(twin_top_item), .written_o(top_written),
+      .busy_o(top_busy), .valid_o(top_valid), .hit_o(top_hit), .item_o(top_item), .written_o(top_written),
       .keep_i(top_keep), .bank_i(bank_q), .occupied_i(back_occupied_o),
       .keeping_o(top_keeping), .bank_o(top_bank), .level_o(top_level),
       .entries_i(on_chip_entries), .slots_i(planned_slots)
@@ -222,43 +217,37 @@ module ameles_stash
   end else begin : gen_no_top
     logic unused_top;
     assign unused_top = ^{top_keep, wanted, planned_slots};
-    assign {top_busy, top_valid, top_hit, top_keeping, top_bank} = '0;
-    assign {top_item, top_level, twin_top_valid, twin_top_hit, twin_top_item} = '0;
+    assign {top_busy, top_valid, top_hit, top_item, top_level, top_keeping, top_bank} = '0;
     // The root is written after the first path.
     assign top_written = job_q.iv != '0;
   end
 
   // PushToLeaf takes from the list, then from the tree top, then from the path, then the block of interest.
-  logic pushing, takes_held, served, keep;
-  item_t push_item;
-  logic [LevelBits-1:0] out_level;
-  logic [CountBits-1:0] out_place, twin_out_place;
-  logic [LevelBits-1:0] twin_out_level;
-  item_t twin_item;
+  logic takes_held, served, keep;
+  logic [1:0] pushing, scanned;
+  item_t [1:0] push_item;
+  logic [1:0][LevelBits-1:0] out_level;
+  logic [1:0][CountBits-1:0] out_place;
   logic [SlotBits-1:0] served_slot;
 
   assign served_slot = held_q ? held_slot_q : spare_q;
   assign served = state_q == Push && (job_q.op == OpRead || job_q.op == OpWrite || job_q.op == OpPut) && free_valid;
   assign takes_held = push_held && !held_q;
-  assign pushing = (listed && !listed_hit) || (top_valid && !top_hit) || push || (push_held && held_q) || served;
+  assign scanned = (listed & ~listed_hit) | (top_valid & ~top_hit);
+  assign pushing = {scanned[1], scanned[0] || push || (push_held && held_q) || served};
   assign keep = !is_whole;
   assign held_item = '{block: job_q.block[BlockBits-1:0], leaf: job_q.leaf[LeafBits-1:0], slot: served_slot};
-  assign push_item = served ? held_item
-      : listed ? listed_item : top_valid ? top_item : '{block: push_block, leaf: push_leaf, slot: free_slot};
-
-  assign twin_item = twin_listed ? twin_listed_item : twin_top_item;
+  assign push_item[0] = served ? held_item
+      : listed[0] ? listed_item[0] : top_valid[0] ? top_item[0] : '{block: push_block, leaf: push_leaf, slot: free_slot};
+  assign push_item[1] = listed[1] ? listed_item[1] : top_item[1];
 
   ameles_push_to_leaf #(
     .LeafLevel(Cfg.leaf_level), .BlocksPerBucket(Z), .LevelBlocks(Cfg.level_blocks), .DataBits($bits(item_t))
   ) u_push_to_leaf (
     .clk_i, .rst_ni,
     .clear_i(begin_path), .path_i(job_q.path[LeafBits-1:0]),
-    .valid_i(pushing), .keep_i(keep), .leaf_i(push_item.leaf), .data_i(push_item),
+    .valid_i(pushing), .keep_i(keep), .leaf_i({push_item[1].leaf, push_item[0].leaf}), .data_i(push_item),
     .valid_o(out_valid), .stuck_o(out_stuck), .level_o(out_level), .place_o(out_place), .data_o(out_item),
-    .twin_valid_i((twin_listed && !twin_listed_hit) || (twin_top_valid && !twin_top_hit)),
-    .twin_leaf_i(twin_item.leaf), .twin_data_i(twin_item),
-    .twin_valid_o(twin_out_valid), .twin_stuck_o(twin_out_stuck), .twin_level_o(twin_out_level),
-    .twin_place_o(twin_out_place), .twin_data_o(twin_out_item),
     .occupied_o(back_occupied_o)
   );
 
@@ -275,11 +264,11 @@ module ameles_stash
   logic [Z-1:0][SlotBits-1:0] plan_slots;
   always_comb begin
     for (int unsigned place = 0; place < Z; place++) begin
-      plan_direct[place] = row || (out_valid && !out_stuck && out_place == CountBits'(place));
-      plan_levels[place] = late[place] ? late_item[place].level : row ? unload_level : out_level;
+      plan_direct[place] = row || (out_valid[0] && !out_stuck[0] && out_place[0] == CountBits'(place));
+      plan_levels[place] = late[place] ? late_item[place].level : row ? unload_level : out_level[0];
       plan_entries[place] = late[place] ? {1'b1, late_item[place].item.block, late_item[place].item.leaf}
-          : row ? row_entries[place] : {1'b1, out_item.block, out_item.leaf};
-      plan_slots[place] = late[place] ? late_item[place].item.slot : out_item.slot;
+          : row ? row_entries[place] : {1'b1, out_item[0].block, out_item[0].leaf};
+      plan_slots[place] = late[place] ? late_item[place].item.slot : out_item[0].slot;
     end
   end
   assign plan_write = plan_direct | late;
@@ -288,13 +277,12 @@ module ameles_stash
       .Places(Z), .Levels(Levels), .CountBits(CountBits), .DataBits($bits(planned_t))
     ) u_late (
       .clk_i, .rst_ni,
-      .valid_i(twin_out_valid && !twin_out_stuck), .place_i(twin_out_place),
-      .data_i({twin_out_level, twin_out_item}),
+      .valid_i(out_valid[1] && !out_stuck[1]), .place_i(out_place[1]), .data_i({out_level[1], out_item[1]}),
       .busy_i(plan_direct), .valid_o(late), .data_o(late_item)
     );
   end else begin : gen_never_late
     logic unused_twin;
-    assign unused_twin = ^{twin_out_valid, twin_out_stuck, twin_out_level, twin_out_place, twin_out_item};
+    assign unused_twin = ^{is_stuck[1], out_level[1], out_place[1], out_item[1]};
     assign {late, late_item} = '0;
   end
   ameles_plan #(.Cfg(Cfg)) u_plan (
@@ -455,7 +443,7 @@ module ameles_stash
       if (begin_job) joined_q <= 1'b0;
       else if (join_job) joined_q <= 1'b1;
       if (begin_job || join_job) held_q <= 1'b0;
-      else if (listed_hit || twin_listed_hit || top_hit || twin_top_hit || takes_held) held_q <= 1'b1;
+      else if ((listed_hit | top_hit) != '0 || takes_held) held_q <= 1'b1;
       if (begin_job) unloaded_q <= 1'b0;
       else if (unloaded) unloaded_q <= 1'b1;
       if (known && is_raw_access) asking_q <= 1'b1;
@@ -476,10 +464,10 @@ module ameles_stash
       job_q.block <= job_i.block;
       job_q.leaf <= job_i.leaf;
     end
-    if (listed_hit) held_slot_q <= listed_item.slot;
-    else if (twin_listed_hit) held_slot_q <= twin_listed_item.slot;
-    else if (top_hit) held_slot_q <= top_item.slot;
-    else if (twin_top_hit) held_slot_q <= twin_top_item.slot;
+    if (listed_hit[0]) held_slot_q <= listed_item[0].slot;
+    else if (listed_hit[1]) held_slot_q <= listed_item[1].slot;
+    else if (top_hit[0]) held_slot_q <= top_item[0].slot;
+    else if (top_hit[1]) held_slot_q <= top_item[1].slot;
     else if (takes_held) held_slot_q <= free_slot;
     if (spare_used || (state_q == First && free_valid)) spare_q <= free_slot;
   end

@@ -195,10 +195,10 @@ module ameles_bench
         watch.chunks = u_backend.u_masks.valid;
         watch.stream = u_backend.u_masks.stream;
         watch.scanning = u_backend.u_stash.scanning;
-        watch.push = u_backend.u_stash.pushing;
-        watch.out = u_backend.u_stash.out_valid;
-        watch.stuck = u_backend.u_stash.out_stuck;
-        watch.out_level = 5'(u_backend.u_stash.out_level);
+        watch.push = u_backend.u_stash.pushing[0];
+        watch.out = u_backend.u_stash.out_valid[0];
+        watch.stuck = u_backend.u_stash.out_stuck[0];
+        watch.out_level = 5'(u_backend.u_stash.out_level[0]);
       end
     end else begin : gen_no_watch
       assign watch = '0;
