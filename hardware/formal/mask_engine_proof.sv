@@ -10,12 +10,9 @@ module mask_engine_proof
   parameter int unsigned BusBits = 256,
   parameter bit Paced = 1'b1,                  // leaves have their own turns, also within a mask
   parameter bit Wrong = 1'b0,                  // for a proof that must fail: requests need not stay
-  localparam config_t Cfg = '{
-    scheme: Raw ? RawOram : PathOram, leaf_level: 29, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
-    stash_blocks: 8, blocks: 1 << 29, block_bytes: 64, bus_bits: BusBits, aes_lanes: Lanes, mask_beats: 4,
-    aes_double: 1'b0, aes_rom_rounds: 0, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: Paced ? 64 : 0, stall_cycles: 0
-  }
+  localparam config_t Cfg = proof_pkg::tiny(
+    Raw, 29, BlocksPerBucket, 8, 512 / BusBits, .bus_bits(BusBits), .aes_lanes(Lanes), .slot_cycles(Paced ? 64 : 0)
+  )
 ) (
   input logic         clk_i,
   input logic         keyed_i,

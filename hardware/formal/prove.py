@@ -19,6 +19,7 @@ READS = [
     f"{HERE}/read_issue_among_writes.sv",
     *("read_issue", "path_walk", "bucket_offset", "burst", "shared_levels"),
 ]
+SCHEDULE = ["schedule", f"{HERE}/schedule_among_requests.sv"]
 PAIR = [*STASH, f"{HERE}/stash_and_write_back.sv"]
 BACKEND = [
     REPLACED_AES, f"{HERE}/watching_aes.sv",
@@ -49,7 +50,7 @@ PROOFS = [
      8, BLOCK_RAM),
     ("a slot that is taken is not given out", "free_list_proof", ["free_list", "fifo", "ram"], by_induction,
      [{"Slots": 4}, {"Slots": 5}, {"Slots": 6}], 8, {}),
-    ("no IV is given twice", "schedule_masks_proof", ["schedule"], by_induction, [RAW, PATH], 8, RAW),
+    ("no IV is given twice", "schedule_masks_proof", SCHEDULE, by_induction, [RAW, PATH], 8, RAW),
     ("no mask of a path that goes back is requested twice", "write_masks_proof",
      ["write_masks", "bucket_masks", "path_walk"], by_induction,
      [RAW, PATH, PATH | {"LeafLevel": 0}, PATH | {"BusBits": 128}, RAW | {"BusBits": 128, "LeafLevel": 5},
@@ -74,7 +75,7 @@ PROOFS = [
      ["read_room", "arrive", "path_walk", "bucket_masks", "fifo", "ram"], by_induction,
      [RAW, PATH, PATH | {"LeafLevel": 0}, RAW | {"LeafLevel": 5}, PATH | {"LeafLevel": 2, "BlockBeats": 4}], 16,
      RAW | {"LeafLevel": 0, "BlocksPerBucket": 1}),
-    ("a job stays until it is taken", "schedule_handshakes_proof", ["schedule"], by_induction, [RAW, PATH], 10, RAW),
+    ("a job stays until it is taken", "schedule_handshakes_proof", SCHEDULE, by_induction, [RAW, PATH], 10, RAW),
     ("addresses of reads stay until they are taken", "read_issue_handshakes_proof",
      READS, by_induction, [RAW, PATH, PATH | {"LeafLevel": 5}, RAW | TOP], 20, RAW),
     ("no bucket is read before its newest contents are written or on chip", "read_issue_newest_proof", READS, by_induction,

@@ -37,11 +37,7 @@ module ameles_backend
   // Requests.
   input  logic                      request_valid_i,
   output logic                      request_ready_o,
-  input  op_e                       request_op_i,
-  input  logic [31:0]               request_block_i,
-  input  logic [31:0]               request_path_i,
-  input  logic [31:0]               request_leaf_i,
-  input  logic                      request_more_i,
+  input  request_t                  request_i,
   // Chunks of AES for leaves, under the same key. The highest bit of an input is 0.
   input  logic                      leaf_valid_i,
   output logic                      leaf_ready_o,
@@ -138,9 +134,7 @@ module ameles_backend
   logic [WaitingBits-1:0] waiting;
   ameles_schedule #(.Cfg(Cfg)) u_schedule (
     .clk_i, .rst_ni, .stop_i(stop || !keyed),
-    .valid_i(request_valid_i), .ready_o(request_ready_o),
-    .op_i(request_op_i), .block_i(request_block_i), .path_i(request_path_i), .leaf_i(request_leaf_i),
-    .more_i(request_more_i),
+    .valid_i(request_valid_i), .ready_o(request_ready_o), .request_i,
     .random_ready_o, .random_valid_i, .random_i,
     .done_i(done), .waiting_i(waiting),
     .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o, .overflow_o(schedule_overflow)

@@ -81,12 +81,11 @@ module ameles_oram
   localparam bit HasTags = Cfg.tag_bits != 0;
   localparam int unsigned TagBits = at_least_one(Cfg.tag_bits);
 
-  logic valid, ready, more, slot_valid, slot_ready, slot_taken, slot_dummy;
+  logic valid, ready, slot_valid, slot_ready, slot_taken, slot_dummy;
   logic data_valid, data_ready, store_valid, store_ready;
   logic answer_valid, answer_ready, block_valid, block_ready, unused_last;
   logic ask_valid, ask_ready, leaf_valid, leaf_ready, tag_valid, tag_ready, tags_ready;
-  op_e op;
-  logic [31:0] block, path, leaf;
+  request_t request;
   logic [Data-1:0] data, store, contents, block_data;
   logic [127:0] ask_input, leaf_chunk;
   logic [TagBits-1:0] answer_tag, tag;
@@ -119,7 +118,7 @@ module ameles_oram
     .slot_valid_i(slot_valid), .slot_ready_o(slot_ready), .slot_i(slot),
     .random_ready_o(slot_random_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),
     .taken_o(slot_taken), .dummy_o(slot_dummy), .tags_ready_i(tags_ready),
-    .valid_o(valid), .ready_i(ready), .op_o(op), .block_o(block), .path_o(path), .leaf_o(leaf), .more_o(more)
+    .valid_o(valid), .ready_i(ready), .request_o(request)
   );
 
   // Tags, and the key for them.
@@ -171,8 +170,7 @@ module ameles_oram
     .clk_i, .clk2_i, .rst_ni, .stop_i(tag_error_o),
     .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .keyed_o(backend_keyed), .key_known_o(key_known), .key_i,
     .base_i,
-    .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
-    .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),
+    .request_valid_i(valid), .request_ready_o(ready), .request_i(request),
     .leaf_valid_i(ask_valid), .leaf_ready_o(ask_ready), .leaf_input_i(ask_input),
     .leaf_valid_o(leaf_valid), .leaf_ready_i(leaf_ready), .leaf_chunk_o(leaf_chunk),
     .data_valid_i(store_valid), .data_ready_o(store_ready), .data_i(store),

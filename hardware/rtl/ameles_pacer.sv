@@ -32,17 +32,13 @@ module ameles_pacer
   // The backend.
   output logic        valid_o,
   input  logic        ready_i,
-  output op_e         op_o,
-  output logic [31:0] block_o,
-  output logic [31:0] path_o,
-  output logic [31:0] leaf_o,
-  output logic        more_o
+  output request_t    request_o
 );
 
   localparam bit Paced = Cfg.slot_cycles != 0;
   localparam int unsigned CycleBits = $clog2(Cfg.slot_cycles + 2);
 
-  logic putting_q, put_q, is_open, is_real, passes, begins;
+  logic putting_q, put_q, is_open, is_real, passes, begins, more;
   logic [31:0] put_block_q, put_leaf_q;
 
   // The first cycle of a due slot decides whether it is for a block.
@@ -79,21 +75,22 @@ module ameles_pacer
 
   always_comb begin
     if (putting_q) begin
-      op_o = put_q ? OpPut : OpSkip;
-      block_o = put_block_q;
-      leaf_o = put_leaf_q;
+      request_o.op = put_q ? OpPut : OpSkip;
+      request_o.block = put_block_q;
+      request_o.leaf = put_leaf_q;
     end else begin
-      op_o = is_real ? slot_i.op : OpDummy;
-      block_o = slot_i.block;
-      leaf_o = slot_i.leaf;
+      request_o.op = is_real ? slot_i.op : OpDummy;
+      request_o.block = slot_i.block;
+      request_o.leaf = slot_i.leaf;
     end
+    request_o.path = is_real ? slot_i.path : random_i;
+    request_o.more = more;
   end
-  assign path_o = is_real ? slot_i.path : random_i;
-  assign more_o = !putting_q && (Paced || slot_i.put);
+  assign more = !putting_q && (Paced || slot_i.put);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) putting_q <= 1'b0;
-    else if (passes) putting_q <= more_o;
+    else if (passes) putting_q <= more;
   end
   always_ff @(posedge clk_i) begin
     if (begins) begin

@@ -65,6 +65,15 @@ package ameles_pkg;
     logic [31:0] put_leaf;
   } slot_t;
 
+  // A request to the backend.
+  typedef struct packed {
+    op_e         op;
+    logic [31:0] block;
+    logic [31:0] path;  // the leaf of the path that is read
+    logic [31:0] leaf;  // the leaf of the block from now on
+    logic        more;  // a put follows that belongs to it, before any due eviction
+  } request_t;
+
   // The inputs of a slot's tags: the old and the new counter of its block, and the counter of the block that is put.
   typedef struct packed {
     logic        dummy;

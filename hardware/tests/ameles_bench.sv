@@ -162,8 +162,8 @@ module ameles_bench
     assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
     ameles_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
       .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .keyed_o(unused_keyed), .key_known_o(unused_known), .key_i, .base_i('0),
-      .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
-      .request_leaf_i, .request_more_i(1'b0),
+      .request_valid_i, .request_ready_o,
+      .request_i('{op: op_e'(request_op_i), block: request_block_i, path: request_path_i, leaf: request_leaf_i, more: 1'b0}),
       .leaf_valid_i(1'b0), .leaf_ready_o(unused_leaf_ready), .leaf_input_i('0),
       .leaf_valid_o(unused_leaf_valid), .leaf_ready_i(1'b0), .leaf_chunk_o(unused_leaf_chunk),
       .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
