@@ -9,7 +9,7 @@ import sys
 
 from solver import HERE, by_induction, by_reachability, fails, within
 
-REPLACED_AES = f"{HERE}/replaced_aes_pkg.sv"
+REPLACED_AES = [f"{HERE}/replaced_aes_pkg.sv", f"{HERE}/replaced_aes.sv"]
 STASH = [
     *("stash", "unload", "plan", "free_list", "resident_list", "push_to_leaf", "shared_levels", "deepest_room"),
     *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "ram"),
@@ -22,7 +22,7 @@ READS = [
 SCHEDULE = ["schedule", f"{HERE}/schedule_among_requests.sv"]
 PAIR = [*STASH, f"{HERE}/stash_and_write_back.sv"]
 BACKEND = [
-    REPLACED_AES, f"{HERE}/watching_aes.sv",
+    *REPLACED_AES, f"{HERE}/watched_chunk.sv",
     *("backend", "check", "read_room", "stall_watch"),
     *("schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
     *("arrive", *STASH),
@@ -62,7 +62,7 @@ PROOFS = [
     ("no mask is lost", "mask_stream_proof", ["mask_stream", "fifo", "ram"], by_induction,
      [{}, BLOCK_RAM], 20, {}),
     ("each mask is made of its own request, in order", "mask_engine_proof",
-     [REPLACED_AES, f"{HERE}/copying_aes.sv", "mask_engine", "mask_stream", "fifo", "ram"], by_induction,
+     [*REPLACED_AES, f"{HERE}/copied_chunk.sv", "mask_engine", "mask_stream", "fifo", "ram"], by_induction,
      [RAW, PATH, PATH | {"Paced": "1'b0", "Lanes": 2}], 10, PATH),
     ("bursts stay, cross no page and cover their stretch", "burst_proof", ["burst"], by_induction,
      [{}, {"BusBits": 128, "MostBeats": 40}], 10, {}),
