@@ -37,9 +37,9 @@ module backend_pads_proof
   );
   always_comb assume (!valid || op <= OpSkip);
   logic row_used, body_used, row_read, seen_q, uses;
-  assign row_used = u_backend.u_write_back.row_mask_ready_o && u_backend.u_write_back.row_mask_i[0];
-  assign body_used = u_backend.u_write_back.body_mask_ready_o && u_backend.u_write_back.body_mask_i[0];
-  assign row_read = u_backend.u_stash.row_mask_ready_o && u_backend.u_stash.row_mask_i[0];
+  assign row_used = u_backend.row_back_mask.ready && u_backend.row_back_mask.data[0];
+  assign body_used = u_backend.body_back_mask.ready && u_backend.body_back_mask.data[0];
+  assign row_read = u_backend.row_in_mask.ready && u_backend.row_in_mask.data[0];
   assign uses = row_used || body_used || (Wrong && row_read);
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) seen_q <= 1'b0;

@@ -22,9 +22,9 @@ module eviction_masks_proof
   logic rst_n, valid;
   pad_t pad;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  ameles_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (
-    .clk_i, .rst_ni(rst_n), .valid_o(valid), .ready_i, .pad_o(pad)
-  );
+  ameles_stream_if #(.word_t(mask_request_t)) request ();
+  assign {valid, pad, request.ready} = {request.valid, request.data.pad, ready_i};
+  ameles_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (.clk_i, .rst_ni(rst_n), .request);
 
   // The count of evictions, and whether the masks are those of bodies that go back, from the count of requests.
   localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * body_beats(Cfg, 0);

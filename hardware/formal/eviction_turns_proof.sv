@@ -19,8 +19,8 @@ module eviction_turns_proof #(
 
   logic rst_n, comes_in, goes_back;
   stash_and_write_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
-  assign comes_in = u_pair.body_in_ready;
-  assign goes_back = u_pair.body_back_ready;
+  assign comes_in = u_pair.body_in_mask.ready;
+  assign goes_back = u_pair.body_back_mask.ready;
 
   localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * ameles_pkg::body_beats(Cfg, 0) - 32'(Wrong);
   logic [$clog2(2*Turn)-1:0] taken_q;
@@ -35,8 +35,8 @@ module eviction_turns_proof #(
       assert (!comes_in || 32'(taken_q) < Turn);
       assert (!goes_back || 32'(taken_q) >= Turn);
       // Masks of bodies that go back remain as long as a body goes back, and no longer.
-      assert (!u_pair.back_busy || 32'(taken_q) >= Turn);
-      assert (32'(taken_q) <= Turn || u_pair.back_busy);
+      assert (!u_pair.back.busy || 32'(taken_q) >= Turn);
+      assert (32'(taken_q) <= Turn || u_pair.back.busy);
       // A mask that is taken is used: it covers the beat that passes to memory.
       assert (!goes_back || (u_pair.u_write_back.w_valid_o && u_pair.w_ready && !u_pair.u_write_back.second_header_q));
     end

@@ -14,8 +14,10 @@ module mask_stream_proof #(
 
   logic rst_n, has_room, valid;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  ameles_stream_if #(.word_t(logic [7:0])) mask ();
+  assign {valid, mask.ready} = {mask.valid, ready_i};
   ameles_mask_stream #(.Width(8), .Depth(Depth), .BlockRam(BlockRam)) u_stream (
-    .clk_i, .rst_ni(rst_n), .has_room_o(has_room), .first_i, .put_i, .mask_i, .valid_o(valid), .ready_i, .mask_o()
+    .clk_i, .rst_ni(rst_n), .has_room_o(has_room), .first_i, .put_i, .mask_i, .mask
   );
 
   localparam int unsigned Bits = $clog2(Depth + 1) + 1;

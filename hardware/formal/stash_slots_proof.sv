@@ -29,8 +29,8 @@ module stash_slots_proof
   logic [Slots-1:0] holds_q, holds_d;
   logic gives;
   logic [SlotBits-1:0] given, stored;
-  assign gives = u_pair.give || u_pair.u_stash.returns;
-  assign given = u_pair.give ? u_pair.give_slot : u_pair.u_stash.held_slot_q;
+  assign gives = u_pair.back.give || u_pair.u_stash.returns;
+  assign given = u_pair.back.give ? u_pair.back.give_slot : u_pair.u_stash.held_slot_q;
   assign stored = u_pair.u_stash.to_spare ? u_pair.u_stash.spare_q : u_pair.u_stash.free_slot;
   always_comb begin
     holds_d = holds_q;
@@ -54,7 +54,7 @@ module stash_slots_proof
       assert (!u_pair.u_stash.replaces || holds_q[u_pair.u_stash.served_slot] == (u_pair.u_stash.held_q && !Wrong));
       assert (!u_pair.u_stash.tag_store || holds_q[u_pair.u_stash.tag_slot]);
       assert (!gives || holds_q[given]);
-      assert (!(u_pair.give && u_pair.u_stash.returns));
+      assert (!(u_pair.back.give && u_pair.u_stash.returns));
       assert (!u_pair.u_stash.slot_take || u_pair.u_stash.free_valid);
     end
   end

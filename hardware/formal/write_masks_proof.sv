@@ -23,9 +23,9 @@ module write_masks_proof
   logic rst_n, ready, valid, row;
   pad_t pad;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  ameles_write_masks #(.Cfg(Cfg)) u_write_masks (
-    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .valid_o(valid), .ready_i, .row_o(row), .pad_o(pad)
-  );
+  ameles_stream_if #(.word_t(mask_request_t)) request ();
+  assign {valid, row, pad, request.ready} = {request.valid, request.data, ready_i};
+  ameles_write_masks #(.Cfg(Cfg)) u_write_masks (.clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .request);
 
   // IVs rise.
   logic any_job_q, any_pad_q;

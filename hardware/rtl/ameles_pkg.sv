@@ -108,6 +108,12 @@ package ameles_pkg;
     logic [63:0] iv;
   } pad_t;
 
+  // A request for a mask: its first pad, and whether it is for a row or for a beat.
+  typedef struct packed {
+    logic row;
+    pad_t pad;
+  } mask_request_t;
+
   localparam int unsigned IvBits = 64;
   localparam int unsigned ChunkBits = 128;
 
