@@ -19,14 +19,16 @@ module backend_pads_proof
   op_e op;
   assign {valid, op, block, path, data_valid, answer_ready, ar_ready, r_valid, r_data, aw_ready, w_ready, b_valid} = any_i[202:0];
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  ameles_stream_if #(.word_t(request_t)) request ();
+  ameles_stream_if #(.word_t(logic [127:0])) user_data (), leaf_input (), leaf_chunk ();
+  ameles_answer_if #(.Cfg(Cfg)) answer ();
+  ameles_stream_if tag ();
+  assign {request.valid, request.data} = {valid, op, block, path, 32'd0, 1'b0};
+  assign {user_data.valid, answer.ready, leaf_chunk.ready} = {data_valid, answer_ready, 1'b1};
+  assign {user_data.data, tag.valid, tag.data, leaf_input.valid, leaf_input.data} = '0;
   ameles_backend #(.Choices(Cfg), .AddressBits(16)) u_backend (
     .clk_i, .clk2_i(1'b0), .rst_ni(rst_n), .stop_i(1'b0), .key_valid_i(1'b1), .key_ready_o(), .key_i('0), .base_i('0),
-    .request_valid_i(valid), .request_ready_o(),
-    .request_i('{op: op, block: block, path: path, leaf: '0, more: 1'b0}),
-    .leaf_valid_i(1'b0), .leaf_ready_o(), .leaf_input_i('0), .leaf_valid_o(), .leaf_ready_i(1'b1), .leaf_chunk_o(),
-    .data_valid_i(data_valid), .data_ready_o(), .data_i('0),
-    .answer_valid_o(), .answer_ready_i(answer_ready), .answer_o(), .answer_last_o(),
-    .answer_tag_o(), .tag_valid_i(1'b0), .tag_ready_o(), .tag_i('0),
+    .request, .leaf_input, .leaf_chunk, .data(user_data), .answer, .tag,
     .random_ready_o(), .random_valid_i(1'b1), .random_i('0),
     .ar_valid_o(), .ar_ready_i(ar_ready), .ar_address_o(), .ar_length_o(),
     .r_valid_i(r_valid), .r_ready_o(), .r_data_i(r_data), .r_response_i('0),

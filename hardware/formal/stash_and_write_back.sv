@@ -47,15 +47,10 @@ module stash_and_write_back
     end
   end
 
-  typedef struct packed {
-    logic [Cfg.bus_bits-1:0]               beat;
-    logic                                  last;
-    logic [at_least_one(Cfg.tag_bits)-1:0] tag;
-  } answer_t;
   ameles_stream_if #(.word_t(logic [CipherBits-1:0])) header_in (), row_in_mask (), row_back_mask ();
   ameles_stream_if #(.word_t(logic [Cfg.bus_bits-1:0])) body (), body_in_mask (), body_back_mask (), interest_mask (), user_data ();
   ameles_stream_if #(.word_t(mask_request_t)) interest_request ();
-  ameles_stream_if #(.word_t(answer_t)) answer ();
+  ameles_answer_if #(.Cfg(Cfg)) answer ();
   ameles_stream_if #(.word_t(logic [at_least_one(Cfg.tag_bits)-1:0])) tag ();
   assign {header_in.valid, header_in.data} = {header_valid, header};
   assign {row_in_mask.valid, row_in_mask.data} = {row_mask_valid, CipherBits'(0)};

@@ -46,7 +46,7 @@ module stash_handshakes_proof #(
   always_comb assert (!waits_q || !(u_pair.u_stash.reading || u_pair.back.load) || !u_pair.answer.valid);
   stays_until_ready #(.Width(3)) u_answer (
     .clk_i, .rst_ni(rst_n), .valid_i(u_pair.answer.valid), .ready_i(u_pair.answer_ready),
-    .payload_i({u_pair.answer.data.last, u_pair.u_stash.held_q, u_pair.u_stash.has_old})
+    .payload_i({u_pair.answer.last, u_pair.u_stash.held_q, u_pair.u_stash.has_old})
   );
   stays_until_ready #(.Width(6)) u_interest (
     .clk_i, .rst_ni(rst_n), .valid_i(u_pair.interest_request.valid), .ready_i(u_pair.interest_ready),

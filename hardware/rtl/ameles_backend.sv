@@ -19,74 +19,59 @@ module ameles_backend
 #(
   parameter config_t Choices = '0,
   parameter int unsigned AddressBits = 40,
-  localparam config_t Cfg = tree_choices(Choices),
-  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
+  localparam config_t Cfg = tree_choices(Choices)
 ) (
-  input  logic                      clk_i,
-  input  logic                      clk2_i,
-  input  logic                      rst_ni,
-  input  logic                      stop_i,
+  input  logic                    clk_i,
+  input  logic                    clk2_i,
+  input  logic                    rst_ni,
+  input  logic                    stop_i,
   // The key.
-  input  logic                      key_valid_i,
-  output logic                      key_ready_o,
-  output logic                      keyed_o,  // a key was taken, and its round keys are ready
-  output logic                      key_known_o,  // `key_i` is that key
-  input  logic [127:0]              key_i,
+  input  logic                    key_valid_i,
+  output logic                    key_ready_o,
+  output logic                    keyed_o,  // a key was taken, and its round keys are ready
+  output logic                    key_known_o,  // `key_i` is that key
+  input  logic [127:0]            key_i,
   // The first byte of the tree in memory: its lowest 12 bits count as zeros.
-  input  logic [AddressBits-1:0]    base_i,
-  // Requests.
-  input  logic                      request_valid_i,
-  output logic                      request_ready_o,
-  input  request_t                  request_i,
-  // Chunks of AES for leaves, under the same key. The highest bit of an input is 0.
-  input  logic                      leaf_valid_i,
-  output logic                      leaf_ready_o,
-  input  logic [127:0]              leaf_input_i,
-  output logic                      leaf_valid_o,
-  input  logic                      leaf_ready_i,
-  output logic [127:0]              leaf_chunk_o,
-  // Data, and answers with tags.
-  input  logic                      data_valid_i,
-  output logic                      data_ready_o,
-  input  logic [Cfg.bus_bits-1:0]   data_i,
-  output logic                      answer_valid_o,
-  input  logic                      answer_ready_i,
-  output logic [Cfg.bus_bits-1:0]   answer_o,
-  output logic                      answer_last_o,
-  output logic [TagBits-1:0]        answer_tag_o,
-  input  logic                      tag_valid_i,
-  output logic                      tag_ready_o,
-  input  logic [TagBits-1:0]        tag_i,
+  input  logic [AddressBits-1:0]  base_i,
+  // Requests: `request_t`.
+  ameles_stream_if.sink           request,
+  // Inputs of AES for leaves, and their chunks, under the same key. The highest bit of an input is 0.
+  ameles_stream_if.sink           leaf_input,
+  ameles_stream_if.source         leaf_chunk,
+  // Data, answers, and the tag that the block of an access or put has from now on.
+  ameles_stream_if.sink           data,
+  ameles_answer_if.source         answer,
+  ameles_stream_if.sink           tag,
   // Paths of Path ORAM's emergencies.
-  output logic                      random_ready_o,
-  input  logic                      random_valid_i,
-  input  logic [31:0]               random_i,
+  output logic                    random_ready_o,
+  input  logic                    random_valid_i,
+  input  logic [31:0]             random_i,
   // Memory: AXI4, one ID, bursts that increment, whole beats.
-  output logic                      ar_valid_o,
-  input  logic                      ar_ready_i,
-  output logic [AddressBits-1:0]    ar_address_o,
-  output logic [7:0]                ar_length_o,
-  input  logic                      r_valid_i,
-  output logic                      r_ready_o,
-  input  logic [Cfg.bus_bits-1:0]   r_data_i,
-  input  logic [1:0]                r_response_i,
-  output logic                      aw_valid_o,
-  input  logic                      aw_ready_i,
-  output logic [AddressBits-1:0]    aw_address_o,
-  output logic [7:0]                aw_length_o,
-  output logic                      w_valid_o,
-  input  logic                      w_ready_i,
-  output logic [Cfg.bus_bits-1:0]   w_data_o,
-  output logic                      w_last_o,
-  input  logic                      b_valid_i,
-  output logic                      b_ready_o,
-  input  logic [1:0]                b_response_i,
+  output logic                    ar_valid_o,
+  input  logic                    ar_ready_i,
+  output logic [AddressBits-1:0]  ar_address_o,
+  output logic [7:0]              ar_length_o,
+  input  logic                    r_valid_i,
+  output logic                    r_ready_o,
+  input  logic [Cfg.bus_bits-1:0] r_data_i,
+  input  logic [1:0]              r_response_i,
+  output logic                    aw_valid_o,
+  input  logic                    aw_ready_i,
+  output logic [AddressBits-1:0]  aw_address_o,
+  output logic [7:0]              aw_length_o,
+  output logic                    w_valid_o,
+  input  logic                    w_ready_i,
+  output logic [Cfg.bus_bits-1:0] w_data_o,
+  output logic                    w_last_o,
+  input  logic                    b_valid_i,
+  output logic                    b_ready_o,
+  input  logic [1:0]              b_response_i,
   // State: a count, and errors that stop it.
-  output logic [31:0]               emergencies_o,
-  output logic                      key_reused_o,
-  output logic                      memory_error_o,
-  output logic                      overflow_o,
-  output logic                      memory_stalled_o  // stops nothing
+  output logic [31:0]             emergencies_o,
+  output logic                    key_reused_o,
+  output logic                    memory_error_o,
+  output logic                    overflow_o,
+  output logic                    memory_stalled_o  // stops nothing
 );
 
   localparam int unsigned Levels = levels(Cfg);
@@ -96,11 +81,6 @@ module ameles_backend
 
   typedef logic [CipherBits-1:0] row_t;
   typedef logic [Cfg.bus_bits-1:0] beat_t;
-  typedef struct packed {
-    beat_t              beat;
-    logic               last;
-    logic [TagBits-1:0] tag;
-  } answer_t;
 
   ameles_check #(.Problem(tree_problem(Choices))) u_check ();
   if (64'(AddressBits) < 12 + 1 || (tree_bytes(Cfg) - 1) >> AddressBits != 0) begin : gen_address_bits
@@ -138,7 +118,7 @@ module ameles_backend
   logic [WaitingBits-1:0] waiting;
   ameles_schedule #(.Cfg(Cfg)) u_schedule (
     .clk_i, .rst_ni, .stop_i(stop || !keyed),
-    .valid_i(request_valid_i), .ready_o(request_ready_o), .request_i,
+    .valid_i(request.valid), .ready_o(request.ready), .request_i(request.data),
     .random_ready_o, .random_valid_i, .random_i,
     .done_i(done), .waiting_i(waiting),
     .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o, .overflow_o(schedule_overflow)
@@ -211,9 +191,6 @@ module ameles_backend
   end else begin : gen_no_ahead
     assign {ahead_request.valid, ahead_request.data} = '0;
   end
-  ameles_stream_if #(.word_t(logic [127:0])) leaf_input (), leaf_chunk ();
-  assign {leaf_input.valid, leaf_input.data, leaf_chunk.ready} = {leaf_valid_i, leaf_input_i, leaf_ready_i};
-  assign {leaf_ready_o, leaf_valid_o, leaf_chunk_o} = {leaf_input.ready, leaf_chunk.valid, leaf_chunk.data};
   ameles_mask_engine #(.Cfg(Cfg)) u_masks (
     .clk_i, .clk2_i, .rst_ni, .round_keys_i(round_keys), .keyed_i(keyed),
     .leaf_input, .leaf_chunk,
@@ -268,18 +245,12 @@ module ameles_backend
     assign {body_back_mask.valid, body_back_mask.data} = {write_mask.valid, write_mask.data[Cfg.bus_bits-1:0]};
   end
 
-  ameles_stream_if #(.word_t(beat_t)) user_data ();
-  ameles_stream_if #(.word_t(answer_t)) answer ();
-  ameles_stream_if #(.word_t(logic [TagBits-1:0])) tag ();
-  assign {user_data.valid, user_data.data, tag.valid, tag.data} = {data_valid_i, data_i, tag_valid_i, tag_i};
-  assign {data_ready_o, tag_ready_o, answer.ready} = {user_data.ready, tag.ready, answer_ready_i};
-  assign {answer_valid_o, answer_o, answer_last_o, answer_tag_o} = {answer.valid, answer.data};
   ameles_stash #(.Cfg(Cfg)) u_stash (
     .clk_i, .rst_ni,
     .valid_i(stash_valid), .ready_o(stash_ready), .job_i(stash_job), .on_chip_i(stash_on_chip),
     .done_o(done), .waiting_o(waiting), .overflow_o(stash_overflow),
     .header, .row_mask(row_in_mask), .body, .body_mask(body_in_mask), .interest_request, .interest_mask,
-    .data(user_data), .answer, .tag, .back
+    .data, .answer, .tag, .back
   );
 
   ameles_write_back #(.Cfg(Cfg), .AddressBits(AddressBits)) u_write_back (

@@ -65,15 +65,6 @@ package ameles_pkg;
     logic [31:0] put_leaf;
   } slot_t;
 
-  // A request to the backend.
-  typedef struct packed {
-    op_e         op;
-    logic [31:0] block;
-    logic [31:0] path;  // the leaf of the path that is read
-    logic [31:0] leaf;  // the leaf of the block from now on
-    logic        more;  // a put follows that belongs to it, before any due eviction
-  } request_t;
-
   // The inputs of a slot's tags: the old and the new counter of its block, and the counter of the block that is put.
   typedef struct packed {
     logic        dummy;
@@ -85,6 +76,27 @@ package ameles_pkg;
     logic [31:0] put_block;
     logic [63:0] put_counter;
   } slot_tags_t;
+
+  // A slot with the inputs of its tags.
+  typedef struct packed {
+    slot_t      slot;
+    slot_tags_t tags;
+  } tagged_slot_t;
+
+  // A request of the user.
+  typedef struct packed {
+    logic        write;
+    logic [31:0] block;
+  } user_request_t;
+
+  // A request to the backend.
+  typedef struct packed {
+    op_e         op;
+    logic [31:0] block;
+    logic [31:0] path;  // the leaf of the path that is read
+    logic [31:0] leaf;  // the leaf of the block from now on
+    logic        more;  // a put follows that belongs to it, before any due eviction
+  } request_t;
 
   // The work on one path, as it goes from cell to cell. Fields are as wide as any configuration needs.
   typedef struct packed {

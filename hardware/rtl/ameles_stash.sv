@@ -48,9 +48,9 @@ module ameles_stash
   ameles_stream_if.sink          body_mask,
   ameles_stream_if.source        interest_request,
   ameles_stream_if.sink          interest_mask,
-  // The user's data: answers are beats, which of them is the last, and with tags the tag of the block.
+  // The user's data.
   ameles_stream_if.sink          data,
-  ameles_stream_if.source        answer,
+  ameles_answer_if.source        answer,
   ameles_stream_if.sink          tag,
   // The path that goes back.
   ameles_write_back_if.stash     back
@@ -292,8 +292,8 @@ module ameles_stash
   assign replaces = serves && has_block && job_q.op != OpTake;
   assign data.ready = serves && needs_data;
   assign answer.valid = can_serve && answers;
-  assign answer.data.beat = old;
-  assign answer.data.last = last_beat;
+  assign answer.beat = old;
+  assign answer.last = last_beat;
   assign interest_mask.ready = (serves && is_raw_access) || state_q == TagMask;
 
   // Slot and beat form an address, because a block has a power of two of beats.
@@ -335,9 +335,9 @@ module ameles_stash
     always_ff @(posedge clk_i) begin
       if (state_q == TagMask) found_tag_q <= found_tag;
     end
-    assign answer.data.tag = held_q ? back.loaded_tag : is_raw_access && found ? found_tag_q : '0;
+    assign answer.tag = held_q ? back.loaded_tag : is_raw_access && found ? found_tag_q : '0;
   end else begin : gen_no_tags
-    assign {back.loaded_tag, answer.data.tag} = '0;
+    assign {back.loaded_tag, answer.tag} = '0;
   end
 
   // Masks of the block of interest are asked for when the headers are in, as many wherever the block is: its tag's comes first.

@@ -133,20 +133,20 @@ impl Mutant {
         Mutant {
             fault: "a slot for no block that has no put",
             file: "ameles_pacer.sv",
-            from: "(Paced || slot_i.put)",
-            to: "is_real && slot_i.put",
+            from: "(Paced || offered.put)",
+            to: "is_real && offered.put",
         },
         Mutant {
             fault: "leaves that delay masks",
             file: "ameles_mask_engine.sv",
             from: "turn_q == '0",
-            to: "turn_q == '0 || leaf_valid_i",
+            to: "turn_q == '0 || leaf_input.valid",
         },
         Mutant {
             fault: "a slot that a request opens early",
             file: "ameles_pacer.sv",
             from: "left_q == '0",
-            to: "left_q == '0 || slot_valid_i && left_q < 20",
+            to: "left_q == '0 || slot.valid && left_q < 20",
         },
     ];
 
