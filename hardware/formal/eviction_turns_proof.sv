@@ -2,20 +2,12 @@
 // the path as it goes back. So no body goes back under a mask for one that comes in. This holds for any jobs, headers and
 // times.
 module eviction_turns_proof #(
-  parameter int unsigned LeafLevel = 1,
-  parameter int unsigned BlocksPerBucket = 1,
-  parameter int unsigned StashBlocks = 1,
-  parameter int unsigned BlockBeats = 1,
-  parameter int unsigned TopLevels = 0,
-  parameter int unsigned TagBits = 0,
+  `include "tiny_parameters.svh"
   parameter bit Wrong = 1'b0  // for a proof that must fail: a path in too few masks
 ) (
   input logic         clk_i,
   input logic [511:0] any_i
 );
-
-  localparam ameles_pkg::config_t Cfg =
-      proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 
   logic rst_n, comes_in, goes_back;
   stash_and_write_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));

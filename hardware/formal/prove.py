@@ -32,6 +32,7 @@ PATH = {"Raw": "1'b0"}
 TOP = {"TopLevels": 1}
 TAGS = {"TagBits": 128}
 TWO_LANES = {"ScanLanes": 2}
+TWO_BEATS = {"BlockBeats": 2}
 BLOCK_RAM = {"BlockRam": "1'b1"}
 LEVELS = [{"LeafLevel": level} for level in range(21)]
 
@@ -86,16 +87,16 @@ PROOFS = [
      [RAW, PATH, RAW | {"BlockBeats": 2, "BlocksPerBucket": 2},
       RAW | TAGS, PATH | TAGS | {"BlocksPerBucket": 2}], 20, RAW),
     ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
-     [PATH | {"BlockBeats": 1}, PATH], 20, RAW),
+     [PATH, PATH | TWO_BEATS], 20, RAW | TWO_BEATS),
     ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(24), [RAW, PATH], 20, PATH),
-    ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [{}, {"BlockBeats": 2}], 20, {}),
+    ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [{}, TWO_BEATS], 20, {}),
 ]
 
 LONG = [
     ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [TOP, TAGS], 20, {}),
     ("no mask is used twice", "backend_pads_proof", BACKEND, within(40), [RAW, PATH], 30, RAW),
     ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
-     [config | {"BlockBeats": 1} for config in (RAW, PATH | TOP, PATH | TAGS)], 20, RAW),
+     [RAW, PATH | TOP, PATH | TAGS], 20, RAW | TWO_BEATS),
     ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(26),
      [scheme | more for scheme in (RAW, PATH) for more in ({}, TOP | TWO_LANES, TAGS, TAGS | TOP | TWO_LANES)], 20, PATH),
 ]

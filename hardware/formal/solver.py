@@ -26,7 +26,7 @@ def read(top, cells, configuration):
     helpers = [f"{HERE}/{helper}.sv" for helper in ("proof_pkg", "first_cycle_reset", "stays_until_ready")]
     interfaces = sorted(glob.glob(f"{RTL}/*_if.sv"))
     files = " ".join([f"{RTL}/ameles_pkg.sv", *interfaces, *helpers, *cells, f"{HERE}/{top}.sv"])
-    ys.run_pass(f"read_slang --top {top} {given} {files}", design)
+    ys.run_pass(f"read_slang --top {top} {given} -I {HERE} {files}", design)
     ys.run_pass(f"prep -flatten -top {top}; async2sync; chformal -lower; memory_map -formal; opt_clean", design)
     return design
 

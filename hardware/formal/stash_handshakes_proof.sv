@@ -1,13 +1,7 @@
 // The outputs of the stash stay until they are taken: answers, requests for masks, and paths that go back, if masks and the
 // user's data stay. The proof covers the lowest bits of each field of the payloads.
 module stash_handshakes_proof #(
-  parameter bit Raw = 1'b1,
-  parameter int unsigned LeafLevel = 1,
-  parameter int unsigned BlocksPerBucket = 1,
-  parameter int unsigned StashBlocks = 1,
-  parameter int unsigned BlockBeats = 2,
-  parameter int unsigned TopLevels = 0,
-  parameter int unsigned TagBits = 0,
+  `include "tiny_parameters.svh"
   parameter bit Wrong = 1'b0  // for a proof that must fail: data need not stay
 ) (
   input logic         clk_i,
@@ -15,8 +9,6 @@ module stash_handshakes_proof #(
 );
 
   import ameles_pkg::*;
-
-  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 
   logic rst_n;
   stash_and_write_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));

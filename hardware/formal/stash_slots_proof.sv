@@ -3,22 +3,13 @@
 module stash_slots_proof
   import ameles_pkg::*;
 #(
-  parameter bit Raw = 1'b1,
-  parameter int unsigned LeafLevel = 1,
-  parameter int unsigned BlocksPerBucket = 1,
-  parameter int unsigned StashBlocks = 1,
-  parameter int unsigned BlockBeats = 1,
-  parameter int unsigned TopLevels = 0,
-  parameter int unsigned ScanLanes = 1,
-  parameter int unsigned TagBits = 0,
+  `include "tiny_parameters.svh"
   parameter bit Wrong = 1'b0  // for a proof that must fail: the block of interest is like any
 ) (
   input logic         clk_i,
   input logic [511:0] any_i
 );
 
-  localparam config_t Cfg =
-      proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, ScanLanes, TagBits);
   localparam int unsigned SlotBits = slot_bits(Cfg);
 
   logic rst_n;

@@ -1,13 +1,8 @@
 // Addresses and beats of writes stay until memory takes them, if masks stay, and if the stash reads nothing else while a path
 // goes back.
 module write_back_handshakes_proof #(
-  parameter bit Raw = 1'b1,
-  parameter int unsigned LeafLevel = 1,
-  parameter int unsigned BlocksPerBucket = 1,
-  parameter int unsigned BlockBeats = 1,
-  parameter int unsigned TagBits = 0,
-  parameter bit Wrong = 1'b0,  // for a proof that must fail: masks need not stay
-  localparam ameles_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 2, BlockBeats, 0, 1, TagBits)
+  `include "tiny_parameters.svh"
+  parameter bit Wrong = 1'b0  // for a proof that must fail: masks need not stay
 ) (
   input logic                                                                  clk_i,
   input logic                                                                  valid_i,

@@ -2,8 +2,8 @@
 // PosMap blocks that leave the PLB.
 //
 // Interface: beats of the user come whenever there is room, before or after their request. `whole_o` says that all
-// beats of the next block are here. A slot that needs data is ordered at `order`: a PosMap block with its contents, a block of the user, or a block of the user that is dropped. Beats pass to
-// the backend as it takes them.
+// beats of the next block are here. A slot that needs data is ordered at `order`: a PosMap block with its contents, a
+// block of the user, or a block of the user that is dropped. Beats pass to the backend as it takes them.
 //
 // Timing: a beat of the user can pass one cycle after it came, or two if blocks are long.
 //

@@ -110,9 +110,9 @@ module ameles_front_end
   logic [CounterBits-1:0] found_counter;
   logic [63:0] old_q, new_q;
   logic [Group-1:0] found_data, write_data;
-  ameles_look_aside #(
+  ameles_plb #(
     .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .CounterBits(CounterBits), .DataBits(Group)
-  ) u_look_aside (
+  ) u_plb (
     .clk_i, .rst_ni, .ready_o(look_ready),
     .read_i(look_read), .read_block_i(look_block),
     .valid_o(look_valid), .block_o(found_block), .leaf_o(found_leaf), .counter_o(found_counter),

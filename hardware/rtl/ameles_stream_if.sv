@@ -1,7 +1,6 @@
 // A channel from one cell to another.
 //
-// Interface: `data` passes in each cycle in which `valid` and `ready` are high. `valid` stays, with its `data`, until
-// `ready`.
+// Interface: `data` passes in each cycle in which `valid` and `ready` are high.
 //
 // Timing: that of both cells. Keeps: nothing.
 interface ameles_stream_if #(

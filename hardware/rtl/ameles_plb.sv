@@ -8,7 +8,7 @@
 // `ready_o` rises.
 //
 // Keeps: the lines, in block RAM.
-module ameles_look_aside #(
+module ameles_plb #(
   parameter int unsigned Lines = 128,
   parameter int unsigned BlockBits = 20,
   parameter int unsigned LeafBits = 20,
