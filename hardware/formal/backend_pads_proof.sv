@@ -17,7 +17,9 @@ module backend_pads_proof
   logic [31:0] block, path;
   logic [127:0] r_data;
   op_e op;
-  assign {valid, op, block, path, data_valid, answer_ready, ar_ready, r_valid, r_data, aw_ready, w_ready, b_valid} = any_i[202:0];
+  assign {
+    valid, op, block, path, data_valid, answer_ready, ar_ready, r_valid, r_data, aw_ready, w_ready, b_valid
+  } = any_i[202:0];
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
   ameles_stream_if #(.word_t(request_t)) request ();
   ameles_stream_if #(.word_t(logic [127:0])) user_data (), leaf_input (), leaf_chunk ();

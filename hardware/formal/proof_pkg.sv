@@ -1,4 +1,5 @@
-// The small controllers whose cells are proven: the narrowest bus, and as few blocks and buckets as a proof needs, unless it says otherwise.
+// The small controllers whose cells are proven: the narrowest bus, and as few blocks and buckets as a proof needs, unless it
+// says otherwise.
 package proof_pkg;
 
   import ameles_pkg::*;

@@ -48,7 +48,8 @@ module stash_and_write_back
   end
 
   ameles_stream_if #(.word_t(logic [CipherBits-1:0])) header_in (), row_in_mask (), row_back_mask ();
-  ameles_stream_if #(.word_t(logic [Cfg.bus_bits-1:0])) body (), body_in_mask (), body_back_mask (), interest_mask (), user_data ();
+  ameles_stream_if #(.word_t(logic [Cfg.bus_bits-1:0])) body (), body_in_mask (), body_back_mask ();
+  ameles_stream_if #(.word_t(logic [Cfg.bus_bits-1:0])) interest_mask (), user_data ();
   ameles_stream_if #(.word_t(mask_request_t)) interest_request ();
   ameles_answer_if #(.Cfg(Cfg)) answer ();
   ameles_stream_if #(.word_t(logic [at_least_one(Cfg.tag_bits)-1:0])) tag ();
