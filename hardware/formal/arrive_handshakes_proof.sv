@@ -21,36 +21,35 @@ module arrive_handshakes_proof #(
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, 1);
   localparam int unsigned Requests = arrival_headers(Cfg);
 
-  logic rst_n, ready, r_ready, header_valid, body_valid, mask_valid, mask_row;
-  logic [row_chunks(Cfg)*128-1:0] header;
-  logic [127:0] body;
-  pad_t mask_pad;
+  logic rst_n, ready, r_ready;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  ameles_stream_if #(.word_t(logic [row_chunks(Cfg)*128-1:0])) header ();
+  ameles_stream_if #(.word_t(logic [127:0])) body ();
+  ameles_stream_if #(.word_t(mask_request_t)) mask_request ();
+  assign {header.ready, body.ready, mask_request.ready} = {header_ready_i, body_ready_i, mask_ready_i};
   ameles_arrive #(.Cfg(Cfg)) u_arrive (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .r_valid_i, .r_ready_o(r_ready), .r_data_i,
-    .header_valid_o(header_valid), .header_ready_i, .header_o(header), .header_beat_o(),
-    .body_valid_o(body_valid), .body_ready_i, .body_o(body),
-    .mask_valid_o(mask_valid), .mask_ready_i, .mask_row_o(mask_row), .mask_pad_o(mask_pad), .masks_asked_o()
+    .header, .header_beat_o(), .body, .mask_request, .masks_asked_o()
   );
 
   stays_until_ready #(.Width(128), .Assumed(1'b1)) u_answers (
     .clk_i, .rst_ni(rst_n), .valid_i(r_valid_i && !Wrong), .ready_i(r_ready), .payload_i(r_data_i)
   );
   // A header that may pass is taken in the same cycle as its answer, and so is a beat.
-  stays_until_ready #(.Width($bits(header))) u_header (
-    .clk_i, .rst_ni(rst_n), .valid_i(header_valid), .ready_i(header_ready_i), .payload_i(header)
+  stays_until_ready #(.Width(row_chunks(Cfg) * 128)) u_header (
+    .clk_i, .rst_ni(rst_n), .valid_i(header.valid), .ready_i(header_ready_i), .payload_i(header.data)
   );
   stays_until_ready #(.Width(128)) u_body (
-    .clk_i, .rst_ni(rst_n), .valid_i(body_valid), .ready_i(body_ready_i), .payload_i(body)
+    .clk_i, .rst_ni(rst_n), .valid_i(body.valid), .ready_i(body_ready_i), .payload_i(body.data)
   );
-  stays_until_ready #(.Width($bits(pad_t) + 1)) u_mask (
-    .clk_i, .rst_ni(rst_n), .valid_i(mask_valid), .ready_i(mask_ready_i), .payload_i({mask_row, mask_pad})
+  stays_until_ready #(.Width($bits(mask_request_t))) u_mask (
+    .clk_i, .rst_ni(rst_n), .valid_i(mask_request.valid), .ready_i(mask_ready_i), .payload_i(mask_request.data)
   );
   // Each beat goes one way, once.
   logic passes, header_passes, body_passes;
   assign passes = r_valid_i && r_ready;
-  assign header_passes = header_valid && header_ready_i;
-  assign body_passes = body_valid && body_ready_i;
+  assign header_passes = header.valid && header_ready_i;
+  assign body_passes = body.valid && body_ready_i;
   always_comb begin
     if (rst_n) begin
       assert (!(header_passes && body_passes) && (passes || !(header_passes || body_passes)));

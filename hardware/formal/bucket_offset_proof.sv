@@ -81,10 +81,10 @@ module bucket_offset_proof #(
     assign root = (LeafLevel + 1)'(((33'(bucket) + 33'd1) >> depth) - 33'd1);
     always_comb begin
       if (rst_n && walks_q) begin
-        assert (32'(u_offset.gen_subtrees.u_offset.depth_q) == levels_down % Height);
-        assert (32'(u_offset.gen_subtrees.u_offset.layer_q) == levels_down / Height + 1);
-        assert (u_offset.gen_subtrees.u_offset.begins_q == Wide'(index) * Wide'(((1 << Height) - 1) * BucketBytes));
-        assert (u_offset.gen_subtrees.u_offset.subtree_q == place(root));
+        assert (32'(u_offset.gen_subtrees.depth_q) == levels_down % Height);
+        assert (32'(u_offset.gen_subtrees.layer_q) == levels_down / Height + 1);
+        assert (u_offset.gen_subtrees.begins_q == Wide'(index) * Wide'(((1 << Height) - 1) * BucketBytes));
+        assert (u_offset.gen_subtrees.subtree_q == place(root));
       end
     end
   end

@@ -11,12 +11,9 @@ module eviction_masks_proof
   parameter int unsigned BusBits = 512,
   parameter int unsigned TopLevels = 0,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: evictions go back twice
-  localparam config_t Cfg = '{
-    scheme: RawOram, leaf_level: LeafLevel, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
-    stash_blocks: 8, blocks: 1 << LeafLevel, block_bytes: BlockBytes, bus_bits: BusBits, aes_lanes: 1, mask_beats: 4,
-    aes_double: 1'b0, aes_rom_rounds: 0, top_levels: TopLevels, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: 0, stall_cycles: 0
-  }
+  localparam config_t Cfg = proof_pkg::tiny(
+    1'b1, LeafLevel, BlocksPerBucket, 8, BlockBytes * 8 / BusBits, TopLevels, .bus_bits(BusBits)
+  )
 ) (
   input logic clk_i,
   input logic ready_i
@@ -25,9 +22,9 @@ module eviction_masks_proof
   logic rst_n, valid;
   pad_t pad;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  ameles_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (
-    .clk_i, .rst_ni(rst_n), .valid_o(valid), .ready_i, .pad_o(pad)
-  );
+  ameles_stream_if #(.word_t(mask_request_t)) request ();
+  assign {valid, pad, request.ready} = {request.valid, request.data.pad, ready_i};
+  ameles_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (.clk_i, .rst_ni(rst_n), .request);
 
   // The count of evictions, and whether the masks are those of bodies that go back, from the count of requests.
   localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * body_beats(Cfg, 0);

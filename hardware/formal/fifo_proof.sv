@@ -1,7 +1,7 @@
 // A queue neither loses nor doubles nor reorders words: the nth word that went in is the nth that comes out, for any n.
 // Counts are modulo a power of two above the capacity of the queue. A word that is offered stays until it is taken.
 module fifo_proof #(
-  parameter bit Deep = 1'b0,  // ameles_deep_fifo
+  parameter bit BlockRam = 1'b0,
   parameter int unsigned Width = 2,
   parameter int unsigned Depth = 4,
   parameter bit Wrong = 1'b0  // for a proof that must fail
@@ -22,24 +22,17 @@ module fifo_proof #(
   logic [Width-1:0] words [Depth];
   logic [NthBits-1:0] in, out, count, left_ram;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  if (Deep) begin : gen_deep
-    ameles_deep_fifo #(.Width(Width), .Depth(Depth)) u_fifo (
-      .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .data_i, .valid_o(valid), .ready_i, .data_o(data)
-    );
-    for (genvar nth = 0; nth < Depth; nth++) begin : gen_words
-      assign words[nth] = u_fifo.u_ram.words[nth];
+  ameles_fifo #(.Width(Width), .Depth(Depth), .BlockRam(BlockRam)) u_fifo (
+    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .data_i, .valid_o(valid), .ready_i, .data_o(data)
+  );
+  assign {in, out, count} = {NthBits'(u_fifo.in_q), NthBits'(u_fifo.out_q), NthBits'(u_fifo.count_q)};
+  assign left_ram = NthBits'(BlockRam && valid);
+  for (genvar nth = 0; nth < Depth; nth++) begin : gen_words
+    if (BlockRam) begin : gen_block_ram
+      assign words[nth] = u_fifo.gen_block_ram.u_ram.words[nth];
+    end else begin : gen_distributed
+      assign words[nth] = u_fifo.gen_distributed.words[nth];
     end
-    assign {in, out, count} = {NthBits'(u_fifo.in_q), NthBits'(u_fifo.out_q), NthBits'(u_fifo.count_q)};
-    assign left_ram = NthBits'(valid);
-  end else begin : gen_shallow
-    ameles_fifo #(.Width(Width), .Depth(Depth)) u_fifo (
-      .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .data_i, .valid_o(valid), .ready_i, .data_o(data)
-    );
-    for (genvar nth = 0; nth < Depth; nth++) begin : gen_words
-      assign words[nth] = u_fifo.words[nth];
-    end
-    assign {in, out, count} = {NthBits'(u_fifo.in_q), NthBits'(u_fifo.out_q), NthBits'(u_fifo.count_q)};
-    assign left_ram = '0;
   end
 
   // Any n, from the first cycle on, and its word.
@@ -74,9 +67,9 @@ module fifo_proof #(
       assert (!valid || puts_q != takes_q);
       assert (!(valid && takes_q == nth_q) || data == word_q);
       // Words are neither held back, nor refused while there is room.
-      assert (Deep || valid == (puts_q != takes_q));
+      assert (BlockRam || valid == (puts_q != takes_q));
       assert (ready || NthBits'(puts_q - takes_q) >= NthBits'(Depth));
-      assert (NthBits'(puts_q - takes_q) <= NthBits'(Depth + 32'(Deep)));
+      assert (NthBits'(puts_q - takes_q) <= NthBits'(Depth + 32'(BlockRam)));
     end
   end
 

@@ -41,26 +41,26 @@ module free_list_proof #(
   // For the induction: each free slot is once in the queue, or was never used.
   localparam int unsigned Wide = SlotBits + 2;
   logic [Wide-1:0] out, count;
-  assign out = Wide'(u_free_list.gen_shallow.u_back.out_q);
-  assign count = Wide'(u_free_list.gen_shallow.u_back.count_q);
+  assign out = Wide'(u_free_list.u_back.out_q);
+  assign count = Wide'(u_free_list.u_back.count_q);
   always_comb begin
     if (rst_n) begin
       assert (32'(u_free_list.fresh_q) <= Slots && count <= Wide'(u_free_list.fresh_q) && 32'(out) < Slots);
-      assert (32'(u_free_list.gen_shallow.u_back.in_q) == (32'(out + count) >= Slots ? 32'(out + count) - Slots : 32'(out + count)));
+      assert (32'(u_free_list.u_back.in_q) == (32'(out + count) >= Slots ? 32'(out + count) - Slots : 32'(out + count)));
     end
   end
   logic [Slots-1:0] queued;
   for (genvar place = 0; place < Slots; place++) begin : gen_queued
     assign queued[place] = Wide'(place) >= out ? Wide'(place) < out + count : Wide'(place + Slots) < out + count;
     always_comb begin
-      if (rst_n) assert (!queued[place] || Wide'(u_free_list.gen_shallow.u_back.words[place]) < Wide'(u_free_list.fresh_q));
+      if (rst_n) assert (!queued[place] || Wide'(u_free_list.u_back.gen_distributed.words[place]) < Wide'(u_free_list.fresh_q));
     end
   end
   for (genvar nth = 0; nth < Slots; nth++) begin : gen_slot
     logic [Slots:0] queued_at;
     assign queued_at[Slots] = Wide'(nth) >= Wide'(u_free_list.fresh_q);
     for (genvar place = 0; place < Slots; place++) begin : gen_place
-      assign queued_at[place] = u_free_list.gen_shallow.u_back.words[place] == SlotBits'(nth) && queued[place];
+      assign queued_at[place] = u_free_list.u_back.gen_distributed.words[place] == SlotBits'(nth) && queued[place];
     end
     always_comb begin
       if (rst_n) begin

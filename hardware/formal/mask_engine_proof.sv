@@ -10,12 +10,9 @@ module mask_engine_proof
   parameter int unsigned BusBits = 256,
   parameter bit Paced = 1'b1,                  // leaves have their own turns, also within a mask
   parameter bit Wrong = 1'b0,                  // for a proof that must fail: requests need not stay
-  localparam config_t Cfg = '{
-    scheme: Raw ? RawOram : PathOram, leaf_level: 29, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
-    stash_blocks: 8, blocks: 1 << 29, block_bytes: 64, bus_bits: BusBits, aes_lanes: Lanes, mask_beats: 4,
-    aes_double: 1'b0, aes_rom_rounds: 0, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: Paced ? 64 : 0, stall_cycles: 0
-  }
+  localparam config_t Cfg = proof_pkg::tiny(
+    Raw, 29, BlocksPerBucket, 8, 512 / BusBits, .bus_bits(BusBits), .aes_lanes(Lanes), .slot_cycles(Paced ? 64 : 0)
+  )
 ) (
   input logic         clk_i,
   input logic         keyed_i,
@@ -35,17 +32,21 @@ module mask_engine_proof
   logic rst_n, leaf_ready;
   logic [3:0] ready, rows;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  ameles_stream_if #(.word_t(logic [127:0])) leaf_input (), leaf_chunk ();
+  ameles_stream_if #(.word_t(mask_request_t)) read_request (), interest_request (), write_request (), ahead_request ();
+  ameles_stream_if #(.word_t(logic [Most*128-1:0])) read_mask (), interest_mask (), write_mask (), ahead_mask ();
+  assign {leaf_input.valid, leaf_input.data, leaf_ready} = {leaf_valid_i, leaf_input_i, leaf_input.ready};
+  assign {read_request.valid, read_request.data} = {valid_i[0], rows[0], pads_i[0]};
+  assign {interest_request.valid, interest_request.data} = {valid_i[1] && Raw, rows[1], pads_i[1]};
+  assign {write_request.valid, write_request.data} = {valid_i[2], rows[2], pads_i[2]};
+  assign {ahead_request.valid, ahead_request.data} = {valid_i[3] && Raw, rows[3], pads_i[3]};
+  assign ready = {ahead_request.ready, write_request.ready, interest_request.ready, read_request.ready};
+  assign {leaf_chunk.ready, ahead_mask.ready, write_mask.ready, interest_mask.ready, read_mask.ready} = taken_i;
   ameles_mask_engine #(.Cfg(Cfg)) u_engine (
     .clk_i, .clk2_i(1'b0), .rst_ni(rst_n), .round_keys_i('0), .keyed_i,
-    .leaf_valid_i, .leaf_ready_o(leaf_ready), .leaf_input_i, .leaf_valid_o(), .leaf_ready_i(taken_i[4]), .leaf_chunk_o(),
-    .read_valid_i(valid_i[0]), .read_ready_o(ready[0]), .read_row_i(rows[0]), .read_pad_i(pads_i[0]),
-    .interest_valid_i(valid_i[1] && Raw), .interest_ready_o(ready[1]), .interest_pad_i(pads_i[1]),
-    .write_valid_i(valid_i[2]), .write_ready_o(ready[2]), .write_row_i(rows[2]), .write_pad_i(pads_i[2]),
-    .ahead_valid_i(valid_i[3] && Raw), .ahead_ready_o(ready[3]), .ahead_pad_i(pads_i[3]),
-    .read_valid_o(), .read_ready_i(taken_i[0]), .read_mask_o(),
-    .interest_valid_o(), .interest_ready_i(taken_i[1]), .interest_mask_o(),
-    .write_valid_o(), .write_ready_i(taken_i[2]), .write_mask_o(),
-    .ahead_valid_o(), .ahead_ready_i(taken_i[3]), .ahead_mask_o()
+    .leaf_input, .leaf_chunk,
+    .read_request, .interest_request, .write_request, .ahead_request,
+    .read_mask, .interest_mask, .write_mask, .ahead_mask
   );
 
   // Of RAW ORAM reads and writes ask for rows only. The first chunk of a beat is a multiple of its chunks, that of a row is 0.
@@ -197,22 +198,22 @@ module mask_engine_proof
     return 32'(stream) == nth;
   endfunction
   assign {pending[0], kept[0], room[0]} = {
-    8'(u_engine.u_leaf.pending_q), 8'(u_engine.u_leaf.gen_shallow.u_masks.count_q), u_engine.u_leaf.unused_ready
+    8'(u_engine.u_leaf.pending_q), 8'(u_engine.u_leaf.u_masks.count_q), u_engine.u_leaf.unused_ready
   };
   assign {pending[1], kept[1], room[1]} = {
-    8'(u_engine.u_read.pending_q), 8'(u_engine.u_read.gen_shallow.u_masks.count_q), u_engine.u_read.unused_ready
+    8'(u_engine.u_read.pending_q), 8'(u_engine.u_read.u_masks.count_q), u_engine.u_read.unused_ready
   };
   assign {pending[3], kept[3], room[3]} = {
-    8'(u_engine.u_write.pending_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
+    8'(u_engine.u_write.pending_q), 8'(u_engine.u_write.u_masks.count_q), u_engine.u_write.unused_ready
   };
   if (Raw) begin : gen_pending
     assign {pending[2], kept[2], room[2]} = {
-      8'(u_engine.gen_raw.u_interest.pending_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
+      8'(u_engine.gen_raw.u_interest.pending_q), 8'(u_engine.gen_raw.u_interest.u_masks.count_q),
       u_engine.gen_raw.u_interest.unused_ready
     };
     assign {pending[4], kept[4], room[4]} = {
       8'(u_engine.gen_raw.u_ahead.pending_q),
-      8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.valid_q),
+      8'(u_engine.gen_raw.u_ahead.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.u_masks.gen_block_ram.valid_q),
       u_engine.gen_raw.u_ahead.unused_ready
     };
   end else begin : gen_not_pending

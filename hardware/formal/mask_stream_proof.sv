@@ -1,7 +1,7 @@
 // No mask is lost: there is room for each requested mask when the engine brings it, if requests are made only with room, and
 // if the engine brings only requested masks, which `mask_engine_proof` proves.
 module mask_stream_proof #(
-  parameter bit Deep = 1'b0,
+  parameter bit BlockRam = 1'b0,
   parameter int unsigned Depth = 4,
   parameter bit Wrong = 1'b0  // for a proof that must fail: requests without room
 ) (
@@ -14,8 +14,10 @@ module mask_stream_proof #(
 
   logic rst_n, has_room, valid;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  ameles_mask_stream #(.Width(8), .Depth(Depth), .Deep(Deep)) u_stream (
-    .clk_i, .rst_ni(rst_n), .has_room_o(has_room), .first_i, .put_i, .mask_i, .valid_o(valid), .ready_i, .mask_o()
+  ameles_stream_if #(.word_t(logic [7:0])) mask ();
+  assign {valid, mask.ready} = {mask.valid, ready_i};
+  ameles_mask_stream #(.Width(8), .Depth(Depth), .BlockRam(BlockRam)) u_stream (
+    .clk_i, .rst_ni(rst_n), .has_room_o(has_room), .first_i, .put_i, .mask_i, .mask
   );
 
   localparam int unsigned Bits = $clog2(Depth + 1) + 1;
@@ -28,18 +30,14 @@ module mask_stream_proof #(
     if (!rst_n) coming_q <= '0;
     else coming_q <= coming_q + Bits'(first_i) - Bits'(put_i);
   end
-  if (Deep) begin : gen_deep
-    assign kept = Bits'(u_stream.gen_deep.u_masks.count_q) + Bits'(valid);
-  end else begin : gen_shallow
-    assign kept = Bits'(u_stream.gen_shallow.u_masks.count_q);
-  end
+  assign kept = Bits'(u_stream.u_masks.count_q) + Bits'(BlockRam && valid);
   always_comb begin
     if (rst_n) begin
       assert (!put_i || u_stream.unused_ready);
       // For the induction.
       assert (Bits'(u_stream.pending_q) == coming_q + kept && 32'(u_stream.pending_q) <= Depth);
       assert (32'(coming_q) <= Depth && 32'(kept) <= Depth);
-      assert (Deep || valid == (kept != '0));
+      assert (BlockRam || valid == (kept != '0));
     end
   end
 

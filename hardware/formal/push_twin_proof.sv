@@ -9,14 +9,12 @@ module push_twin_proof #(
   localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1,
   localparam int unsigned CountBits = $clog2(BlocksPerBucket + 1)
 ) (
-  input logic                clk_i,
-  input logic                clear_i,
-  input logic [LeafBits-1:0] path_i,
-  input logic                valid_i,
-  input logic                keep_i,
-  input logic [LeafBits-1:0] leaf_i,
-  input logic                twin_valid_i,
-  input logic [LeafBits-1:0] twin_leaf_i
+  input logic                     clk_i,
+  input logic                     clear_i,
+  input logic [LeafBits-1:0]      path_i,
+  input logic [1:0]               valid_i,
+  input logic                     keep_i,
+  input logic [1:0][LeafBits-1:0] leaf_i
 );
 
   logic rst_n;
@@ -25,18 +23,16 @@ module push_twin_proof #(
     .LeafLevel(LeafLevel), .BlocksPerBucket(BlocksPerBucket), .LevelBlocks(LevelBlocks), .DataBits(1)
   ) u_push (
     .clk_i, .rst_ni(rst_n), .clear_i, .path_i,
-    .valid_i, .keep_i, .leaf_i, .data_i(1'b0),
-    .valid_o(), .stuck_o(), .level_o(), .place_o(), .data_o(),
-    .twin_valid_i, .twin_leaf_i, .twin_data_i(1'b0),
-    .twin_valid_o(), .twin_stuck_o(), .twin_level_o(), .twin_place_o(), .twin_data_o(), .occupied_o()
+    .valid_i, .keep_i, .leaf_i, .data_i('0),
+    .valid_o(), .stuck_o(), .level_o(), .place_o(), .data_o(), .occupied_o()
   );
 
   // The places that are taken after the block has its place, and the place of the twin then.
   logic [Levels-1:0][CountBits-1:0] occupied, most;
   logic [Levels-1:0] full, chosen;
   logic is_block, is_twin;
-  assign is_block = u_push.second_valid_q && !Wrong;
-  assign is_twin = u_push.twin_second_valid_q;
+  assign is_block = u_push.second_valid_q[0] && !Wrong;
+  assign is_twin = u_push.second_valid_q[1];
   always_comb begin
     for (int unsigned nth = 0; nth < Levels; nth++) begin
       most[nth] = LevelBlocks[nth] == '0 ? CountBits'(BlocksPerBucket) : CountBits'(LevelBlocks[nth]);
@@ -45,7 +41,7 @@ module push_twin_proof #(
     end
     chosen = '0;
     for (int unsigned nth = 0; nth < Levels; nth++) begin
-      if (u_push.twin_second_q.levels[nth] && !u_push.twin_second_q.keep && !full[nth]) begin
+      if (u_push.second_q[1].levels[nth] && !u_push.second_q[1].keep && !full[nth]) begin
         chosen = '0;
         chosen[nth] = 1'b1;
       end
@@ -56,7 +52,7 @@ module push_twin_proof #(
       for (int unsigned nth = 0; nth < Levels; nth++) begin
         assert (!is_twin || u_push.twin_chosen[nth] == chosen[nth]);
         assert (!is_twin || !chosen[nth] || (32'(u_push.twin_level) == nth && u_push.twin_place == occupied[nth]));
-        assert (!u_push.second_valid_q || !u_push.chosen[nth]
+        assert (!u_push.second_valid_q[0] || !u_push.chosen[nth]
             || (32'(u_push.level) == nth && u_push.place == u_push.occupied_q[nth] && u_push.place < most[nth]));
         // For the induction.
         assert (u_push.occupied_q[nth] <= most[nth]);

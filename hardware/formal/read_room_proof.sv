@@ -36,17 +36,20 @@ module read_room_proof #(
     .header_beat_i(header_beat), .body_beat_i(body_valid && body_ready_i),
     .header_i(Wrong ? ends_header : header_valid && header_ready_i), .request_i(masks_asked)
   );
+  ameles_stream_if #(.word_t(logic [row_chunks(Cfg)*128-1:0])) header ();
+  ameles_stream_if #(.word_t(logic [127:0])) body ();
+  ameles_stream_if #(.word_t(mask_request_t)) mask_request ();
+  assign {header_put, header.ready, body_put, body.ready} = {header.valid, header_room, body.valid, body_room};
+  assign mask_request.ready = mask_ready_i;
   ameles_arrive #(.Cfg(Cfg)) u_arrive (
     .clk_i, .rst_ni(rst_n), .valid_i(job_i), .ready_o(), .job_i(path_i), .r_valid_i, .r_ready_o(r_ready), .r_data_i,
-    .header_valid_o(header_put), .header_ready_i(header_room), .header_o(), .header_beat_o(header_beat),
-    .body_valid_o(body_put), .body_ready_i(body_room), .body_o(),
-    .mask_valid_o(), .mask_ready_i, .mask_row_o(), .mask_pad_o(), .masks_asked_o(masks_asked)
+    .header, .header_beat_o(header_beat), .body, .mask_request, .masks_asked_o(masks_asked)
   );
   ameles_fifo #(.Width(1), .Depth(Headers)) u_headers (
     .clk_i, .rst_ni(rst_n), .valid_i(header_put), .ready_o(header_room), .data_i('0),
     .valid_o(header_valid), .ready_i(header_ready_i), .data_o()
   );
-  ameles_beat_queue #(.Width(1), .Beats(Beats)) u_bodies (
+  ameles_fifo #(.Width(1), .Depth(Beats), .BlockRam(in_block_ram(Beats))) u_bodies (
     .clk_i, .rst_ni(rst_n), .valid_i(body_put), .ready_o(body_room), .data_i('0),
     .valid_o(body_valid), .ready_i(body_ready_i), .data_o()
   );
@@ -75,11 +78,7 @@ module read_room_proof #(
     end
   end
 
-  if (Beats > 32) begin : gen_long
-    assign kept = 16'(u_bodies.gen_long.u_queue.count_q) + 16'(body_valid);
-  end else begin : gen_short
-    assign kept = 16'(u_bodies.gen_short.u_queue.count_q);
-  end
+  assign kept = 16'(u_bodies.count_q) + 16'(in_block_ram(Beats) && body_valid);
   assign requests = 16'(u_arrive.u_requests.count_q);
   always_comb begin
     if (rst_n) begin

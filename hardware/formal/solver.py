@@ -5,6 +5,7 @@ assertion fails: for all time by induction over one cycle, for all time by a sea
 reachability), and for a number of cycles after the reset. A refutation is a run from the reset, and not a failed proof.
 """
 
+import glob
 import os
 import subprocess
 import tempfile
@@ -23,8 +24,9 @@ def read(top, cells, configuration):
     given = " ".join(f"-G {name}={value}" for name, value in configuration.items())
     cells = [cell if "/" in cell else f"{RTL}/ameles_{cell}.sv" for cell in cells]
     helpers = [f"{HERE}/{helper}.sv" for helper in ("proof_pkg", "first_cycle_reset", "stays_until_ready")]
-    files = " ".join([f"{RTL}/ameles_pkg.sv", *helpers, *cells, f"{HERE}/{top}.sv"])
-    ys.run_pass(f"read_slang --top {top} {given} {files}", design)
+    interfaces = sorted(glob.glob(f"{RTL}/*_if.sv"))
+    files = " ".join([f"{RTL}/ameles_pkg.sv", *interfaces, *helpers, *cells, f"{HERE}/{top}.sv"])
+    ys.run_pass(f"read_slang --top {top} {given} -I {HERE} {files}", design)
     ys.run_pass(f"prep -flatten -top {top}; async2sync; chformal -lower; memory_map -formal; opt_clean", design)
     return design
 

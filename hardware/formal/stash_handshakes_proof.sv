@@ -1,13 +1,7 @@
 // The outputs of the stash stay until they are taken: answers, requests for masks, and paths that go back, if masks and the
 // user's data stay. The proof covers the lowest bits of each field of the payloads.
 module stash_handshakes_proof #(
-  parameter bit Raw = 1'b1,
-  parameter int unsigned LeafLevel = 1,
-  parameter int unsigned BlocksPerBucket = 1,
-  parameter int unsigned StashBlocks = 1,
-  parameter int unsigned BlockBeats = 2,
-  parameter int unsigned TopLevels = 0,
-  parameter int unsigned TagBits = 0,
+  `include "tiny_parameters.svh"
   parameter bit Wrong = 1'b0  // for a proof that must fail: data need not stay
 ) (
   input logic         clk_i,
@@ -16,17 +10,15 @@ module stash_handshakes_proof #(
 
   import ameles_pkg::*;
 
-  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
-
   logic rst_n;
   stash_and_write_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
 
   stays_until_ready #(.Assumed(1'b1)) u_data (
-    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.data_valid && !Wrong), .ready_i(u_pair.data_ready), .payload_i(1'b0)
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.data_valid && !Wrong), .ready_i(u_pair.user_data.ready), .payload_i(1'b0)
   );
   stays_until_ready #(.Assumed(1'b1)) u_interest_mask (
     .clk_i, .rst_ni(rst_n),
-    .valid_i(u_pair.interest_mask_valid), .ready_i(u_pair.interest_mask_ready), .payload_i(1'b0)
+    .valid_i(u_pair.interest_mask_valid), .ready_i(u_pair.interest_mask.ready), .payload_i(1'b0)
   );
 
   // There is a mask of the block of interest for each taken request.
@@ -34,28 +26,28 @@ module stash_handshakes_proof #(
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) pending_q <= '0;
     else begin
-      pending_q <= pending_q + 3'(u_pair.interest_valid && u_pair.interest_ready)
-          - 3'(u_pair.interest_mask_valid && u_pair.interest_mask_ready);
+      pending_q <= pending_q + 3'(u_pair.interest_request.valid && u_pair.interest_ready)
+          - 3'(u_pair.interest_mask_valid && u_pair.interest_mask.ready);
     end
   end
   always_comb assume (!u_pair.interest_mask_valid || pending_q != '0);
 
   // An answer is a word of the RAM: nothing else is read while it waits.
   logic waits_q;
-  always_ff @(posedge clk_i) waits_q <= rst_n && u_pair.answer_valid && !u_pair.answer_ready;
-  always_comb assert (!waits_q || !(u_pair.u_stash.reading || u_pair.load) || !u_pair.answer_valid);
+  always_ff @(posedge clk_i) waits_q <= rst_n && u_pair.answer.valid && !u_pair.answer_ready;
+  always_comb assert (!waits_q || !(u_pair.u_stash.reading || u_pair.back.load) || !u_pair.answer.valid);
   stays_until_ready #(.Width(3)) u_answer (
-    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.answer_valid), .ready_i(u_pair.answer_ready),
-    .payload_i({u_pair.answer_last, u_pair.u_stash.held_q, u_pair.u_stash.has_old})
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.answer.valid), .ready_i(u_pair.answer_ready),
+    .payload_i({u_pair.answer.last, u_pair.u_stash.held_q, u_pair.u_stash.has_old})
   );
   stays_until_ready #(.Width(6)) u_interest (
-    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.interest_valid), .ready_i(u_pair.interest_ready),
-    .payload_i({u_pair.interest_pad.chunk[2:0], u_pair.interest_pad.bucket[1:0], u_pair.interest_pad.iv[0]})
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.interest_request.valid), .ready_i(u_pair.interest_ready),
+    .payload_i({u_pair.interest_request.data.pad.chunk[2:0], u_pair.interest_request.data.pad.bucket[1:0], u_pair.interest_request.data.pad.iv[0]})
   );
   stays_until_ready #(.Width(7)) u_back (
-    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.back_valid), .ready_i(u_pair.back_ready),
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.back.valid), .ready_i(u_pair.back.ready),
     .payload_i({
-      u_pair.back_job.op, u_pair.back_job.evict, u_pair.back_job.path[0], u_pair.back_job.iv[0], u_pair.back_bank
+      u_pair.back.job.op, u_pair.back.job.evict, u_pair.back.job.path[0], u_pair.back.job.iv[0], u_pair.back.bank
     })
   );
 

@@ -3,22 +3,13 @@
 module stash_slots_proof
   import ameles_pkg::*;
 #(
-  parameter bit Raw = 1'b1,
-  parameter int unsigned LeafLevel = 1,
-  parameter int unsigned BlocksPerBucket = 1,
-  parameter int unsigned StashBlocks = 1,
-  parameter int unsigned BlockBeats = 1,
-  parameter int unsigned TopLevels = 0,
-  parameter int unsigned ScanLanes = 1,
-  parameter int unsigned TagBits = 0,
+  `include "tiny_parameters.svh"
   parameter bit Wrong = 1'b0  // for a proof that must fail: the block of interest is like any
 ) (
   input logic         clk_i,
   input logic [511:0] any_i
 );
 
-  localparam config_t Cfg =
-      proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, ScanLanes, TagBits);
   localparam int unsigned SlotBits = slot_bits(Cfg);
 
   logic rst_n;
@@ -29,8 +20,8 @@ module stash_slots_proof
   logic [Slots-1:0] holds_q, holds_d;
   logic gives;
   logic [SlotBits-1:0] given, stored;
-  assign gives = u_pair.give || u_pair.u_stash.returns;
-  assign given = u_pair.give ? u_pair.give_slot : u_pair.u_stash.held_slot_q;
+  assign gives = u_pair.back.give || u_pair.u_stash.returns;
+  assign given = u_pair.back.give ? u_pair.back.give_slot : u_pair.u_stash.held_slot_q;
   assign stored = u_pair.u_stash.to_spare ? u_pair.u_stash.spare_q : u_pair.u_stash.free_slot;
   always_comb begin
     holds_d = holds_q;
@@ -54,7 +45,7 @@ module stash_slots_proof
       assert (!u_pair.u_stash.replaces || holds_q[u_pair.u_stash.served_slot] == (u_pair.u_stash.held_q && !Wrong));
       assert (!u_pair.u_stash.tag_store || holds_q[u_pair.u_stash.tag_slot]);
       assert (!gives || holds_q[given]);
-      assert (!(u_pair.give && u_pair.u_stash.returns));
+      assert (!(u_pair.back.give && u_pair.u_stash.returns));
       assert (!u_pair.u_stash.slot_take || u_pair.u_stash.free_valid);
     end
   end

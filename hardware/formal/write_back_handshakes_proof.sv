@@ -1,13 +1,8 @@
 // Addresses and beats of writes stay until memory takes them, if masks stay, and if the stash reads nothing else while a path
 // goes back.
 module write_back_handshakes_proof #(
-  parameter bit Raw = 1'b1,
-  parameter int unsigned LeafLevel = 1,
-  parameter int unsigned BlocksPerBucket = 1,
-  parameter int unsigned BlockBeats = 1,
-  parameter int unsigned TagBits = 0,
-  parameter bit Wrong = 1'b0,  // for a proof that must fail: masks need not stay
-  localparam ameles_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 2, BlockBeats, 0, 1, TagBits)
+  `include "tiny_parameters.svh"
+  parameter bit Wrong = 1'b0  // for a proof that must fail: masks need not stay
 ) (
   input logic                                                                  clk_i,
   input logic                                                                  valid_i,
@@ -29,36 +24,39 @@ module write_back_handshakes_proof #(
   input logic                                                                  b_valid_i
 );
 
-  logic rst_n, ready, busy, load, row_mask_ready, body_mask_ready, aw_valid, w_valid, w_last;
+  logic rst_n, aw_valid, w_valid, w_last;
   logic [15:0] aw_address;
   logic [7:0] aw_length;
   logic [127:0] w_data;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  ameles_write_back_if #(.Cfg(Cfg)) back ();
+  assign {back.valid, back.job, back.bank, back.occupied} = {valid_i, job_i, bank_i, occupied_i};
+  assign {back.plan_entries, back.plan_slots, back.plan_below} = {entries_i, slots_i, below_i};
+  assign {back.loaded, back.loaded_tag} = {loaded_i, loaded_tag_i};
+  ameles_stream_if #(.word_t(logic [127:0])) row_mask (), body_mask ();
+  assign {row_mask.valid, row_mask.data} = {row_mask_valid_i, row_mask_i};
+  assign {body_mask.valid, body_mask.data} = {body_mask_valid_i, body_mask_i};
   ameles_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
-    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .bank_i, .occupied_i, .base_i('0),
-    .bank_o(), .level_o(), .entries_i, .slots_i, .below_i,
-    .busy_o(busy), .load_o(load), .load_slot_o(), .load_beat_o(), .loaded_i, .loaded_tag_i, .give_o(), .give_slot_o(),
-    .row_mask_valid_i, .row_mask_ready_o(row_mask_ready), .row_mask_i,
-    .body_mask_valid_i, .body_mask_ready_o(body_mask_ready), .body_mask_i,
+    .clk_i, .rst_ni(rst_n), .back, .row_mask, .body_mask, .base_i('0),
     .aw_valid_o(aw_valid), .aw_ready_i, .aw_address_o(aw_address), .aw_length_o(aw_length),
     .w_valid_o(w_valid), .w_ready_i, .w_data_o(w_data), .w_last_o(w_last), .b_valid_i, .b_ready_o(),
     .written_paths_o(), .written_levels_o()
   );
 
   stays_until_ready #(.Width(128), .Assumed(1'b1)) u_row_mask (
-    .clk_i, .rst_ni(rst_n), .valid_i(row_mask_valid_i && !Wrong), .ready_i(row_mask_ready), .payload_i(row_mask_i)
+    .clk_i, .rst_ni(rst_n), .valid_i(row_mask_valid_i && !Wrong), .ready_i(row_mask.ready), .payload_i(row_mask_i)
   );
   stays_until_ready #(.Width(128), .Assumed(1'b1)) u_body_mask (
-    .clk_i, .rst_ni(rst_n), .valid_i(body_mask_valid_i), .ready_i(body_mask_ready), .payload_i(body_mask_i)
+    .clk_i, .rst_ni(rst_n), .valid_i(body_mask_valid_i), .ready_i(body_mask.ready), .payload_i(body_mask_i)
   );
   // The RAM of the stash: a word stays until another one is read.
   logic loads_q;
   logic [127:0] loaded_q;
   always_ff @(posedge clk_i) begin
-    loads_q <= load || other_load_i;
+    loads_q <= back.load || other_load_i;
     loaded_q <= loaded_i;
   end
-  always_comb assume (!other_load_i || !busy);
+  always_comb assume (!other_load_i || !back.busy);
   always_comb assume (!rst_n || loads_q || loaded_i == loaded_q);
 
   stays_until_ready #(.Width(24)) u_address (

@@ -10,12 +10,9 @@ module write_masks_proof
   parameter int unsigned BusBits = 512,
   parameter int unsigned TopLevels = 0,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: IVs may repeat
-  localparam config_t Cfg = '{
-    scheme: Raw ? RawOram : PathOram, leaf_level: LeafLevel, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
-    stash_blocks: 8, blocks: 1 << LeafLevel, block_bytes: BlockBytes, bus_bits: BusBits, aes_lanes: 1, mask_beats: 4,
-    aes_double: 1'b0, aes_rom_rounds: 0, top_levels: TopLevels, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: 0, stall_cycles: 0
-  }
+  localparam config_t Cfg = proof_pkg::tiny(
+    Raw, LeafLevel, BlocksPerBucket, 8, BlockBytes * 8 / BusBits, TopLevels, .bus_bits(BusBits)
+  )
 ) (
   input logic clk_i,
   input logic valid_i,
@@ -26,9 +23,9 @@ module write_masks_proof
   logic rst_n, ready, valid, row;
   pad_t pad;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  ameles_write_masks #(.Cfg(Cfg)) u_write_masks (
-    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .valid_o(valid), .ready_i, .row_o(row), .pad_o(pad)
-  );
+  ameles_stream_if #(.word_t(mask_request_t)) request ();
+  assign {valid, row, pad, request.ready} = {request.valid, request.data, ready_i};
+  ameles_write_masks #(.Cfg(Cfg)) u_write_masks (.clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .request);
 
   // IVs rise.
   logic any_job_q, any_pad_q;

@@ -27,19 +27,12 @@ module ameles_arrive
   output logic                    r_ready_o,
   input  logic [Cfg.bus_bits-1:0] r_data_i,
   // Headers and bodies.
-  output logic                    header_valid_o,
-  input  logic                    header_ready_i,
-  output logic [CipherBits-1:0]   header_o,
+  ameles_stream_if.source         header,
   output logic                    header_beat_o,  // passes, the last beat of a header or an earlier one
-  output logic                    body_valid_o,
-  input  logic                    body_ready_i,
-  output logic [Cfg.bus_bits-1:0] body_o,
+  ameles_stream_if.source         body,
   // Requests for masks.
-  output logic                    mask_valid_o,
-  input  logic                    mask_ready_i,
-  output logic                    mask_row_o,
-  output pad_t                    mask_pad_o,
-  output logic                    masks_asked_o   // all requests of a bucket
+  ameles_stream_if.source         mask_request,
+  output logic                    masks_asked_o  // all requests of a bucket
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);
@@ -47,7 +40,7 @@ module ameles_arrive
 
   logic walking_q, is_header, ends_header, bucket_done, last, request_ready, passes, unused_right;
   logic [BeatBits-1:0] beat_q;
-  logic [HeaderBeats*Cfg.bus_bits-1:0] header;
+  logic [HeaderBeats*Cfg.bus_bits-1:0] whole_header;
   logic [Cfg.leaf_level:0] bucket;
   logic [level_bits(Cfg)-1:0] level;
   logic [63:0] unused_count;
@@ -63,7 +56,7 @@ module ameles_arrive
 
   assign is_header = beat_q < BeatBits'(HeaderBeats);
   assign ends_header = beat_q == BeatBits'(HeaderBeats - 1);
-  assign r_ready_o = walking_q && (is_header ? !ends_header || (header_ready_i && request_ready) : body_ready_i);
+  assign r_ready_o = walking_q && (is_header ? !ends_header || (header.ready && request_ready) : body.ready);
   assign passes = r_valid_i && r_ready_o;
   assign header_beat_o = passes && is_header;
   assign bucket_done = passes && beat_q == BeatBits'(bucket_beats(Cfg, 32'(level)) - 1);
@@ -71,17 +64,17 @@ module ameles_arrive
   // The beats of a header before its last one, the first lowest.
   if (HeaderBeats > 1) begin : gen_parts
     logic [(HeaderBeats-1)*Cfg.bus_bits-1:0] parts_q;
-    assign header = {r_data_i, parts_q};
+    assign whole_header = {r_data_i, parts_q};
     always_ff @(posedge clk_i) begin
-      if (passes && is_header) parts_q <= ((HeaderBeats-1)*Cfg.bus_bits)'(header >> Cfg.bus_bits);
+      if (passes && is_header) parts_q <= ((HeaderBeats-1)*Cfg.bus_bits)'(whole_header >> Cfg.bus_bits);
     end
   end else begin : gen_whole
-    assign header = r_data_i;
+    assign whole_header = r_data_i;
   end
-  assign header_valid_o = walking_q && r_valid_i && ends_header && request_ready;
-  assign header_o = CipherBits'(header >> IvBits);
-  assign body_valid_o = walking_q && r_valid_i && !is_header;
-  assign body_o = r_data_i;
+  assign header.valid = walking_q && r_valid_i && ends_header && request_ready;
+  assign header.data = CipherBits'(whole_header >> IvBits);
+  assign body.valid = walking_q && r_valid_i && !is_header;
+  assign body.data = r_data_i;
 
   // Requests for masks wait here while the engine is busy.
   logic request_valid, request_taken;
@@ -90,15 +83,15 @@ module ameles_arrive
   logic [level_bits(Cfg)-1:0] request_level;
   ameles_fifo #(.Width(64 + level_bits(Cfg) + Cfg.leaf_level + 1), .Depth(arrival_headers(Cfg))) u_requests (
     .clk_i, .rst_ni,
-    .valid_i(walking_q && r_valid_i && ends_header && header_ready_i), .ready_o(request_ready),
-    .data_i({header[IvBits-1:0], level, bucket}),
+    .valid_i(walking_q && r_valid_i && ends_header && header.ready), .ready_o(request_ready),
+    .data_i({whole_header[IvBits-1:0], level, bucket}),
     .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_level, request_bucket})
   );
   ameles_bucket_masks #(.Cfg(Cfg)) u_masks (
     .clk_i, .rst_ni,
     .valid_i(request_valid), .ready_o(request_taken), .iv_i(request_iv), .bucket_i(32'(request_bucket)),
     .level_i(request_level),
-    .valid_o(mask_valid_o), .ready_i(mask_ready_i), .row_o(mask_row_o), .pad_o(mask_pad_o)
+    .request(mask_request)
   );
   assign masks_asked_o = request_valid && request_taken;
 

@@ -19,88 +19,68 @@ module ameles_backend
 #(
   parameter config_t Choices = '0,
   parameter int unsigned AddressBits = 40,
-  localparam config_t Cfg = tree_choices(Choices),
-  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
+  localparam config_t Cfg = tree_choices(Choices)
 ) (
-  input  logic                      clk_i,
-  input  logic                      clk2_i,
-  input  logic                      rst_ni,
-  input  logic                      stop_i,
+  input  logic                    clk_i,
+  input  logic                    clk2_i,
+  input  logic                    rst_ni,
+  input  logic                    stop_i,
   // The key.
-  input  logic                      key_valid_i,
-  output logic                      key_ready_o,
-  output logic                      keyed_o,  // a key was taken, and its round keys are ready
-  output logic                      key_known_o,  // `key_i` is that key
-  input  logic [127:0]              key_i,
+  input  logic                    key_valid_i,
+  output logic                    key_ready_o,
+  output logic                    keyed_o,  // a key was taken, and its round keys are ready
+  output logic                    key_known_o,  // `key_i` is that key
+  input  logic [127:0]            key_i,
   // The first byte of the tree in memory: its lowest 12 bits count as zeros.
-  input  logic [AddressBits-1:0]    base_i,
-  // Requests.
-  input  logic                      request_valid_i,
-  output logic                      request_ready_o,
-  input  op_e                       request_op_i,
-  input  logic [31:0]               request_block_i,
-  input  logic [31:0]               request_path_i,
-  input  logic [31:0]               request_leaf_i,
-  input  logic                      request_more_i,
-  // Chunks of AES for leaves, under the same key. The highest bit of an input is 0.
-  input  logic                      leaf_valid_i,
-  output logic                      leaf_ready_o,
-  input  logic [127:0]              leaf_input_i,
-  output logic                      leaf_valid_o,
-  input  logic                      leaf_ready_i,
-  output logic [127:0]              leaf_chunk_o,
-  // Data, and answers with tags.
-  input  logic                      data_valid_i,
-  output logic                      data_ready_o,
-  input  logic [Cfg.bus_bits-1:0]   data_i,
-  output logic                      answer_valid_o,
-  input  logic                      answer_ready_i,
-  output logic [Cfg.bus_bits-1:0]   answer_o,
-  output logic                      answer_last_o,
-  output logic [TagBits-1:0]        answer_tag_o,
-  input  logic                      tag_valid_i,
-  output logic                      tag_ready_o,
-  input  logic [TagBits-1:0]        tag_i,
+  input  logic [AddressBits-1:0]  base_i,
+  // Requests: `request_t`.
+  ameles_stream_if.sink           request,
+  // Inputs of AES for leaves, and their chunks, under the same key. The highest bit of an input is 0.
+  ameles_stream_if.sink           leaf_input,
+  ameles_stream_if.source         leaf_chunk,
+  // Data, answers, and the tag that the block of an access or put has from now on.
+  ameles_stream_if.sink           data,
+  ameles_answer_if.source         answer,
+  ameles_stream_if.sink           tag,
   // Paths of Path ORAM's emergencies.
-  output logic                      random_ready_o,
-  input  logic                      random_valid_i,
-  input  logic [31:0]               random_i,
+  output logic                    random_ready_o,
+  input  logic                    random_valid_i,
+  input  logic [31:0]             random_i,
   // Memory: AXI4, one ID, bursts that increment, whole beats.
-  output logic                      ar_valid_o,
-  input  logic                      ar_ready_i,
-  output logic [AddressBits-1:0]    ar_address_o,
-  output logic [7:0]                ar_length_o,
-  input  logic                      r_valid_i,
-  output logic                      r_ready_o,
-  input  logic [Cfg.bus_bits-1:0]   r_data_i,
-  input  logic [1:0]                r_response_i,
-  output logic                      aw_valid_o,
-  input  logic                      aw_ready_i,
-  output logic [AddressBits-1:0]    aw_address_o,
-  output logic [7:0]                aw_length_o,
-  output logic                      w_valid_o,
-  input  logic                      w_ready_i,
-  output logic [Cfg.bus_bits-1:0]   w_data_o,
-  output logic                      w_last_o,
-  input  logic                      b_valid_i,
-  output logic                      b_ready_o,
-  input  logic [1:0]                b_response_i,
+  output logic                    ar_valid_o,
+  input  logic                    ar_ready_i,
+  output logic [AddressBits-1:0]  ar_address_o,
+  output logic [7:0]              ar_length_o,
+  input  logic                    r_valid_i,
+  output logic                    r_ready_o,
+  input  logic [Cfg.bus_bits-1:0] r_data_i,
+  input  logic [1:0]              r_response_i,
+  output logic                    aw_valid_o,
+  input  logic                    aw_ready_i,
+  output logic [AddressBits-1:0]  aw_address_o,
+  output logic [7:0]              aw_length_o,
+  output logic                    w_valid_o,
+  input  logic                    w_ready_i,
+  output logic [Cfg.bus_bits-1:0] w_data_o,
+  output logic                    w_last_o,
+  input  logic                    b_valid_i,
+  output logic                    b_ready_o,
+  input  logic [1:0]              b_response_i,
   // State: a count, and errors that stop it.
-  output logic [31:0]               emergencies_o,
-  output logic                      key_reused_o,
-  output logic                      memory_error_o,
-  output logic                      overflow_o,
-  output logic                      memory_stalled_o  // stops nothing
+  output logic [31:0]             emergencies_o,
+  output logic                    key_reused_o,
+  output logic                    memory_error_o,
+  output logic                    overflow_o,
+  output logic                    memory_stalled_o  // stops nothing
 );
 
-  localparam int unsigned Z = Cfg.blocks_per_bucket;
   localparam int unsigned Levels = levels(Cfg);
-  localparam int unsigned EntryBits = entry_bits(Cfg);
-  localparam int unsigned SlotBits = slot_bits(Cfg);
   localparam int unsigned CipherBits = row_chunks(Cfg) * 128;
-  localparam int unsigned BeatBits = at_least_one($clog2(block_beats(Cfg)));
   localparam int unsigned WaitingBits = $clog2(Cfg.stash_blocks + 2);
   localparam int unsigned MixedBits = Cfg.scheme == PathOram ? mask_chunks(Cfg) * 128 : CipherBits;
+
+  typedef logic [CipherBits-1:0] row_t;
+  typedef logic [Cfg.bus_bits-1:0] beat_t;
 
   ameles_check #(.Problem(tree_problem(Choices))) u_check ();
   if (64'(AddressBits) < 12 + 1 || (tree_bytes(Cfg) - 1) >> AddressBits != 0) begin : gen_address_bits
@@ -138,17 +118,14 @@ module ameles_backend
   logic [WaitingBits-1:0] waiting;
   ameles_schedule #(.Cfg(Cfg)) u_schedule (
     .clk_i, .rst_ni, .stop_i(stop || !keyed),
-    .valid_i(request_valid_i), .ready_o(request_ready_o),
-    .op_i(request_op_i), .block_i(request_block_i), .path_i(request_path_i), .leaf_i(request_leaf_i),
-    .more_i(request_more_i),
+    .valid_i(request.valid), .ready_o(request.ready), .request_i(request.data),
     .random_ready_o, .random_valid_i, .random_i,
     .done_i(done), .waiting_i(waiting),
     .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o, .overflow_o(schedule_overflow)
   );
 
   // The write-back, which the reads leave room for.
-  logic back_valid, back_ready;
-  job_t back_job;
+  ameles_write_back_if #(.Cfg(Cfg)) back ();
 
   // Reads.
   logic begun_valid, begun_ready, path_valid, arriving_ready, masks_ready;
@@ -161,7 +138,7 @@ module ameles_backend
     .clk_i, .rst_ni,
     .valid_i(job_valid), .ready_o(job_ready), .job_i(job), .base_i(base),
     .read_beat_i(r_valid_i && r_ready_o), .write_beat_i(w_valid_o && w_ready_i),
-    .write_begins_i(back_valid && back_ready), .write_whole_i(Cfg.scheme == PathOram || back_job.evict),
+    .write_begins_i(back.valid && back.ready), .write_whole_i(Cfg.scheme == PathOram || back.job.evict),
     .written_paths_i(written_paths), .written_levels_i(written_levels),
     .ar_valid_o(ask_valid), .ar_ready_i(ask_ready), .ar_address_o, .ar_length_o, .ar_first_o(ask_first),
     .begun_valid_o(begun_valid), .begun_ready_i(begun_ready),
@@ -199,42 +176,31 @@ module ameles_backend
   );
 
   // Masks.
-  logic read_request, read_request_ready, read_row, interest_request, interest_request_ready;
-  logic write_request, write_request_ready, write_row, ahead_request, ahead_request_ready;
-  pad_t read_pad, interest_pad, write_pad, ahead_pad;
-  logic read_valid, read_ready, interest_valid, interest_ready, write_valid, write_ready, ahead_valid, ahead_ready;
-  logic [MixedBits-1:0] read_mask, write_mask;
-  logic [Cfg.bus_bits-1:0] interest_mask, ahead_mask;
+  ameles_stream_if #(.word_t(mask_request_t)) read_request (), interest_request (), write_request (), ahead_request ();
+  ameles_stream_if #(.word_t(logic [MixedBits-1:0])) read_mask (), write_mask ();
+  ameles_stream_if #(.word_t(beat_t)) interest_mask (), ahead_mask ();
   ameles_write_masks #(.Cfg(Cfg)) u_write_masks (
     .clk_i, .rst_ni,
     .valid_i(write_masks_valid), .ready_o(write_masks_taken), .job_i(write_masks_job),
-    .valid_o(write_request), .ready_i(write_request_ready), .row_o(write_row), .pad_o(write_pad)
+    .request(write_request)
   );
   if (Cfg.scheme == RawOram) begin : gen_ahead
     ameles_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (
-      .clk_i, .rst_ni, .valid_o(ahead_request), .ready_i(ahead_request_ready), .pad_o(ahead_pad)
+      .clk_i, .rst_ni, .request(ahead_request)
     );
   end else begin : gen_no_ahead
-    assign {ahead_request, ahead_pad} = '0;
+    assign {ahead_request.valid, ahead_request.data} = '0;
   end
   ameles_mask_engine #(.Cfg(Cfg)) u_masks (
     .clk_i, .clk2_i, .rst_ni, .round_keys_i(round_keys), .keyed_i(keyed),
-    .leaf_valid_i, .leaf_ready_o, .leaf_input_i, .leaf_valid_o, .leaf_ready_i, .leaf_chunk_o,
-    .read_valid_i(read_request), .read_ready_o(read_request_ready), .read_row_i(read_row), .read_pad_i(read_pad),
-    .interest_valid_i(interest_request), .interest_ready_o(interest_request_ready), .interest_pad_i(interest_pad),
-    .write_valid_i(write_request), .write_ready_o(write_request_ready), .write_row_i(write_row),
-    .write_pad_i(write_pad),
-    .ahead_valid_i(ahead_request), .ahead_ready_o(ahead_request_ready), .ahead_pad_i(ahead_pad),
-    .read_valid_o(read_valid), .read_ready_i(read_ready), .read_mask_o(read_mask),
-    .interest_valid_o(interest_valid), .interest_ready_i(interest_ready), .interest_mask_o(interest_mask),
-    .write_valid_o(write_valid), .write_ready_i(write_ready), .write_mask_o(write_mask),
-    .ahead_valid_o(ahead_valid), .ahead_ready_i(ahead_ready), .ahead_mask_o(ahead_mask)
+    .leaf_input, .leaf_chunk,
+    .read_request, .interest_request, .write_request, .ahead_request,
+    .read_mask, .interest_mask, .write_mask, .ahead_mask
   );
 
   // Arrivals.
-  logic header_put, header_room, header_valid, header_ready, body_put, body_room, body_valid, body_ready;
-  logic [CipherBits-1:0] header_in, header;
-  logic [Cfg.bus_bits-1:0] body_in, body;
+  ameles_stream_if #(.word_t(row_t)) arrived_header (), header ();
+  ameles_stream_if #(.word_t(beat_t)) arrived_body (), body ();
   // Bursts are completed after an error, so that others can use the memory.
   logic arrive_ready;
   assign r_ready_o = arrive_ready || stop;
@@ -242,81 +208,53 @@ module ameles_backend
     .clk_i, .rst_ni,
     .valid_i(arriving_valid), .ready_o(arriving_taken), .job_i(arriving_job),
     .r_valid_i, .r_ready_o(arrive_ready), .r_data_i,
-    .header_valid_o(header_put), .header_ready_i(header_room), .header_o(header_in), .header_beat_o(header_beat),
-    .body_valid_o(body_put), .body_ready_i(body_room), .body_o(body_in),
-    .mask_valid_o(read_request), .mask_ready_i(read_request_ready), .mask_row_o(read_row), .mask_pad_o(read_pad),
-    .masks_asked_o(masks_asked)
+    .header(arrived_header), .header_beat_o(header_beat), .body(arrived_body),
+    .mask_request(read_request), .masks_asked_o(masks_asked)
   );
   ameles_fifo #(.Width(CipherBits), .Depth(arrival_headers(Cfg))) u_headers (
     .clk_i, .rst_ni,
-    .valid_i(header_put), .ready_o(header_room), .data_i(header_in),
-    .valid_o(header_valid), .ready_i(header_ready), .data_o(header)
+    .valid_i(arrived_header.valid), .ready_o(arrived_header.ready), .data_i(arrived_header.data),
+    .valid_o(header.valid), .ready_i(header.ready), .data_o(header.data)
   );
-  ameles_beat_queue #(.Width(Cfg.bus_bits), .Beats(arrival_beats(Cfg))) u_bodies (
+  ameles_fifo #(
+    .Width(Cfg.bus_bits), .Depth(arrival_beats(Cfg)), .BlockRam(in_block_ram(arrival_beats(Cfg)))
+  ) u_bodies (
     .clk_i, .rst_ni,
-    .valid_i(body_put), .ready_o(body_room), .data_i(body_in),
-    .valid_o(body_valid), .ready_i(body_ready), .data_o(body)
+    .valid_i(arrived_body.valid), .ready_o(arrived_body.ready), .data_i(arrived_body.data),
+    .valid_o(body.valid), .ready_i(body.ready), .data_o(body.data)
   );
-  assign header_taken = header_valid && header_ready;
-  assign body_taken = body_valid && body_ready;
+  assign header_taken = header.valid && header.ready;
+  assign body_taken = body.valid && body.ready;
 
   // The stash, and the write-back. Masks of bodies come with those of rows (Path ORAM), or ahead of time (RAW ORAM).
-  logic row_in_ready, body_in_ready, row_back_ready, body_back_ready;
-  logic back_bank, back_busy, plan_bank, load, give;
-  logic [Levels-1:0][$clog2(Z+1)-1:0] occupied;
-  logic [level_bits(Cfg)-1:0] plan_level;
-  logic [Z-1:0][EntryBits-1:0] plan_entries;
-  logic [Z-1:0][SlotBits-1:0] plan_slots;
-  logic [1:0] plan_below;
-  logic [SlotBits-1:0] load_slot, give_slot;
-  logic [BeatBits-1:0] load_beat;
-  logic [Cfg.bus_bits-1:0] loaded, body_in_mask, body_back_mask;
-  logic [TagBits-1:0] loaded_tag;
-  logic body_in_mask_valid, body_back_mask_valid;
+  ameles_stream_if #(.word_t(row_t)) row_in_mask (), row_back_mask ();
+  ameles_stream_if #(.word_t(beat_t)) body_in_mask (), body_back_mask ();
+  assign {row_in_mask.valid, row_in_mask.data} = {read_mask.valid, read_mask.data[CipherBits-1:0]};
+  assign {row_back_mask.valid, row_back_mask.data} = {write_mask.valid, write_mask.data[CipherBits-1:0]};
   if (Cfg.scheme == RawOram) begin : gen_raw_masks
-    assign read_ready = row_in_ready;
-    assign write_ready = row_back_ready;
-    assign ahead_ready = body_in_ready || body_back_ready;
-    assign {body_in_mask_valid, body_in_mask} = {ahead_valid, ahead_mask};
-    assign {body_back_mask_valid, body_back_mask} = {ahead_valid, ahead_mask};
+    assign read_mask.ready = row_in_mask.ready;
+    assign write_mask.ready = row_back_mask.ready;
+    assign ahead_mask.ready = body_in_mask.ready || body_back_mask.ready;
+    assign {body_in_mask.valid, body_in_mask.data} = {ahead_mask.valid, ahead_mask.data};
+    assign {body_back_mask.valid, body_back_mask.data} = {ahead_mask.valid, ahead_mask.data};
   end else begin : gen_path_masks
-    assign read_ready = row_in_ready || body_in_ready;
-    assign write_ready = row_back_ready || body_back_ready;
-    assign ahead_ready = 1'b0;
-    assign {body_in_mask_valid, body_in_mask} = {read_valid, read_mask[Cfg.bus_bits-1:0]};
-    assign {body_back_mask_valid, body_back_mask} = {write_valid, write_mask[Cfg.bus_bits-1:0]};
+    assign read_mask.ready = row_in_mask.ready || body_in_mask.ready;
+    assign write_mask.ready = row_back_mask.ready || body_back_mask.ready;
+    assign ahead_mask.ready = 1'b0;
+    assign {body_in_mask.valid, body_in_mask.data} = {read_mask.valid, read_mask.data[Cfg.bus_bits-1:0]};
+    assign {body_back_mask.valid, body_back_mask.data} = {write_mask.valid, write_mask.data[Cfg.bus_bits-1:0]};
   end
 
   ameles_stash #(.Cfg(Cfg)) u_stash (
     .clk_i, .rst_ni,
     .valid_i(stash_valid), .ready_o(stash_ready), .job_i(stash_job), .on_chip_i(stash_on_chip),
     .done_o(done), .waiting_o(waiting), .overflow_o(stash_overflow),
-    .header_valid_i(header_valid), .header_ready_o(header_ready), .header_i(header),
-    .row_mask_valid_i(read_valid), .row_mask_ready_o(row_in_ready), .row_mask_i(read_mask[CipherBits-1:0]),
-    .body_valid_i(body_valid), .body_ready_o(body_ready), .body_i(body),
-    .body_mask_valid_i(body_in_mask_valid), .body_mask_ready_o(body_in_ready), .body_mask_i(body_in_mask),
-    .interest_valid_o(interest_request), .interest_ready_i(interest_request_ready), .interest_pad_o(interest_pad),
-    .interest_mask_valid_i(interest_valid), .interest_mask_ready_o(interest_ready),
-    .interest_mask_i(interest_mask),
-    .data_valid_i, .data_ready_o, .data_i, .answer_valid_o, .answer_ready_i, .answer_o, .answer_last_o,
-    .answer_tag_o, .tag_valid_i, .tag_ready_o, .tag_i,
-    .back_valid_o(back_valid), .back_ready_i(back_ready), .back_job_o(back_job), .back_bank_o(back_bank),
-    .back_occupied_o(occupied), .back_busy_i(back_busy),
-    .plan_bank_i(plan_bank), .plan_level_i(plan_level), .plan_entries_o(plan_entries),
-    .plan_slots_o(plan_slots), .plan_below_o(plan_below),
-    .load_i(load), .load_slot_i(load_slot), .load_beat_i(load_beat), .loaded_o(loaded),
-    .loaded_tag_o(loaded_tag), .give_i(give), .give_slot_i(give_slot)
+    .header, .row_mask(row_in_mask), .body, .body_mask(body_in_mask), .interest_request, .interest_mask,
+    .data, .answer, .tag, .back
   );
 
   ameles_write_back #(.Cfg(Cfg), .AddressBits(AddressBits)) u_write_back (
-    .clk_i, .rst_ni,
-    .valid_i(back_valid), .ready_o(back_ready), .job_i(back_job), .bank_i(back_bank), .occupied_i(occupied),
-    .base_i(base), .bank_o(plan_bank), .level_o(plan_level),
-    .entries_i(plan_entries), .slots_i(plan_slots), .below_i(plan_below),
-    .busy_o(back_busy), .load_o(load), .load_slot_o(load_slot), .load_beat_o(load_beat), .loaded_i(loaded),
-    .loaded_tag_i(loaded_tag), .give_o(give), .give_slot_o(give_slot),
-    .row_mask_valid_i(write_valid), .row_mask_ready_o(row_back_ready), .row_mask_i(write_mask[CipherBits-1:0]),
-    .body_mask_valid_i(body_back_mask_valid), .body_mask_ready_o(body_back_ready), .body_mask_i(body_back_mask),
+    .clk_i, .rst_ni, .back, .row_mask(row_back_mask), .body_mask(body_back_mask), .base_i(base),
     .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
     .w_valid_o, .w_ready_i, .w_data_o, .w_last_o, .b_valid_i, .b_ready_o,
     .written_paths_o(written_paths), .written_levels_o(written_levels)

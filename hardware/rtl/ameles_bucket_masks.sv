@@ -1,7 +1,7 @@
 // The requests for the masks of a bucket: its row, and then each beat of its body if the whole bucket has one IV (Path
 // ORAM).
 //
-// Interface: a bucket and its IV pass in when its last request passes out. `row_o` separates rows from beats.
+// Interface: a bucket and its IV pass in when its last request passes out. Requests are `mask_request_t`.
 //
 // Timing: a request per cycle, from the cycle in which the bucket is offered. Keeps: the number of its requests that
 // are out.
@@ -10,17 +10,14 @@ module ameles_bucket_masks
 #(
   parameter config_t Cfg = '0
 ) (
-  input  logic        clk_i,
-  input  logic        rst_ni,
-  input  logic        valid_i,
-  output logic        ready_o,
-  input  logic [63:0] iv_i,
-  input  logic [31:0] bucket_i,
+  input  logic                       clk_i,
+  input  logic                       rst_ni,
+  input  logic                       valid_i,
+  output logic                       ready_o,
+  input  logic [63:0]                iv_i,
+  input  logic [31:0]                bucket_i,
   input  logic [level_bits(Cfg)-1:0] level_i,
-  output logic        valid_o,
-  input  logic        ready_i,
-  output logic        row_o,
-  output pad_t        pad_o
+  ameles_stream_if.source            request
 );
 
   localparam int unsigned StepBits = $clog2(most_body_beats(Cfg) + 2);
@@ -28,20 +25,22 @@ module ameles_bucket_masks
   // Step 0 is the row, and step n the nth beat.
   logic [StepBits-1:0] step_q;
   logic [29:0] chunk_q;
-  logic last;
+  logic row, last;
 
   assign last = Cfg.scheme == RawOram || step_q == StepBits'(body_beats(Cfg, 32'(level_i)));
-  assign valid_o = valid_i;
-  assign ready_o = valid_i && ready_i && last;
-  assign row_o = step_q == '0;
-  assign pad_o = '{mask: 1'b1, body: !row_o, chunk: row_o ? '0 : chunk_q, bucket: bucket_i, iv: iv_i};
+  assign request.valid = valid_i;
+  assign ready_o = valid_i && request.ready && last;
+  assign row = step_q == '0;
+  assign request.data = '{
+    row: row, pad: '{mask: 1'b1, body: !row, chunk: row ? '0 : chunk_q, bucket: bucket_i, iv: iv_i}
+  };
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) step_q <= '0;
-    else if (valid_o && ready_i) step_q <= last ? '0 : step_q + 1'b1;
+    else if (request.valid && request.ready) step_q <= last ? '0 : step_q + 1'b1;
   end
   always_ff @(posedge clk_i) begin
-    if (valid_o && ready_i) chunk_q <= row_o ? '0 : chunk_q + 30'(beat_chunks(Cfg));
+    if (request.valid && request.ready) chunk_q <= row ? '0 : chunk_q + 30'(beat_chunks(Cfg));
   end
 
 endmodule

@@ -14,9 +14,7 @@ module ameles_eviction_masks
 ) (
   input  logic clk_i,
   input  logic rst_ni,
-  output logic valid_o,
-  input  logic ready_i,
-  output pad_t pad_o
+  ameles_stream_if.source request
 );
 
   localparam int unsigned LeafBits = leaf_bits(Cfg);
@@ -40,11 +38,13 @@ module ameles_eviction_masks
     .level_o(level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(count)
   );
 
-  assign valid_o = walking_q;
-  assign taken = valid_o && ready_i;
+  assign request.valid = walking_q;
+  assign taken = request.valid && request.ready;
   assign bucket_done = taken && beat_q == BeatBits'(body_beats(Cfg, 32'(level)) - 1);
   assign path_done = bucket_done && last;
-  assign pad_o = '{mask: 1'b1, body: 1'b1, chunk: chunk_q, bucket: 32'(bucket), iv: count + 64'(writing_q)};
+  assign request.data = '{
+    row: 1'b0, pad: '{mask: 1'b1, body: 1'b1, chunk: chunk_q, bucket: 32'(bucket), iv: count + 64'(writing_q)}
+  };
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

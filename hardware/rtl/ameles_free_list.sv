@@ -31,19 +31,11 @@ module ameles_free_list #(
   assign valid_o = is_fresh || back_valid;
   assign slot_o = is_fresh ? fresh_q[SlotBits-1:0] : back_slot;
 
-  if (Slots > 256) begin : gen_deep
-    ameles_deep_fifo #(.Width(SlotBits), .Depth(Slots)) u_back (
-      .clk_i, .rst_ni,
-      .valid_i(give_i), .ready_o(unused_ready), .data_i(slot_i),
-      .valid_o(back_valid), .ready_i(take_i && !is_fresh), .data_o(back_slot)
-    );
-  end else begin : gen_shallow
-    ameles_fifo #(.Width(SlotBits), .Depth(Slots)) u_back (
-      .clk_i, .rst_ni,
-      .valid_i(give_i), .ready_o(unused_ready), .data_i(slot_i),
-      .valid_o(back_valid), .ready_i(take_i && !is_fresh), .data_o(back_slot)
-    );
-  end
+  ameles_fifo #(.Width(SlotBits), .Depth(Slots), .BlockRam(Slots > 256)) u_back (
+    .clk_i, .rst_ni,
+    .valid_i(give_i), .ready_o(unused_ready), .data_i(slot_i),
+    .valid_o(back_valid), .ready_i(take_i && !is_fresh), .data_o(back_slot)
+  );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) fresh_q <= '0;

@@ -2,9 +2,8 @@
 // PosMap blocks that leave the PLB.
 //
 // Interface: beats of the user come whenever there is room, before or after their request. `whole_o` says that all
-// beats of the next block are here. A slot that needs data is ordered with `order_valid_i` when `order_ready_o` is
-// high: a PosMap block with its contents, a block of the user, or a block of the user that is dropped. Beats pass to
-// the backend as it takes them.
+// beats of the next block are here. A slot that needs data is ordered at `order`: a PosMap block with its contents, a
+// block of the user, or a block of the user that is dropped. Beats pass to the backend as it takes them.
 //
 // Timing: a beat of the user can pass one cycle after it came, or two if blocks are long.
 //
@@ -19,19 +18,13 @@ module ameles_front_data
   input  logic             clk_i,
   input  logic             rst_ni,
   // The user.
-  input  logic             data_valid_i,
-  output logic             data_ready_o,
-  input  logic [Data-1:0]  data_i,
+  ameles_stream_if.sink    data,
   output logic             whole_o,
-  // Slots that need data.
-  input  logic             order_valid_i,
-  output logic             order_ready_o,
-  input  source_e          order_i,
+  // Slots that need data: `source_e`.
+  ameles_stream_if.sink    order,
   input  logic [Group-1:0] group_i,
   // The backend.
-  output logic             valid_o,
-  input  logic             ready_i,
-  output logic [Data-1:0]  data_o
+  ameles_stream_if.source  store
 );
 
   localparam int unsigned Beats = block_beats(Cfg);
@@ -44,16 +37,16 @@ module ameles_front_data
   logic [Data-1:0] user_data;
   logic [BeatBits-1:0] came_q;
   logic [BlocksBits-1:0] whole_q;
-  ameles_beat_queue #(.Width(Data), .Beats(Blocks * Beats)) u_user (
+  ameles_fifo #(.Width(Data), .Depth(Blocks * Beats), .BlockRam(in_block_ram(Blocks * Beats))) u_user (
     .clk_i, .rst_ni,
-    .valid_i(data_valid_i), .ready_o(data_ready_o), .data_i,
+    .valid_i(data.valid), .ready_o(data.ready), .data_i(data.data),
     .valid_o(user_valid), .ready_i(user_taken), .data_o(user_data)
   );
-  assign came = data_valid_i && data_ready_o;
+  assign came = data.valid && data.ready;
   assign last_came = came && came_q == BeatBits'(Beats - 1);
-  assign ordered = order_valid_i && order_ready_o;
-  assign given = ordered && order_i != FromLookAside;
-  assign grouped = ordered && order_i == FromLookAside;
+  assign ordered = order.valid && order.ready;
+  assign given = ordered && order.data != FromLookAside;
+  assign grouped = ordered && order.data == FromLookAside;
   assign whole_o = whole_q != '0;
 
   // The order of slots, and the PosMap block, whose slot is done before there is another.
@@ -61,19 +54,19 @@ module ameles_front_data
   source_e source;
   ameles_fifo #(.Width($bits(source_e)), .Depth(4)) u_orders (
     .clk_i, .rst_ni,
-    .valid_i(ordered), .ready_o(orders_ready), .data_i(order_i),
+    .valid_i(ordered), .ready_o(orders_ready), .data_i(order.data),
     .valid_o(known), .ready_i(passes && last), .data_o({source})
   );
-  assign order_ready_o = orders_ready && (order_i != FromLookAside || !grouped_q);
+  assign order.ready = orders_ready && (order.data != FromLookAside || !grouped_q);
 
   // Beats: those of a PosMap block are zeros after its counters.
   logic [BeatBits-1:0] beat_q;
   logic [Group-1:0] group_q;
   assign last = beat_q == BeatBits'(Beats - 1);
-  assign valid_o = known && (source == FromLookAside || (source == FromUser && user_valid));
-  assign passes = (valid_o && ready_i) || (known && source == Dropped && user_valid);
+  assign store.valid = known && (source == FromLookAside || (source == FromUser && user_valid));
+  assign passes = (store.valid && store.ready) || (known && source == Dropped && user_valid);
   assign user_taken = passes && source != FromLookAside;
-  assign data_o = source == FromLookAside ? group_q[Data-1:0] : user_data;
+  assign store.data = source == FromLookAside ? group_q[Data-1:0] : user_data;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -28,39 +28,19 @@ module ameles_front_end
   input  logic            clk_i,
   input  logic            rst_ni,
   // The user.
-  input  logic            request_valid_i,
-  output logic            request_ready_o,
-  input  logic            request_write_i,
-  input  logic [31:0]     request_block_i,
-  input  logic            data_valid_i,
-  output logic            data_ready_o,
-  input  logic [Data-1:0] data_i,
-  output logic            answer_valid_o,
-  input  logic            answer_ready_i,
-  output logic [Data-1:0] answer_o,
-  output logic            answer_last_o,
+  ameles_stream_if.sink   request,
+  ameles_stream_if.sink   data,
+  ameles_answer_if.source answer,
   // Paths for blocks that were never mapped.
-  output logic            random_ready_o,
-  input  logic            random_valid_i,
-  input  logic [31:0]     random_i,
+  ameles_stream_if.sink   random,
   // Slots, and the inputs of their tags.
-  output logic            valid_o,
-  input  logic            ready_i,
-  output slot_t           slot_o,
-  output slot_tags_t      tags_o,
+  ameles_stream_if.source slot,
   // Data to the backend, and blocks from the backend.
-  output logic            data_valid_o,
-  input  logic            data_ready_i,
-  output logic [Data-1:0] data_o,
-  input  logic            block_valid_i,
-  output logic            block_ready_o,
-  input  logic [Data-1:0] block_i,
-  output logic            leaf_valid_o,
-  input  logic            leaf_ready_i,
-  output logic [127:0]    leaf_input_o,
-  input  logic            leaf_valid_i,
-  output logic            leaf_ready_o,
-  input  logic [127:0]    leaf_chunk_i
+  ameles_stream_if.source store,
+  ameles_stream_if.sink   block,
+  // The inputs of AES for leaves, and their chunks.
+  ameles_stream_if.source leaf_input,
+  ameles_stream_if.sink   leaf_chunk
 );
 
   localparam int unsigned Beats = block_beats(Cfg);
@@ -102,8 +82,8 @@ module ameles_front_end
 
   // The chain of a block: its number on each level, and there the number of the block in the tree.
   logic [LevelBits-1:0] level_q, probe_q;
-  function automatic logic [31:0] number(logic [31:0] block, logic [LevelBits-1:0] level);
-    logic [31:0] shifted = block;
+  function automatic logic [31:0] number(logic [31:0] user_block, logic [LevelBits-1:0] level);
+    logic [31:0] shifted = user_block;
     for (int unsigned nth = 0; nth < Maps; nth++) begin
       if (LevelBits'(nth) < level) shifted = shifted >> LabelShift;
     end
@@ -130,9 +110,9 @@ module ameles_front_end
   logic [CounterBits-1:0] found_counter;
   logic [63:0] old_q, new_q;
   logic [Group-1:0] found_data, write_data;
-  ameles_look_aside #(
+  ameles_plb #(
     .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .CounterBits(CounterBits), .DataBits(Group)
-  ) u_look_aside (
+  ) u_plb (
     .clk_i, .rst_ni, .ready_o(look_ready),
     .read_i(look_read), .read_block_i(look_block),
     .valid_o(look_valid), .block_o(found_block), .leaf_o(found_leaf), .counter_o(found_counter),
@@ -141,13 +121,18 @@ module ameles_front_end
     .write_block_i(write_block), .leaf_i(write_leaf), .counter_i(CounterBits'(new_q)), .data_i(write_data)
   );
 
-  // The table.
+  // The table: the counters of the last PosMap level. A counter of 0 says that a block was never mapped.
+  localparam int unsigned TableCounterBits = 56;
   logic table_ready;
+  logic [TableBits-1:0] table_entry;
+  logic [TableCounterBits-1:0] table_word;
   logic [63:0] table_counter;
-  ameles_counter_table #(.Entries(TableEntries)) u_table (
+  assign table_entry = TableBits'(own_number);
+  assign table_counter = 64'(table_word);
+  ameles_cleared_ram #(.Width(TableCounterBits), .Depth(TableEntries)) u_table (
     .clk_i, .rst_ni, .ready_o(table_ready),
-    .read_i(state_q == Keeper && by_table), .entry_i(TableBits'(own_number)), .counter_o(table_counter),
-    .write_i(state_q == Renew && by_table), .counter_i(table_counter + 1'b1)
+    .write_i(state_q == Renew && by_table), .write_address_i(table_entry), .write_data_i(table_word + 1'b1),
+    .read_i(state_q == Keeper && by_table), .read_address_i(table_entry), .read_data_o(table_word)
   );
 
   // The counter of the block, or of a straggler.
@@ -170,11 +155,11 @@ module ameles_front_end
   // Leaves: of the old counter, then of the new one.
   logic asked_new_q, got_old_q, leaves_done;
   logic [LeafBits-1:0] path_q, leaf_q;
-  assign leaf_valid_o = state_q == Ask;
-  assign leaf_input_o = {asked_new_q ? new_q : old_q, 64'(renewed_q)};
-  assign random_ready_o = state_q == Leaves && leaf_valid_i && !got_old_q && old_q == '0;
-  assign leaf_ready_o = state_q == Leaves && (got_old_q || old_q != '0 || random_valid_i);
-  assign leaves_done = leaf_valid_i && leaf_ready_o && got_old_q;
+  assign leaf_input.valid = state_q == Ask;
+  assign leaf_input.data = {asked_new_q ? new_q : old_q, 64'(renewed_q)};
+  assign random.ready = state_q == Leaves && leaf_chunk.valid && !got_old_q && old_q == '0;
+  assign leaf_chunk.ready = state_q == Leaves && (got_old_q || old_q != '0 || random.valid);
+  assign leaves_done = leaf_chunk.valid && leaf_chunk.ready && got_old_q;
 
   // Answers of the backend, in the order of its requests, beat by beat.
   logic [Data-1:0] user_data;
@@ -188,50 +173,52 @@ module ameles_front_end
     .valid_o(answer_known), .ready_i(answer_taken && last_beat), .data_o({answer_kind})
   );
   assign last_beat = beat_q == BeatBits'(Beats - 1);
-  assign answer_taken = block_valid_i && block_ready_o;
-  assign block_ready_o = answer_known
+  assign answer_taken = block.valid && block.ready;
+  assign block.ready = answer_known
       && (answer_kind == Discard || (answer_kind == ToLookAside ? state_q == Fetched : user_room));
 
   // The user's answers. With a pacer, room for an answer is reserved here from its request.
-  assign user_valid = block_valid_i && answer_known && (answer_kind == ToUser || answer_kind == Beyond);
-  assign user_data = answer_kind == Beyond ? '0 : block_i;
+  assign user_valid = block.valid && answer_known && (answer_kind == ToUser || answer_kind == Beyond);
+  assign user_data = answer_kind == Beyond ? '0 : block.data;
   logic answer_passes, answer_ends;
   logic [BeatBits-1:0] answer_beat_q;
-  assign answer_passes = answer_valid_o && answer_ready_i;
-  assign answer_last_o = answer_beat_q == BeatBits'(Beats - 1);
-  assign answer_ends = answer_passes && answer_last_o;
+  assign answer_passes = answer.valid && answer.ready;
+  assign answer.tag = '0;
+  assign answer.last = answer_beat_q == BeatBits'(Beats - 1);
+  assign answer_ends = answer_passes && answer.last;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) answer_beat_q <= '0;
-    else if (answer_passes) answer_beat_q <= answer_last_o ? '0 : answer_beat_q + 1'b1;
+    else if (answer_passes) answer_beat_q <= answer.last ? '0 : answer_beat_q + 1'b1;
   end
   if (Cfg.slot_cycles != 0) begin : gen_kept
     localparam int unsigned Waiting = waiting_blocks(Cfg);
     logic [$clog2(Waiting+1)-1:0] pending_q;
-    ameles_beat_queue #(.Width(Data), .Beats(Waiting * Beats)) u_kept (
+    ameles_fifo #(.Width(Data), .Depth(Waiting * Beats), .BlockRam(in_block_ram(Waiting * Beats))) u_kept (
       .clk_i, .rst_ni,
       .valid_i(user_valid), .ready_o(user_room), .data_i(user_data),
-      .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)
+      .valid_o(answer.valid), .ready_i(answer.ready), .data_o(answer.beat)
     );
     assign user_free = pending_q != $bits(pending_q)'(Waiting);
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) pending_q <= '0;
-      else pending_q <= pending_q + $bits(pending_q)'(request_valid_i && request_ready_o) - $bits(pending_q)'(answer_ends);
+      else pending_q <= pending_q + $bits(pending_q)'(request.valid && request.ready) - $bits(pending_q)'(answer_ends);
     end
   end else begin : gen_passed
     assign user_free = 1'b1;
-    assign user_room = answer_ready_i;
-    assign answer_valid_o = user_valid;
-    assign answer_o = user_data;
+    assign user_room = answer.ready;
+    assign answer.valid = user_valid;
+    assign answer.beat = user_data;
   end
 
   // Data to the backend. A write beyond the user's blocks has beats too.
   logic has_data, source_ready, whole, is_fetch, is_last, is_write, puts, sent;
   source_e source;
+  ameles_stream_if #(.word_t(source_e)) order ();
+  assign {order.valid, order.data} = {sent && has_data, source};
+  assign source_ready = order.ready;
   ameles_front_data #(.Cfg(Cfg)) u_data (
     .clk_i, .rst_ni,
-    .data_valid_i, .data_ready_o, .data_i, .whole_o(whole),
-    .order_valid_i(sent && has_data), .order_ready_o(source_ready), .order_i(source), .group_i(group_q),
-    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
+    .data, .whole_o(whole), .order, .group_i(group_q), .store
   );
 
   // Slots.
@@ -245,9 +232,9 @@ module ameles_front_end
   assign puts = is_fetch && victim_valid_q;
   assign source = is_fetch ? FromLookAside : beyond_q ? Dropped : FromUser;
   assign has_data = puts || (is_last && write_q);
-  assign valid_o = state_q == Send && answers_ready && source_ready && (whole || !(is_last && write_q));
-  assign sent = valid_o && ready_i;
-  assign slot_o = '{
+  assign slot.valid = state_q == Send && answers_ready && source_ready && (whole || !(is_last && write_q));
+  assign sent = slot.valid && slot.ready;
+  assign slot.data.slot = '{
     op: is_fetch ? OpTake : is_write ? OpWrite : OpRead,
     block: renewed_q,
     path: 32'(path_q),
@@ -256,7 +243,7 @@ module ameles_front_end
     put_block: 32'(victim_q),
     put_leaf: 32'(victim_leaf_q)
   };
-  assign tags_o = '{
+  assign slot.data.tags = '{
     dummy: 1'b0,
     write: is_write,
     put: puts,
@@ -286,14 +273,14 @@ module ameles_front_end
   logic [Group-1:0] collected;
   if (GroupBeats > 1) begin : gen_collected
     logic [Group-Data-1:0] before_q;
-    assign collected = {block_i, before_q};
+    assign collected = {block.data, before_q};
     always_ff @(posedge clk_i) begin
       if (answer_taken) before_q <= (Group - Data)'(collected >> Data);
     end
   end else begin : gen_whole
-    assign collected = block_i;
+    assign collected = block.data;
   end
-  assign fetching = state_q == Fetched && block_valid_i && answer_known && answer_kind == ToLookAside;
+  assign fetching = state_q == Fetched && block.valid && answer_known && answer_kind == ToLookAside;
   assign fetched = fetching && last_beat;
   assign data_write = (state_q == Renew && !by_table) || (fetching && 32'(beat_q) == GroupBeats - 1);
   assign tag_write = fetched || (state_q == StragglerIs && look_hit);
@@ -301,20 +288,20 @@ module ameles_front_end
   assign write_leaf = leaf_q;
   assign write_data = state_q == Renew ? advanced : collected;
 
-  assign request_ready_o = state_q == Idle && user_free;
-  assign is_beyond = request_block_i >= Cfg.capacity;
+  assign request.ready = state_q == Idle && user_free;
+  assign is_beyond = request.data.block >= Cfg.capacity;
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       Clear:       if (look_ready && table_ready) state_d = Idle;
-      Idle:        if (request_valid_i && user_free) state_d = Maps == 0 ? Keeper : Probe;
+      Idle:        if (request.valid && user_free) state_d = Maps == 0 ? Keeper : Probe;
       Probe:       state_d = Probed;
       Probed:      state_d = look_hit || probe_q == LevelBits'(Maps) ? Keeper : Probe;
       Keeper:      state_d = Kept;
       Kept:        state_d = Renew;
       Renew:       state_d = Ask;
-      Ask:         if (leaf_ready_i && asked_new_q) state_d = Leaves;
+      Ask:         if (leaf_input.ready && asked_new_q) state_d = Leaves;
       Leaves:      if (leaves_done) state_d = is_straggler_q ? Straggler : is_fetch ? Victim : Send;
       Straggler:   state_d = StragglerIs;
       StragglerIs: state_d = look_hit ? Keeper : Send;
@@ -337,8 +324,8 @@ module ameles_front_end
     end else begin
       if (answer_taken) beat_q <= last_beat ? '0 : beat_q + 1'b1;
       state_q <= state_d;
-      if (state_q == Ask && leaf_ready_i) asked_new_q <= !asked_new_q;
-      if (state_q == Leaves && leaf_valid_i && leaf_ready_o) got_old_q <= !got_old_q;
+      if (state_q == Ask && leaf_input.ready) asked_new_q <= !asked_new_q;
+      if (state_q == Leaves && leaf_chunk.valid && leaf_chunk.ready) got_old_q <= !got_old_q;
       if (state_q == Renew) begin
         is_straggler_q <= is_turn;
         turn_done_q <= is_turn;
@@ -349,8 +336,8 @@ module ameles_front_end
     if (state_q == Idle) begin
       // A block beyond the user's blocks is read as zeros, with the path of another block.
       beyond_q <= is_beyond;
-      write_q <= request_write_i;
-      block_q <= is_beyond ? '0 : request_block_i;
+      write_q <= request.data.write;
+      block_q <= is_beyond ? '0 : request.data.block;
       probe_q <= LevelBits'(1);
       level_q <= LevelBits'(Maps);
     end
@@ -366,9 +353,9 @@ module ameles_front_end
       old_q <= by_table ? table_counter : group_counter;
       new_q <= by_table ? table_counter + 1'b1 : group_next;
     end
-    if (leaf_valid_i && leaf_ready_o) begin
-      if (got_old_q) leaf_q <= leaf_chunk_i[LeafBits-1:0];
-      else path_q <= old_q == '0 ? random_i[LeafBits-1:0] : leaf_chunk_i[LeafBits-1:0];
+    if (leaf_chunk.valid && leaf_chunk.ready) begin
+      if (got_old_q) leaf_q <= leaf_chunk.data[LeafBits-1:0];
+      else path_q <= old_q == '0 ? random.data[LeafBits-1:0] : leaf_chunk.data[LeafBits-1:0];
     end
     if (state_q == VictimIs) begin
       victim_valid_q <= look_valid;

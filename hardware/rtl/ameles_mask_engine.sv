@@ -25,47 +25,25 @@ module ameles_mask_engine
   localparam int unsigned BeatChunks = beat_chunks(Cfg),
   localparam int unsigned MixedChunks = Cfg.scheme == PathOram ? mask_chunks(Cfg) : RowChunks
 ) (
-  input  logic                        clk_i,
-  input  logic                        clk2_i,
-  input  logic                        rst_ni,
+  input  logic               clk_i,
+  input  logic               clk2_i,
+  input  logic               rst_ni,
   // The key.
-  input  logic [10:0][127:0]          round_keys_i,
-  input  logic                        keyed_i,
-  // Leaves: requests and chunks.
-  input  logic                        leaf_valid_i,
-  output logic                        leaf_ready_o,
-  input  logic [127:0]                leaf_input_i,
-  output logic                        leaf_valid_o,
-  input  logic                        leaf_ready_i,
-  output logic [127:0]                leaf_chunk_o,
-  // Requests.
-  input  logic                        read_valid_i,
-  output logic                        read_ready_o,
-  input  logic                        read_row_i,
-  input  pad_t                        read_pad_i,
-  input  logic                        interest_valid_i,
-  output logic                        interest_ready_o,
-  input  pad_t                        interest_pad_i,
-  input  logic                        write_valid_i,
-  output logic                        write_ready_o,
-  input  logic                        write_row_i,
-  input  pad_t                        write_pad_i,
-  input  logic                        ahead_valid_i,
-  output logic                        ahead_ready_o,
-  input  pad_t                        ahead_pad_i,
+  input  logic [10:0][127:0] round_keys_i,
+  input  logic               keyed_i,
+  // Leaves: the inputs of AES, and their chunks.
+  ameles_stream_if.sink      leaf_input,
+  ameles_stream_if.source    leaf_chunk,
+  // Requests: `mask_request_t`.
+  ameles_stream_if.sink      read_request,
+  ameles_stream_if.sink      interest_request,
+  ameles_stream_if.sink      write_request,
+  ameles_stream_if.sink      ahead_request,
   // Masks.
-  output logic                        read_valid_o,
-  input  logic                        read_ready_i,
-  output logic [MixedChunks*128-1:0]  read_mask_o,
-  output logic                        interest_valid_o,
-  input  logic                        interest_ready_i,
-  output logic [BeatChunks*128-1:0]   interest_mask_o,
-  output logic                        write_valid_o,
-  input  logic                        write_ready_i,
-  output logic [MixedChunks*128-1:0]  write_mask_o,
-  output logic                        ahead_valid_o,
-  input  logic                        ahead_ready_i,
-  output logic [BeatChunks*128-1:0]   ahead_mask_o
+  ameles_stream_if.source    read_mask,
+  ameles_stream_if.source    interest_mask,
+  ameles_stream_if.source    write_mask,
+  ameles_stream_if.source    ahead_mask
 );
 
   localparam int unsigned Lanes = Cfg.aes_lanes;
@@ -88,7 +66,7 @@ module ameles_mask_engine
     logic [GroupBits-1:0] group;
   } tag_t;
 
-  logic [4:0] room, turns, asked, begins, returns;
+  logic [4:0] room, turns, offered, asked, begins, returns;
   stream_e chosen, stream, stream_q;
   logic valid, busy_q, goes_on, row, last;
   logic [GroupBits-1:0] group, group_q;
@@ -107,7 +85,10 @@ module ameles_mask_engine
     assign for_leaves = 1'b0;
     assign turns = '1;
   end
-  assign asked = {ahead_valid_i, write_valid_i, interest_valid_i, read_valid_i, leaf_valid_i} & room & turns & {5{keyed_i}};
+  assign offered = {
+    ahead_request.valid, write_request.valid, interest_request.valid, read_request.valid, leaf_input.valid
+  };
+  assign asked = offered & room & turns & {5{keyed_i}};
 
   always_comb begin
     priority case (1'b1)
@@ -126,22 +107,22 @@ module ameles_mask_engine
   assign group = goes_on ? group_q : '0;
   always_comb begin
     unique case (stream)
-      Leaf:     {row, pad} = {1'b0, leaf_input_i};
-      Read:     {row, pad} = {read_row_i, read_pad_i};
-      Interest: {row, pad} = {1'b0, interest_pad_i};
-      Write:    {row, pad} = {write_row_i, write_pad_i};
-      default:  {row, pad} = {1'b0, ahead_pad_i};
+      Leaf:     {row, pad} = {1'b0, leaf_input.data};
+      Read:     {row, pad} = read_request.data;
+      Interest: {row, pad} = interest_request.data;
+      Write:    {row, pad} = write_request.data;
+      default:  {row, pad} = ahead_request.data;
     endcase
   end
   assign last = stream == Leaf || group == (row ? GroupBits'(RowLast) : GroupBits'(BeatLast));
   for (genvar nth = 0; nth < 5; nth++) begin : gen_begins
     assign begins[nth] = valid && !goes_on && stream == stream_e'(nth);
   end
-  assign leaf_ready_o = valid && stream == Leaf;
-  assign read_ready_o = valid && last && stream == Read;
-  assign interest_ready_o = valid && last && stream == Interest;
-  assign write_ready_o = valid && last && stream == Write;
-  assign ahead_ready_o = valid && last && stream == Ahead;
+  assign leaf_input.ready = valid && stream == Leaf;
+  assign read_request.ready = valid && last && stream == Read;
+  assign interest_request.ready = valid && last && stream == Interest;
+  assign write_request.ready = valid && last && stream == Write;
+  assign ahead_request.ready = valid && last && stream == Ahead;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) busy_q <= 1'b0;
@@ -213,19 +194,19 @@ module ameles_mask_engine
   ameles_mask_stream #(.Width(128), .Depth(4)) u_leaf (
     .clk_i, .rst_ni,
     .has_room_o(room[Leaf]), .first_i(begins[Leaf]), .put_i(returns[Leaf]), .mask_i(chunks[0]),
-    .valid_o(leaf_valid_o), .ready_i(leaf_ready_i), .mask_o(leaf_chunk_o)
+    .mask(leaf_chunk)
   );
 
   ameles_mask_stream #(.Width(MixedChunks * 128), .Depth(NearDepth)) u_read (
     .clk_i, .rst_ni,
     .has_room_o(room[Read]), .first_i(begins[Read]), .put_i(returns[Read]), .mask_i((MixedChunks * 128)'(mixed)),
-    .valid_o(read_valid_o), .ready_i(read_ready_i), .mask_o(read_mask_o)
+    .mask(read_mask)
   );
 
   ameles_mask_stream #(.Width(MixedChunks * 128), .Depth(NearDepth)) u_write (
     .clk_i, .rst_ni,
     .has_room_o(room[Write]), .first_i(begins[Write]), .put_i(returns[Write]), .mask_i((MixedChunks * 128)'(mixed)),
-    .valid_o(write_valid_o), .ready_i(write_ready_i), .mask_o(write_mask_o)
+    .mask(write_mask)
   );
 
   if (Cfg.scheme == RawOram) begin : gen_raw
@@ -233,17 +214,17 @@ module ameles_mask_engine
       .clk_i, .rst_ni,
       .has_room_o(room[Interest]), .first_i(begins[Interest]),
       .put_i(returns[Interest]), .mask_i((BeatChunks * 128)'(beat)),
-      .valid_o(interest_valid_o), .ready_i(interest_ready_i), .mask_o(interest_mask_o)
+      .mask(interest_mask)
     );
 
-    ameles_mask_stream #(.Width(BeatChunks * 128), .Depth(Cfg.mask_beats), .Deep(1'b1)) u_ahead (
+    ameles_mask_stream #(.Width(BeatChunks * 128), .Depth(Cfg.mask_beats), .BlockRam(1'b1)) u_ahead (
       .clk_i, .rst_ni,
       .has_room_o(room[Ahead]), .first_i(begins[Ahead]), .put_i(returns[Ahead]), .mask_i((BeatChunks * 128)'(beat)),
-      .valid_o(ahead_valid_o), .ready_i(ahead_ready_i), .mask_o(ahead_mask_o)
+      .mask(ahead_mask)
     );
   end else begin : gen_path
     assign {room[Interest], room[Ahead]} = '0;
-    assign {interest_valid_o, interest_mask_o, ahead_valid_o, ahead_mask_o} = '0;
+    assign {interest_mask.valid, interest_mask.data, ahead_mask.valid, ahead_mask.data} = '0;
   end
 
 endmodule

@@ -9,7 +9,7 @@
 module ameles_mask_stream #(
   parameter int unsigned Width = 512,  // bits of a mask
   parameter int unsigned Depth = 16,   // masks that wait
-  parameter bit Deep = 1'b0            // in block RAM
+  parameter bit BlockRam = 1'b0
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
@@ -17,9 +17,7 @@ module ameles_mask_stream #(
   input  logic             first_i,
   input  logic             put_i,
   input  logic [Width-1:0] mask_i,
-  output logic             valid_o,
-  input  logic             ready_i,
-  output logic [Width-1:0] mask_o
+  ameles_stream_if.source  mask
 );
 
   localparam int unsigned CountBits = $clog2(Depth + 1);
@@ -29,25 +27,17 @@ module ameles_mask_stream #(
   logic taken, unused_ready;
 
   assign has_room_o = pending_q != CountBits'(Depth);
-  assign taken = valid_o && ready_i;
+  assign taken = mask.valid && mask.ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) pending_q <= '0;
     else pending_q <= pending_q + CountBits'(first_i) - CountBits'(taken);
   end
 
-  if (Deep) begin : gen_deep
-    ameles_deep_fifo #(.Width(Width), .Depth(Depth)) u_masks (
-      .clk_i, .rst_ni,
-      .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
-      .valid_o, .ready_i, .data_o(mask_o)
-    );
-  end else begin : gen_shallow
-    ameles_fifo #(.Width(Width), .Depth(Depth)) u_masks (
-      .clk_i, .rst_ni,
-      .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
-      .valid_o, .ready_i, .data_o(mask_o)
-    );
-  end
+  ameles_fifo #(.Width(Width), .Depth(Depth), .BlockRam(BlockRam)) u_masks (
+    .clk_i, .rst_ni,
+    .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
+    .valid_o(mask.valid), .ready_i(mask.ready), .data_o(mask.data)
+  );
 
 endmodule

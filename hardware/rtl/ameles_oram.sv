@@ -80,71 +80,63 @@ module ameles_oram
 
   localparam bit HasTags = Cfg.tag_bits != 0;
   localparam int unsigned TagBits = at_least_one(Cfg.tag_bits);
+  typedef logic [Data-1:0] beat_t;
 
-  logic valid, ready, more, slot_valid, slot_ready, slot_taken, slot_dummy;
-  logic data_valid, data_ready, store_valid, store_ready;
-  logic answer_valid, answer_ready, block_valid, block_ready, unused_last;
-  logic ask_valid, ask_ready, leaf_valid, leaf_ready, tag_valid, tag_ready, tags_ready;
-  op_e op;
-  logic [31:0] block, path, leaf;
-  logic [Data-1:0] data, store, contents, block_data;
-  logic [127:0] ask_input, leaf_chunk;
-  logic [TagBits-1:0] answer_tag, tag;
-  slot_t slot;
-  slot_tags_t slot_tags;
-
-  // A stopped controller takes no request and gives no answer, because an answer may be wrong.
-  logic stopped, front_ready, front_answers;
+  // Between the user and the front end. A stopped controller takes no request and gives no answer, because an answer may
+  // be wrong.
+  ameles_stream_if #(.word_t(user_request_t)) request ();
+  ameles_stream_if #(.word_t(beat_t)) user_data ();
+  ameles_stream_if #(.word_t(logic [31:0])) random ();
+  ameles_answer_if #(.Cfg(Cfg)) answer ();
+  logic stopped;
   assign stopped = key_reused_o || memory_error_o || tag_error_o || overflow_o;
-  assign request_ready_o = front_ready && !stopped;
-  assign answer_valid_o = front_answers && !stopped;
+  assign {request.valid, request.data} = {request_valid_i && !stopped, request_write_i, request_block_i};
+  assign {user_data.valid, user_data.data} = {data_valid_i, data_i};
+  assign {random.valid, random.data} = {random_valid_i, random_i};
+  assign {request_ready_o, data_ready_o, random_ready_o} = {request.ready && !stopped, user_data.ready, random.ready};
+  assign {answer_valid_o, answer_o, answer_last_o} = {answer.valid && !stopped, answer.beat, answer.last};
+  assign answer.ready = answer_ready_i && !stopped;
+
+  // Between the front end, the tags and the backend: data that is stored, with tags in the tree, and blocks that return.
+  ameles_stream_if #(.word_t(beat_t)) written (), store (), block ();
+  ameles_answer_if #(.Cfg(Cfg)) read ();
+  ameles_stream_if #(.word_t(logic [TagBits-1:0])) tag ();
+  ameles_stream_if #(.word_t(logic [127:0])) leaf_input (), leaf_chunk ();
+  ameles_stream_if #(.word_t(tagged_slot_t)) slot ();
+  ameles_stream_if #(.word_t(request_t)) access ();
   ameles_front_end #(.Cfg(Cfg)) u_front_end (
-    .clk_i, .rst_ni,
-    .request_valid_i(request_valid_i && !stopped), .request_ready_o(front_ready), .request_write_i, .request_block_i,
-    .data_valid_i, .data_ready_o, .data_i,
-    .answer_valid_o(front_answers), .answer_ready_i(answer_ready_i && !stopped), .answer_o, .answer_last_o,
-    .random_ready_o, .random_valid_i, .random_i,
-    .valid_o(slot_valid), .ready_i(slot_ready), .slot_o(slot), .tags_o(slot_tags),
-    .data_valid_o(data_valid), .data_ready_i(data_ready), .data_o(data),
-    .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(block_data),
-    .leaf_valid_o(ask_valid), .leaf_ready_i(ask_ready), .leaf_input_o(ask_input),
-    .leaf_valid_i(leaf_valid), .leaf_ready_o(leaf_ready), .leaf_chunk_i(leaf_chunk)
+    .clk_i, .rst_ni, .request, .data(user_data), .answer, .random, .slot, .store(written), .block, .leaf_input, .leaf_chunk
   );
 
   // An emergency takes its word before a slot does: both are never in the same cycle, because the slot is not taken then.
-  logic emergency_ready, slot_random_ready;
+  logic slot_taken, slot_dummy, tags_ready, emergency_ready, slot_random_ready;
   assign spare_ready_o = emergency_ready || slot_random_ready;
   ameles_pacer #(.Cfg(Cfg)) u_pacer (
-    .clk_i, .rst_ni,
-    .slot_valid_i(slot_valid), .slot_ready_o(slot_ready), .slot_i(slot),
+    .clk_i, .rst_ni, .slot,
     .random_ready_o(slot_random_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),
-    .taken_o(slot_taken), .dummy_o(slot_dummy), .tags_ready_i(tags_ready),
-    .valid_o(valid), .ready_i(ready), .op_o(op), .block_o(block), .path_o(path), .leaf_o(leaf), .more_o(more)
+    .taken_o(slot_taken), .dummy_o(slot_dummy), .tags_ready_i(tags_ready), .request(access)
   );
 
   // Tags, and the key for them.
   logic backend_key_valid, backend_key_ready, backend_keyed, backend_key_reused, key_known;
   if (HasTags) begin : gen_tags
-    logic key_ready, keyed, slots_ready, tag_key_refused_q;
-    slot_tags_t tags;
+    logic key_ready, keyed, tag_key_refused_q;
+    ameles_stream_if #(.word_t(slot_tags_t)) slot_tags ();
+    assign slot_tags.valid = slot_taken;
     always_comb begin
-      tags = slot_tags;
-      if (slot_dummy) {tags.dummy, tags.write, tags.put, tags.old_counter} = {1'b1, 1'b0, 1'b0, 64'b0};
+      slot_tags.data = slot.data.tags;
+      if (slot_dummy) begin
+        {slot_tags.data.dummy, slot_tags.data.write, slot_tags.data.put, slot_tags.data.old_counter} = {3'b100, 64'b0};
+      end
     end
     ameles_pmmac #(.Cfg(Cfg)) u_pmmac (
       .clk_i, .rst_ni,
       .key_valid_i(key_valid_i && backend_keyed && !key_known && !tag_key_refused_q), .key_ready_o(key_ready), .key_i,
-      .keyed_o(keyed),
-      .error_o(tag_error_o),
-      .slot_valid_i(slot_taken), .slot_ready_o(slots_ready), .slot_i(tags),
-      .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
-      .data_valid_o(store_valid), .data_ready_i(store_ready), .data_o(store),
-      .block_valid_i(answer_valid), .block_ready_o(answer_ready), .block_i(contents), .block_tag_i(answer_tag),
-      .answer_valid_o(block_valid), .answer_ready_i(block_ready), .answer_o(block_data),
-      .tag_valid_o(tag_valid), .tag_ready_i(tag_ready), .tag_o(tag)
+      .keyed_o(keyed), .error_o(tag_error_o),
+      .slot_tags, .data(written), .store, .answer(read), .block, .tag
     );
     // The second key is taken when the backend has taken the first, and no path begins before the second.
-    assign tags_ready = slots_ready && keyed;
+    assign tags_ready = slot_tags.ready && keyed;
     assign backend_key_valid = key_valid_i && !backend_keyed;
     assign key_ready_o = backend_keyed ? key_ready && !tag_key_refused_q : backend_key_ready;
     // The key of tags must differ from that of masks.
@@ -157,12 +149,12 @@ module ameles_oram
     logic unused;
     assign unused = slot_taken && slot_dummy && backend_keyed && key_known;
     assign key_reused_o = backend_key_reused;
-    assign {tag_error_o, tags_ready, tag_valid} = 3'b011;
-    assign tag = '0;
-    assign {block_valid, block_data} = {answer_valid, contents};
-    assign answer_ready = block_ready;
-    assign {store_valid, store} = {data_valid, data};
-    assign data_ready = store_ready;
+    assign {tag_error_o, tags_ready, tag.valid} = 3'b011;
+    assign tag.data = '0;
+    assign {block.valid, block.data} = {read.valid, read.beat};
+    assign read.ready = block.ready;
+    assign {store.valid, store.data} = {written.valid, written.data};
+    assign written.ready = store.ready;
     assign backend_key_valid = key_valid_i;
     assign key_ready_o = backend_key_ready;
   end
@@ -171,13 +163,7 @@ module ameles_oram
     .clk_i, .clk2_i, .rst_ni, .stop_i(tag_error_o),
     .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .keyed_o(backend_keyed), .key_known_o(key_known), .key_i,
     .base_i,
-    .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
-    .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),
-    .leaf_valid_i(ask_valid), .leaf_ready_o(ask_ready), .leaf_input_i(ask_input),
-    .leaf_valid_o(leaf_valid), .leaf_ready_i(leaf_ready), .leaf_chunk_o(leaf_chunk),
-    .data_valid_i(store_valid), .data_ready_o(store_ready), .data_i(store),
-    .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_o(contents), .answer_last_o(unused_last),
-    .answer_tag_o(answer_tag), .tag_valid_i(tag_valid), .tag_ready_o(tag_ready), .tag_i(tag),
+    .request(access), .leaf_input, .leaf_chunk, .data(store), .answer(read), .tag,
     .random_ready_o(emergency_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),
     .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
     .r_valid_i, .r_ready_o, .r_data_i, .r_response_i,

@@ -15,35 +15,31 @@ module ameles_pacer
 #(
   parameter config_t Cfg = '0
 ) (
-  input  logic        clk_i,
-  input  logic        rst_ni,
+  input  logic            clk_i,
+  input  logic            rst_ni,
   // The front end.
-  input  logic        slot_valid_i,
-  output logic        slot_ready_o,
-  input  slot_t       slot_i,
+  ameles_stream_if.sink   slot,  // `tagged_slot_t`
   // A path for no block: a secret random word.
-  output logic        random_ready_o,
-  input  logic        random_valid_i,
-  input  logic [31:0] random_i,
+  output logic            random_ready_o,
+  input  logic            random_valid_i,
+  input  logic [31:0]     random_i,
   // The slot is for no block: for the cell that makes its tags, when its access passes.
-  output logic        taken_o,
-  output logic        dummy_o,
-  input  logic        tags_ready_i,
+  output logic            taken_o,
+  output logic            dummy_o,
+  input  logic            tags_ready_i,
   // The backend.
-  output logic        valid_o,
-  input  logic        ready_i,
-  output op_e         op_o,
-  output logic [31:0] block_o,
-  output logic [31:0] path_o,
-  output logic [31:0] leaf_o,
-  output logic        more_o
+  ameles_stream_if.source request  // `request_t`
 );
 
   localparam bit Paced = Cfg.slot_cycles != 0;
   localparam int unsigned CycleBits = $clog2(Cfg.slot_cycles + 2);
 
-  logic putting_q, put_q, is_open, is_real, passes, begins;
+  logic putting_q, put_q, is_open, is_real, passes, begins, more;
   logic [31:0] put_block_q, put_leaf_q;
+  slot_t offered;
+  request_t asked;
+  assign offered = slot.data.slot;
+  assign request.data = asked;
 
   // The first cycle of a due slot decides whether it is for a block.
   if (Paced) begin : gen_paced
@@ -52,7 +48,7 @@ module ameles_pacer
     assign is_due = left_q == '0;
     // It needs a word in any case, so that a lack of words leaks nothing.
     assign is_open = is_due && !putting_q && random_valid_i;
-    assign is_real = open_q ? real_q : slot_valid_i;
+    assign is_real = open_q ? real_q : slot.valid;
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) begin
         left_q <= CycleBits'(Cfg.slot_cycles);
@@ -65,41 +61,42 @@ module ameles_pacer
     end
     always_ff @(posedge clk_i) real_q <= is_real;
   end else begin : gen_unpaced
-    assign is_open = slot_valid_i && !putting_q;
+    assign is_open = slot.valid && !putting_q;
     assign is_real = 1'b1;
   end
 
-  assign valid_o = putting_q || (is_open && tags_ready_i);
-  assign passes = valid_o && ready_i;
+  assign request.valid = putting_q || (is_open && tags_ready_i);
+  assign passes = request.valid && request.ready;
   assign begins = passes && !putting_q;
   assign taken_o = begins;
   assign dummy_o = !is_real;
-  assign slot_ready_o = begins && is_real;
+  assign slot.ready = begins && is_real;
   assign random_ready_o = begins && !is_real;
 
   always_comb begin
     if (putting_q) begin
-      op_o = put_q ? OpPut : OpSkip;
-      block_o = put_block_q;
-      leaf_o = put_leaf_q;
+      asked.op = put_q ? OpPut : OpSkip;
+      asked.block = put_block_q;
+      asked.leaf = put_leaf_q;
     end else begin
-      op_o = is_real ? slot_i.op : OpDummy;
-      block_o = slot_i.block;
-      leaf_o = slot_i.leaf;
+      asked.op = is_real ? offered.op : OpDummy;
+      asked.block = offered.block;
+      asked.leaf = offered.leaf;
     end
+    asked.path = is_real ? offered.path : random_i;
+    asked.more = more;
   end
-  assign path_o = is_real ? slot_i.path : random_i;
-  assign more_o = !putting_q && (Paced || slot_i.put);
+  assign more = !putting_q && (Paced || offered.put);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) putting_q <= 1'b0;
-    else if (passes) putting_q <= more_o;
+    else if (passes) putting_q <= more;
   end
   always_ff @(posedge clk_i) begin
     if (begins) begin
-      put_q <= is_real && slot_i.put;
-      put_block_q <= slot_i.put_block;
-      put_leaf_q <= slot_i.put_leaf;
+      put_q <= is_real && offered.put;
+      put_block_q <= offered.put_block;
+      put_leaf_q <= offered.put_leaf;
     end
   end
 

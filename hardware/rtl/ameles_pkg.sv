@@ -77,6 +77,27 @@ package ameles_pkg;
     logic [63:0] put_counter;
   } slot_tags_t;
 
+  // A slot with the inputs of its tags.
+  typedef struct packed {
+    slot_t      slot;
+    slot_tags_t tags;
+  } tagged_slot_t;
+
+  // A request of the user.
+  typedef struct packed {
+    logic        write;
+    logic [31:0] block;
+  } user_request_t;
+
+  // A request to the backend.
+  typedef struct packed {
+    op_e         op;
+    logic [31:0] block;
+    logic [31:0] path;  // the leaf of the path that is read
+    logic [31:0] leaf;  // the leaf of the block from now on
+    logic        more;  // a put follows that belongs to it, before any due eviction
+  } request_t;
+
   // The work on one path, as it goes from cell to cell. Fields are as wide as any configuration needs.
   typedef struct packed {
     logic        evict;      // no access: the path is read and rewritten
@@ -98,6 +119,12 @@ package ameles_pkg;
     logic [31:0] bucket;
     logic [63:0] iv;
   } pad_t;
+
+  // A request for a mask: its first pad, and whether it is for a row or for a beat.
+  typedef struct packed {
+    logic row;
+    pad_t pad;
+  } mask_request_t;
 
   localparam int unsigned IvBits = 64;
   localparam int unsigned ChunkBits = 128;
@@ -157,6 +184,11 @@ package ameles_pkg;
   // Beats of the counters of a PosMap block, from its first beat. The other beats are zeros.
   function automatic int unsigned group_beats(config_t c);
     return (64 + c.labels * c.label_bits + c.bus_bits - 1) / c.bus_bits;
+  endfunction
+
+  // Whether a queue of beats is in block RAM: one that is longer than the memory of a look-up table.
+  function automatic bit in_block_ram(int unsigned beats);
+    return beats > 32;
   endfunction
 
   // Blocks of the user that wait in the front end, on the way in, and with a pacer on the way out.

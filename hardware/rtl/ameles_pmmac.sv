@@ -19,37 +19,24 @@ module ameles_pmmac
   localparam int unsigned Data = Cfg.bus_bits,
   localparam int unsigned TagBits = Cfg.tag_bits
 ) (
-  input  logic               clk_i,
-  input  logic               rst_ni,
+  input  logic            clk_i,
+  input  logic            rst_ni,
   // The key, and the error that stops the controller.
-  input  logic               key_valid_i,
-  output logic               key_ready_o,
-  input  logic [127:0]       key_i,
-  output logic               keyed_o,
-  output logic               error_o,
-  // Slots, at their requests.
-  input  logic               slot_valid_i,
-  output logic               slot_ready_o,
-  input  slot_tags_t         slot_i,
+  input  logic            key_valid_i,
+  output logic            key_ready_o,
+  input  logic [127:0]    key_i,
+  output logic            keyed_o,
+  output logic            error_o,
+  // Slots, at their requests: `slot_tags_t`.
+  ameles_stream_if.sink   slot_tags,
   // Data to the backend.
-  input  logic               data_valid_i,
-  output logic               data_ready_o,
-  input  logic [Data-1:0]    data_i,
-  output logic               data_valid_o,
-  input  logic               data_ready_i,
-  output logic [Data-1:0]    data_o,
+  ameles_stream_if.sink   data,
+  ameles_stream_if.source store,
   // Blocks from the backend with their tags, and on to the front end.
-  input  logic               block_valid_i,
-  output logic               block_ready_o,
-  input  logic [Data-1:0]    block_i,
-  input  logic [TagBits-1:0] block_tag_i,
-  output logic               answer_valid_o,
-  input  logic               answer_ready_i,
-  output logic [Data-1:0]    answer_o,
+  ameles_answer_if.sink   answer,
+  ameles_stream_if.source block,
   // New tags, for the access and then for the put.
-  output logic               tag_valid_o,
-  input  logic               tag_ready_i,
-  output logic [TagBits-1:0] tag_o
+  ameles_stream_if.source tag
 );
 
   localparam int unsigned Beats = block_beats(Cfg);
@@ -83,7 +70,7 @@ module ameles_pmmac
   slot_tags_t slot;
   ameles_fifo #(.Width($bits(slot_tags_t)), .Depth(4)) u_slots (
     .clk_i, .rst_ni,
-    .valid_i(slot_valid_i), .ready_o(slot_ready_o), .data_i(slot_i),
+    .valid_i(slot_tags.valid), .ready_o(slot_tags.ready), .data_i(slot_tags.data),
     .valid_o(slot_valid), .ready_i(slot_taken), .data_o(slot)
   );
 
@@ -93,13 +80,13 @@ module ameles_pmmac
   logic [Data-1:0] contents;
   assign works = state_q == Subkey || state_q == Stored || state_q == Old || state_q == New;
   assign is_last = state_q == New || (state_q != Subkey && step_q == StepBits'(Chunks));
-  assign contents = state_q == Stored ? data_i : block_i;
+  assign contents = state_q == Stored ? data.data : answer.beat;
   // A beat is present with its first chunk, and passes with its last one. The cycles are the same without data.
   assign has_data = slot.write || slot.put;
   always_comb begin
     unique case (state_q)
-      Stored:  is_there = is_last || !has_data || data_valid_i;
-      Old:     is_there = is_last || block_valid_i;
+      Stored:  is_there = is_last || !has_data || data.valid;
+      Old:     is_there = is_last || answer.valid;
       default: is_there = 1'b1;
     endcase
   end
@@ -130,21 +117,21 @@ module ameles_pmmac
   // Blocks that pass: each slot has at most one on its way in and one on its way out.
   logic kept_valid, gives, last_given, unused_data_room, unused_block_room;
   logic [BeatBits-1:0] given_q;
-  assign data_ready_o = takes_beat && state_q == Stored && has_data;
-  assign block_ready_o = takes_beat && state_q == Old;
-  ameles_beat_queue #(.Width(Data), .Beats(Beats)) u_data (
+  assign data.ready = takes_beat && state_q == Stored && has_data;
+  assign answer.ready = takes_beat && state_q == Old;
+  ameles_fifo #(.Width(Data), .Depth(Beats), .BlockRam(in_block_ram(Beats))) u_data (
     .clk_i, .rst_ni,
-    .valid_i(data_ready_o), .ready_o(unused_data_room), .data_i,
-    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
+    .valid_i(data.ready), .ready_o(unused_data_room), .data_i(data.data),
+    .valid_o(store.valid), .ready_i(store.ready), .data_o(store.data)
   );
-  ameles_beat_queue #(.Width(Data), .Beats(Beats)) u_block (
+  ameles_fifo #(.Width(Data), .Depth(Beats), .BlockRam(in_block_ram(Beats))) u_block (
     .clk_i, .rst_ni,
-    .valid_i(block_ready_o), .ready_o(unused_block_room), .data_i(block_i),
-    .valid_o(kept_valid), .ready_i(gives), .data_o(answer_o)
+    .valid_i(answer.ready), .ready_o(unused_block_room), .data_i(answer.beat),
+    .valid_o(kept_valid), .ready_i(gives), .data_o(block.data)
   );
   // The block of a path for no block takes its cycles, and is dropped.
-  assign answer_valid_o = state_q == Give && kept_valid && !slot.dummy;
-  assign gives = state_q == Give && kept_valid && (slot.dummy || answer_ready_i);
+  assign block.valid = state_q == Give && kept_valid && !slot.dummy;
+  assign gives = state_q == Give && kept_valid && (slot.dummy || block.ready);
   assign last_given = gives && given_q == BeatBits'(Beats - 1);
 
   // Twice the value, in the field of CMAC: its first byte is the highest.
@@ -162,9 +149,9 @@ module ameles_pmmac
   assign key_ready_o = state_q == Key;
   assign keyed_o = state_q != Key && state_q != Subkey;
   assign error_o = state_q == Refuse;
-  assign tag_valid_o = state_q == GiveTag || state_q == GivePut;
-  assign tag_o = state_q == GivePut || slot.write ? stored_q : new_q;
-  assign slot_taken = tag_valid_o && tag_ready_i && state_d == Idle;
+  assign tag.valid = state_q == GiveTag || state_q == GivePut;
+  assign tag.data = state_q == GivePut || slot.write ? stored_q : new_q;
+  assign slot_taken = tag.valid && tag.ready && state_d == Idle;
 
   always_comb begin
     state_d = state_q;
@@ -176,8 +163,8 @@ module ameles_pmmac
       Old:     if (ends && is_last) state_d = New;
       New:     if (ends) state_d = fits_q ? Give : Refuse;
       Give:    if (last_given) state_d = GiveTag;
-      GiveTag: if (tag_ready_i) state_d = slot.put || Cfg.slot_cycles != 0 ? GivePut : Idle;
-      GivePut: if (tag_ready_i) state_d = Idle;
+      GiveTag: if (tag.ready) state_d = slot.put || Cfg.slot_cycles != 0 ? GivePut : Idle;
+      GivePut: if (tag.ready) state_d = Idle;
       default: state_d = state_q;
     endcase
   end
@@ -202,7 +189,7 @@ module ameles_pmmac
       if (is_last) chain_q <= cipher;
       else is_zero_q <= (step_q == '0 || is_zero_q) && chunk == '0;
     end
-    if (block_ready_o) block_tag_q <= block_tag_i;
+    if (answer.ready) block_tag_q <= answer.tag;
     if (ends && state_q == Stored) stored_q <= cipher[TagBits-1:0];
     if (ends && state_q == Old) fits_q <= old_fits;
     if (ends && state_q == New) new_q <= cipher[TagBits-1:0];

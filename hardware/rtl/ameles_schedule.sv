@@ -24,11 +24,7 @@ module ameles_schedule
   // Requests.
   input  logic                   valid_i,
   output logic                   ready_o,
-  input  op_e                    op_i,
-  input  logic [31:0]            block_i,
-  input  logic [31:0]            path_i,
-  input  logic [31:0]            leaf_i,
-  input  logic                   more_i,  // a put follows, before any due eviction
+  input  request_t               request_i,
   // A path for an emergency of Path ORAM: drawn at random.
   output logic                   random_ready_o,
   input  logic                   random_valid_i,
@@ -61,7 +57,7 @@ module ameles_schedule
   assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
   // There is room for a put that belongs to a take: the taken block has left it.
   assign is_request = !is_due && (fits || more_q) && valid_i;
-  assign is_access = has_path(op_i);
+  assign is_access = has_path(request_i.op);
 
   assign valid_o = !stop_i && ahead_q != 3'd7 && (is_due || is_emergency || is_request);
   assign takes = valid_o && ready_i;
@@ -74,11 +70,11 @@ module ameles_schedule
   always_comb begin
     job_o = '{
       evict: !is_request,
-      op: is_request ? op_i : OpDummy,
-      more: is_request && more_i,
-      block: block_i,
-      path: is_request ? path_i : path,
-      leaf: leaf_i,
+      op: is_request ? request_i.op : OpDummy,
+      more: is_request && request_i.more,
+      block: request_i.block,
+      path: is_request ? request_i.path : path,
+      leaf: request_i.leaf,
       iv: iv_q,
       evictions: evictions_q
     };
@@ -102,7 +98,7 @@ module ameles_schedule
         if (!is_request && Cfg.scheme == RawOram) evictions_q <= evictions_q + 1'b1;
         if (is_due) accesses_q <= '0;
         else if (is_request && is_access && Cfg.scheme == RawOram) accesses_q <= accesses_q + 1'b1;
-        if (is_request) more_q <= more_i;
+        if (is_request) more_q <= request_i.more;
         if (is_emergency) begin
           emergencies_o <= emergencies_o + 1'b1;
           in_a_row_q <= in_a_row_q + 10'(!overflow_o);

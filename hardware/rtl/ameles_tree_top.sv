@@ -35,13 +35,10 @@ module ameles_tree_top
   input  logic                             wanted_i, // the block of interest is not found yet
   input  logic                             go_i,
   output logic                             busy_o,
-  output logic                             valid_o,
-  output logic                             hit_o,    // it is the block of interest
-  output logic [ItemBits-1:0]              item_o,
-  // The next place, if two are scanned per cycle.
-  output logic                             twin_valid_o,
-  output logic                             twin_hit_o,
-  output logic [ItemBits-1:0]              twin_item_o,
+  // Blocks, and the next place highest if two are scanned per cycle.
+  output logic [1:0]                       valid_o,
+  output logic [1:0]                       hit_o,    // it is the block of interest
+  output logic [1:0][ItemBits-1:0]         item_o,
   output logic                             written_o, // the path's first bucket in memory was ever written (Path ORAM)
   // The plan.
   input  logic                             keep_i,
@@ -123,20 +120,20 @@ module ameles_tree_top
       end
     end
   end
-  assign hit_o = row_valid_q && hits[chosen];
-  assign valid_o = row_valid_q && (state_q == Search ? hits[chosen] : !empty && row.places[chosen].valid);
-  assign item_o = ItemBits'(row.places[chosen]);
+  assign hit_o[0] = row_valid_q && hits[chosen];
+  assign valid_o[0] = row_valid_q && (state_q == Search ? hits[chosen] : !empty && row.places[chosen].valid);
+  assign item_o[0] = ItemBits'(row.places[chosen]);
 
   if (Lanes == 2) begin : gen_twin
     logic [PlaceBits-1:0] twin;
     logic is_twin;
     assign is_twin = row_valid_q && state_q == Scan && 32'(place_q) + 1 < places(Cfg, 32'(row_level_q));
     assign twin = is_twin ? place_q + 1'b1 : '0;
-    assign twin_valid_o = is_twin && !empty && row.places[twin].valid;
-    assign twin_hit_o = is_twin && hits[twin] && !hit_o;
-    assign twin_item_o = ItemBits'(row.places[twin]);
+    assign valid_o[1] = is_twin && !empty && row.places[twin].valid;
+    assign hit_o[1] = is_twin && hits[twin] && !hits[chosen];
+    assign item_o[1] = ItemBits'(row.places[twin]);
   end else begin : gen_no_twin
-    assign {twin_valid_o, twin_hit_o, twin_item_o} = '0;
+    assign {valid_o[1], hit_o[1], item_o[1]} = '0;
   end
 
   // The rows that are stored.

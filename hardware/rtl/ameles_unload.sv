@@ -27,7 +27,6 @@ module ameles_unload
   localparam int unsigned BlockBits = block_bits(Cfg),
   localparam int unsigned LeafBits = leaf_bits(Cfg),
   localparam int unsigned RowBits = row_bits(Cfg),
-  localparam int unsigned CipherBits = row_chunks(Cfg) * 128,
   localparam int unsigned Beats = block_beats(Cfg),
   localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
   localparam int unsigned PlaceBits = at_least_one($clog2(Z)),
@@ -44,18 +43,10 @@ module ameles_unload
   output logic                        done_o,
   input  logic                        written_i,  // the first bucket was ever written (Path ORAM), when `go_i` is set
   // Headers with their masks, and beats with theirs: the contents of blocks go directly to the stash.
-  input  logic                        header_valid_i,
-  output logic                        header_ready_o,
-  input  logic [CipherBits-1:0]       header_i,
-  input  logic                        row_mask_valid_i,
-  output logic                        row_mask_ready_o,
-  input  logic [CipherBits-1:0]       row_mask_i,
-  input  logic                        body_valid_i,
-  output logic                        body_ready_o,
-  input  logic [Cfg.bus_bits-1:0]     body_i,
-  input  logic                        body_mask_valid_i,
-  output logic                        body_mask_ready_o,
-  input  logic [Cfg.bus_bits-1:0]     body_mask_i,
+  ameles_stream_if.sink               header,
+  ameles_stream_if.sink               row_mask,
+  ameles_stream_if.sink               body,
+  ameles_stream_if.sink               body_mask,
   // The plan: a row of the path before, and the rows of this one.
   output logic [level_bits(Cfg)-1:0]  level_o,
   input  logic [Z-1:0][EntryBits-1:0] on_chip_entries_i,
@@ -115,7 +106,7 @@ module ameles_unload
   // With Path ORAM a bucket is written if the one above says so.
   logic first_q;
   assign empty = Cfg.scheme == RawOram ? count == '0 : !(first_q ? written_i : below_q);
-  assign plain = RowBits'(header_i ^ row_mask_i);
+  assign plain = RowBits'(header.data ^ row_mask.data);
 
   // The rest of an invalid entry is ignored: it goes back as zeros.
   always_comb begin
@@ -155,16 +146,16 @@ module ameles_unload
   assign is_hit = is_raw_access ? is_found_level && found_place_o == place_q : hit_q[place_q];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign last_place = place_q == PlaceBits'(places(Cfg, 32'(body_level_q)) - 1);
-  assign beat_passes = busy && !in_tags && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
+  assign beat_passes = busy && !in_tags && body.valid && (is_raw_access || body_mask.valid) && (!is_here || slot_valid_i);
   assign place_done = beat_passes && last_beat;
-  assign body_ready_o = beat_passes || tags_pass;
-  assign body_mask_ready_o = body_ready_o && !is_raw_access;
+  assign body.ready = beat_passes || tags_pass;
+  assign body_mask.ready = body.ready && !is_raw_access;
 
   // Masks of headers and of bodies come in one stream for Path ORAM, so that a header waits for the body before it.
-  assign take_header = walking_q && go_i && !headers_done_q && header_valid_i && row_mask_valid_i
+  assign take_header = walking_q && go_i && !headers_done_q && header.valid && row_mask.valid
       && (is_raw_access || !busy || (Cfg.scheme == RawOram && bucket_done));
-  assign header_ready_o = take_header;
-  assign row_mask_ready_o = take_header;
+  assign header.ready = take_header;
+  assign row_mask.ready = take_header;
   assign known_o = take_header && last_level;
   assign done_o = walking_q && headers_done_q && !busy && !tags_busy;
 
@@ -182,11 +173,11 @@ module ameles_unload
     logic in_tags_q, here;
     logic [PlaceBits-1:0] tag_beat;
     assign in_tags = in_tags_q;
-    assign tags_pass = busy && in_tags_q && body_valid_i && (is_raw_access || body_mask_valid_i) && !tags_busy;
+    assign tags_pass = busy && in_tags_q && body.valid && (is_raw_access || body_mask.valid) && !tags_busy;
     ameles_bucket_tags #(.Cfg(Cfg)) u_tags (
       .clk_i, .rst_ni,
       .place_i(place_done), .place_nth_i(place_q), .here_i(is_here), .slot_i,
-      .beat_i(tags_pass), .data_i(body_i ^ body_mask_i), .done_o(tags_done), .nth_o(tag_beat),
+      .beat_i(tags_pass), .data_i(body.data ^ body_mask.data), .done_o(tags_done), .nth_o(tag_beat),
       .busy_o(tags_busy), .store_o(here), .slot_o(tag_slot_o), .tag_o
     );
     assign tag_store_o = here;
@@ -196,7 +187,7 @@ module ameles_unload
       else in_tags_q <= (place_done && last_place) || (in_tags_q && !tags_done);
     end
     always_ff @(posedge clk_i) begin
-      if (tags_pass && is_found_level && 32'(tag_beat) == 32'(found_place_o) / tags_per_beat(Cfg)) found_tag_beat_o <= body_i;
+      if (tags_pass && is_found_level && 32'(tag_beat) == 32'(found_place_o) / tags_per_beat(Cfg)) found_tag_beat_o <= body.data;
     end
     always_comb begin
       found_tag_pad_o = found_pad_o;

@@ -18,7 +18,6 @@ module ameles_write_back
   localparam int unsigned Levels = levels(Cfg),
   localparam int unsigned LeafBits = leaf_bits(Cfg),
   localparam int unsigned EntryBits = entry_bits(Cfg),
-  localparam int unsigned SlotBits = slot_bits(Cfg),
   localparam int unsigned CipherBits = row_chunks(Cfg) * 128,
   localparam int unsigned Beats = block_beats(Cfg),
   localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
@@ -26,50 +25,27 @@ module ameles_write_back
   localparam int unsigned LevelCountBits = $clog2(Levels + 1),
   localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
 ) (
-  input  logic                             clk_i,
-  input  logic                             rst_ni,
-  // Jobs.
-  input  logic                             valid_i,
-  output logic                             ready_o,
-  input  job_t                             job_i,
-  input  logic                             bank_i,
-  input  logic [Levels-1:0][CountBits-1:0] occupied_i,
-  input  logic [AddressBits-1:0]           base_i,
-  // The plan.
-  output logic                             bank_o,
-  output logic [level_bits(Cfg)-1:0]       level_o,
-  input  logic [Z-1:0][EntryBits-1:0]      entries_i,
-  input  logic [Z-1:0][SlotBits-1:0]       slots_i,
-  input  logic [1:0]                       below_i,
-  // The stash: a requested beat is ready from the next cycle. While it is busy, no other cell may read.
-  output logic                             busy_o,
-  output logic                             load_o,
-  output logic [SlotBits-1:0]              load_slot_o,
-  output logic [BeatBits-1:0]              load_beat_o,
-  input  logic [Cfg.bus_bits-1:0]          loaded_i,
-  input  logic [TagBits-1:0]               loaded_tag_i,
-  output logic                             give_o,
-  output logic [SlotBits-1:0]              give_slot_o,
+  input  logic                      clk_i,
+  input  logic                      rst_ni,
+  // Jobs, the plan and the blocks, in the stash.
+  ameles_write_back_if.writer       back,
   // Masks.
-  input  logic                             row_mask_valid_i,
-  output logic                             row_mask_ready_o,
-  input  logic [CipherBits-1:0]            row_mask_i,
-  input  logic                             body_mask_valid_i,
-  output logic                             body_mask_ready_o,
-  input  logic [Cfg.bus_bits-1:0]          body_mask_i,
-  // Memory.
-  output logic                             aw_valid_o,
-  input  logic                             aw_ready_i,
-  output logic [AddressBits-1:0]           aw_address_o,
-  output logic [7:0]                       aw_length_o,
-  output logic                             w_valid_o,
-  input  logic                             w_ready_i,
-  output logic [Cfg.bus_bits-1:0]          w_data_o,
-  output logic                             w_last_o,
-  input  logic                             b_valid_i,
-  output logic                             b_ready_o,
-  output logic [1:0]                       written_paths_o,
-  output logic [LevelCountBits-1:0]        written_levels_o
+  ameles_stream_if.sink             row_mask,
+  ameles_stream_if.sink             body_mask,
+  // Memory: the first byte of the tree.
+  input  logic [AddressBits-1:0]    base_i,
+  output logic                      aw_valid_o,
+  input  logic                      aw_ready_i,
+  output logic [AddressBits-1:0]    aw_address_o,
+  output logic [7:0]                aw_length_o,
+  output logic                      w_valid_o,
+  input  logic                      w_ready_i,
+  output logic [Cfg.bus_bits-1:0]   w_data_o,
+  output logic                      w_last_o,
+  input  logic                      b_valid_i,
+  output logic                      b_ready_o,
+  output logic [1:0]                written_paths_o,
+  output logic [LevelCountBits-1:0] written_levels_o
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);
@@ -89,12 +65,12 @@ module ameles_write_back
   job_t job_q;
   logic [Levels-1:0][CountBits-1:0] occupied_q;
 
-  assign ready_o = !addressing_q && !beats_q && !second_q;
-  assign start = valid_i && ready_o;
+  assign back.ready = !addressing_q && !beats_q && !second_q;
+  assign start = back.valid && back.ready;
 
   ameles_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
-    .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .evictions_i('0),
+    .start_i(start), .path_i(back.job.path[LeafBits-1:0]), .evictions_i('0),
     .next_i(address_done),
     .level_o(address_level), .last_o(address_last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
   );
@@ -102,7 +78,7 @@ module ameles_write_back
     .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafLevel(Cfg.leaf_level),
     .FirstLevel(Cfg.top_levels), .SubtreeLevels(Cfg.subtree_levels)
   ) u_offset (
-    .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
+    .clk_i, .start_i(start), .path_i(back.job.path[LeafBits-1:0]), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
   );
   ameles_burst #(.OffsetBits(AddressBits), .BusBits(Cfg.bus_bits), .MostBeats(BucketBeats)) u_burst (
     .clk_i, .rst_ni,
@@ -156,10 +132,10 @@ module ameles_write_back
   end
   always_ff @(posedge clk_i) begin
     if (start) begin
-      job_q <= job_i;
-      bank_o <= bank_i;
-      occupied_q <= occupied_i;
-      whole_q <= Cfg.scheme == PathOram || job_i.evict;
+      job_q <= back.job;
+      back.plan_bank <= back.bank;
+      occupied_q <= back.occupied;
+      whole_q <= Cfg.scheme == PathOram || back.job.evict;
     end
   end
 
@@ -172,33 +148,33 @@ module ameles_write_back
   logic [Z-1:0][EntryBits-1:0] entries;
   logic [HeaderBits-1:0] header;
 
-  assign level_o = level_q;
+  assign back.plan_level = level_q;
   assign is_header = step_q < StepBits'(HeaderBeats);
   assign ends_bucket = step_q == (whole_q ? StepBits'(bucket_beats(Cfg, 32'(level_q)) - 1) : StepBits'(HeaderBeats - 1));
   assign is_tags = Cfg.tag_bits != 0 && step_q >= StepBits'(bucket_beats(Cfg, 32'(level_q)) - tag_beats(Cfg));
   assign is_block = !is_header && !is_tags && CountBits'(place_q) < occupied_q[level_q];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
-  assign load_o = beats_q && second_ready && is_block;
-  assign load_slot_o = slots_i[place_q];
-  assign load_beat_o = beat_q;
+  assign back.load = beats_q && second_ready && is_block;
+  assign back.load_slot = back.plan_slots[place_q];
+  assign back.load_beat = beat_q;
   assign step_passes = beats_q && second_ready;
-  assign give_o = step_passes && is_block && last_beat;
-  assign give_slot_o = load_slot_o;
+  assign back.give = step_passes && is_block && last_beat;
+  assign back.give_slot = back.load_slot;
   assign plan_free = step_passes && ends_bucket && level_q == level_bits(Cfg)'(Cfg.leaf_level);
 
   always_comb begin
     for (int unsigned place = 0; place < Z; place++) begin
       // Places beyond those that this path has filled have the content of another path. A row that is only rewritten
       // may have invalid entries, which their first bit marks.
-      entries[place] = (whole_q ? CountBits'(place) < occupied_q[level_q] : entries_i[place][EntryBits-1])
-          ? entries_i[place] : '0;
+      entries[place] = (whole_q ? CountBits'(place) < occupied_q[level_q] : back.plan_entries[place][EntryBits-1])
+          ? back.plan_entries[place] : '0;
     end
   end
   if (Cfg.scheme == PathOram) begin : gen_below
-    assign header = HeaderBits'({CipherBits'({below_i, entries}), job_q.iv});
+    assign header = HeaderBits'({CipherBits'({back.plan_below, entries}), job_q.iv});
   end else begin : gen_no_below
     logic unused_below;
-    assign unused_below = ^below_i;
+    assign unused_below = ^back.plan_below;
     assign header = HeaderBits'({CipherBits'(entries), job_q.iv});
   end
 
@@ -225,21 +201,21 @@ module ameles_write_back
 
   // Second stage: the plaintext of the beat, which waits for mask and memory.
   logic second_header_q, second_block_q, second_tags_q, second_first_q, second_row_done_q, mask_valid;
-  logic [HeaderBits-1:0] header_q, row_mask;
+  logic [HeaderBits-1:0] header_q, first_row_mask;
   logic [Cfg.bus_bits-1:0] plain, mask, tags;
 
-  assign busy_o = (beats_q || second_q) && whole_q;
+  assign back.busy = (beats_q || second_q) && whole_q;
   assign second_ready = !second_q || beat_passes;
-  assign row_mask = HeaderBits'({row_mask_i, IvBits'(0)});
-  assign mask_valid = second_header_q ? row_mask_valid_i : body_mask_valid_i;
-  assign plain = second_header_q ? header_q[Cfg.bus_bits-1:0] : second_tags_q ? tags : second_block_q ? loaded_i : '0;
+  assign first_row_mask = HeaderBits'({row_mask.data, IvBits'(0)});
+  assign mask_valid = second_header_q ? row_mask.valid : body_mask.valid;
+  assign plain = second_header_q ? header_q[Cfg.bus_bits-1:0] : second_tags_q ? tags : second_block_q ? back.loaded : '0;
   assign w_valid_o = second_q && mask_valid && length_valid;
   assign beat_passes = w_valid_o && w_ready_i;
   assign beat_last = sent_q == length;
   assign w_last_o = beat_last;
   assign w_data_o = plain ^ mask;
-  assign row_mask_ready_o = beat_passes && second_header_q && second_row_done_q;
-  assign body_mask_ready_o = beat_passes && !second_header_q;
+  assign row_mask.ready = beat_passes && second_header_q && second_row_done_q;
+  assign body_mask.ready = beat_passes && !second_header_q;
 
   // The tags of a bucket, the first lowest.
   if (Cfg.tag_bits != 0) begin : gen_tags
@@ -255,7 +231,7 @@ module ameles_write_back
         tags_q <= tags_q >> BeatTagBits;
       end else if (beat_passes && !second_header_q) begin
         for (int unsigned nth = 0; nth < Z; nth++) begin
-          if (second_place_q == PlaceBits'(nth)) tags_q[nth] <= second_block_q ? loaded_tag_i : '0;
+          if (second_place_q == PlaceBits'(nth)) tags_q[nth] <= second_block_q ? back.loaded_tag : '0;
         end
       end
     end
@@ -266,15 +242,15 @@ module ameles_write_back
   // The mask of a row may cover several beats.
   if (HeaderBeats > 1) begin : gen_row_mask
     logic [HeaderBits-1:0] row_mask_q;
-    assign mask = !second_header_q ? body_mask_i
-        : second_first_q ? row_mask[Cfg.bus_bits-1:0] : row_mask_q[Cfg.bus_bits-1:0];
+    assign mask = !second_header_q ? body_mask.data
+        : second_first_q ? first_row_mask[Cfg.bus_bits-1:0] : row_mask_q[Cfg.bus_bits-1:0];
     always_ff @(posedge clk_i) begin
-      if (beat_passes) row_mask_q <= (second_first_q ? row_mask : row_mask_q) >> Cfg.bus_bits;
+      if (beat_passes) row_mask_q <= (second_first_q ? first_row_mask : row_mask_q) >> Cfg.bus_bits;
     end
   end else begin : gen_one_beat
     logic unused_first;
     assign unused_first = second_first_q;
-    assign mask = second_header_q ? row_mask : body_mask_i;
+    assign mask = second_header_q ? first_row_mask : body_mask.data;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

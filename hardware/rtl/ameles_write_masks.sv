@@ -17,10 +17,7 @@ module ameles_write_masks
   input  logic valid_i,
   output logic ready_o,
   input  job_t job_i,
-  output logic valid_o,
-  input  logic ready_i,
-  output logic row_o,
-  output pad_t pad_o
+  ameles_stream_if.source request
 );
 
   logic walking_q, bucket_done, last, unused_right;
@@ -41,7 +38,7 @@ module ameles_write_masks
   ameles_bucket_masks #(.Cfg(Cfg)) u_masks (
     .clk_i, .rst_ni,
     .valid_i(walking_q), .ready_o(bucket_done), .iv_i(iv_q), .bucket_i(32'(bucket)), .level_i(level),
-    .valid_o, .ready_i, .row_o, .pad_o
+    .request
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

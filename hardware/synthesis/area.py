@@ -37,7 +37,7 @@ AES = "  of which AES"
 PARTS = {
     AES: ("ameles_aes_double", {}),
     "  the key schedule": ("ameles_aes_key", {}),
-    "  the front end": ("ameles_front_end", {"Cfg": choices()}),
+    "  the front end": ("front_end_alone", {"Cfg": choices()}),
 }
 NO_AES = "  the whole without AES, by difference"
 REST = "  the backend without AES, by difference"
@@ -48,7 +48,7 @@ CONFIGURATIONS = {
         "ameles_bench",
         {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "TagBits": "96"},
     ),
-    "  of which the tags' own cell": ("ameles_pmmac", {"Cfg": choices(tag_bits=96)}),
+    "  of which the tags' own cell": ("tags_alone", {"Cfg": choices(tag_bits=96)}),
     "the same with tags and a pacer": (
         "ameles_bench",
         {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "TagBits": "96", "SlotCycles": "340"},
@@ -85,7 +85,10 @@ PEER_CHOICES = {"ORAMZ": 5, "ORAMC": 64, "ORAML": 20, "BEDWidth": 512, "EnableRE
 def sources(top):
     packages = [f"{HARDWARE}/rtl/ameles_aes_pkg.sv", f"{HARDWARE}/rtl/ameles_pkg.sv"]
     cells = [path for path in sorted(glob.glob(f"{HARDWARE}/rtl/*.sv")) if path not in packages]
-    own = {"ameles_bench": "tests/ameles_bench.sv", "ameles_axi": "examples/ameles_axi.sv"}
+    own = {
+        "ameles_bench": "tests/ameles_bench.sv", "ameles_axi": "examples/ameles_axi.sv",
+        "front_end_alone": "synthesis/front_end_alone.sv", "tags_alone": "synthesis/tags_alone.sv",
+    }
     return packages + cells + [f"{HARDWARE}/{path}" for name, path in own.items() if name == top]
 
 

@@ -156,19 +156,21 @@ module ameles_bench
     assign slot_o = u_oram.slot_taken;
     assign slot_dummy_o = u_oram.slot_dummy;
   end else begin : gen_backend
-    logic unused_leaf_ready, unused_leaf_valid;
-    logic [127:0] unused_leaf_chunk;
-    logic unused_tag, unused_tag_ready, unused_keyed, unused_known;
+    ameles_stream_if #(.word_t(request_t)) request ();
+    ameles_stream_if #(.word_t(logic [BusBits-1:0])) user_data ();
+    ameles_answer_if #(.Cfg(Cfg)) read ();
+    ameles_stream_if #(.word_t(logic [at_least_one(TagBits)-1:0])) tag ();
+    ameles_stream_if #(.word_t(logic [127:0])) leaf_input (), leaf_chunk ();
+    assign {request.valid, request.data} = {request_valid_i, request_op_i, request_block_i, request_path_i, request_leaf_i, 1'b0};
+    assign {user_data.valid, user_data.data} = {data_valid_i, data_i[BusBits-1:0]};
+    assign {request_ready_o, data_ready_o, read.ready} = {request.ready, user_data.ready, answer_ready_i};
+    assign {answer_valid_o, answer, answer_last_o} = {read.valid, read.beat, read.last};
+    assign {tag.valid, tag.data, leaf_input.valid, leaf_input.data, leaf_chunk.ready} = '0;
+    logic unused_keyed, unused_known;
     assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
     ameles_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
       .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .keyed_o(unused_keyed), .key_known_o(unused_known), .key_i, .base_i('0),
-      .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
-      .request_leaf_i, .request_more_i(1'b0),
-      .leaf_valid_i(1'b0), .leaf_ready_o(unused_leaf_ready), .leaf_input_i('0),
-      .leaf_valid_o(unused_leaf_valid), .leaf_ready_i(1'b0), .leaf_chunk_o(unused_leaf_chunk),
-      .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
-      .answer_valid_o, .answer_ready_i, .answer_o(answer), .answer_last_o,
-      .answer_tag_o(unused_tag), .tag_valid_i(1'b0), .tag_ready_o(unused_tag_ready), .tag_i('0),
+      .request, .leaf_input, .leaf_chunk, .data(user_data), .answer(read), .tag,
       .random_ready_o, .random_valid_i, .random_i,
       .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
       .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
@@ -195,10 +197,10 @@ module ameles_bench
         watch.chunks = u_backend.u_masks.valid;
         watch.stream = u_backend.u_masks.stream;
         watch.scanning = u_backend.u_stash.scanning;
-        watch.push = u_backend.u_stash.pushing;
-        watch.out = u_backend.u_stash.out_valid;
-        watch.stuck = u_backend.u_stash.out_stuck;
-        watch.out_level = 5'(u_backend.u_stash.out_level);
+        watch.push = u_backend.u_stash.pushing[0];
+        watch.out = u_backend.u_stash.out_valid[0];
+        watch.stuck = u_backend.u_stash.out_stuck[0];
+        watch.out_level = 5'(u_backend.u_stash.out_level[0]);
       end
     end else begin : gen_no_watch
       assign watch = '0;

@@ -133,20 +133,20 @@ impl Mutant {
         Mutant {
             fault: "a slot for no block that has no put",
             file: "ameles_pacer.sv",
-            from: "(Paced || slot_i.put)",
-            to: "is_real && slot_i.put",
+            from: "(Paced || offered.put)",
+            to: "is_real && offered.put",
         },
         Mutant {
             fault: "leaves that delay masks",
             file: "ameles_mask_engine.sv",
             from: "turn_q == '0",
-            to: "turn_q == '0 || leaf_valid_i",
+            to: "turn_q == '0 || leaf_input.valid",
         },
         Mutant {
             fault: "a slot that a request opens early",
             file: "ameles_pacer.sv",
             from: "left_q == '0",
-            to: "left_q == '0 || slot_valid_i && left_q < 20",
+            to: "left_q == '0 || slot.valid && left_q < 20",
         },
     ];
 
@@ -173,9 +173,9 @@ impl Mutant {
         },
         Mutant {
             fault: "a subtree at the address of another",
-            file: "ameles_subtree_offset.sv",
-            from: "First[layer_q] + below",
-            to: "First[layer_q] + begins_q",
+            file: "ameles_bucket_offset.sv",
+            from: "layer_begins[layer_q] + below",
+            to: "layer_begins[layer_q] + begins_q",
         },
     ];
 
@@ -192,8 +192,8 @@ impl Mutant {
         Mutant {
             fault: "a scan that ends with the last block",
             file: "ameles_resident_list.sv",
-            from: "scanned_q != CountBits'(Places - 1)",
-            to: "scanned_q + 1'b1 < before_q",
+            from: "32'(scanned_q) + Lanes < Places",
+            to: "32'(scanned_q) + Lanes < 32'(before_q)",
         },
         Mutant {
             fault: "a dummy that takes a cycle less",

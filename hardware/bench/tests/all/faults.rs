@@ -5,19 +5,26 @@ use ameles_core::types::Leaf;
 use ameles_hardware_bench::{BenchError, Configuration, Faults, GoldenFrontEnd, Pace, Port, Refusal, Scheme};
 use std::collections::HashSet;
 
+/// Checks that under these conditions of memory, both schemes give the answers and ciphertexts of the core.
+fn check_that_nothing_changes(seed: u64, conditions: &[(Pace, Faults)]) {
+    for scheme in [Scheme::Raw, Scheme::Path] {
+        let configuration = small(scheme);
+        let session = mixed_operations(&configuration, 500, seed).session();
+        for &(pace, faults) in conditions {
+            let run = bench(&configuration, None, pace, faults).run(&session);
+            run.unwrap_or_else(|error| panic!("{scheme:?} {pace:?} {faults:?}: {error}"));
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn memory_that_stalls_and_is_late_changes_no_answer_and_no_ciphertext() {
-    for scheme in [Scheme::Raw, Scheme::Path] {
-        let configuration = small(scheme);
-        let session = mixed_operations(&configuration, 500, 5).session();
-        for (read_latency, write_latency, stalls) in [(0, 0, 0), (3, 400, 128), (300, 1, 20), (90, 90, 200)] {
-            let (pace, faults) =
-                (Pace { read_latency, write_latency }, Faults { stalls, ..Faults::default() });
-            let run = bench(&configuration, None, pace, faults).run(&session);
-            run.unwrap_or_else(|error| panic!("{scheme:?} {pace:?} {stalls}: {error}"));
-        }
-    }
+    let conditions = [(0, 0, 0), (3, 400, 128), (300, 1, 20), (90, 90, 200)];
+    let conditions = conditions.map(|(read_latency, write_latency, stalls)| {
+        (Pace { read_latency, write_latency }, Faults { stalls, ..Faults::default() })
+    });
+    check_that_nothing_changes(5, &conditions);
 }
 
 #[test]
@@ -43,15 +50,10 @@ fn a_read_or_a_write_whose_answer_is_not_ok_stops_the_controller() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn memory_that_takes_the_beats_of_a_write_before_its_address_changes_no_ciphertext() {
-    for scheme in [Scheme::Raw, Scheme::Path] {
-        let configuration = small(scheme);
-        let session = mixed_operations(&configuration, 500, 9).session();
-        for stalls in [0, 128] {
-            let faults = Faults { beats_first: true, stalls, ..Faults::default() };
-            let run = bench(&configuration, None, Pace::IDEAL, faults).run(&session);
-            run.unwrap_or_else(|error| panic!("{scheme:?} {stalls}: {error}"));
-        }
-    }
+    let conditions = [0, 128];
+    let conditions =
+        conditions.map(|stalls| (Pace::IDEAL, Faults { beats_first: true, stalls, ..Faults::default() }));
+    check_that_nothing_changes(9, &conditions);
 }
 
 /// Paths of more beats than are in flight at once, or of fewer; configurations that the comparison builds as well.

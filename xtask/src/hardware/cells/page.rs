@@ -113,8 +113,17 @@ fn ports(page: &mut String, groups: &[Group], prose: &CommentText) {
         let items: Vec<&Item> = group.items.iter().collect();
         let heading = prose.line(&group.comment);
         table(page, &heading, "port | direction | bits", &items, prose, |item| {
-            let direction = if item.kind == "input" { "in" } else { "out" };
-            [code(&item.name), direction.into(), bits(&item.data_type)].join(" | ")
+            let direction = match item.kind.as_str() {
+                "input" => "in",
+                "output" => "out",
+                modport => modport,
+            };
+            let bits = if item.data_type.ends_with("_if") {
+                prose.line(&item.data_type)
+            } else {
+                bits(&item.data_type)
+            };
+            [code(&item.name), direction.into(), bits].join(" | ")
         });
     }
 }

@@ -9,7 +9,8 @@ pub(super) const LABELS: [&str; 3] = ["Interface:", "Timing:", "Keeps:"];
 /// The parts of a line of a declaration.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// `parameter`, `localparam`, `input` or `output`; empty for a constant or type of a package.
+    /// `parameter`, `localparam`, `input`, `output`, or the modport of an interface; empty for a constant or type of a
+    /// package.
     pub(super) kind: String,
     pub(super) data_type: String,
     pub(super) name: String,
@@ -32,7 +33,7 @@ pub(super) struct Type {
     pub(super) groups: Vec<Group>,
 }
 
-/// A module or a package.
+/// A module, an interface or a package.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) is_package: bool,
@@ -50,7 +51,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Parses the file of the module or package with this name.
+    /// Parses the file of the module, interface or package with this name.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self> {
         let mut source = Source { header: comment(text), ..Source::default() };
         ensure!(!source.header.is_empty(), "{name}.sv does not begin with a comment");
@@ -61,11 +62,12 @@ impl Source {
             source.parse_package(lines.map(|(_, line)| line));
             return Ok(source);
         }
+        let declared = first.strip_prefix("module ").or(first.strip_prefix("interface "));
         ensure!(
-            first
-                .strip_prefix(&format!("module {name}"))
+            declared
+                .and_then(|declared| declared.strip_prefix(name))
                 .is_some_and(|rest| ["", " #(", " ("].contains(&rest)),
-            "{name}.sv: expected `module {name}`, found `{first}`"
+            "{name}.sv: expected `module {name}` or `interface {name}`, found `{first}`"
         );
         source.parse_declaration(name, &mut lines)?;
         source.instances = instances(lines.map(|(_, line)| line));
@@ -94,10 +96,10 @@ impl Source {
                 return Ok(());
             } else if !["#(", ") (", "("].contains(&line) {
                 let item = Item::parse(line).with_context(|| format!("{name}.sv:{}", nth + 1))?;
-                if item.kind.ends_with("put") {
-                    current_group(&mut self.ports).items.push(item);
-                } else {
+                if item.is_parameter() {
                     self.parameters.push(item);
+                } else {
+                    current_group(&mut self.ports).items.push(item);
                 }
             }
         }
@@ -144,20 +146,29 @@ impl Item {
     /// Parses a parameter or a port.
     fn parse(line: &str) -> Result<Self> {
         let (kind, rest) = line.split_once(' ').with_context(|| format!("`{line}` is not a declaration"))?;
+        let item = match kind.split_once('.') {
+            Some((interface, modport)) if interface.ends_with("_if") => {
+                Item { kind: modport.into(), data_type: interface.into(), ..Item::field(rest) }
+            }
+            _ => Item { kind: kind.into(), ..Item::field(rest) },
+        };
         ensure!(
-            ["parameter", "localparam", "input", "output"].contains(&kind),
+            item.data_type.ends_with("_if") || ["parameter", "localparam", "input", "output"].contains(&kind),
             "`{line}` is neither a parameter nor a port"
         );
-        let item = Item { kind: kind.into(), ..Item::field(rest) };
         ensure!(
             !item.data_type.is_empty() && item.name.chars().all(|c| c.is_alphanumeric() || c == '_'),
             "`{line}` does not declare one name with its type"
         );
         ensure!(
-            item.kind.ends_with("put") == item.default.is_empty(),
+            item.is_parameter() != item.default.is_empty(),
             "`{line}`: a parameter must have a default, and a port must not"
         );
         Ok(item)
+    }
+
+    fn is_parameter(&self) -> bool {
+        ["parameter", "localparam"].contains(&self.kind.as_str())
     }
 
     /// Parses a type, a name, and an optional default and comment. A value of an enum has no type.
@@ -239,7 +250,7 @@ mod tests {
     const CELL: &str = "// A queue.\n//\n// Interface: two sides. Timing: a cycle. Keeps: words.\nmodule a\n  \
         import ameles_pkg::*;\n#(\n  parameter int unsigned Width = 8,  // of a word\n  \
         localparam int unsigned Bits = $clog2(Width)\n) (\n  input  logic             clk_i,\n  \
-        // The way out.\n  output logic [Width-1:0] data_o  // a word\n);\n\n  ameles_ram #(\n    .Depth(4)\n  \
+        // The way out.\n  output logic [Width-1:0] data_o,  // a word\n  ameles_b_if.source       b\n);\n\n  ameles_ram #(\n    .Depth(4)\n  \
         ) u_ram (.clk_i);\n  ameles_ram u_other (.clk_i);\n  ameles_pkg::job_t job;\nendmodule\n";
 
     #[test]
@@ -256,6 +267,11 @@ mod tests {
         assert_eq!(groups, ["", "The way out."]);
         let port = &source.ports[1].items[0];
         assert_eq!((&*port.kind, &*port.data_type, &*port.name), ("output", "logic [Width-1:0]", "data_o"));
+        let interface = &source.ports[1].items[1];
+        assert_eq!(
+            (&*interface.kind, &*interface.data_type, &*interface.name),
+            ("source", "ameles_b_if", "b")
+        );
     }
 
     #[test]

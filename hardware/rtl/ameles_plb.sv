@@ -8,7 +8,7 @@
 // `ready_o` rises.
 //
 // Keeps: the lines, in block RAM.
-module ameles_look_aside #(
+module ameles_plb #(
   parameter int unsigned Lines = 128,
   parameter int unsigned BlockBits = 20,
   parameter int unsigned LeafBits = 20,
@@ -36,17 +36,14 @@ module ameles_look_aside #(
   input  logic [DataBits-1:0]    data_i
 );
 
-  logic clearing_q;
-  logic [LineBits-1:0] cleared_q, write_line, read_line;
+  logic [LineBits-1:0] write_line, read_line;
 
-  assign ready_o = !clearing_q;
   assign read_line = Lines > 1 ? LineBits'(read_block_i) : '0;
-  assign write_line = clearing_q ? cleared_q : Lines > 1 ? LineBits'(write_block_i) : '0;
+  assign write_line = Lines > 1 ? LineBits'(write_block_i) : '0;
 
-  ameles_ram #(.Width(1 + BlockBits + LeafBits + CounterBits), .Depth(Lines)) u_tags (
-    .clk_i,
-    .write_i(clearing_q || write_tag_i), .write_address_i(write_line),
-    .write_data_i(clearing_q ? '0 : {1'b1, write_block_i, leaf_i, counter_i}),
+  ameles_cleared_ram #(.Width(1 + BlockBits + LeafBits + CounterBits), .Depth(Lines)) u_tags (
+    .clk_i, .rst_ni, .ready_o,
+    .write_i(write_tag_i), .write_address_i(write_line), .write_data_i({1'b1, write_block_i, leaf_i, counter_i}),
     .read_i, .read_address_i(read_line), .read_data_o({valid_o, block_o, leaf_o, counter_o})
   );
   ameles_ram #(.Width(DataBits), .Depth(Lines)) u_data (
@@ -54,15 +51,5 @@ module ameles_look_aside #(
     .write_i(write_data_i), .write_address_i(write_line), .write_data_i(data_i),
     .read_i, .read_address_i(read_line), .read_data_o(data_o)
   );
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      clearing_q <= 1'b1;
-      cleared_q <= '0;
-    end else if (clearing_q) begin
-      clearing_q <= cleared_q != LineBits'(Lines - 1);
-      cleared_q <= cleared_q + 1'b1;
-    end
-  end
 
 endmodule
