@@ -10,7 +10,7 @@ use crate::config::{
     Cipher, Journal, Scheme, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
 };
 use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
-use crate::report::reserve::ReserveSummary;
+use crate::report::full_disk_reads::ReserveSummary;
 use crate::vault::objective::objective;
 use crate::vault::process_memory::{max_process_memory, process_memory};
 use crate::vault::trusted_memory::TrustedMemory;
