@@ -1,7 +1,7 @@
 //! The thesis's Figures 5.1 to 5.5, drawn from our figures: a workload's traffic, dollars, response time and slowdown
 //! as multiples of the run without an ORAM. The printed figures are outlines next to ours.
 
-use super::printed::Printed;
+use super::published::Published;
 use super::row::{self, RELATIVE, Row};
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::bench::Sample;
@@ -16,7 +16,7 @@ struct Figure {
     /// The words for its bars.
     what: &'static str,
     /// The thesis's.
-    theirs: fn(&Row, &Printed, &Provider) -> Option<f64>,
+    theirs: fn(&Row, &Published, &Provider) -> Option<f64>,
     /// The multiple.
     of: fn(&Row, &Provider) -> Option<f64>,
 }
@@ -64,7 +64,7 @@ const NOT_DRAWN: [&str; 8] = [
 const LETTERS: &str = "ABCDE";
 
 /// The pictures of a workload's rows.
-pub(super) fn pictures(rows: &[Row], printed: &Printed) -> Vec<Picture> {
+pub(super) fn pictures(rows: &[Row], printed: &Published) -> Vec<Picture> {
     let Some(workload) = rows.first().map(|row| row.workload.as_str()) else { return Vec::new() };
     let number = LETTERS.find(workload).filter(|_| workload.len() == 1).map(|nth| nth + 1);
     let (file, title) = match number {
@@ -79,7 +79,7 @@ pub(super) fn pictures(rows: &[Row], printed: &Printed) -> Vec<Picture> {
     FIGURES.iter().filter_map(draw).collect()
 }
 
-fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart {
+fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Published) -> Chart {
     let runs = row::by_run(rows.iter().filter(|row| !NOT_DRAWN.contains(&row.scheme)));
     let drawn: Vec<&Row> = runs.iter().map(|run| run[0]).collect();
     let mut sizes: Vec<Option<u64>> = drawn.iter().map(|row| row.block_kib).collect();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_what_one_divides_by_hand() {
-        let (rows, printed) = (rows(), Printed::tables());
+        let (rows, printed) = (rows(), Published::tables());
         let pictures = pictures(&rows, &printed);
         let names: Vec<&str> = pictures.iter().map(|picture| picture.name.as_str()).collect();
         assert_eq!(
@@ -168,7 +168,7 @@ mod tests {
     fn a_hostile_name_of_a_workload_stays_text() {
         let mut rows = rows();
         rows.iter_mut().for_each(|row| row.workload = "<script>\"&".to_owned());
-        for picture in pictures(&rows, &Printed::tables()) {
+        for picture in pictures(&rows, &Published::tables()) {
             let document = roxmltree::Document::parse(&picture.svg).unwrap();
             assert!(document.descendants().all(|node| !node.has_tag_name("script")));
             assert!(picture.svg.contains("&lt;script&gt;"));
