@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn every_line_that_can_run_stands_in_the_documentation_of_its_scheme() {
-        for entry in catalogue::ENTRIES {
+        for entry in catalogue::SCHEMES {
             let map = if entry.recursive { PositionMapKind::Recursive } else { PositionMapKind::Trusted };
             let setting = Setting { capacity: 16, seed: 1, batch: 4, map };
             let code = catalogue::make(entry.name, setting).unwrap().code;

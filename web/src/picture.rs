@@ -39,7 +39,7 @@ pub struct Picture {
     /// The word for a place: leaf, slot or partition.
     pub place: &'static str,
     /// True if stash and positions are those from before the current operation, which owns them.
-    pub is_taken: bool,
+    pub is_outdated: bool,
     /// The levels that hold something.
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts.
@@ -84,7 +84,7 @@ pub struct Trusted {
 impl Picture {
     /// The picture of the current state.
     pub fn of(simulation: &Simulation) -> Self {
-        let (instance, known) = (simulation.instance(), simulation.known());
+        let (instance, known) = (simulation.instance(), simulation.last_inspection());
         let entries = Entries::of(instance, known);
         let place = |position: &Option<Position>| match position.as_ref()? {
             Position::Leaf(leaf) => Some(leaf.0),
@@ -97,7 +97,7 @@ impl Picture {
         let used: Vec<u64> = known.used.iter().map(|slot| instance.memory.number(*slot)).collect();
         let asked = instance.memory.being_read();
         let mut old = emptied(simulation, &used, &asked);
-        if word == "slot" && !simulation.is_taken() {
+        if word == "slot" && !simulation.is_outdated() {
             old.extend(elsewhere(&entries.blocks, &positions, &stash));
         }
         let old = (0..entries.blocks.len())
@@ -117,7 +117,7 @@ impl Picture {
             stash,
             positions,
             place: word,
-            is_taken: simulation.is_taken(),
+            is_outdated: simulation.is_outdated(),
             levels: known.levels.clone(),
             counters: known.counters.clone(),
             maps: Maps { leaves: entries.leaves, stashes: stashes.collect() },
@@ -200,7 +200,7 @@ fn word(positions: &[Option<Position>]) -> &'static str {
 /// The slots whose blocks were taken out: they were read, or their level holds nothing. Those that are only requested
 /// still hold theirs.
 fn emptied(simulation: &Simulation, used: &[u64], asked: &[u64]) -> BTreeSet<usize> {
-    let levels = &simulation.known().levels;
+    let levels = &simulation.last_inspection().levels;
     let is_empty = |area: &&Area| area.level.and_then(|level| levels.get(level)) == Some(&false);
     let empty = simulation.instance().areas.iter().filter(is_empty);
     let emptied = empty.flat_map(Area::numbers);
