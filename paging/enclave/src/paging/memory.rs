@@ -260,12 +260,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// # Errors
     /// [`AccessError`]; what comes before the illegal page was copied.
     pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
-        for (address, range) in page_pieces(address, from.len())? {
-            let offset = (address % PAGE) as usize;
-            let from = &from[range];
-            self.touched(address, Touch::Store)?[offset..][..from.len()].copy_from_slice(from);
-        }
-        Ok(())
+        self.copy_in(address, from, Touch::Store)
     }
 
     /// Fills a part of the program with the contents of its file, regardless of the program's own rights.
@@ -273,10 +268,14 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// # Errors
     /// [`AccessError`].
     pub fn load(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
+        self.copy_in(address, from, Touch::Load)
+    }
+
+    fn copy_in(&mut self, address: u64, from: &[u8], touch: Touch) -> Result<(), AccessError> {
         for (address, range) in page_pieces(address, from.len())? {
             let offset = (address % PAGE) as usize;
             let from = &from[range];
-            self.touched(address, Touch::Load)?[offset..][..from.len()].copy_from_slice(from);
+            self.touched(address, touch)?[offset..][..from.len()].copy_from_slice(from);
         }
         Ok(())
     }
