@@ -2,7 +2,7 @@
 //! as multiples of the run without an ORAM. The printed figures are outlines next to ours.
 
 use super::published::Published;
-use super::row::{self, RELATIVE, Row};
+use super::row::{self, Column, RELATIVE, Row};
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::bench::Sample;
 use crate::prices::Provider;
@@ -15,37 +15,15 @@ struct Figure {
     name: &'static str,
     /// The words for its bars.
     what: &'static str,
-    /// The thesis's.
-    theirs: fn(&Row, &Published, &Provider) -> Option<f64>,
-    /// The multiple.
-    of: fn(&Row, &Provider) -> Option<f64>,
+    /// The name of its column of multiples; `None` for dollars.
+    column: Option<&'static str>,
 }
 
 const FIGURES: [Figure; 4] = [
-    Figure {
-        name: "bytes",
-        what: "bytes moved",
-        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_bandwidth"),
-        of: |row, _| relative_column(row, "times_bytes"),
-    },
-    Figure {
-        name: "dollars",
-        what: "dollars",
-        theirs: row::printed_times_dollars,
-        of: |row, ibm| row.times_dollars(ibm),
-    },
-    Figure {
-        name: "response",
-        what: "mean response time",
-        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_response"),
-        of: |row, _| relative_column(row, "times_response"),
-    },
-    Figure {
-        name: "slowdown",
-        what: "runtime",
-        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_slowdown"),
-        of: |row, _| relative_column(row, "slowdown"),
-    },
+    Figure { name: "bytes", what: "bytes moved", column: Some("times_bytes") },
+    Figure { name: "dollars", what: "dollars", column: None },
+    Figure { name: "response", what: "mean response time", column: Some("times_response") },
+    Figure { name: "slowdown", what: "runtime", column: Some("slowdown") },
 ];
 
 /// The schemes that are not drawn, so that the bars of the others are readable. Their figures are in the tables.
@@ -95,8 +73,8 @@ fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Published) -> Cha
             let bar = |run: &Vec<&Row>| bar(&run.iter().filter_map(|row| of(row)).collect::<Vec<_>>());
             sizes.iter().map(|size| at(size).and_then(bar)).collect::<Vec<_>>()
         };
-        let ours = bars(&|row| ibm.as_ref().and_then(|ibm| (figure.of)(row, ibm)));
-        let theirs = bars(&|row| ibm.as_ref().and_then(|ibm| (figure.theirs)(row, printed, ibm)));
+        let ours = bars(&|row| ibm.as_ref().and_then(|ibm| figure.ours(row, ibm)));
+        let theirs = bars(&|row| ibm.as_ref().and_then(|ibm| figure.theirs(row, printed, ibm)));
         let name = if scheme.len() > 10 { scheme.replacen('-', "-\n", 1) } else { scheme.to_owned() };
         let groups = [(name, ours, false), ("(thesis)".to_owned(), theirs, true)];
         let group = |(name, bars, quoted): (String, Vec<Option<Bar>>, bool)| Group { name, bars, quoted };
@@ -125,10 +103,26 @@ fn bar(ratios: &[f64]) -> Option<Bar> {
     Some(Bar { ratio: median, spread: (min < max).then_some((min, max)) })
 }
 
-/// A column of a row; none where there is no such multiple.
-fn relative_column(row: &Row, name: &str) -> Option<f64> {
-    let column = RELATIVE.iter().find(|column| column.name == name)?;
-    Some((column.of)(row)).filter(|ratio| ratio.is_finite())
+impl Figure {
+    fn column(&self) -> Option<&'static Column> {
+        RELATIVE.iter().find(|column| Some(column.name) == self.column)
+    }
+
+    /// Our multiple for a row; none where there is no such multiple.
+    fn ours(&self, row: &Row, provider: &Provider) -> Option<f64> {
+        match self.column() {
+            Some(column) => Some((column.of)(row)).filter(|ratio| ratio.is_finite()),
+            None => row.times_dollars(provider),
+        }
+    }
+
+    /// The thesis's multiple for a row; none where it prints none.
+    fn theirs(&self, row: &Row, printed: &Published, provider: &Provider) -> Option<f64> {
+        match self.column() {
+            Some(column) => row::printed_line(row, printed)?.number(column.printed),
+            None => row::printed_times_dollars(row, printed, provider),
+        }
+    }
 }
 
 #[cfg(test)]
