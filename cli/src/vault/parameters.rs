@@ -82,13 +82,6 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     })
 }
 
-fn top_place(requested: TreeTopOn) -> TreeTopPlace {
-    match requested {
-        TreeTopOn::Memory => TreeTopPlace::Memory,
-        TreeTopOn::Disk => TreeTopPlace::Disk,
-    }
-}
-
 fn journal_place(requested: Journal) -> JournalPlace {
     match requested {
         Journal::Disk => JournalPlace::Disk,
