@@ -7,7 +7,7 @@ use ameles_vault::{Call, Vault, VaultParameters};
 
 /// A temporary folder for a vault with these parameters.
 pub(crate) fn vault_folder(parameters: VaultParameters) -> Result<TrustedFolder, ThesisError> {
-    Ok(TrustedFolder::new("ameles-lab-", &std::env::temp_dir(), parameters)?)
+    Ok(TrustedFolder::new("ameles-lab-", parameters)?)
 }
 
 /// Writes every block with this byte.
