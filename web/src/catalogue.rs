@@ -225,9 +225,9 @@ pub const SCHEMES: [SchemeInfo; 16] = [
 /// # Errors
 /// There is no such scheme, or it cannot have this size; the text says what to do.
 pub fn make(name: &str, setting: Setting) -> Result<Instance, String> {
-    let known = || SCHEMES.map(|entry| entry.name).join(", ");
-    let entry = SCHEMES.iter().find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| format!("there is no scheme `{name}`: choose one of {}", known()))?;
+    let known = || SCHEMES.map(|scheme| scheme.name).join(", ");
+    let scheme = SCHEMES.iter().find(|scheme| scheme.name == name);
+    let scheme = scheme.ok_or_else(|| format!("there is no scheme `{name}`: choose one of {}", known()))?;
     let capacity = setting.capacity;
     if !(MIN_BLOCKS..=MAX_BLOCKS).contains(&capacity) {
         return Err(format!("{capacity} blocks: choose from {MIN_BLOCKS} to {MAX_BLOCKS}"));
@@ -236,10 +236,10 @@ pub fn make(name: &str, setting: Setting) -> Result<Instance, String> {
     if !(1..=MAX_BATCH).contains(&batch) {
         return Err(format!("{batch} accesses at a time: choose from 1 to {MAX_BATCH}"));
     }
-    if setting.map == PositionMapKind::Recursive && !entry.recursive {
-        let can = SCHEMES.iter().filter(|entry| entry.recursive).map(|entry| entry.name);
+    if setting.map == PositionMapKind::Recursive && !scheme.recursive {
+        let can = SCHEMES.iter().filter(|scheme| scheme.recursive).map(|scheme| scheme.name);
         let can = can.collect::<Vec<_>>().join(", ");
         return Err(format!("`{name}` has no recursive position map: choose one of {can}, or a trusted map"));
     }
-    (entry.make)(setting)
+    (scheme.make)(setting)
 }

@@ -36,11 +36,11 @@ fn at_random(random: &mut ChaCha8Rng, capacity: u64, length: u32) -> Batch {
 
 #[test]
 fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
-    for entry in SCHEMES {
+    for scheme in SCHEMES {
         for (capacity, length) in [(MIN_BLOCKS, 2), (MIN_BLOCKS, MAX_BATCH), (33, 4), (300, 8)] {
             let mut random = ChaCha8Rng::seed_from_u64(capacity);
             let mut array = vec![0; capacity as usize];
-            let mut simulation = simulation(entry.name, capacity, length);
+            let mut simulation = simulation(scheme.name, capacity, length);
             for _ in 0..30 {
                 let batch = at_random(&mut random, capacity, length);
                 let mut expected = Vec::new();
@@ -56,8 +56,8 @@ fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
                 }
                 let results = handle(&mut simulation, &batch);
                 let answered: Vec<_> = results.iter().filter(|result| !result.answers.is_empty()).collect();
-                assert_eq!(answered.len(), 1, "{} of {capacity}", entry.name);
-                assert_eq!(answered[0].answers, expected, "{} of {capacity}: {batch:?}", entry.name);
+                assert_eq!(answered.len(), 1, "{} of {capacity}", scheme.name);
+                assert_eq!(answered[0].answers, expected, "{} of {capacity}: {batch:?}", scheme.name);
             }
         }
     }

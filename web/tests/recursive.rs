@@ -19,7 +19,7 @@ fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
 
 /// The schemes whose position map can be recursive.
 fn schemes() -> impl Iterator<Item = &'static str> {
-    SCHEMES.iter().filter(|entry| entry.recursive).map(|entry| entry.name)
+    SCHEMES.iter().filter(|scheme| scheme.recursive).map(|scheme| scheme.name)
 }
 
 /// Writes into a block at random, and reads one at random. Returns the steps of both.

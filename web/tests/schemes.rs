@@ -37,16 +37,16 @@ fn accesses(capacity: u64, count: u32) -> (Vec<(RequestedAccess, Option<u32>)>, 
 
 #[test]
 fn every_scheme_answers_as_an_array_does() {
-    for entry in SCHEMES {
+    for scheme in SCHEMES {
         for (capacity, lazy) in [(MIN_BLOCKS, false), (33, false), (33, true)] {
-            let mut simulation = simulation(entry.name, capacity, lazy);
+            let mut simulation = simulation(scheme.name, capacity, lazy);
             for (request, expected) in accesses(capacity, 150).0 {
                 simulation.request_access(request).expect("the block is there");
                 let answers: Vec<u32> = settle(&mut simulation)
                     .iter()
                     .flat_map(|result| result.answers.iter().flatten().copied())
                     .collect();
-                assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {request:?}", entry.name);
+                assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {request:?}", scheme.name);
             }
         }
     }
@@ -54,9 +54,9 @@ fn every_scheme_answers_as_an_array_does() {
 
 #[test]
 fn the_same_seed_and_the_same_requests_give_the_same_steps() {
-    for entry in SCHEMES {
+    for scheme in SCHEMES {
         let run = || {
-            let mut simulation = simulation(entry.name, 20, false);
+            let mut simulation = simulation(scheme.name, 20, false);
             let mut results = Vec::new();
             for (request, _) in accesses(20, 40).0 {
                 simulation.request_access(request).expect("the block is there");
@@ -64,14 +64,14 @@ fn the_same_seed_and_the_same_requests_give_the_same_steps() {
             }
             (results, Picture::of(&simulation))
         };
-        assert_eq!(run(), run(), "{}", entry.name);
+        assert_eq!(run(), run(), "{}", scheme.name);
     }
 }
 
 #[test]
 fn the_picture_shows_each_number_where_its_newest_copy_is() {
-    for entry in SCHEMES {
-        let mut simulation = simulation(entry.name, 24, false);
+    for scheme in SCHEMES {
+        let mut simulation = simulation(scheme.name, 24, false);
         // As many accesses as leave copies in the shelter, and older ones elsewhere.
         let (request, array) = accesses(24, 123);
         for (request, _) in request {
@@ -90,13 +90,13 @@ fn the_picture_shows_each_number_where_its_newest_copy_is() {
             let mut shown: Vec<u32> =
                 trusted.chain(in_memory.map(|(entry, _)| picture.numbers[entry])).collect();
             // Levels of a hierarchy keep older copies, and each its blocks in a list as well.
-            if entry.name == "hierarchical" {
+            if scheme.name == "hierarchical" {
                 shown.retain(|shown| shown == number);
             }
             assert!(
                 !shown.is_empty() && shown.iter().all(|shown| shown == number),
                 "{}: block {block}",
-                entry.name
+                scheme.name
             );
         }
     }
@@ -190,18 +190,18 @@ fn partitions_that_are_rebuilt_side_by_side_take_their_turns_at_the_store() {
 
 #[test]
 fn each_operation_is_of_slots_that_are_drawn_and_lights_a_line() {
-    for entry in SCHEMES {
-        let mut simulation = simulation(entry.name, 16, false);
+    for scheme in SCHEMES {
+        let mut simulation = simulation(scheme.name, 16, false);
         let slots: u64 =
             simulation.instance().areas.iter().map(|area| area.buckets * u64::from(area.slots)).sum();
-        assert_eq!(slots, simulation.instance().memory.contents().slots.len() as u64, "{}", entry.name);
+        assert_eq!(slots, simulation.instance().memory.contents().slots.len() as u64, "{}", scheme.name);
         for (request, _) in accesses(16, 40).0 {
             simulation.request_access(request).expect("the block is there");
             for result in settle(&mut simulation) {
                 let Some(operation) = &result.operation else { continue };
-                assert!(operation.slots.iter().all(|slot| *slot < slots), "{}", entry.name);
+                assert!(operation.slots.iter().all(|slot| *slot < slots), "{}", scheme.name);
                 // The eager form begins a write with the work that was left over.
-                assert!(!result.lines.is_empty() || entry.name == "eager", "{}: {result:?}", entry.name);
+                assert!(!result.lines.is_empty() || scheme.name == "eager", "{}: {result:?}", scheme.name);
             }
         }
     }
