@@ -1,6 +1,7 @@
 //! Measures Ameles: every figure with a bare baseline of the same run, and the trusted memory used.
 #![forbid(unsafe_code)]
 
+mod add_fields;
 mod bar_chart;
 pub mod bench;
 pub mod cosbench;

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 # The layout of untrusted memory (`paging/enclave-boundary/src/map.rs`).
-REQUEST_NUMBER_AT = 0x000
-REQUEST_AT = 0x040
-ANSWER_NUMBER_AT = 0x080
-ANSWER_AT = 0x0C0
-EXIT_LENGTH_AT = 0x100
-PAGES_AT = 0x40000
+REQUEST_NUMBER_OFFSET = 0x000
+REQUEST_OFFSET = 0x040
+ANSWER_NUMBER_OFFSET = 0x080
+ANSWER_OFFSET = 0x0C0
+EXIT_LENGTH_OFFSET = 0x100
+PAGES_OFFSET = 0x40000
 HOST_BYTES = 0x10000
 # The bytes from one sealed page to the next.
 STRIDE = 4096 + 64
@@ -66,13 +66,13 @@ class EnclaveProgram:
 
     def written_slots(self) -> list[int]:
         """Returns the offsets of the slots that were written."""
-        slots = range(PAGES_AT, self.pages_end - STRIDE, STRIDE)
+        slots = range(PAGES_OFFSET, self.pages_end - STRIDE, STRIDE)
         return [at for at in slots if any(self.memory[at : at + 16])]
 
     @property
     def faults(self) -> int:
         """The number of faults so far, if the program reports each fault to the command."""
-        return self.word(REQUEST_AT + 16) if self.word(REQUEST_NUMBER_AT) else 0
+        return self.word(REQUEST_OFFSET + 16) if self.word(REQUEST_NUMBER_OFFSET) else 0
 
     @contextmanager
     def at_fault(self, number: int) -> Iterator[None]:
@@ -80,7 +80,7 @@ class EnclaveProgram:
         self.wait_for(lambda: self.faults >= number)
         self.process.send_signal(signal.SIGSTOP)
         try:
-            self.wait_for(lambda: self.word(REQUEST_NUMBER_AT) > self.word(ANSWER_NUMBER_AT))
+            self.wait_for(lambda: self.word(REQUEST_NUMBER_OFFSET) > self.word(ANSWER_NUMBER_OFFSET))
             yield
         finally:
             self.process.send_signal(signal.SIGCONT)

@@ -13,10 +13,10 @@ from host import HOST_BYTES, EnclaveProgram
 FETCH, LOAD, STORE = 1, 5, 7
 NONE = 2**64 - 1
 # The offset of the table in the host's part.
-TABLE_AT = 0x8000
+TABLE_OFFSET = 0x8000
 
 # The offset of the firmware's answers from the start of the table.
-ANSWERS_AT = 0x7000
+ANSWERS_OFFSET = 0x7000
 # The firmware's answers: to the caller there is no such hart; this hart runs already.
 REFUSED, RUNS_ALREADY = [-3, -3], -6
 # Harts of the enclave.
@@ -39,7 +39,7 @@ def hostile(compiler, tmp_path_factory):
 
 def table(running: EnclaveProgram) -> list[tuple[int, int, int, int]]:
     """Waits for the host's table. Each row has an address, and the results of load, store and jump."""
-    start = len(running.memory) - HOST_BYTES + TABLE_AT
+    start = len(running.memory) - HOST_BYTES + TABLE_OFFSET
     running.wait_for(lambda: running.word(start) == 1)
     rows = running.word(start + 8)
     return [struct.unpack_from("<4Q", running.memory, start + 16 + 32 * row) for row in range(rows)]
@@ -47,7 +47,7 @@ def table(running: EnclaveProgram) -> list[tuple[int, int, int, int]]:
 
 def answers(running: EnclaveProgram) -> list[list[int]]:
     """Returns the firmware's answers for each hart: to a start, to a query of its state, and to an interrupt."""
-    start = len(running.memory) - HOST_BYTES + TABLE_AT + ANSWERS_AT
+    start = len(running.memory) - HOST_BYTES + TABLE_OFFSET + ANSWERS_OFFSET
     harts = running.word(start)
     return [list(struct.unpack_from("<8x5q", running.memory, start + 8 + 48 * hart)) for hart in range(harts)]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 from debugger import Debugger, debugger_environment
-from host import ANSWER_AT, PAGES_AT, REQUEST_AT, REQUEST_NUMBER_AT, STRIDE, EnclaveProgram
+from host import ANSWER_OFFSET, PAGES_OFFSET, REQUEST_NUMBER_OFFSET, REQUEST_OFFSET, STRIDE, EnclaveProgram
 
 PRIVATE_START, UNTRUSTED_START = 0x8000_0000, 0xC000_0000
 # The parts of untrusted memory before the sealed pages that are ever written (`paging/enclave-boundary/src/map.rs`).
 MAILBOX = [(0x000, 8), (0x040, 32), (0x080, 8), (0x0C0, 32), (0x100, 8), (0x1_0000, 0x1_0000), (0x2_0000, 0x1_0000)]
-DATA_AT = 0x2_0000
+DATA_OFFSET = 0x2_0000
 # The first bytes of the launch package (`paging/enclave-boundary/src/launch.rs`).
 PACKAGE = b"AMELESP\x01"
 PAGE = 4096
@@ -45,11 +45,11 @@ def test_only_the_known_parts_of_untrusted_memory_are_written(start, built, flag
     running = start([*flags, "--untrusted", "1MiB"], program, "40", "3")
     code, output, errors = running.wait_for_exit()
     assert (code, output) == (0, "begun\nright\n"), errors
-    before = bytearray(running.memory[:PAGES_AT])
+    before = bytearray(running.memory[:PAGES_OFFSET])
     for at, count in MAILBOX:
         before[at : at + count] = bytes(count)
     assert not any(before)
-    slots = range(PAGES_AT, running.pages_end - STRIDE, STRIDE)
+    slots = range(PAGES_OFFSET, running.pages_end - STRIDE, STRIDE)
     empty = [at for at in slots if not any(running.memory[at : at + 16])]
     assert not any(any(running.memory[at : at + STRIDE]) for at in empty)
     assert len(slots) - len(empty) > 40
@@ -109,19 +109,19 @@ def debugged_speaker(debugged, uncounted) -> tuple[EnclaveProgram, Debugger]:
 @pytest.mark.parametrize("nth", [0, 8, 15])
 def test_each_answer_of_the_host_is_read_once(debugged, uncounted, nth):
     running, debugger = debugged_speaker(debugged, uncounted)
-    found = loads(running, debugger, ANSWER_AT + nth, lambda: running.word(REQUEST_NUMBER_AT))
+    found = loads(running, debugger, ANSWER_OFFSET + nth, lambda: running.word(REQUEST_NUMBER_OFFSET))
     assert len(found) > 4 and set(found.values()) == {1}, found
 
 
 def test_input_from_the_host_is_copied_once(debugged, uncounted):
     running, debugger = debugged_speaker(debugged, uncounted)
-    found = loads(running, debugger, DATA_AT, lambda: (running.word(REQUEST_AT), running.word(REQUEST_NUMBER_AT)))
+    found = loads(running, debugger, DATA_OFFSET, lambda: (running.word(REQUEST_OFFSET), running.word(REQUEST_NUMBER_OFFSET)))
     assert found and set(found.values()) == {1}, found
     assert {kind for kind, _ in found} == {READ}
 
 
 def test_a_sealed_page_is_copied_once_at_a_fault(debugged):
     running, debugger = debugged(["--scheme", "plain", "--faults", "1000000"], "steps", "40", "3", way="watch")
-    slot = PAGES_AT + 5 * STRIDE
+    slot = PAGES_OFFSET + 5 * STRIDE
     found = loads(running, debugger, slot + 64, lambda: running.faults)
     assert len(found) > 2 and set(found.values()) == {1}, found

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from conftest import SCHEMES, SEVERAL_HARTS
-from host import ANSWER_AT, ANSWER_NUMBER_AT, PAGES_AT, REQUEST_NUMBER_AT, STRIDE, EnclaveProgram
+from host import ANSWER_NUMBER_OFFSET, ANSWER_OFFSET, PAGES_OFFSET, REQUEST_NUMBER_OFFSET, STRIDE, EnclaveProgram
 
 # A thorough run makes 100.
 TIMES = int(os.environ.get("AMELES_TAMPERINGS", "24"))
@@ -39,21 +39,21 @@ def swap(running: EnclaveProgram, _: random.Random) -> None:
 
 def replay(running: EnclaveProgram, draw: random.Random) -> None:
     """Restores an earlier state of all slots."""
-    earlier = running.memory[PAGES_AT : running.pages_end]
+    earlier = running.memory[PAGES_OFFSET : running.pages_end]
     time.sleep(draw.random() / 5)
 
     def changed() -> int:
-        now = running.memory[PAGES_AT : running.pages_end]
+        now = running.memory[PAGES_OFFSET : running.pages_end]
         return sum(now[at : at + 16] != earlier[at : at + 16] for at in range(0, len(now), STRIDE))
 
     # If few slots changed, all of them might be overwritten before one is read.
     running.wait_for(lambda: changed() > 20)
-    running.memory[PAGES_AT : running.pages_end] = earlier
+    running.memory[PAGES_OFFSET : running.pages_end] = earlier
 
 
 def erase(running: EnclaveProgram, _: random.Random) -> None:
     """Writes zeros over all slots."""
-    running.memory[PAGES_AT : running.pages_end] = bytes(running.pages_end - PAGES_AT)
+    running.memory[PAGES_OFFSET : running.pages_end] = bytes(running.pages_end - PAGES_OFFSET)
 
 
 @pytest.mark.parametrize("number", range(TIMES))
@@ -111,10 +111,10 @@ def test_a_flipped_bit_is_caught_unless_the_program_does_not_read_it(start, smal
 def test_an_answer_that_no_honest_host_gives_ends_the_program(start, built):
     running = start([], built("echo"))
     # The program waits for input. The command has none, so the outside process answers first.
-    running.wait_for(lambda: running.word(REQUEST_NUMBER_AT) > running.word(ANSWER_NUMBER_AT))
+    running.wait_for(lambda: running.word(REQUEST_NUMBER_OFFSET) > running.word(ANSWER_NUMBER_OFFSET))
     time.sleep(0.3)
-    struct.pack_into("<QQQ", running.memory, ANSWER_AT, 1, 1 << 40, 0)
-    struct.pack_into("<Q", running.memory, ANSWER_NUMBER_AT, running.word(REQUEST_NUMBER_AT))
+    struct.pack_into("<QQQ", running.memory, ANSWER_OFFSET, 1, 1 << 40, 0)
+    struct.pack_into("<Q", running.memory, ANSWER_NUMBER_OFFSET, running.word(REQUEST_NUMBER_OFFSET))
     # The input stays open, so that the command does not answer.
     running.process.wait(timeout=500)
     code, _, errors = running.wait_for_exit()

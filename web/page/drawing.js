@@ -48,7 +48,7 @@ export function drawMemory(surface, run, state, view) {
 function layTrusted(state, { stash, processors, round, maps }, width) {
   const parts = [];
   let height = 18;
-  const when = state.isTaken ? ", from before this work" : "";
+  const when = state.isOutdated ? ", from before this work" : "";
   if (processors > 1) height = layProcessors(parts, state, { processors, round }, width);
   else if (stash) {
     const strip = layStrip(state.stash.length, width, height);
@@ -202,7 +202,7 @@ function drawLabels({ context, colours }, { labels }) {
 function drawCells(brush, { cells, boxes }) {
   const { context, colours, run, state, view, isWanted } = brush;
   const isIn = (slots) => new Set(slots ?? []);
-  const now = isIn(run.stop.operation?.slots);
+  const now = isIn(run.lastStep.operation?.slots);
   const [old, stale, used, asked] = [state?.old, state?.stale, state?.used, state?.asked].map(isIn);
   const written = state ? isIn(state.written) : null;
   const hottest = run.touches.hottest();
@@ -262,8 +262,8 @@ function heat({ context, colours }, cell, { reads, writes }, hottest) {
 
 /** Draws the current operation, or the last one in a paler colour. */
 function drawTouched(brush, { cells, network }) {
-  const isNow = Boolean(brush.run.stop.operation);
-  const operation = brush.run.stop.operation ?? brush.run.touches.operations.at(-1);
+  const isNow = Boolean(brush.run.lastStep.operation);
+  const operation = brush.run.lastStep.operation ?? brush.run.touches.operations.at(-1);
   if (network) drawNetwork(brush, network, operation, isNow);
   if (!operation) return;
   const { context, colours, run } = brush;

@@ -23,8 +23,8 @@ export function playRound(engine, entry, seed) {
   const writes = entry.adversary === "snapshot";
   const access = (block, write) => {
     engine.ask({ do: "access", simulation, batch: [{ block, write }] });
-    const stops = engine.ask({ do: "step", simulation, times: 100_000 });
-    const seen = stops.flatMap((stop) => (stop.operation ? [stop.operation] : []));
+    const results = engine.ask({ do: "step", simulation, times: 100_000 });
+    const seen = results.flatMap((result) => (result.operation ? [result.operation] : []));
     return writes ? seen.filter((operation) => operation.writes) : seen;
   };
   for (let block = 0; block < CAPACITY; block++) access(block, block + 1);

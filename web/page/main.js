@@ -121,7 +121,7 @@ function show() {
   element("code-pane").hidden = isRecorded;
   const accesses = knows && run.at > 0 ? (run.round?.accesses ?? []) : [];
   mark("program", accesses.flatMap((access) => (access?.line === undefined ? [] : [access.line])));
-  mark("code", run.stop.lines);
+  mark("code", run.lastStep.lines);
   element("note").textContent = accesses.length > 1 ? notesOf(accesses) : (accesses[0]?.note ?? "");
   if (!playing || SPEEDS[element("speed").value] <= SPOKEN) element("said").textContent = describe(run, view.side);
   element("answer").textContent = knows && run.answered ? describeAnswer(run.answered) : "";
@@ -340,7 +340,7 @@ function byHand(event) {
     if (wrong !== undefined) throw new Error(`There is no block ${wrong}: choose from 0 to ${view.capacity - 1}`);
     if (blocks.length > view.batch) throw new Error(`${blocks.length} blocks: choose at most ${view.batch}, the number of accesses at a time`);
     // The work under way ends first.
-    if (!run.stop.rests) run.finish();
+    if (!run.lastStep.rests) run.finish();
     run.askByHand(kind === "idle" ? { idle: true } : { accesses });
     run.step();
   });

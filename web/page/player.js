@@ -38,7 +38,7 @@ export class Player {
     this.touches = new Touches(slotsOf(made.areas));
     this.#programs = copiesOf(workload, capacity, seed, batch);
     this.#found = [];
-    this.stop = { step: 0, rests: true, lines: [] };
+    this.lastStep = { step: 0, rests: true, lines: [] };
     /** The current or last round: { accesses, byProgram }, where an access may be null, or { idle }. */
     this.round = null;
     this.rounds = 0;
@@ -56,7 +56,7 @@ export class Player {
 
   /** The number of steps so far. */
   get at() {
-    return this.stop.step;
+    return this.lastStep.step;
   }
 
   /** Returns the owner's state. */
@@ -79,7 +79,7 @@ export class Player {
   /** Runs to the end of the current work, or of the next access with its pending work. */
   finish() {
     let made = this.#steps(1);
-    while (made > 0 && !this.stop.rests) made += this.#steps(10_000);
+    while (made > 0 && !this.lastStep.rests) made += this.#steps(10_000);
     return made > 0;
   }
 
@@ -97,24 +97,24 @@ export class Player {
 
   /** Makes at most this number of steps, up to the next rest. Returns the number of steps made. */
   #steps(times) {
-    if (this.stop.rests && !this.#askNext()) {
+    if (this.lastStep.rests && !this.#askNext()) {
       this.finished = true;
       return 0;
     }
-    const stops = this.#engine.ask({ do: "step", simulation: this.#simulation, times });
-    const done = stops.filter((stop) => stop.work);
-    done.forEach((stop) => this.#note(stop));
+    const results = this.#engine.ask({ do: "step", simulation: this.#simulation, times });
+    const done = results.filter((result) => result.work);
+    done.forEach((result) => this.#note(result));
     return done.length;
   }
 
-  #note(stop) {
-    this.stop = stop;
-    if (stop.operation) {
-      this.touches.note({ ...stop.operation, step: stop.step, work: stop.work, round: this.rounds - 1 });
+  #note(result) {
+    this.lastStep = result;
+    if (result.operation) {
+      this.touches.note({ ...lastStep.operation, step: result.step, work: result.work, round: this.rounds - 1 });
     }
-    if (!stop.ended || stop.work === "idle") return;
+    if (!result.ended || result.work === "idle") return;
     const { accesses, byProgram } = this.round;
-    if (byProgram) this.#found = stop.answers.map((answer) => answer ?? undefined);
+    if (byProgram) this.#found = result.answers.map((answer) => answer ?? undefined);
     const reads = [];
     for (const [nth, access] of accesses.entries()) {
       if (!access) continue;
@@ -123,7 +123,7 @@ export class Player {
         this.array.set(block, write);
         continue;
       }
-      const read = { block, answer: stop.answers[nth] };
+      const read = { block, answer: result.answers[nth] };
       reads.push(read);
       if (read.answer !== (this.array.get(block) ?? 0)) this.wrong = read;
     }

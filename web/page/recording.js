@@ -46,7 +46,7 @@ export class Recording {
   }
 
   get at() {
-    return this.stop.step;
+    return this.lastStep.step;
   }
 
   /** Returns null: a trace contains nothing that only the owner knows. */
@@ -61,7 +61,7 @@ export class Recording {
     this.finished = !fault;
     if (!fault) return false;
     const operation = { writes: true, slots: fault.slots };
-    this.stop = { step: this.at + 1, rests: true, lines: [], work: "fault", fault: fault.number, operation };
+    this.lastStep = { step: this.at + 1, rests: true, lines: [], work: "fault", fault: fault.number, operation };
     this.touches.note({ ...operation, step: this.at });
     return true;
   }
@@ -76,7 +76,7 @@ export class Recording {
 
   goTo(step) {
     this.touches = new Touches(slotsOf(this.areas));
-    this.stop = { step: 0, rests: true, lines: [] };
+    this.lastStep = { step: 0, rests: true, lines: [] };
     this.finished = false;
     while (this.at < step && this.step());
   }

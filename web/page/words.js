@@ -35,7 +35,7 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 /** Describes the operation that the provider sees, by parts of memory. */
 export function operationOf(run) {
-  const { operation } = run.stop;
+  const { operation } = run.lastStep;
   if (!operation) return "The store gets no request.";
   if (operation.messages) return messagesOf(operation);
   const counts = new Map();
@@ -43,7 +43,7 @@ export function operationOf(run) {
     const area = run.areas.findLast((area) => area.firstSlot <= slot);
     counts.set(area, (counts.get(area) ?? 0) + 1);
   }
-  const verb = operation.writes ? (run.stop.work === "fault" ? "changed" : "written") : "read";
+  const verb = operation.writes ? (run.lastStep.work === "fault" ? "changed" : "written") : "read";
   const total = `${plural(operation.slots.length, "slot")} ${operation.slots.length === 1 ? "is" : "are"} ${verb}`;
   if (operation.slots.length <= 8) return `${total}: ${operation.slots.map((slot) => placeOf(run, slot)).join("; ")}.`;
   return `${total}: ${[...counts].map(([area, count]) => `${count} in ${nameOf(area)}`).join(", ")}.`;
@@ -56,13 +56,13 @@ function messagesOf({ messages, phase }) {
 
 /** Describes a step, as the owner knows it or as the provider sees it. */
 export function describe(run, side) {
-  const { stop, round } = run;
-  if (stop.step === 0) return "Nothing has been done yet. Step to begin.";
-  if (stop.work === "fault") return `Fault ${stop.fault}. ${operationOf(run)}`;
-  if (side === "provider") return `Step ${stop.step}. ${operationOf(run)}`;
-  const what = workOf(stop, round);
-  const outcome = stop.ended ? outcomeOf(stop, round) : operationOf(run);
-  return `Step ${stop.step}. ${what} ${outcome}`;
+  const { lastStep, round } = run;
+  if (lastStep.step === 0) return "Nothing has been done yet. Step to begin.";
+  if (lastStep.work === "fault") return `Fault ${lastStep.fault}. ${operationOf(run)}`;
+  if (side === "provider") return `Step ${lastStep.step}. ${operationOf(run)}`;
+  const what = workOf(lastStep, round);
+  const outcome = lastStep.ended ? outcomeOf(lastStep, round) : operationOf(run);
+  return `Step ${lastStep.step}. ${what} ${outcome}`;
 }
 
 const requestOf = (access) => {

@@ -25,7 +25,7 @@ pub enum Adversary {
 
 /// A scheme of the page.
 #[derive(Clone, Copy, Serialize)]
-pub struct Entry {
+pub struct SchemeInfo {
     /// The word for it in requests.
     pub name: &'static str,
     /// Its name in prose.
@@ -44,8 +44,8 @@ pub struct Entry {
     make: fn(Setting) -> Result<Instance, String>,
 }
 /// All schemes, in the order of the page.
-pub const ENTRIES: [Entry; 16] = [
-    Entry {
+pub const SCHEMES: [SchemeInfo; 16] = [
+    SchemeInfo {
         name: "path",
         title: "Path ORAM",
         source: "Stefanov and others, CCS 2013",
@@ -56,7 +56,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: true,
         make: example_schemes::path,
     },
-    Entry {
+    SchemeInfo {
         name: "ring",
         title: "Ring ORAM",
         source: "Ren and others, USENIX Security 2015",
@@ -67,7 +67,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: true,
         make: example_schemes::ring,
     },
-    Entry {
+    SchemeInfo {
         name: "circuit",
         title: "Circuit ORAM",
         source: "Wang, Chan and Shi, CCS 2015",
@@ -78,7 +78,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: true,
         make: example_schemes::circuit,
     },
-    Entry {
+    SchemeInfo {
         name: "square-root",
         title: "Square-Root ORAM",
         source: "Goldreich and Ostrovsky, JACM 1996, section 4",
@@ -89,7 +89,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::square_root,
     },
-    Entry {
+    SchemeInfo {
         name: "practical-os",
         title: "PracticalOS",
         source: "Goodrich and others, CODASPY 2012",
@@ -100,7 +100,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::practical_os,
     },
-    Entry {
+    SchemeInfo {
         name: "hierarchical",
         title: "Hierarchical ORAM",
         source: "Goldreich and Ostrovsky, JACM 1996, section 5",
@@ -111,7 +111,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::hierarchical,
     },
-    Entry {
+    SchemeInfo {
         name: "curious",
         title: "CURIOUS",
         source: "Bindschaedler and others, CCS 2015",
@@ -122,7 +122,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::curious,
     },
-    Entry {
+    SchemeInfo {
         name: "oblivistore",
         title: "ObliviStore",
         source: "Stefanov and Shi, S&P 2013",
@@ -133,7 +133,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::oblivistore,
     },
-    Entry {
+    SchemeInfo {
         name: "parallel",
         title: "Parallel ORAM (Subtree-OPRAM)",
         source: "Boyle, Chung and Pass; Chen, Lin and Tessaro, both TCC 2016; Chan and Shi, TCC 2017",
@@ -144,7 +144,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::parallel,
     },
-    Entry {
+    SchemeInfo {
         name: "trivial",
         title: "Trivial ORAM",
         source: "Goldreich and Ostrovsky, JACM 1996, section 1.2",
@@ -154,7 +154,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::trivial,
     },
-    Entry {
+    SchemeInfo {
         name: "root",
         title: "Root ORAM",
         source: "Wagh, Cuff and Mittal, PoPETs 2018",
@@ -165,7 +165,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::root,
     },
-    Entry {
+    SchemeInfo {
         name: "detworam",
         title: "DetWoORAM",
         source: "Roche and others, CCS 2017",
@@ -176,7 +176,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::detworam,
     },
-    Entry {
+    SchemeInfo {
         name: "eager",
         title: "Eager DetWoORAM",
         source: "Chakravarty and Panda, 2021, section 4.1",
@@ -187,7 +187,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::eager,
     },
-    Entry {
+    SchemeInfo {
         name: "opam",
         title: "OPAM (broken)",
         source: "Aga and Narayanasamy, ISCA 2019; attacked by Roy and others, WOOT 2020",
@@ -197,7 +197,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::opam,
     },
-    Entry {
+    SchemeInfo {
         name: "plain",
         title: "Plain store",
         source: "A baseline",
@@ -207,7 +207,7 @@ pub const ENTRIES: [Entry; 16] = [
         recursive: false,
         make: example_schemes::plain,
     },
-    Entry {
+    SchemeInfo {
         name: "own",
         title: "Your own (web/src/own.rs)",
         source: "Yours",
@@ -225,9 +225,9 @@ pub const ENTRIES: [Entry; 16] = [
 /// # Errors
 /// There is no such scheme, or it cannot have this size; the text says what to do.
 pub fn make(name: &str, setting: Setting) -> Result<Instance, String> {
-    let known = || ENTRIES.map(|entry| entry.name).join(", ");
-    let entry = ENTRIES.iter().find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| format!("there is no scheme `{name}`: choose one of {}", known()))?;
+    let known = || SCHEMES.map(|scheme| scheme.name).join(", ");
+    let scheme = SCHEMES.iter().find(|scheme| scheme.name == name);
+    let scheme = scheme.ok_or_else(|| format!("there is no scheme `{name}`: choose one of {}", known()))?;
     let capacity = setting.capacity;
     if !(MIN_BLOCKS..=MAX_BLOCKS).contains(&capacity) {
         return Err(format!("{capacity} blocks: choose from {MIN_BLOCKS} to {MAX_BLOCKS}"));
@@ -236,10 +236,10 @@ pub fn make(name: &str, setting: Setting) -> Result<Instance, String> {
     if !(1..=MAX_BATCH).contains(&batch) {
         return Err(format!("{batch} accesses at a time: choose from 1 to {MAX_BATCH}"));
     }
-    if setting.map == PositionMapKind::Recursive && !entry.recursive {
-        let can = ENTRIES.iter().filter(|entry| entry.recursive).map(|entry| entry.name);
+    if setting.map == PositionMapKind::Recursive && !scheme.recursive {
+        let can = SCHEMES.iter().filter(|scheme| scheme.recursive).map(|scheme| scheme.name);
         let can = can.collect::<Vec<_>>().join(", ");
         return Err(format!("`{name}` has no recursive position map: choose one of {can}, or a trusted map"));
     }
-    (entry.make)(setting)
+    (scheme.make)(setting)
 }

@@ -305,14 +305,14 @@ mod tests {
 
     #[test]
     fn every_line_that_can_run_stands_in_the_documentation_of_its_scheme() {
-        for entry in catalogue::ENTRIES {
-            let map = if entry.recursive { PositionMapKind::Recursive } else { PositionMapKind::Trusted };
+        for scheme in catalogue::SCHEMES {
+            let map = if scheme.recursive { PositionMapKind::Recursive } else { PositionMapKind::Trusted };
             let setting = Setting { capacity: 16, seed: 1, batch: 4, map };
-            let code = catalogue::make(entry.name, setting).unwrap().code;
-            assert!(!code.lines.is_empty(), "{} has no pseudocode", entry.name);
+            let code = catalogue::make(scheme.name, setting).unwrap().code;
+            assert!(!code.lines.is_empty(), "{} has no pseudocode", scheme.name);
             for part in code.rules.iter().copied().flatten().flat_map(|rule| rule.lines) {
                 let found = code.lines.iter().filter(|line| line.contains(part)).count();
-                assert!(found >= 1, "{}: no line has `{part}`:\n{}", entry.name, code.lines.join("\n"));
+                assert!(found >= 1, "{}: no line has `{part}`:\n{}", scheme.name, code.lines.join("\n"));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! The requests of the page, in JSON, and the answers.
 
 use crate::area::Area;
-use crate::catalogue::{ENTRIES, Entry, MAX_BLOCKS, MIN_BLOCKS};
+use crate::catalogue::{MAX_BLOCKS, MIN_BLOCKS, SCHEMES, SchemeInfo};
 use crate::instance::{MapShape, PositionMapKind, Setting};
 use crate::picture::Picture;
-use crate::simulation::{Simulation, Stop};
+use crate::simulation::{Simulation, StepResult};
 use crate::stepped_scheme::{Batch, RequestedAccess};
 use ameles_core::types::BlockId;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ fn default_one() -> u32 {
 enum Answer {
     Schemes(Schemes),
     Simulation(NewSimulation),
-    Stops(Vec<Stop>),
+    Steps(Vec<StepResult>),
     State(Box<Picture>),
     Done {},
 }
@@ -104,7 +104,7 @@ enum Answer {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Schemes {
-    schemes: &'static [Entry],
+    schemes: &'static [SchemeInfo],
     min_blocks: u64,
     max_blocks: u64,
 }
@@ -151,7 +151,7 @@ impl Host {
     fn handle(&mut self, request: Request) -> Result<Answer, String> {
         match request {
             Request::Schemes => Ok(Answer::Schemes(Schemes {
-                schemes: &ENTRIES,
+                schemes: &SCHEMES,
                 min_blocks: MIN_BLOCKS,
                 max_blocks: MAX_BLOCKS,
             })),
@@ -181,14 +181,14 @@ impl Host {
             }
             Request::Step { simulation, times } => {
                 let simulation = self.find(simulation)?;
-                let mut stops = Vec::new();
+                let mut results = Vec::new();
                 for _ in 0..times.min(MAX_STEPS) {
-                    stops.push(simulation.step()?);
-                    if stops.last().is_some_and(|stop| stop.rests) {
+                    results.push(simulation.step()?);
+                    if results.last().is_some_and(|result| result.rests) {
                         break;
                     }
                 }
-                Ok(Answer::Stops(stops))
+                Ok(Answer::Steps(results))
             }
             Request::State { simulation } => Ok(Answer::State(Box::new(Picture::of(self.find(simulation)?)))),
             Request::Drop { simulation } => {

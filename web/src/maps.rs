@@ -31,57 +31,33 @@ pub(crate) fn flat(capacity: u64) -> FlatPositionMap<Infallible> {
     FlatPositionMap::new(Positions::new(capacity))
 }
 
+/// Any position map.
+pub(crate) trait AnyMap: PositionMap<Error = Infallible> + Inspect + 'static {}
+impl<M: PositionMap<Error = Infallible> + Inspect + 'static> AnyMap for M {}
+
+/// A scheme, or the reason why it cannot be made.
+pub(crate) type BuiltScheme = Result<Box<dyn SteppedScheme>, String>;
+
 /// The parameters of a scheme that takes any position map.
 pub(crate) trait SchemeParameters {
     /// The scheme over a memory and a position map.
-    fn build<P>(
-        self,
-        memory: Rc<Memory>,
-        map: P,
-        random: ChaCha8Rng,
-    ) -> Result<Box<dyn SteppedScheme>, String>
-    where
-        P: PositionMap<Error = Infallible> + Inspect + 'static;
+    fn build(self, memory: Rc<Memory>, map: impl AnyMap, random: ChaCha8Rng) -> BuiltScheme;
 }
 
 impl SchemeParameters for PathParameters {
-    fn build<P>(
-        self,
-        memory: Rc<Memory>,
-        map: P,
-        random: ChaCha8Rng,
-    ) -> Result<Box<dyn SteppedScheme>, String>
-    where
-        P: PositionMap<Error = Infallible> + Inspect + 'static,
-    {
+    fn build(self, memory: Rc<Memory>, map: impl AnyMap, random: ChaCha8Rng) -> BuiltScheme {
         PathOram::new(self, Bucket(0), memory, map, random).map(stepped).map_err(error_text)
     }
 }
 
 impl SchemeParameters for RingParameters {
-    fn build<P>(
-        self,
-        memory: Rc<Memory>,
-        map: P,
-        random: ChaCha8Rng,
-    ) -> Result<Box<dyn SteppedScheme>, String>
-    where
-        P: PositionMap<Error = Infallible> + Inspect + 'static,
-    {
+    fn build(self, memory: Rc<Memory>, map: impl AnyMap, random: ChaCha8Rng) -> BuiltScheme {
         RingOram::new(self, memory, map, random).map(stepped).map_err(error_text)
     }
 }
 
 impl SchemeParameters for CircuitParameters {
-    fn build<P>(
-        self,
-        memory: Rc<Memory>,
-        map: P,
-        random: ChaCha8Rng,
-    ) -> Result<Box<dyn SteppedScheme>, String>
-    where
-        P: PositionMap<Error = Infallible> + Inspect + 'static,
-    {
+    fn build(self, memory: Rc<Memory>, map: impl AnyMap, random: ChaCha8Rng) -> BuiltScheme {
         CircuitOram::new(self, memory, map, random).map(stepped).map_err(error_text)
     }
 }

@@ -39,7 +39,7 @@ pub struct Picture {
     /// The word for a place: leaf, slot or partition.
     pub place: &'static str,
     /// True if stash and positions are those from before the current operation, which owns them.
-    pub is_taken: bool,
+    pub is_outdated: bool,
     /// The levels that hold something.
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts.
@@ -84,27 +84,28 @@ pub struct Trusted {
 impl Picture {
     /// The picture of the current state.
     pub fn of(simulation: &Simulation) -> Self {
-        let (instance, known) = (simulation.instance(), simulation.known());
-        let entries = Entries::of(instance, known);
+        let (instance, inspection) = (simulation.instance(), simulation.last_inspection());
+        let entries = Entries::of(instance, inspection);
         let place = |position: &Option<Position>| match position.as_ref()? {
             Position::Leaf(leaf) => Some(leaf.0),
             Position::Bucket(bucket) => instance.memory.numbers(*bucket).next(),
             Position::Partition(partition) => Some(*partition),
         };
-        let positions: Vec<Option<u64>> = known.positions.iter().map(place).collect();
-        let stash: Vec<Trusted> = known.stash.iter().map(|held| trusted(held, instance.processors)).collect();
-        let word = word(&known.positions);
-        let used: Vec<u64> = known.used.iter().map(|slot| instance.memory.number(*slot)).collect();
+        let positions: Vec<Option<u64>> = inspection.positions.iter().map(place).collect();
+        let stash: Vec<Trusted> =
+            inspection.stash.iter().map(|held| trusted(held, instance.processors)).collect();
+        let word = word(&inspection.positions);
+        let used: Vec<u64> = inspection.used.iter().map(|slot| instance.memory.number(*slot)).collect();
         let asked = instance.memory.being_read();
         let mut old = emptied(simulation, &used, &asked);
-        if word == "slot" && !simulation.is_taken() {
+        if word == "slot" && !simulation.is_outdated() {
             old.extend(elsewhere(&entries.blocks, &positions, &stash));
         }
         let old = (0..entries.blocks.len())
             .filter(|entry| entries.blocks[*entry] != EMPTY && old.contains(&entries.slots[*entry]))
             .collect();
-        let stale = known.stale.iter().chain(known.maps.iter().flat_map(|map| &map.stale));
-        let stashes = known.maps.iter().map(|map| map.stash.iter().map(trusted_map).collect());
+        let stale = inspection.stale.iter().chain(inspection.maps.iter().flat_map(|map| &map.stale));
+        let stashes = inspection.maps.iter().map(|map| map.stash.iter().map(trusted_map).collect());
         Picture {
             step: simulation.steps(),
             blocks: entries.blocks,
@@ -117,9 +118,9 @@ impl Picture {
             stash,
             positions,
             place: word,
-            is_taken: simulation.is_taken(),
-            levels: known.levels.clone(),
-            counters: known.counters.clone(),
+            is_outdated: simulation.is_outdated(),
+            levels: inspection.levels.clone(),
+            counters: inspection.counters.clone(),
             maps: Maps { leaves: entries.leaves, stashes: stashes.collect() },
         }
     }
@@ -141,9 +142,9 @@ struct Entries {
 }
 
 impl Entries {
-    fn of(instance: &Instance, known: &Inspection) -> Self {
+    fn of(instance: &Instance, inspection: &Inspection) -> Self {
         let contents = instance.memory.contents();
-        let placed: Option<BTreeMap<u64, u64>> = known.placed.as_ref().map(|placed| {
+        let placed: Option<BTreeMap<u64, u64>> = inspection.placed.as_ref().map(|placed| {
             placed.iter().map(|(slot, block)| (instance.memory.number(*slot), block.0)).collect()
         });
         let header_bytes = if instance.has_headers { HEADER_BYTES } else { 0 };
@@ -200,7 +201,7 @@ fn word(positions: &[Option<Position>]) -> &'static str {
 /// The slots whose blocks were taken out: they were read, or their level holds nothing. Those that are only requested
 /// still hold theirs.
 fn emptied(simulation: &Simulation, used: &[u64], asked: &[u64]) -> BTreeSet<usize> {
-    let levels = &simulation.known().levels;
+    let levels = &simulation.last_inspection().levels;
     let is_empty = |area: &&Area| area.level.and_then(|level| levels.get(level)) == Some(&false);
     let empty = simulation.instance().areas.iter().filter(is_empty);
     let emptied = empty.flat_map(Area::numbers);

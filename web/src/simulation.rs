@@ -21,9 +21,9 @@ pub struct Simulation {
     queued_batches: VecDeque<Batch>,
     idle_requested: bool,
     running: Option<Running>,
-    known: Inspection,
-    /// True while an operation has the trusted state, so that what is known of it is older.
-    is_taken: bool,
+    last_inspection: Inspection,
+    /// True while an operation has the trusted state, so that the last inspection is older.
+    is_outdated: bool,
     steps: u64,
 }
 
@@ -37,7 +37,7 @@ struct Running {
 /// The state after a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Stop {
+pub struct StepResult {
     /// Steps so far.
     pub step: u64,
     /// The work that the step belongs to; `None` if there was nothing to do.
@@ -78,7 +78,7 @@ impl Simulation {
     /// There is no such scheme, or it cannot have this size.
     pub fn new(scheme: &str, setting: Setting, lazy: bool) -> Result<Self, String> {
         let instance = catalogue::make(scheme, setting)?;
-        let known = instance.scheme.inspect().unwrap_or_default();
+        let last_inspection = instance.scheme.inspect().unwrap_or_default();
         let (queued_batches, capacity) = (VecDeque::new(), setting.capacity);
         Ok(Simulation {
             instance,
@@ -87,8 +87,8 @@ impl Simulation {
             queued_batches,
             idle_requested: false,
             running: None,
-            known,
-            is_taken: false,
+            last_inspection,
+            is_outdated: false,
             steps: 0,
         })
     }
@@ -99,13 +99,13 @@ impl Simulation {
     }
 
     /// The trusted state, as it was when no operation had it.
-    pub fn known(&self) -> &Inspection {
-        &self.known
+    pub fn last_inspection(&self) -> &Inspection {
+        &self.last_inspection
     }
 
     /// Returns whether an operation has the trusted state now.
-    pub fn is_taken(&self) -> bool {
-        self.is_taken
+    pub fn is_outdated(&self) -> bool {
+        self.is_outdated
     }
 
     /// Steps so far.
@@ -146,26 +146,26 @@ impl Simulation {
     ///
     /// # Errors
     /// The scheme has failed.
-    pub fn step(&mut self) -> Result<Stop, String> {
-        let mut stop = Stop { step: self.steps, ..Stop::default() };
+    pub fn step(&mut self) -> Result<StepResult, String> {
+        let mut result = StepResult { step: self.steps, ..StepResult::default() };
         match self.running {
             Some(_) => self.instance.memory.complete(),
             None => {
                 self.running = self.next();
-                stop.begun = true;
+                result.begun = true;
             }
         }
         let Some(running) = &mut self.running else {
-            return Ok(Stop { rests: true, begun: false, ..stop });
+            return Ok(StepResult { rests: true, begun: false, ..result });
         };
         self.steps += 1;
         let work = running.work;
         let polled = running.task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        (stop.step, stop.work) = (self.steps, Some(work));
+        (result.step, result.work) = (self.steps, Some(work));
         match polled {
             Poll::Ready(answer) => {
                 self.running = None;
-                (stop.ended, stop.answers) = (true, answer?);
+                (result.ended, result.answers) = (true, answer?);
             }
             Poll::Pending => {
                 let operation = self.instance.memory.waiting();
@@ -178,15 +178,15 @@ impl Simulation {
                     _ => running.place.read(),
                 }
                 let Operation { writes, slots, messages, .. } = operation;
-                stop.operation = Some(VisibleOperation { writes, slots, messages, phase });
+                result.operation = Some(VisibleOperation { writes, slots, messages, phase });
             }
         }
-        let known = self.instance.scheme.inspect();
-        self.is_taken = known.is_none();
-        self.known = known.unwrap_or_else(|| std::mem::take(&mut self.known));
-        stop.lines = self.lines(&stop, work);
-        stop.rests = self.rests();
-        Ok(stop)
+        let last_inspection = self.instance.scheme.inspect();
+        self.is_outdated = last_inspection.is_none();
+        self.last_inspection = last_inspection.unwrap_or_else(|| std::mem::take(&mut self.last_inspection));
+        result.lines = self.lines(&result, work);
+        result.rests = self.rests();
+        Ok(result)
     }
 
     /// The next work: pending work before requested accesses.
@@ -209,11 +209,11 @@ impl Simulation {
         self.running.is_none() && self.queued_batches.is_empty() && !self.idle_requested && !has_pending_work
     }
 
-    fn lines(&self, stop: &Stop, work: Work) -> Vec<usize> {
+    fn lines(&self, result: &StepResult, work: Work) -> Vec<usize> {
         let mut stages = Vec::new();
-        stages.extend(stop.begun.then_some(Stage::Started));
-        stages.extend(stop.ended.then_some(Stage::Ended));
-        let Some(VisibleOperation { writes, slots, phase, .. }) = &stop.operation else {
+        stages.extend(result.begun.then_some(Stage::Started));
+        stages.extend(result.ended.then_some(Stage::Ended));
+        let Some(VisibleOperation { writes, slots, phase, .. }) = &result.operation else {
             return self.instance.code.running(work, &stages, "");
         };
         if let Some(phase) = phase {

@@ -2,11 +2,11 @@
 
 mod common;
 
-use ameles_web::catalogue::{ENTRIES, MAX_BATCH, MIN_BLOCKS};
+use ameles_web::catalogue::{MAX_BATCH, MIN_BLOCKS, SCHEMES};
 use ameles_web::instance::{PositionMapKind, Setting};
 use ameles_web::phase::Phase;
 use ameles_web::picture::Picture;
-use ameles_web::simulation::{Simulation, Stop, VisibleOperation, read, write};
+use ameles_web::simulation::{Simulation, StepResult, VisibleOperation, read, write};
 use ameles_web::stepped_scheme::Batch;
 use common::settle;
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +19,7 @@ fn simulation(scheme: &str, capacity: u64, batch: u32) -> Simulation {
 }
 
 /// Runs a batch, and all work pending after it.
-fn handle(simulation: &mut Simulation, batch: &Batch) -> Vec<Stop> {
+fn handle(simulation: &mut Simulation, batch: &Batch) -> Vec<StepResult> {
     simulation.request_batch(batch.clone()).expect("the blocks are there");
     settle(simulation)
 }
@@ -36,11 +36,11 @@ fn at_random(random: &mut ChaCha8Rng, capacity: u64, length: u32) -> Batch {
 
 #[test]
 fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
-    for entry in ENTRIES {
+    for scheme in SCHEMES {
         for (capacity, length) in [(MIN_BLOCKS, 2), (MIN_BLOCKS, MAX_BATCH), (33, 4), (300, 8)] {
             let mut random = ChaCha8Rng::seed_from_u64(capacity);
             let mut array = vec![0; capacity as usize];
-            let mut simulation = simulation(entry.name, capacity, length);
+            let mut simulation = simulation(scheme.name, capacity, length);
             for _ in 0..30 {
                 let batch = at_random(&mut random, capacity, length);
                 let mut expected = Vec::new();
@@ -54,10 +54,10 @@ fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
                         (block, _) => block.map(|block| array[block]),
                     });
                 }
-                let stops = handle(&mut simulation, &batch);
-                let answered: Vec<_> = stops.iter().filter(|stop| !stop.answers.is_empty()).collect();
-                assert_eq!(answered.len(), 1, "{} of {capacity}", entry.name);
-                assert_eq!(answered[0].answers, expected, "{} of {capacity}: {batch:?}", entry.name);
+                let results = handle(&mut simulation, &batch);
+                let answered: Vec<_> = results.iter().filter(|result| !result.answers.is_empty()).collect();
+                assert_eq!(answered.len(), 1, "{} of {capacity}", scheme.name);
+                assert_eq!(answered[0].answers, expected, "{} of {capacity}: {batch:?}", scheme.name);
             }
         }
     }
@@ -77,8 +77,12 @@ fn a_batch_that_is_too_long_or_empty_is_refused_with_what_to_do() {
     assert!(three.is_some_and(|message| message.contains("power of two")));
 }
 
-fn messages(stops: &[Stop]) -> Vec<&VisibleOperation> {
-    stops.iter().filter_map(|stop| stop.operation.as_ref()).filter(|seen| seen.phase.is_some()).collect()
+fn messages(results: &[StepResult]) -> Vec<&VisibleOperation> {
+    results
+        .iter()
+        .filter_map(|result| result.operation.as_ref())
+        .filter(|seen| seen.phase.is_some())
+        .collect()
 }
 
 #[test]
@@ -89,8 +93,8 @@ fn a_round_of_the_parallel_ram_goes_through_its_parts_in_their_order() {
         let mut simulation = simulation("parallel", 32, processors);
         for _ in 0..40 {
             let batch = at_random(&mut random, 32, processors);
-            let stops = handle(&mut simulation, &batch);
-            let phases: Vec<Phase> = messages(&stops).iter().filter_map(|seen| seen.phase).collect();
+            let results = handle(&mut simulation, &batch);
+            let phases: Vec<Phase> = messages(&results).iter().filter_map(|seen| seen.phase).collect();
             let count = |phase| phases.iter().filter(|found| **found == phase).count();
             let counts =
                 [Phase::Sort, Phase::Neighbours, Phase::Spread, Phase::PassOn, Phase::Route, Phase::Back]
@@ -113,10 +117,10 @@ fn messages_are_as_many_and_as_long_whatever_is_asked_but_for_the_paths() {
         vec![Some(write(3, 9)), None, Some(read(3)), None],
         vec![Some(read(30))],
     ] {
-        let stops = handle(&mut simulation, &batch);
+        let results = handle(&mut simulation, &batch);
         let fixed = |seen: &&&VisibleOperation| !matches!(seen.phase, Some(Phase::Ask | Phase::Answer));
         seen.push(
-            messages(&stops).iter().filter(fixed).map(|seen| seen.messages.clone()).collect::<Vec<_>>(),
+            messages(&results).iter().filter(fixed).map(|seen| seen.messages.clone()).collect::<Vec<_>>(),
         );
     }
     assert!(seen.iter().all(|messages| messages == &seen[0]));

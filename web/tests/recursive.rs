@@ -3,11 +3,11 @@
 mod common;
 
 use ameles_web::area::Area;
-use ameles_web::catalogue::{ENTRIES, MIN_BLOCKS};
+use ameles_web::catalogue::{MIN_BLOCKS, SCHEMES};
 use ameles_web::code::Work;
 use ameles_web::instance::{PositionMapKind, Setting};
 use ameles_web::picture::Picture;
-use ameles_web::simulation::{Simulation, Stop, read, write};
+use ameles_web::simulation::{Simulation, StepResult, read, write};
 use common::settle;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -19,23 +19,23 @@ fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
 
 /// The schemes whose position map can be recursive.
 fn schemes() -> impl Iterator<Item = &'static str> {
-    ENTRIES.iter().filter(|entry| entry.recursive).map(|entry| entry.name)
+    SCHEMES.iter().filter(|scheme| scheme.recursive).map(|scheme| scheme.name)
 }
 
 /// Writes into a block at random, and reads one at random. Returns the steps of both.
-fn access(simulation: &mut Simulation, random: &mut ChaCha8Rng, array: &mut [u32]) -> Vec<Stop> {
+fn access(simulation: &mut Simulation, random: &mut ChaCha8Rng, array: &mut [u32]) -> Vec<StepResult> {
     let capacity = array.len() as u64;
     let block = random.next_u64() % capacity;
     array[block as usize] = random.next_u32();
     simulation.request_access(write(block, array[block as usize])).expect("the block is there");
-    let mut stops = settle(simulation);
+    let mut results = settle(simulation);
     let block = random.next_u64() % capacity;
     simulation.request_access(read(block)).expect("the block is there");
     let reads = settle(simulation);
-    let answer = reads.iter().flat_map(|stop| stop.answers.iter().flatten()).next();
+    let answer = reads.iter().flat_map(|result| result.answers.iter().flatten()).next();
     assert_eq!(answer, Some(&array[block as usize]), "block {block}");
-    stops.extend(reads);
-    stops
+    results.extend(reads);
+    results
 }
 
 #[test]
@@ -64,13 +64,13 @@ fn an_access_reads_a_path_of_each_map_the_smallest_first_and_then_of_the_tree_of
             access(&mut simulation, &mut random, &mut array);
         }
         for _ in 0..40 {
-            let stops = access(&mut simulation, &mut random, &mut array);
+            let results = access(&mut simulation, &mut random, &mut array);
             let instance = simulation.instance();
             let mut read = Vec::new();
             // What follows the answers is pending: paths are written back.
-            for stop in stops.iter().filter(|stop| stop.work != Some(Work::Idle)) {
-                assert!(!stop.lines.is_empty(), "{scheme}: {stop:?}");
-                let Some(operation) = &stop.operation else { continue };
+            for result in results.iter().filter(|result| result.work != Some(Work::Idle)) {
+                assert!(!result.lines.is_empty(), "{scheme}: {result:?}");
+                let Some(operation) = &result.operation else { continue };
                 let touched: Vec<&Area> =
                     operation.slots.iter().map(|slot| area_of(&instance.areas, *slot)).collect();
                 let map = touched[0].map;

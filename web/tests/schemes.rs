@@ -3,7 +3,7 @@
 mod common;
 
 use ameles_web::area::Area;
-use ameles_web::catalogue::{ENTRIES, MIN_BLOCKS};
+use ameles_web::catalogue::{MIN_BLOCKS, SCHEMES};
 use ameles_web::host::Host;
 use ameles_web::instance::{PositionMapKind, Setting};
 use ameles_web::picture::Picture;
@@ -37,16 +37,16 @@ fn accesses(capacity: u64, count: u32) -> (Vec<(RequestedAccess, Option<u32>)>, 
 
 #[test]
 fn every_scheme_answers_as_an_array_does() {
-    for entry in ENTRIES {
+    for scheme in SCHEMES {
         for (capacity, lazy) in [(MIN_BLOCKS, false), (33, false), (33, true)] {
-            let mut simulation = simulation(entry.name, capacity, lazy);
+            let mut simulation = simulation(scheme.name, capacity, lazy);
             for (request, expected) in accesses(capacity, 150).0 {
                 simulation.request_access(request).expect("the block is there");
                 let answers: Vec<u32> = settle(&mut simulation)
                     .iter()
-                    .flat_map(|stop| stop.answers.iter().flatten().copied())
+                    .flat_map(|result| result.answers.iter().flatten().copied())
                     .collect();
-                assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {request:?}", entry.name);
+                assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {request:?}", scheme.name);
             }
         }
     }
@@ -54,24 +54,24 @@ fn every_scheme_answers_as_an_array_does() {
 
 #[test]
 fn the_same_seed_and_the_same_requests_give_the_same_steps() {
-    for entry in ENTRIES {
+    for scheme in SCHEMES {
         let run = || {
-            let mut simulation = simulation(entry.name, 20, false);
-            let mut stops = Vec::new();
+            let mut simulation = simulation(scheme.name, 20, false);
+            let mut results = Vec::new();
             for (request, _) in accesses(20, 40).0 {
                 simulation.request_access(request).expect("the block is there");
-                stops.extend(settle(&mut simulation));
+                results.extend(settle(&mut simulation));
             }
-            (stops, Picture::of(&simulation))
+            (results, Picture::of(&simulation))
         };
-        assert_eq!(run(), run(), "{}", entry.name);
+        assert_eq!(run(), run(), "{}", scheme.name);
     }
 }
 
 #[test]
 fn the_picture_shows_each_number_where_its_newest_copy_is() {
-    for entry in ENTRIES {
-        let mut simulation = simulation(entry.name, 24, false);
+    for scheme in SCHEMES {
+        let mut simulation = simulation(scheme.name, 24, false);
         // As many accesses as leave copies in the shelter, and older ones elsewhere.
         let (request, array) = accesses(24, 123);
         for (request, _) in request {
@@ -90,13 +90,13 @@ fn the_picture_shows_each_number_where_its_newest_copy_is() {
             let mut shown: Vec<u32> =
                 trusted.chain(in_memory.map(|(entry, _)| picture.numbers[entry])).collect();
             // Levels of a hierarchy keep older copies, and each its blocks in a list as well.
-            if entry.name == "hierarchical" {
+            if scheme.name == "hierarchical" {
                 shown.retain(|shown| shown == number);
             }
             assert!(
                 !shown.is_empty() && shown.iter().all(|shown| shown == number),
                 "{}: block {block}",
-                entry.name
+                scheme.name
             );
         }
     }
@@ -158,8 +158,8 @@ fn a_block_is_drawn_in_its_level_until_it_was_read() {
         let is_in_memory =
             before.positions[block as usize].is_some() && before.stash.iter().all(|held| held.block != block);
         simulation.request_access(request).expect("the block is there");
-        let stop = simulation.step().expect("the scheme goes on");
-        let slots = stop.operation.expect("an access reads").slots;
+        let result = simulation.step().expect("the scheme goes on");
+        let slots = result.operation.expect("an access reads").slots;
         let picture = Picture::of(&simulation);
         let drawn = |slot: &&u64| {
             picture.blocks[**slot as usize] == block as i64 && !picture.old.contains(&(**slot as usize))
@@ -182,7 +182,7 @@ fn partitions_that_are_rebuilt_side_by_side_take_their_turns_at_the_store() {
     simulation.request_idle_step();
     let writes = settle(&mut simulation)
         .iter()
-        .filter_map(|stop| stop.operation.as_ref())
+        .filter_map(|result| result.operation.as_ref())
         .filter(|seen| seen.writes)
         .count();
     assert!((50..=58).contains(&writes), "{writes}");
@@ -190,18 +190,18 @@ fn partitions_that_are_rebuilt_side_by_side_take_their_turns_at_the_store() {
 
 #[test]
 fn each_operation_is_of_slots_that_are_drawn_and_lights_a_line() {
-    for entry in ENTRIES {
-        let mut simulation = simulation(entry.name, 16, false);
+    for scheme in SCHEMES {
+        let mut simulation = simulation(scheme.name, 16, false);
         let slots: u64 =
             simulation.instance().areas.iter().map(|area| area.buckets * u64::from(area.slots)).sum();
-        assert_eq!(slots, simulation.instance().memory.contents().slots.len() as u64, "{}", entry.name);
+        assert_eq!(slots, simulation.instance().memory.contents().slots.len() as u64, "{}", scheme.name);
         for (request, _) in accesses(16, 40).0 {
             simulation.request_access(request).expect("the block is there");
-            for stop in settle(&mut simulation) {
-                let Some(operation) = &stop.operation else { continue };
-                assert!(operation.slots.iter().all(|slot| *slot < slots), "{}", entry.name);
+            for result in settle(&mut simulation) {
+                let Some(operation) = &result.operation else { continue };
+                assert!(operation.slots.iter().all(|slot| *slot < slots), "{}", scheme.name);
                 // The eager form begins a write with the work that was left over.
-                assert!(!stop.lines.is_empty() || entry.name == "eager", "{}: {stop:?}", entry.name);
+                assert!(!result.lines.is_empty() || scheme.name == "eager", "{}: {result:?}", scheme.name);
             }
         }
     }
@@ -212,8 +212,12 @@ fn a_lazy_simulation_leaves_work_until_it_must_be_done() {
     let operations = |lazy| {
         let mut simulation = simulation("path", 16, lazy);
         simulation.request_access(read(3)).expect("the block is there");
-        let stops = settle(&mut simulation);
-        stops.iter().filter_map(|stop| stop.operation.as_ref()).filter(|operation| operation.writes).count()
+        let results = settle(&mut simulation);
+        results
+            .iter()
+            .filter_map(|result| result.operation.as_ref())
+            .filter(|operation| operation.writes)
+            .count()
     };
     assert_eq!((operations(false), operations(true)), (1, 0));
     let mut simulation = simulation("path", 16, true);
@@ -221,7 +225,7 @@ fn a_lazy_simulation_leaves_work_until_it_must_be_done() {
     settle(&mut simulation);
     simulation.request_idle_step();
     let written =
-        settle(&mut simulation).iter().filter_map(|stop| stop.operation.as_ref()).any(|seen| seen.writes);
+        settle(&mut simulation).iter().filter_map(|result| result.operation.as_ref()).any(|seen| seen.writes);
     assert!(written, "the work is done when it is asked for");
 }
 
@@ -252,8 +256,8 @@ fn a_page_asks_in_text_and_is_answered_in_text() {
         stepped.answer(r#"{"do":"access","simulation":0,"batch":[{"block":5,"write":9}]}"#),
         r#"{"ok":{}}"#
     );
-    let stops = stepped.answer(r#"{"do":"step","simulation":0,"times":9}"#);
-    assert!(stops.contains(r#""operation":{"writes":true,"slots":[5]}"#), "{stops}");
+    let results = stepped.answer(r#"{"do":"step","simulation":0,"times":9}"#);
+    assert!(results.contains(r#""operation":{"writes":true,"slots":[5]}"#), "{results}");
     let state = stepped.answer(r#"{"do":"state","simulation":0}"#);
     assert!(state.contains(r#""numbers":[0,0,0,0,0,9,0,0]"#), "{state}");
     assert_eq!(stepped.answer(r#"{"do":"drop","simulation":0}"#), r#"{"ok":{}}"#);

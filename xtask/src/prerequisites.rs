@@ -48,6 +48,18 @@ struct Prerequisite {
     remedy: String,
 }
 
+impl Prerequisite {
+    /// A tool that is in packages of the distribution.
+    fn in_packages(
+        what: impl Into<String>,
+        steps: &'static [Step],
+        packages: &'static [&'static str],
+    ) -> Prerequisite {
+        let remedy = format!("on Debian and Ubuntu: apt-get install {}", packages.join(" "));
+        Prerequisite { what: what.into(), steps, packages, targets: &[], remedy }
+    }
+}
+
 /// The permission to install packages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
@@ -245,13 +257,7 @@ fn program_is_missing(
 ) -> Option<Prerequisite> {
     let is_installed =
         ["--version", "version"].iter().any(|argument| succeeds(command(program).arg(argument)));
-    (!is_installed).then(|| Prerequisite {
-        what: format!("{program} is missing"),
-        steps,
-        packages,
-        targets: &[],
-        remedy: format!("on Debian and Ubuntu: apt-get install {}", packages.join(" ")),
-    })
+    (!is_installed).then(|| Prerequisite::in_packages(format!("{program} is missing"), steps, packages))
 }
 
 fn freestanding_toolchain_is_missing() -> Option<Prerequisite> {
@@ -279,47 +285,29 @@ fn enclave_target_is_missing() -> Option<Prerequisite> {
 }
 
 fn static_library_is_missing() -> Option<Prerequisite> {
-    (!enclave::has_static_library()).then(|| Prerequisite {
-        what: format!("{} has no C library to link statically", enclave::COMPILER),
-        steps: &[Step::Enclave],
-        packages: &COMPILER_PACKAGES,
-        targets: &[],
-        remedy: format!("on Debian and Ubuntu: apt-get install {}", COMPILER_PACKAGES.join(" ")),
-    })
+    let what = format!("{} has no C library to link statically", enclave::COMPILER);
+    (!enclave::has_static_library())
+        .then(|| Prerequisite::in_packages(what, &[Step::Enclave], &COMPILER_PACKAGES))
 }
 
 fn picolibc_is_missing() -> Option<Prerequisite> {
-    (!enclave::has_picolibc()).then(|| Prerequisite {
-        what: format!("{} or its C library, picolibc, is missing", enclave::BARE_COMPILER),
-        steps: &[Step::Enclave],
-        packages: &["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"],
-        targets: &[],
-        remedy: "on Debian and Ubuntu: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
-            .into(),
-    })
+    let what = format!("{} or its C library, picolibc, is missing", enclave::BARE_COMPILER);
+    let packages = &["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"];
+    (!enclave::has_picolibc()).then(|| Prerequisite::in_packages(what, &[Step::Enclave], packages))
 }
 
 fn tcl_is_missing() -> Option<Prerequisite> {
     // tclsh has no option for its version: it runs an empty script.
     let is_available = enclave::is_built("sqlite3") || succeeds(&mut command("tclsh"));
-    (!is_available).then(|| Prerequisite {
-        what: "tclsh is missing, which generates SQLite's source".into(),
-        steps: &[Step::Enclave],
-        packages: &["tcl"],
-        targets: &[],
-        remedy: "on Debian and Ubuntu: apt-get install tcl".into(),
-    })
+    let what = "tclsh is missing, which generates SQLite's source";
+    (!is_available).then(|| Prerequisite::in_packages(what, &[Step::Enclave], &["tcl"]))
 }
 
 fn dash_is_missing() -> Option<Prerequisite> {
     // dash has no option for its version: it runs a script that does nothing.
-    (!succeeds(command("dash").args(["-c", ":"]))).then(|| Prerequisite {
-        what: "dash is missing, whose output is compared with that of dash in the enclave".into(),
-        steps: &[Step::Enclave],
-        packages: &["dash"],
-        targets: &[],
-        remedy: "on Debian and Ubuntu: apt-get install dash".into(),
-    })
+    let is_available = succeeds(command("dash").args(["-c", ":"]));
+    let what = "dash is missing, whose output is compared with that of dash in the enclave";
+    (!is_available).then(|| Prerequisite::in_packages(what, &[Step::Enclave], &["dash"]))
 }
 
 fn rclone_is_missing() -> Option<Prerequisite> {

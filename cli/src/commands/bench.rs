@@ -1,5 +1,6 @@
 //! `ameles bench`
 
+use crate::commands::bench_progress::BenchProgress;
 use crate::config::Config;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
@@ -16,7 +17,6 @@ use ameles_lab::bench::{Progress, Report};
 use ameles_seal::cipher::Cipher;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
 
 #[derive(Args)]
 #[command(
@@ -102,19 +102,6 @@ impl From<Scheme> for MemoryScheme {
     }
 }
 
-/// A progress bar for the current stage of the bench, and lines on standard error.
-struct ProgressDisplay(ProgressBar);
-
-impl Progress for ProgressDisplay {
-    fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::update(&self.0, what, done, all);
-    }
-
-    fn on_figure(&self, figure: &str) {
-        self.0.suspend(|| print_error!("{figure}"));
-    }
-}
-
 /// Lowers the default log level: a line for each request would be measured too.
 pub(super) fn quiet(mut config: Config) -> Config {
     config.log.level.get_or_insert_with(|| "warn".into());
@@ -127,7 +114,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let mut reports = Vec::new();
     for bench in chosen {
         let bar = progress::steps("", 0);
-        let report = measure(bench, &arguments, &ProgressDisplay(bar.clone()));
+        let display = BenchProgress { bar: &bar, print: |figure: &str| print_error!("{figure}") };
+        let report = measure(bench, &arguments, &display);
         bar.finish_and_clear();
         let report = report?;
         if !arguments.json {

@@ -3,6 +3,8 @@
 mod backup;
 #[cfg(feature = "full")]
 mod bench;
+#[cfg(feature = "full")]
+mod bench_progress;
 mod check;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod enclave;

@@ -1,6 +1,7 @@
 //! `ameles restore`
 
-use crate::config::{Config, KeyConfig, Settings, StoreConfig};
+use crate::commands::vault_flags::VaultFlags;
+use crate::config::{Config, Settings};
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_error, print_line};
@@ -37,9 +38,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     takeover: bool,
     #[command(flatten)]
-    store: StoreConfig,
-    #[command(flatten)]
-    key: KeyConfig,
+    vault: VaultFlags,
 }
 
 pub(super) struct RestoreOptions {
@@ -54,7 +53,7 @@ impl Arguments {
     }
 
     pub(super) fn apply_to(self, config: Config) -> Config {
-        config.overlay(Config { store: self.store, key: self.key, ..Config::default() })
+        self.vault.apply_to(config)
     }
 }
 

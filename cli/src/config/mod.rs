@@ -14,8 +14,8 @@ mod origins;
 mod pace_only;
 mod settings;
 mod settings_error;
-pub mod share;
 pub mod size;
+pub mod size_or_percent;
 mod store_options;
 
 pub use choices::{

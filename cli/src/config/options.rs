@@ -7,8 +7,8 @@ use super::choices::{
 use super::option_table::{Name, options};
 use super::store_options::StoreOptions;
 use crate::config::interval::Interval;
-use crate::config::share::Share;
 use crate::config::size::Size;
+use crate::config::size_or_percent::SizeOrPercent;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ options! {
         #[arg(value_name = "N")]
         MAX_BATCH: max_batch: u32 = "max-batch", "The maximum number of accesses in one batch";
         #[arg(value_name = "SIZE")]
-        TREE_TOP: tree_top: Share = "tree-top", "Trusted space for the top of the tree, such as 8MiB, or 25% of the capacity";
+        TREE_TOP: tree_top: SizeOrPercent = "tree-top", "Trusted space for the top of the tree, such as 8MiB, or 25% of the capacity";
         #[arg(value_name = "PLACE")]
         TREE_TOP_ON: tree_top_on: TreeTopOn = "tree-top-on" or "memory", "Where the stash and the tree top are (ring, path)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]

@@ -13,7 +13,7 @@ use super::names::{
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
 use super::settings_error::SettingsError;
-use super::share::Share;
+use super::size_or_percent::SizeOrPercent;
 use super::store_options::StoreOptions;
 use crate::config::folders::DataFolder;
 use crate::config::interval::Interval;
@@ -70,7 +70,7 @@ pub struct SchemeSettings {
     /// The maximum number of accesses in one batch.
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
-    pub tree_top: Option<Share>,
+    pub tree_top: Option<SizeOrPercent>,
     /// The place of the stash and the tree top.
     pub tree_top_on: TreeTopOn,
     /// True if they may be on a network file system, whose owner sees which blocks are accessed again.

@@ -8,7 +8,7 @@ use super::service::{Next, Service};
 use super::streams::Streams;
 use super::untrusted::Untrusted;
 use ameles_enclave_boundary::exit::ExitRecord;
-use ameles_enclave_boundary::launch::{self, Launch, SealedStorage};
+use ameles_enclave_boundary::launch::{self, LaunchOptions, SealedStorage};
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::{self, HOST_BYTES, PRIVATE_BYTES, UNTRUSTED_START};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -69,7 +69,7 @@ impl Machine {
     /// The launch package cannot be built; the emulator is missing.
     pub fn start(
         runtime: &Runtime,
-        launch: &Launch,
+        launch: &LaunchOptions,
         image: &Image,
         setting: &MachineSettings,
     ) -> Result<Self> {

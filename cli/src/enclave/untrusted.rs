@@ -3,8 +3,8 @@
 use ameles_enclave_boundary::exit::{ExitError, ExitRecord};
 use ameles_enclave_boundary::mailbox::{ANSWER_BYTES, Answer, REQUEST_BYTES, Request, RequestError};
 use ameles_enclave_boundary::map::{
-    ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, EXIT_AT, EXIT_LENGTH_AT, MAX_EXIT_BYTES, REQUEST_AT,
-    REQUEST_NUMBER_AT,
+    ANSWER_NUMBER_OFFSET, ANSWER_OFFSET, DATA_OFFSET, EXIT_LENGTH_OFFSET, EXIT_OFFSET, MAX_EXIT_BYTES,
+    REQUEST_NUMBER_OFFSET, REQUEST_OFFSET,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::fs::File;
@@ -57,37 +57,37 @@ impl Untrusted {
     ///
     /// Callers poll one number after the other, so a half-written number is never taken for another.
     pub(super) fn request(&self, number: u64) -> io::Result<Option<Result<Request, RequestError>>> {
-        if self.word(REQUEST_NUMBER_AT)? != number {
+        if self.word(REQUEST_NUMBER_OFFSET)? != number {
             return Ok(None);
         }
         let mut request = [0; REQUEST_BYTES];
-        self.read(REQUEST_AT, &mut request)?;
+        self.read(REQUEST_OFFSET, &mut request)?;
         Ok(Some(Request::parse(&request)))
     }
 
     /// Reads the data of a request.
     pub(super) fn data(&self, bytes: u32) -> io::Result<Vec<u8>> {
         let mut data = vec![0; bytes as usize];
-        self.read(DATA_AT, &mut data)?;
+        self.read(DATA_OFFSET, &mut data)?;
         Ok(data)
     }
 
     /// Writes the answer to a request, with its data.
     pub(super) fn answer(&self, number: u64, answer: Answer, data: &[u8]) -> io::Result<()> {
         let answer: [u8; ANSWER_BYTES] = answer.encode();
-        self.write(DATA_AT, data)?;
-        self.write(ANSWER_AT, &answer)?;
-        self.write(ANSWER_NUMBER_AT, &number.to_le_bytes())
+        self.write(DATA_OFFSET, data)?;
+        self.write(ANSWER_OFFSET, &answer)?;
+        self.write(ANSWER_NUMBER_OFFSET, &number.to_le_bytes())
     }
 
     /// Returns the exit record of the runtime, if there is one.
     pub(super) fn exit_record(&self) -> io::Result<Option<Result<ExitRecord, ExitError>>> {
-        let length = self.word(EXIT_LENGTH_AT)?;
+        let length = self.word(EXIT_LENGTH_OFFSET)?;
         if length == 0 {
             return Ok(None);
         }
         let mut record = vec![0; length.min(MAX_EXIT_BYTES) as usize];
-        self.read(EXIT_AT, &mut record)?;
+        self.read(EXIT_OFFSET, &mut record)?;
         Ok(Some(ExitRecord::parse(&record)))
     }
 
@@ -111,8 +111,8 @@ mod tests {
     fn a_request_is_read_once_its_number_is_written() {
         let memory = memory();
         assert_eq!(memory.request(1).unwrap(), None);
-        memory.write(REQUEST_AT, &Request::Read { max: 7 }.encode()).unwrap();
-        memory.write(REQUEST_NUMBER_AT, &1u64.to_le_bytes()).unwrap();
+        memory.write(REQUEST_OFFSET, &Request::Read { max: 7 }.encode()).unwrap();
+        memory.write(REQUEST_NUMBER_OFFSET, &1u64.to_le_bytes()).unwrap();
         assert_eq!(memory.request(1).unwrap(), Some(Ok(Request::Read { max: 7 })));
         assert_eq!(memory.request(2).unwrap(), None);
     }
@@ -120,11 +120,11 @@ mod tests {
     #[test]
     fn invalid_requests_and_records_are_errors() {
         let memory = memory();
-        memory.write(REQUEST_AT, &[0xff; REQUEST_BYTES]).unwrap();
-        memory.write(REQUEST_NUMBER_AT, &1u64.to_le_bytes()).unwrap();
+        memory.write(REQUEST_OFFSET, &[0xff; REQUEST_BYTES]).unwrap();
+        memory.write(REQUEST_NUMBER_OFFSET, &1u64.to_le_bytes()).unwrap();
         assert!(matches!(memory.request(1).unwrap(), Some(Err(_))));
         assert!(memory.exit_record().unwrap().is_none());
-        memory.write(EXIT_LENGTH_AT, &u64::MAX.to_le_bytes()).unwrap();
+        memory.write(EXIT_LENGTH_OFFSET, &u64::MAX.to_le_bytes()).unwrap();
         assert!(matches!(memory.exit_record().unwrap(), Some(Err(_))));
     }
 
@@ -133,9 +133,12 @@ mod tests {
         let memory = memory();
         memory.answer(3, Answer::Done { bytes: 5 }, b"hello").unwrap();
         let mut answer = [0; ANSWER_BYTES];
-        memory.read(ANSWER_AT, &mut answer).unwrap();
+        memory.read(ANSWER_OFFSET, &mut answer).unwrap();
         let request = Request::Read { max: MAX_DATA_BYTES };
         assert_eq!(Answer::parse(&answer, &request), Ok(Answer::Done { bytes: 5 }));
-        assert_eq!((memory.data(5).unwrap(), memory.word(ANSWER_NUMBER_AT).unwrap()), (b"hello".to_vec(), 3));
+        assert_eq!(
+            (memory.data(5).unwrap(), memory.word(ANSWER_NUMBER_OFFSET).unwrap()),
+            (b"hello".to_vec(), 3)
+        );
     }
 }

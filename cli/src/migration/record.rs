@@ -9,7 +9,7 @@
 use super::flags::with_successor_origins;
 use crate::config::folders::DataFolder;
 use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
-use crate::runtime::replace::replace_durably;
+use crate::runtime::atomic_file::replace_durably;
 use crate::vault::created_files::CreatedFiles;
 use crate::vault::home::Home;
 use anyhow::{Context, Result};

@@ -9,7 +9,7 @@
 
 use super::record::{MigrationRecord, is_missing, sync_parent};
 use crate::config::folders::{DATABASE, DataFolder, RESERVE};
-use crate::runtime::replace::replace_durably;
+use crate::runtime::atomic_file::replace_durably;
 use ameles_seal::versions::VaultId;
 use ameles_vault::VaultError;
 use anyhow::{Context, Result, bail};

@@ -2,7 +2,7 @@
 
 use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
-use crate::report::reserve::ReserveSummary;
+use crate::report::full_disk_reads::ReserveSummary;
 use ameles_gateway::auth::identity::User;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -330,7 +330,7 @@ With these variables set, try:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::reserve::ReadsOnFullStore;
+    use crate::report::full_disk_reads::ReadsOnFullStore;
     use ameles_gateway::auth::identity::{AccessKey, AccountName, Identity, Role};
 
     fn summary() -> VaultSummary {

@@ -1,9 +1,9 @@
 //! The reports about a vault: banners, figures and warnings.
 
 pub mod banner;
+pub mod full_disk_reads;
 pub mod page;
 pub mod provider;
 pub mod public_figures;
-pub mod reserve;
 pub mod status_file;
 pub mod warnings;

@@ -3,7 +3,7 @@
 use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
 use crate::report::provider::Provider;
-use crate::runtime::replace::replace;
+use crate::runtime::atomic_file::replace;
 use crate::vault::prices;
 use ameles_gateway::catalogue::UnixMillis;
 use ameles_gateway::page::{Costs, Figures, PageUpdate, PriceSource, RequestCounters, Row, StoreView};

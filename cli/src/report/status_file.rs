@@ -4,7 +4,7 @@
 use crate::config::folders::DataFolder;
 use crate::config::size::Size;
 use crate::report::banner::VaultSummary;
-use crate::runtime::replace::replace;
+use crate::runtime::atomic_file::replace;
 use ameles_store::{Prices, Usage};
 use ameles_vault::{KeyChangeFigures, PaceFigures, Status};
 use anyhow::{Context, Result};

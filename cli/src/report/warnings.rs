@@ -2,11 +2,11 @@
 //! lasts.
 
 use crate::config::size::Size;
-use crate::report::reserve::ReadsOnFullStore;
+use crate::report::full_disk_reads::ReadsOnFullStore;
 use crate::runtime::file_system::is_one_of;
 use crate::vault::trusted_memory::TrustedMemory;
 use ameles_store::Versioning;
-use ameles_vault::{RoomFigures, StoreFigures, VaultParameters};
+use ameles_vault::{ReserveFigures, StoreFigures, VaultParameters};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub struct Figures {
     /// Blocks in the stash at the last time with nothing in flight.
     pub stash_blocks: u64,
     /// The reserved space on the trusted disk.
-    pub room: RoomFigures,
+    pub reserve: ReserveFigures,
     /// The space in the store.
     pub store: StoreFigures,
 }
@@ -111,8 +111,8 @@ impl Watch {
         match warning {
             Warning::Versioning => self.versioning == Versioning::On,
             Warning::InMemory => self.in_memory,
-            Warning::DiskFull => figures.room.is_full,
-            Warning::DiskReads => figures.room.is_nearly_exhausted(),
+            Warning::DiskFull => figures.reserve.is_full,
+            Warning::DiskReads => figures.reserve.is_nearly_exhausted(),
             Warning::StoreFull => figures.store.is_full,
             Warning::StoreReads => figures.store.refuses_reads,
             Warning::Disk => {
@@ -147,18 +147,18 @@ impl Watch {
             Warning::DiskFull => format!(
                 "the trusted folder's disk is full, with {} of {} of the reserved space left: writes get 507; at least {} more \
                  reads are answered, then reads get 503; free some space",
-                Size(figures.room.held),
-                Size(figures.room.sizes.whole),
-                figures.room.reads(),
+                Size(figures.reserve.held),
+                Size(figures.reserve.sizes.whole),
+                figures.reserve.reads(),
             ),
-            Warning::DiskReads if figures.room.refuses_reads() => {
+            Warning::DiskReads if figures.reserve.refuses_reads() => {
                 "reads get 503 too: the rest of the trusted folder's disk is for pending work; lists and deletions still work; \
                  free some space"
                     .into()
             }
             Warning::DiskReads => format!(
                 "reads are about to get 503: the trusted folder's disk has space for at least {} more; free some space",
-                figures.room.reads()
+                figures.reserve.reads()
             ),
             Warning::StoreFull => {
                 format!("the store is full: writes get 507, and {}; free some space in it", self.reads)
@@ -241,8 +241,8 @@ mod tests {
         let mut watch = watch("ring", Versioning::Off);
         let sizes = ameles_vault::ReserveSizes { whole: 3 << 20, pending: 1 << 20, access: 1 << 16 };
         let mut disk = |held| {
-            let room = RoomFigures { sizes, held, is_full: true };
-            watch.check(&Figures { room, ..figures(PLENTY, 0) })
+            let reserve = ReserveFigures { sizes, held, is_full: true };
+            watch.check(&Figures { reserve, ..figures(PLENTY, 0) })
         };
         let messages = disk((1 << 20) + (20 << 16) + (1 << 15));
         assert!(messages.len() == 1 && messages[0].contains("at least 20 more"), "{messages:?}");

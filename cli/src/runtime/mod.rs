@@ -1,6 +1,7 @@
 //! The runtime of a command: signals, addresses, the log, output, files and exit codes.
 
 pub mod allocator;
+pub mod atomic_file;
 pub mod checkout;
 pub mod exit;
 pub mod file_system;
@@ -10,6 +11,5 @@ pub mod logging;
 pub mod output;
 pub mod progress;
 pub mod remove_folder;
-pub mod replace;
 pub mod resume_events;
 pub mod tls_watch;

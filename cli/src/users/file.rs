@@ -12,7 +12,7 @@
 //! secret_access_key = "..."
 //! ```
 
-use crate::runtime::replace::{create_durably, replace_durably};
+use crate::runtime::atomic_file::{create_durably, replace_durably};
 use ameles_gateway::auth::identity::{
     AccessKey, AccountName, Identity, NameError, PasswordError, PasswordHash, Role, User, UserName, Users,
     UsersError,

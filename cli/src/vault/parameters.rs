@@ -10,7 +10,7 @@ use crate::config::{
     Cipher, Journal, Scheme, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
 };
 use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
-use crate::report::reserve::ReserveSummary;
+use crate::report::full_disk_reads::ReserveSummary;
 use crate::vault::objective::objective;
 use crate::vault::process_memory::{max_process_memory, process_memory};
 use crate::vault::trusted_memory::TrustedMemory;
@@ -82,13 +82,6 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     })
 }
 
-fn top_place(requested: TreeTopOn) -> TreeTopPlace {
-    match requested {
-        TreeTopOn::Memory => TreeTopPlace::Memory,
-        TreeTopOn::Disk => TreeTopPlace::Disk,
-    }
-}
-
 fn journal_place(requested: Journal) -> JournalPlace {
     match requested {
         Journal::Disk => JournalPlace::Disk,
@@ -154,6 +147,14 @@ pub fn contradictions(
         SchemeParameters::Path(path) => (Scheme::Path, Some(path.blocks_per_bucket), None, None),
         SchemeParameters::Trivial(_) => (Scheme::Trivial, None, None, None),
     };
+    let journal = match existing.journal {
+        JournalPlace::Disk => Journal::Disk,
+        JournalPlace::Store => Journal::Store,
+    };
+    let tree_top_on = match existing.tree_top {
+        TreeTopPlace::Memory => TreeTopOn::Memory,
+        TreeTopPlace::Disk => TreeTopOn::Disk,
+    };
     let cipher = cipher::Cipher::from_number(existing.cipher);
     let differing = [
         (CAPACITY, differ(requested.capacity.map(blocks), Some(Size(scheme.capacity() * block.0)))),
@@ -164,30 +165,8 @@ pub fn contradictions(
         (A, differ(requested.a, a)),
         (MAX_BATCH, differ(requested.max_batch, Some(scheme.max_batch()))),
         (PAD_BATCHES, differ(requested.pad_batches, Some(existing.pad_batches))),
-        (JOURNAL, {
-            let differs =
-                requested.journal.is_some_and(|requested| journal_place(requested) != existing.journal);
-            let existing = match existing.journal {
-                JournalPlace::Disk => Journal::Disk,
-                JournalPlace::Store => Journal::Store,
-            };
-            requested
-                .journal
-                .filter(|_| differs)
-                .map(|requested| (choice_name(requested), choice_name(existing)))
-        }),
-        (TREE_TOP_ON, {
-            let differs =
-                requested.tree_top_on.is_some_and(|requested| top_place(requested) != existing.tree_top);
-            let existing = match existing.tree_top {
-                TreeTopPlace::Memory => TreeTopOn::Memory,
-                TreeTopPlace::Disk => TreeTopOn::Disk,
-            };
-            requested
-                .tree_top_on
-                .filter(|_| differs)
-                .map(|requested| (choice_name(requested), choice_name(existing)))
-        }),
+        (JOURNAL, differ(requested.journal.map(choice_name), Some(choice_name(journal)))),
+        (TREE_TOP_ON, differ(requested.tree_top_on.map(choice_name), Some(choice_name(tree_top_on)))),
         (CIPHER, {
             let differs = requested.cipher.is_some_and(|requested| Some(seal_cipher(requested)) != cipher);
             requested.cipher.filter(|_| differs).map(|requested| (choice_name(requested), "another".into()))

@@ -16,6 +16,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// A link of 23.6 ms and 510 Mbit/s each way.
+pub(super) const SPEED: LinkSpeed = LinkSpeed {
+    round_trip: Duration::from_micros(23_600),
+    up: BitsPerSecond::mega(510),
+    down: BitsPerSecond::mega(510),
+};
+
 /// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
@@ -42,11 +49,7 @@ impl LinkOptions {
     pub fn standard() -> Self {
         LinkOptions {
             vault: VaultOptions::standard(),
-            speed: LinkSpeed {
-                round_trip: Duration::from_micros(23_600),
-                up: BitsPerSecond::mega(510),
-                down: BitsPerSecond::mega(510),
-            },
+            speed: SPEED,
             clients: 16,
             repetitions: 5,
             time: Duration::from_secs(10),

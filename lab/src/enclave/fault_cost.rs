@@ -1,7 +1,7 @@
 //! The cost of counted faults.
 
+use crate::add_fields::add_fields;
 use ameles_pager::scheme::Scheme;
-use std::ops::Add;
 
 /// The sum of the costs of the counted faults, over all runs of a program. All fields but `faults` and `nanos` are
 /// instructions.
@@ -67,26 +67,20 @@ impl FaultCost {
     }
 }
 
-impl Add for FaultCost {
-    type Output = FaultCost;
-
-    fn add(self, other: FaultCost) -> FaultCost {
-        FaultCost {
-            faults: self.faults + other.faults,
-            total: self.total + other.total,
-            in_faults: self.in_faults + other.in_faults,
-            off_line: self.off_line + other.off_line,
-            hidden: self.hidden + other.hidden,
-            system_calls: self.system_calls + other.system_calls,
-            ciphers: self.ciphers + other.ciphers,
-            copies: self.copies + other.copies,
-            shared: self.shared + other.shared,
-            longest: self.longest + other.longest,
-            hand_over: self.hand_over + other.hand_over,
-            nanos: self.nanos + other.nanos,
-        }
-    }
-}
+add_fields!(FaultCost {
+    faults,
+    total,
+    in_faults,
+    off_line,
+    hidden,
+    system_calls,
+    ciphers,
+    copies,
+    shared,
+    longest,
+    hand_over,
+    nanos,
+});
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,9 @@
 //! The paper's Figures 2, 5 and 6, drawn from our figures.
 
 use super::figures::{Figures, Line};
-use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
-use crate::paging::Picture;
+use crate::bar_chart::{Bar, Chart, Series};
 use crate::paging::colours::{colour, strength};
+use crate::paging::pictures::{Picture, slowdown_chart};
 use ameles_pager::scheme::Scheme;
 
 /// Draws Path ORAM, OPAM and DetWoORAM; then the Eager and the Parallel form next to DetWoORAM.
@@ -27,35 +27,18 @@ pub(super) fn paper_pictures(figures: &Figures) -> Vec<Picture> {
 }
 
 fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
+    let what = format!(
+        "slowdown against plain paging in the enclave, by instructions on the critical path; {}, {} pages resident",
+        figures.setting.cipher, figures.setting.resident
+    );
     let bar = |ratio| Bar { ratio, spread: None };
-    let programs = figures.programs.iter().enumerate().map(|(nth, program)| Group {
-        name: (*program).to_owned(),
-        bars: lines
-            .iter()
-            .map(|line| line.programs[nth].as_ref().map(|figure| bar(figure.slowdown)))
-            .collect(),
-        quoted: false,
+    let programs = figures.programs.iter().enumerate().map(|(nth, program)| {
+        let figures = lines.iter().map(|line| line.programs[nth].as_ref());
+        (*program, figures.map(|figure| figure.map(|figure| bar(figure.slowdown))).collect())
     });
-    let mean = Group {
-        name: "geometric mean".to_owned(),
-        bars: lines.iter().map(|line| line.slowdown().map(bar)).collect(),
-        quoted: false,
-    };
-    let paper = Group {
-        name: "the paper's mean".to_owned(),
-        bars: lines.iter().map(|line| line.configuration.paper().map(bar)).collect(),
-        quoted: true,
-    };
-    Chart {
-        scale: Scale::Ratios,
-        title: title.to_owned(),
-        what: format!(
-            "slowdown against plain paging in the enclave, by instructions on the critical path; {}, {} pages resident",
-            figures.setting.cipher, figures.setting.resident
-        ),
-        groups: programs.chain([mean, paper]).collect(),
-        series: lines.iter().map(|line| series(line)).collect(),
-    }
+    let mean = lines.iter().map(|line| line.slowdown().map(bar)).collect();
+    let paper = lines.iter().map(|line| line.configuration.paper().map(bar)).collect();
+    slowdown_chart((title, what), programs, [mean, paper], lines.iter().map(|line| series(line)).collect())
 }
 
 /// A series whose colour is that of its scheme, paler the smaller K is and the fewer harts there are.

@@ -11,7 +11,7 @@ mod fault_times;
 mod figures;
 mod pager;
 pub(crate) mod paper;
-mod pictures;
+pub(crate) mod pictures;
 mod plan;
 mod programs;
 mod rounds;

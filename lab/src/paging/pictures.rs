@@ -37,29 +37,31 @@ pub(super) fn paper_pictures(figures: &Figures) -> Vec<Picture> {
 }
 
 fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
-    let programs = PROGRAMS.iter().enumerate().map(|(nth, program)| Group {
-        name: program.name.to_owned(),
-        bars: lines.iter().map(|line| Some(bar(&line.programs[nth].slowdown))).collect(),
-        quoted: false,
+    let what = format!(
+        "slowdown against plain paging, with its quartiles; {}, {} pages resident",
+        figures.setting.cipher, figures.setting.resident
+    );
+    let programs = PROGRAMS.iter().enumerate().map(|(nth, program)| {
+        (program.name, lines.iter().map(|line| Some(bar(&line.programs[nth].slowdown))).collect())
     });
-    let mean = Group {
-        name: "geometric mean".to_owned(),
-        bars: lines.iter().map(|line| Some(bar(&line.slowdown))).collect(),
-        quoted: false,
-    };
+    let mean = lines.iter().map(|line| Some(bar(&line.slowdown))).collect();
     let quoted = |line: &&Line| paper::slowdown(line.configuration).map(|ratio| Bar { ratio, spread: None });
-    let paper =
-        Group { name: "the paper's mean".to_owned(), bars: lines.iter().map(quoted).collect(), quoted: true };
-    Chart {
-        scale: Scale::Ratios,
-        title: title.to_owned(),
-        what: format!(
-            "slowdown against plain paging, with its quartiles; {}, {} pages resident",
-            figures.setting.cipher, figures.setting.resident
-        ),
-        groups: programs.chain([mean, paper]).collect(),
-        series: lines.iter().map(|line| series(line)).collect(),
-    }
+    let paper = lines.iter().map(quoted).collect();
+    slowdown_chart((title, what), programs, [mean, paper], lines.iter().map(|line| series(line)).collect())
+}
+
+/// A chart of slowdowns: a group of bars for each program, one for their geometric means, and one for the paper's means.
+pub(crate) fn slowdown_chart<'a>(
+    (title, what): (&str, String),
+    programs: impl Iterator<Item = (&'a str, Vec<Option<Bar>>)>,
+    [mean, paper]: [Vec<Option<Bar>>; 2],
+    series: Vec<Series>,
+) -> Chart {
+    let group = |name: &str, bars, quoted| Group { name: name.to_owned(), bars, quoted };
+    let programs = programs.map(|(name, bars)| group(name, bars, false));
+    let means = [group("geometric mean", mean, false), group("the paper's mean", paper, true)];
+    let groups = programs.chain(means).collect();
+    Chart { scale: Scale::Ratios, title: title.to_owned(), what, groups, series }
 }
 
 /// The means for several numbers of resident pages.

@@ -1,6 +1,7 @@
 //! The mean traffic of an access of a block: each scheme's share before its answer, and its share after the answer.
 
 use super::work::BATCH;
+use crate::add_fields::add_fields;
 use ameles_core::schemes::curious::CuriousParameters;
 use ameles_core::schemes::oblivistore::ObliviStoreParameters;
 use ameles_core::schemes::path::PathParameters;
@@ -8,7 +9,7 @@ use ameles_core::schemes::practical_os::PracticalOsParameters;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::tree::layout::Layout;
-use std::ops::{Add, Mul};
+use std::ops::Mul;
 
 /// Bytes that sealing adds to a slot.
 pub(super) const SEALING_BYTES: u64 = 16;
@@ -26,18 +27,7 @@ pub struct Flow {
     pub up: f64,
 }
 
-impl Add for Flow {
-    type Output = Flow;
-
-    fn add(self, other: Flow) -> Flow {
-        Flow {
-            gets: self.gets + other.gets,
-            puts: self.puts + other.puts,
-            down: self.down + other.down,
-            up: self.up + other.up,
-        }
-    }
-}
+add_fields!(Flow { gets, puts, down, up });
 
 impl Mul<f64> for Flow {
     type Output = Flow;

@@ -1,6 +1,6 @@
 //! The figures for programs: a line for each run and seed.
 
-use super::printed::Printed;
+use super::published::Published;
 use super::row::{self, RELATIVE, Row, TRAFFIC};
 use crate::prices;
 use crate::report::field;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// The writer's.
-pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> io::Result<()> {
+pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Published) -> io::Result<()> {
     let providers = prices::thesis_providers();
     let columns = || TRAFFIC.iter().chain(&RELATIVE);
     let mut header: Vec<String> =

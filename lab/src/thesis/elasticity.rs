@@ -4,9 +4,9 @@
 //! whole vaults over stores in memory, each behind its own link, in real time.
 
 use super::error::ThesisError;
-use super::live::vault_folder::{fill, settle, vault_folder};
-use super::live::write_history::WriteHistory;
 use super::reliability::count_lost;
+use super::vault_folder::{fill, settle, vault_folder};
+use super::write_history::WriteHistory;
 use crate::bench::service::TrustedFolder;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
@@ -54,7 +54,7 @@ pub(super) struct Growth {
 /// Grows a vault under load.
 pub(super) fn growth(plan: &Plan) -> Result<Growth, ThesisError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(ThesisError::live)?.block_on(grow_under_load(plan))
+    runtime.map_err(ThesisError::real_time)?.block_on(grow_under_load(plan))
 }
 
 async fn new_vault(plan: &Plan, blocks: u64) -> Result<(TrustedFolder, Vault, MeterReader), ThesisError> {
@@ -65,7 +65,7 @@ async fn new_vault(plan: &Plan, blocks: u64) -> Result<(TrustedFolder, Vault, Me
     if blocks == plan.blocks {
         let vault = folder.open(memory.clone()).await?;
         fill(&vault, 0).await?;
-        vault.close().await.map_err(ThesisError::live)?;
+        vault.close().await.map_err(ThesisError::real_time)?;
     }
     let meter = Meter::new(Link::new(memory, plan.link).precise());
     let reader = meter.reader();
@@ -94,7 +94,7 @@ async fn grow_under_load(plan: &Plan) -> Result<Growth, ThesisError> {
 
     let start = usage();
     let (succession, mut copier) =
-        MirroredVaults::new(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
+        MirroredVaults::new(old.clone(), new.clone()).await.map_err(ThesisError::real_time)?;
     let copying = tokio::spawn(async move {
         while !copier.step().await?.is_all() {}
         Ok::<_, VaultError>(())
@@ -103,10 +103,10 @@ async fn grow_under_load(plan: &Plan) -> Result<Growth, ThesisError> {
     let during = client.serve("while it grows", plan, access, |_| copying.is_finished());
     let during = during.await?;
     let during = Phase { usage: usage().since(&start), ..during };
-    copying.await.map_err(ThesisError::live)?.map_err(ThesisError::live)?;
+    copying.await.map_err(ThesisError::real_time)?.map_err(ThesisError::real_time)?;
     settle(&old).await?;
-    old.close().await.map_err(ThesisError::live)?;
-    cut_over(old.header(), Vec::new(), &new).await.map_err(ThesisError::live)?;
+    old.close().await.map_err(ThesisError::real_time)?;
+    cut_over(old.header(), Vec::new(), &new).await.map_err(ThesisError::real_time)?;
 
     let start = usage();
     let after = client.serve(
@@ -121,7 +121,7 @@ async fn grow_under_load(plan: &Plan) -> Result<Growth, ThesisError> {
     client.history.resize(2 * plan.blocks);
     let lost = client.lost
         + count_lost(&new, &mut client.history, &(0..2 * plan.blocks).collect::<Vec<_>>()).await?;
-    new.close().await.map_err(ThesisError::live)?;
+    new.close().await.map_err(ThesisError::real_time)?;
     drop((old_folder, new_folder));
     Ok(Growth { phases: [before, during, after], acknowledged: client.history.writes, lost })
 }
@@ -155,7 +155,7 @@ impl Client {
                 false => Call::Read(BlockId(*block)),
             };
             let calls = blocks.iter().map(call).collect();
-            let answers = access(calls).await.map_err(ThesisError::live)?;
+            let answers = access(calls).await.map_err(ThesisError::real_time)?;
             for (block, found) in blocks.iter().zip(answers) {
                 match found {
                     Some(found) => self.lost += u64::from(!self.history.is_valid_read(*block, &found)),

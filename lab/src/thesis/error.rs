@@ -74,18 +74,18 @@ pub enum ThesisError {
     Stalled(#[from] Stalled),
     /// A run in real time failed.
     #[error("a run in real time failed")]
-    Live(#[source] Box<dyn std::error::Error + Send + Sync>),
+    RealTime(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl ThesisError {
     /// A failure of a run in real time.
-    pub(super) fn live(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        ThesisError::Live(error.into())
+    pub(super) fn real_time(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        ThesisError::RealTime(error.into())
     }
 }
 
 impl From<BenchError> for ThesisError {
     fn from(error: BenchError) -> Self {
-        ThesisError::live(error)
+        ThesisError::real_time(error)
     }
 }

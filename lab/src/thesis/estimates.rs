@@ -3,7 +3,7 @@
 use super::error::ThesisError;
 use super::job::Job;
 use super::options::Options;
-use super::printed::Printed;
+use super::published::Published;
 use super::row::{MEGA, thesis_provider};
 use super::schemes::{self, SCHEMES};
 use super::seeds;
@@ -24,7 +24,7 @@ type Figures = [f64; 5];
 /// # Errors
 /// Those of a workload, and [`ThesisError::TooSmall`].
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
-    let printed = Printed::tables();
+    let printed = Published::tables();
     let mut section =
         Section::new("estimates", "Estimates without an ORAM (Appendix B; in brackets: the thesis)");
     section.add_text(
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_printed_dollars_follow_from_the_printed_requests_and_bytes() {
-        let printed = Printed::tables();
+        let printed = Published::tables();
         for letter in ["C", "D"] {
             for kib in BLOCKS_KIB {
                 let [reads, writes, down, up, dollars] = printed.estimate(letter, kib).unwrap();

@@ -1,8 +1,8 @@
 //! The thesis's Figures 5.1 to 5.5, drawn from our figures: a workload's traffic, dollars, response time and slowdown
 //! as multiples of the run without an ORAM. The printed figures are outlines next to ours.
 
-use super::printed::Printed;
-use super::row::{self, RELATIVE, Row};
+use super::published::Published;
+use super::row::{self, Column, RELATIVE, Row};
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::bench::Sample;
 use crate::prices::Provider;
@@ -15,37 +15,15 @@ struct Figure {
     name: &'static str,
     /// The words for its bars.
     what: &'static str,
-    /// The thesis's.
-    theirs: fn(&Row, &Printed, &Provider) -> Option<f64>,
-    /// The multiple.
-    of: fn(&Row, &Provider) -> Option<f64>,
+    /// The name of its column of multiples; `None` for dollars.
+    column: Option<&'static str>,
 }
 
 const FIGURES: [Figure; 4] = [
-    Figure {
-        name: "bytes",
-        what: "bytes moved",
-        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_bandwidth"),
-        of: |row, _| relative_column(row, "times_bytes"),
-    },
-    Figure {
-        name: "dollars",
-        what: "dollars",
-        theirs: row::printed_times_dollars,
-        of: |row, ibm| row.times_dollars(ibm),
-    },
-    Figure {
-        name: "response",
-        what: "mean response time",
-        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_response"),
-        of: |row, _| relative_column(row, "times_response"),
-    },
-    Figure {
-        name: "slowdown",
-        what: "runtime",
-        theirs: |row, printed, _| row::printed_line(row, printed)?.number("x_slowdown"),
-        of: |row, _| relative_column(row, "slowdown"),
-    },
+    Figure { name: "bytes", what: "bytes moved", column: Some("times_bytes") },
+    Figure { name: "dollars", what: "dollars", column: None },
+    Figure { name: "response", what: "mean response time", column: Some("times_response") },
+    Figure { name: "slowdown", what: "runtime", column: Some("slowdown") },
 ];
 
 /// The schemes that are not drawn, so that the bars of the others are readable. Their figures are in the tables.
@@ -64,7 +42,7 @@ const NOT_DRAWN: [&str; 8] = [
 const LETTERS: &str = "ABCDE";
 
 /// The pictures of a workload's rows.
-pub(super) fn pictures(rows: &[Row], printed: &Printed) -> Vec<Picture> {
+pub(super) fn pictures(rows: &[Row], printed: &Published) -> Vec<Picture> {
     let Some(workload) = rows.first().map(|row| row.workload.as_str()) else { return Vec::new() };
     let number = LETTERS.find(workload).filter(|_| workload.len() == 1).map(|nth| nth + 1);
     let (file, title) = match number {
@@ -79,7 +57,7 @@ pub(super) fn pictures(rows: &[Row], printed: &Printed) -> Vec<Picture> {
     FIGURES.iter().filter_map(draw).collect()
 }
 
-fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart {
+fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Published) -> Chart {
     let runs = row::by_run(rows.iter().filter(|row| !NOT_DRAWN.contains(&row.scheme)));
     let drawn: Vec<&Row> = runs.iter().map(|run| run[0]).collect();
     let mut sizes: Vec<Option<u64>> = drawn.iter().map(|row| row.block_kib).collect();
@@ -95,8 +73,8 @@ fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart
             let bar = |run: &Vec<&Row>| bar(&run.iter().filter_map(|row| of(row)).collect::<Vec<_>>());
             sizes.iter().map(|size| at(size).and_then(bar)).collect::<Vec<_>>()
         };
-        let ours = bars(&|row| ibm.as_ref().and_then(|ibm| (figure.of)(row, ibm)));
-        let theirs = bars(&|row| ibm.as_ref().and_then(|ibm| (figure.theirs)(row, printed, ibm)));
+        let ours = bars(&|row| ibm.as_ref().and_then(|ibm| figure.ours(row, ibm)));
+        let theirs = bars(&|row| ibm.as_ref().and_then(|ibm| figure.theirs(row, printed, ibm)));
         let name = if scheme.len() > 10 { scheme.replacen('-', "-\n", 1) } else { scheme.to_owned() };
         let groups = [(name, ours, false), ("(thesis)".to_owned(), theirs, true)];
         let group = |(name, bars, quoted): (String, Vec<Option<Bar>>, bool)| Group { name, bars, quoted };
@@ -125,10 +103,26 @@ fn bar(ratios: &[f64]) -> Option<Bar> {
     Some(Bar { ratio: median, spread: (min < max).then_some((min, max)) })
 }
 
-/// A column of a row; none where there is no such multiple.
-fn relative_column(row: &Row, name: &str) -> Option<f64> {
-    let column = RELATIVE.iter().find(|column| column.name == name)?;
-    Some((column.of)(row)).filter(|ratio| ratio.is_finite())
+impl Figure {
+    fn column(&self) -> Option<&'static Column> {
+        RELATIVE.iter().find(|column| Some(column.name) == self.column)
+    }
+
+    /// Our multiple for a row; none where there is no such multiple.
+    fn ours(&self, row: &Row, provider: &Provider) -> Option<f64> {
+        match self.column() {
+            Some(column) => Some((column.of)(row)).filter(|ratio| ratio.is_finite()),
+            None => row.times_dollars(provider),
+        }
+    }
+
+    /// The thesis's multiple for a row; none where it prints none.
+    fn theirs(&self, row: &Row, printed: &Published, provider: &Provider) -> Option<f64> {
+        match self.column() {
+            Some(column) => row::printed_line(row, printed)?.number(column.printed),
+            None => row::printed_times_dollars(row, printed, provider),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -146,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_what_one_divides_by_hand() {
-        let (rows, printed) = (rows(), Printed::tables());
+        let (rows, printed) = (rows(), Published::tables());
         let pictures = pictures(&rows, &printed);
         let names: Vec<&str> = pictures.iter().map(|picture| picture.name.as_str()).collect();
         assert_eq!(
@@ -168,7 +162,7 @@ mod tests {
     fn a_hostile_name_of_a_workload_stays_text() {
         let mut rows = rows();
         rows.iter_mut().for_each(|row| row.workload = "<script>\"&".to_owned());
-        for picture in pictures(&rows, &Printed::tables()) {
+        for picture in pictures(&rows, &Published::tables()) {
             let document = roxmltree::Document::parse(&picture.svg).unwrap();
             assert!(document.descendants().all(|node| !node.has_tag_name("script")));
             assert!(picture.svg.contains("&lt;script&gt;"));

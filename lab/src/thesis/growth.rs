@@ -5,7 +5,7 @@ use super::error::ThesisError;
 use super::growth_form::{self, FORMS, Form};
 use super::job::{Job, Step};
 use super::options::Options;
-use super::printed::Printed;
+use super::published::Published;
 use super::run_result::RunResult;
 use super::trial::Trial;
 use super::workload_runs::QUICK_SIZES;
@@ -82,7 +82,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let sizes = if options.quick { &SIZES[..QUICK_SIZES] } else { &SIZES[..] };
     let all = (SCHEMES.len() * sizes.len()) as u64;
     let mut section = Section::new("growth", "Growth with the number of blocks N (Table 3.1)");
-    let printed = Printed::tables();
+    let printed = Published::tables();
     let mut fits = Sheet::new(
         "growth",
         "The form a + b · f(N) that meets the measured figures best, and how far it and the printed form are off (root of the \

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_form_of_table_3_1_is_known() {
-        let printed = super::super::Printed::tables();
+        let printed = super::super::Published::tables();
         for scheme in
             ["Trivial", "Square-Root", "Hierarchical", "PracticalOS", "PathORAM", "RingORAM", "ObliviStore"]
         {

@@ -5,9 +5,10 @@
 //! and requests for each access of a block can be compared.
 
 mod csv;
+mod differential_privacy;
 mod dollars;
 mod draw;
-mod drive;
+mod driver;
 mod elasticity;
 mod error;
 mod estimates;
@@ -16,13 +17,12 @@ mod git;
 mod growth;
 mod growth_form;
 mod job;
-mod live;
 mod object_layer;
 mod options;
 mod partitions;
 mod plain;
-mod printed;
-mod real;
+mod published;
+mod real_time;
 mod recorded_accesses;
 mod reliability;
 mod ring_variants;
@@ -30,19 +30,20 @@ mod row;
 mod run_result;
 mod schemes;
 mod seeds;
-mod study;
 mod sweeps;
 mod table;
 mod trial;
+mod vault_folder;
 mod verdicts;
 mod workload_runs;
 mod workloads;
+mod write_history;
 
 pub use draw::StoreTiming;
 pub use error::ThesisError;
 pub use job::{Job, ObjectPart, Step};
 pub use options::{CountFilling, Options, Part};
-pub use printed::{Printed, PrintedRow};
+pub use published::{Published, PublishedRow};
 pub use row::Row;
 pub use run_result::{FillingTraffic, RunResult};
 
@@ -74,7 +75,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
         match part {
             Part::Workloads => report.rows = workload_runs::run_workloads(options, progress, &mut found)?,
             Part::Sweeps => found(seeds::section(options, progress, sweeps::section)?),
-            Part::Study => found(seeds::section(options, progress, study::section)?),
+            Part::Study => found(seeds::section(options, progress, differential_privacy::section)?),
             Part::Estimates => found(estimates::section(options, progress)?),
             Part::Git => found(seeds::section(options, progress, git::section)?),
             Part::Growth => found(seeds::section(options, progress, growth::section)?),
@@ -85,7 +86,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
                 }
                 found(verdicts::section(&report.rows));
             }
-            Part::Real => real::sections(options, progress, &mut found)?,
+            Part::Real => real_time::sections(options, progress, &mut found)?,
             Part::Elasticity => found(elasticity::section(options.link, options.seed)?),
             Part::Reliability => found(reliability::section(options.link, options.seed)?),
         }
@@ -99,7 +100,7 @@ impl Report {
     /// # Errors
     /// The writer's.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
-        csv::write(into, &self.rows, &Printed::tables())
+        csv::write(into, &self.rows, &Published::tables())
     }
 
     /// Writes the report into a folder: `report.html`, `figures.csv`, and each table and picture under its name.

@@ -1,7 +1,7 @@
 //! The object layer over a scheme: the accesses that Ameles's gateway makes for a job. They are recorded once, over a
 //! device without contents, and then any scheme serves them.
 
-use super::drive::DriverSettings;
+use super::driver::DriverSettings;
 use super::error::ThesisError;
 use super::job::Step;
 use super::recorded_accesses::{Batch, RecordedAccesses};
@@ -35,7 +35,7 @@ pub(super) fn gateway_over_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisEr
 /// The gateway's: the objects may not fit.
 pub(super) fn record_accesses(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(ThesisError::live)?.block_on(record_job(trial))
+    runtime.map_err(ThesisError::real_time)?.block_on(record_job(trial))
 }
 
 async fn record_job(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> {
@@ -49,10 +49,11 @@ async fn record_job(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> 
         rows_bytes: vault.rows_bytes,
         log: Mutex::default(),
     });
-    let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.map_err(ThesisError::live)?;
+    let gateway =
+        Gateway::open(Arc::clone(&device), Options::default()).await.map_err(ThesisError::real_time)?;
     let account = gateway.account(FIRST_ACCOUNT);
     let created = account.create_container(CONTAINER, ContainerSettings::default()).await;
-    created.map_err(ThesisError::live)?;
+    created.map_err(ThesisError::real_time)?;
     let mut steps = Vec::with_capacity(trial.job.steps.len());
     for step in &trial.job.steps {
         match step.writes {
@@ -67,16 +68,16 @@ async fn record_job(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> 
 
 async fn put(account: &Account, step: &Step, bytes: u64, zeros: &Bytes) -> Result<(), ThesisError> {
     let writer = account.gateway().writer(Some(bytes), None);
-    let (mut writer, mut left) = (writer.map_err(ThesisError::live)?, bytes);
+    let (mut writer, mut left) = (writer.map_err(ThesisError::real_time)?, bytes);
     while left > 0 {
         let part = zeros.slice(..zeros.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
         left -= part.len() as u64;
-        writer.push(part).await.map_err(ThesisError::live)?;
+        writer.push(part).await.map_err(ThesisError::real_time)?;
     }
-    let written = writer.finish().await.map_err(ThesisError::live)?;
+    let written = writer.finish().await.map_err(ThesisError::real_time)?;
     let (key, details) = (step.object.to_string(), Default::default());
     let linked = account.link(CONTAINER, &key, written, details, WriteConditions::default());
-    linked.await.map(drop).map_err(ThesisError::live)
+    linked.await.map(drop).map_err(ThesisError::real_time)
 }
 
 async fn get(account: &Account, step: &Step) -> Result<(), ThesisError> {
@@ -85,9 +86,9 @@ async fn get(account: &Account, step: &Step) -> Result<(), ThesisError> {
     if range.as_ref().is_some_and(|range| range.is_empty()) {
         return Ok(());
     }
-    let object = account.object(CONTAINER, &step.object.to_string()).map_err(ThesisError::live)?;
-    let reader = account.gateway().read(&object, range).await.map_err(ThesisError::live)?;
-    reader.try_for_each(|_| async { Ok(()) }).await.map_err(ThesisError::live)
+    let object = account.object(CONTAINER, &step.object.to_string()).map_err(ThesisError::real_time)?;
+    let reader = account.gateway().read(&object, range).await.map_err(ThesisError::real_time)?;
+    reader.try_for_each(|_| async { Ok(()) }).await.map_err(ThesisError::real_time)
 }
 
 /// A device that records its accesses and stores nothing: every block reads as zeros.

@@ -1,6 +1,6 @@
 //! The options of the workloads.
 
-use super::drive::DriverSettings;
+use super::driver::DriverSettings;
 use super::error::ThesisError;
 use super::workloads;
 use crate::prices::{self, Provider};

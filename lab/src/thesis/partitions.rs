@@ -1,6 +1,6 @@
 //! The schemes of partitions in a trial: CURIOUS and ObliviStore, as the thesis ran them and as Ameles drives a scheme.
 
-use super::drive::DriverSettings;
+use super::driver::DriverSettings;
 use super::error::ThesisError;
 use super::run_result::RunResult;
 use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};

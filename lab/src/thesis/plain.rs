@@ -1,6 +1,6 @@
 //! The work without an ORAM: whole objects, or blocks of them.
 
-use super::drive::{MeanTime, add_step_times};
+use super::driver::{MeanTime, add_step_times};
 use super::error::ThesisError;
 use super::job::Step;
 use super::run_result::RunResult;

@@ -5,8 +5,8 @@
 //! it has in flight: the trusted disk refuses it everything from then on. Power loss is left to the vault's own tests.
 
 use super::error::ThesisError;
-use super::live::vault_folder::{fill, vault_folder};
-use super::live::write_history::WriteHistory;
+use super::vault_folder::{fill, vault_folder};
+use super::write_history::WriteHistory;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
@@ -50,7 +50,7 @@ type Figure = (&'static str, usize, fn(&Restart) -> f64);
 /// Kills the vault as often as the plan says, and returns the restarts.
 pub(super) fn restarts(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(ThesisError::live)?.block_on(kill_and_restart(plan))
+    runtime.map_err(ThesisError::real_time)?.block_on(kill_and_restart(plan))
 }
 
 async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
@@ -60,7 +60,7 @@ async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     folder.create(store.clone()).await?;
     let vault = folder.open(store.clone()).await?;
     fill(&vault, 0).await?;
-    vault.close().await.map_err(ThesisError::live)?;
+    vault.close().await.map_err(ThesisError::real_time)?;
     let mut history = WriteHistory::new(plan.blocks);
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
     let (mut restarts, mut before) = (Vec::new(), (0, 0));
@@ -68,7 +68,7 @@ async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
         let meter = Meter::new(Link::new(store.clone(), plan.link).precise());
         let reader = meter.reader();
         let begun = Instant::now();
-        let (vault, running) = Vault::start(folder.setup(meter)?).await.map_err(ThesisError::live)?;
+        let (vault, running) = Vault::start(folder.setup(meter)?).await.map_err(ThesisError::real_time)?;
         let (duration, opening) = (begun.elapsed(), reader.usage());
         let mut running = Box::pin(running);
         // Each life checks what the one before it wrote, and the last one checks every block.
@@ -119,7 +119,7 @@ async fn write_until_stopped(
             |block: &u64| Call::Write(BlockId(*block), history.start_write(*block, vault.block_bytes()));
         let calls = blocks.iter().map(&mut write).collect();
         if let Err(error) = vault.access(calls).await {
-            return ThesisError::live(error);
+            return ThesisError::real_time(error);
         }
         blocks.iter().for_each(|block| history.acknowledge(*block));
     }
@@ -134,7 +134,7 @@ pub(super) async fn count_lost(
     let mut lost = 0;
     for blocks in blocks.chunks(vault.max_batch()) {
         let calls = blocks.iter().map(|block| Call::Read(BlockId(*block))).collect();
-        let answers = vault.access(calls).await.map_err(ThesisError::live)?;
+        let answers = vault.access(calls).await.map_err(ThesisError::real_time)?;
         for (block, found) in blocks.iter().zip(answers) {
             lost += u64::from(!found.is_some_and(|found| history.is_valid_read(*block, &found)));
         }
@@ -143,7 +143,7 @@ pub(super) async fn count_lost(
 }
 
 fn stop_reason(vault: &Vault) -> ThesisError {
-    ThesisError::live(vault.failure().unwrap_or(VaultError::Closed))
+    ThesisError::real_time(vault.failure().unwrap_or(VaultError::Closed))
 }
 
 /// The section of the report.

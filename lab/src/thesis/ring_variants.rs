@@ -1,6 +1,6 @@
 //! Ring ORAM in a trial: as the thesis ran it, and as Ameles plans it. Both begin full.
 
-use super::drive::DriverSettings;
+use super::driver::DriverSettings;
 use super::error::ThesisError;
 use super::run_result::RunResult;
 use super::trial::{InitialState, PreparedOram, Trial};

@@ -1,7 +1,7 @@
 //! A row of figures: a run, and how it compares with the run without an ORAM.
 
 use super::options::CountFilling;
-use super::printed::{Printed, PrintedRow};
+use super::published::{Published, PublishedRow};
 use super::run_result::RunResult;
 use crate::prices::{self, Provider};
 use ameles_store::Usage;
@@ -107,7 +107,7 @@ pub(super) fn by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a
 }
 
 /// The printed line of a row's run.
-pub(super) fn printed_line<'a>(row: &Row, printed: &'a Printed) -> Option<PrintedRow<'a>> {
+pub(super) fn printed_line<'a>(row: &Row, printed: &'a Published) -> Option<PublishedRow<'a>> {
     match (row.printed, row.block_kib) {
         (Some(name), Some(kib)) => printed.result(&row.workload, name, kib),
         (None, None) => printed.baseline(&row.workload),
@@ -117,8 +117,8 @@ pub(super) fn printed_line<'a>(row: &Row, printed: &'a Printed) -> Option<Printe
 
 /// The dollars of a row's printed run, as a multiple of the printed baseline's. Both follow from the printed requests
 /// and bytes: the multiples that the thesis prints are of bills that it rounded, some to a single cent.
-pub(super) fn printed_times_dollars(row: &Row, printed: &Printed, provider: &Provider) -> Option<f64> {
-    let spent = |line: PrintedRow<'_>| {
+pub(super) fn printed_times_dollars(row: &Row, printed: &Published, provider: &Provider) -> Option<f64> {
+    let spent = |line: PublishedRow<'_>| {
         let of = |name| line.number(name);
         let usage = Usage {
             slot_reads: of("downloads")? as u64,
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_thesis_s_dollars_are_multiples_of_its_traffic_and_not_of_a_rounded_cent() {
-        let (printed, ibm) = (Printed::tables(), thesis_provider().unwrap());
+        let (printed, ibm) = (Published::tables(), thesis_provider().unwrap());
         let of = |workload: &str, scheme, kib| {
             let (result, baseline) = Default::default();
             let (workload, filling) = (workload.to_owned(), CountFilling::Requests);

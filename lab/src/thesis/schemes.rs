@@ -1,6 +1,6 @@
 //! The schemes that the lab runs. A scheme is a line of [`SCHEMES`], and a function that runs a trial.
 
-use super::drive::DriverSettings;
+use super::driver::DriverSettings;
 use super::error::ThesisError;
 use super::run_result::RunResult;
 use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};

@@ -1,7 +1,7 @@
 //! Tables for people: each figure, and in brackets the one that the thesis prints.
 
 use super::dollars;
-use super::printed::{Printed, PrintedRow};
+use super::published::{Published, PublishedRow};
 use super::row::{Column, RELATIVE, Row, THESIS_PROVIDER, TRAFFIC, printed_line, printed_times_dollars};
 use crate::prices::{self, Provider};
 use crate::report::{Section, Sheet};
@@ -12,7 +12,7 @@ pub(super) const SHORT_MEANS: &str =
     "* fewer than four evictions or rebuilds came due: much of what these accesses cost comes later";
 
 /// The tables of a workload with one seed.
-pub(super) fn workload_section(rows: &[Row], printed: &Printed, others: &[Provider]) -> Section {
+pub(super) fn workload_section(rows: &[Row], printed: &Published, others: &[Provider]) -> Section {
     let letter = rows.first().map_or("", |row| row.workload.as_str());
     let providers = prices::thesis_providers();
     let first = || ["scheme", "block, KiB"].map(str::to_owned).into_iter();
@@ -51,14 +51,14 @@ pub(super) fn workload_section(rows: &[Row], printed: &Printed, others: &[Provid
 
 /// Requests and bytes for each access of a block, of the schemes that the thesis prints and of ours with its parameters
 /// and requests.
-pub(super) fn access_section(rows: &[Row], printed: &Printed) -> Option<Section> {
+pub(super) fn access_section(rows: &[Row], printed: &Published) -> Option<Section> {
     let title = "Each access of a block (in brackets: the thesis)";
     let mut section = Section::new("each-access", title);
     ["curious", "ring"].iter().for_each(|scheme| section.add_table(accesses(scheme, rows, printed)));
     (!section.pieces.is_empty()).then_some(section)
 }
 
-fn accesses(scheme: &str, rows: &[Row], printed: &Printed) -> Sheet {
+fn accesses(scheme: &str, rows: &[Row], printed: &Published) -> Sheet {
     let mut sheet = Sheet::new(
         &format!("accesses-{scheme}"),
         &format!("{scheme}-thesis:"),
@@ -98,8 +98,8 @@ fn accesses(scheme: &str, rows: &[Row], printed: &Printed) -> Sheet {
 fn printed_accesses(
     scheme: &str,
     kib: u64,
-    theirs: PrintedRow<'_>,
-    printed: &Printed,
+    theirs: PublishedRow<'_>,
+    printed: &Published,
 ) -> Option<(f64, [f64; 4])> {
     let of = |name| theirs.number(name);
     let blocks = 1024.0 / kib as f64;
@@ -118,7 +118,7 @@ fn printed_accesses(
     Some((accesses, each.map(|sum| sum / accesses)))
 }
 
-fn cell(row: &Row, column: &Column, theirs: Option<PrintedRow<'_>>) -> String {
+fn cell(row: &Row, column: &Column, theirs: Option<PublishedRow<'_>>) -> String {
     let digits = column.digits;
     let ours = (column.of)(row);
     // An empty trusted side has no ratio.
@@ -126,13 +126,13 @@ fn cell(row: &Row, column: &Column, theirs: Option<PrintedRow<'_>>) -> String {
     bracketed(ours, theirs.and_then(|line| line.number(column.printed)), digits)
 }
 
-fn money(row: &Row, provider: &Provider, theirs: Option<PrintedRow<'_>>) -> String {
+fn money(row: &Row, provider: &Provider, theirs: Option<PublishedRow<'_>>) -> String {
     let is_billed = provider.name == THESIS_PROVIDER;
     let theirs = theirs.filter(|_| is_billed).and_then(|line| line.number("cost_usd"));
     bracketed(format!("{:.4}", row.dollars(provider)), theirs, 4)
 }
 
-fn bill_ratio(row: &Row, provider: &Provider, printed: &Printed) -> String {
+fn bill_ratio(row: &Row, provider: &Provider, printed: &Published) -> String {
     let ours = row.times_dollars(provider).map_or_else(|| "–".to_owned(), |times| format!("{times:.1}"));
     bracketed(ours, printed_times_dollars(row, printed, provider), 1)
 }

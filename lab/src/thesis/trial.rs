@@ -1,6 +1,6 @@
 //! A trial: a job, a block size and a link, on which a scheme is run.
 
-use super::drive::{self, DriverSettings, JobBlocks, RepeatedJob};
+use super::driver::{self, DriverSettings, JobBlocks, RepeatedJob};
 use super::error::ThesisError;
 use super::job::{Job, Step};
 use super::options::Options;
@@ -174,9 +174,9 @@ impl<'a> Trial<'a> {
         let repeated =
             RepeatedJob { job: self.job, blocks, application_time: self.application_time, repeats };
         let (before, result_without_usage) = clock.run(async {
-            drive::warm_up(&oram, &mut self.random(), warm_up_accesses).await?;
+            driver::warm_up(&oram, &mut self.random(), warm_up_accesses).await?;
             let before = network.borrow().usage();
-            let result_without_usage = drive::run_job(&oram, &clock, &repeated, settings).await?;
+            let result_without_usage = driver::run_job(&oram, &clock, &repeated, settings).await?;
             Ok::<_, ThesisError>((before, result_without_usage))
         })??;
         let usage = run_result::mean_usage(&network.borrow().usage(), &before, repeats);

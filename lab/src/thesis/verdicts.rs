@@ -1,7 +1,7 @@
 //! The verdicts of the thesis's 6.1 by a stated rule: what is practical, for whom. The rule takes its limits from
 //! what the thesis calls practical, and is applied to the thesis's own figures as well as to ours.
 
-use super::printed::{Printed, PrintedRow};
+use super::published::{Published, PublishedRow};
 use super::row::{MEGA, RELATIVE, Row, by_run, thesis_provider};
 use super::trial::ORAM_BYTES;
 use crate::bench::Sample;
@@ -62,7 +62,7 @@ const OPEN: &str = "open: in time, processor not measured";
 
 /// The section, from the rows of the workloads.
 pub(super) fn section(rows: &[Row]) -> Section {
-    let printed = Printed::tables();
+    let printed = Published::tables();
     let mut section = Section::new("verdicts", "Practical for whom (6.1 of the thesis)");
     let mut verdicts =
         Sheet::new("verdicts", "", ["workload", "figures", "verdict", "the thesis says", "decided by"]);
@@ -96,7 +96,7 @@ pub(super) fn section(rows: &[Row]) -> Section {
 }
 
 /// The verdict on a workload; none without a run.
-fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
+fn verdict(letter: &str, runs: &[Run], printed: &Published) -> Option<Verdict> {
     let home = printed.home_user();
     match letter {
         "A" | "B" => {
@@ -174,11 +174,11 @@ fn min(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<&Run> {
 }
 
 /// The dollars of an attachment, if they grow with the written bytes.
-fn per_attachment(run: &Run, printed: &Printed) -> f64 {
+fn per_attachment(run: &Run, printed: &Published) -> f64 {
     run.dollars / run.written_mb * printed.email().attachment_mb
 }
 
-fn per_month(run: &Run, printed: &Printed) -> f64 {
+fn per_month(run: &Run, printed: &Published) -> f64 {
     per_attachment(run, printed) * printed.email().attachments_a_day * DAYS
 }
 
@@ -209,7 +209,7 @@ fn median_run(rows: &[&Row]) -> Run {
 }
 
 /// A printed run.
-fn printed_run(line: PrintedRow<'_>, baseline: PrintedRow<'_>) -> Option<Run> {
+fn printed_run(line: PublishedRow<'_>, baseline: PublishedRow<'_>) -> Option<Run> {
     let of = |name| line.number(name);
     Some(Run {
         name: format!("{}, {} KiB", line.word("scheme")?, of("block_kb")?),
@@ -224,7 +224,7 @@ fn printed_run(line: PrintedRow<'_>, baseline: PrintedRow<'_>) -> Option<Run> {
 }
 
 /// The usable share of a free offer, for each scheme with the blocks that store least.
-fn flat_fee(rows: &[Row], printed: &Printed) -> Sheet {
+fn flat_fee(rows: &[Row], printed: &Published) -> Sheet {
     let free = printed.home_user().free_gb;
     let mut sheet = Sheet::new(
         "flat-fee",
@@ -244,7 +244,7 @@ fn flat_fee(rows: &[Row], printed: &Printed) -> Sheet {
 }
 
 /// The dollars of attachments, for each scheme with the cheapest blocks.
-fn attachments(rows: &[Row], printed: &Printed) -> Sheet {
+fn attachments(rows: &[Row], printed: &Published) -> Sheet {
     let email = printed.email();
     let mut sheet = Sheet::new(
         "attachments",
@@ -271,7 +271,7 @@ fn best_of_each(
     rows: &[Row],
     letters: &[&str],
     of: fn(&Run) -> f64,
-    printed: &Printed,
+    printed: &Published,
 ) -> Vec<(String, Run, Option<Run>)> {
     let mut found: Vec<(String, &'static str, Run, Option<Run>)> = Vec::new();
     let is_one = |row: &&Row| letters.contains(&row.workload.as_str());
@@ -316,7 +316,7 @@ mod tests {
     }
 
     fn word(letter: &str, runs: &[Run]) -> &'static str {
-        verdict(letter, runs, &Printed::tables()).unwrap().word
+        verdict(letter, runs, &Published::tables()).unwrap().word
     }
 
     #[test]
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(word("A", &[run("one", 2.2, 3.5)]), PRACTICAL);
         assert_eq!(word("A", &[run("small", 2.0, 9.0), run("quick", 4.0, 2.0)]), TRADE_OFFS);
         assert_eq!(word("A", &[run("small", 2.0, 9.0)]), IMPRACTICAL);
-        assert!(verdict("A", &[], &Printed::tables()).is_none());
+        assert!(verdict("A", &[], &Published::tables()).is_none());
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn the_rule_says_of_the_thesis_s_figures_what_the_thesis_says_but_in_b() {
-        let printed = Printed::tables();
+        let printed = Published::tables();
         for letter in ["A", "B", "C", "D", "E"] {
             let baseline = printed.baseline(letter).unwrap();
             let runs: Vec<Run> =

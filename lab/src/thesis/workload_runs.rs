@@ -4,7 +4,7 @@ use super::draw::StoreTiming;
 use super::error::ThesisError;
 use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
-use super::printed::Printed;
+use super::published::Published;
 use super::row::Row;
 use super::run_result::RunResult;
 use super::schemes::{self, BASELINE, SCHEMES, Scheme};
@@ -39,7 +39,7 @@ pub(super) fn run_workloads(
     progress: &dyn Progress,
     on_section: &mut dyn FnMut(Section),
 ) -> Result<Vec<Row>, ThesisError> {
-    let (printed, plans) = (Printed::tables(), plan(options)?);
+    let (printed, plans) = (Published::tables(), plan(options)?);
     let all = plans.iter().map(|plan| plan.runs.len() as u64 * options.seeds).sum();
     let (mut of_seeds, mut before) = (vec![Vec::new(); options.seeds as usize], 0);
     for plan in &plans {
@@ -143,7 +143,7 @@ fn run_with_bare_link(scheme: &Scheme, trial: &Trial<'_>) -> Result<(RunResult, 
 
 /// The plans of the selected workloads. Each job is drawn to check it.
 fn plan(options: &Options) -> Result<Vec<WorkloadPlan>, ThesisError> {
-    let (schemes, printed) = (selected_schemes(options)?, Printed::tables());
+    let (schemes, printed) = (selected_schemes(options)?, Published::tables());
     let plan = |name: String| {
         // A workload that cannot be drawn is refused before any is run.
         let (letter, _) = workload_job(options, &name)?;

@@ -26,7 +26,7 @@ pub const MAX_HARTS: u32 = 8;
 
 /// The options of a run, and its seed.
 #[derive(Clone, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Launch {
+pub struct LaunchOptions {
     /// The paging of the program's memory.
     pub paging: Paging,
     /// The allowed calls of the host, in addition to the standard streams.
@@ -58,8 +58,8 @@ pub struct Paging {
     pub pages: Option<u64>,
     /// The place of the sealed pages.
     pub storage: SealedStorage,
-    /// The levels of the page table.
-    pub levels: Levels,
+    /// The mode of the page table.
+    pub mode: PagingMode,
     /// True if each slot of untrusted memory is written before the program begins, like after a long run: for
     /// measurements.
     pub filled: bool,
@@ -77,9 +77,9 @@ pub enum SealedStorage {
     Intermediary,
 }
 
-/// The levels of the program's page table.
+/// The mode of the program's page table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Levels {
+pub enum PagingMode {
     /// Three, for 39 bits of address.
     #[default]
     Sv39,
@@ -104,12 +104,12 @@ pub struct Instrumentation {
     /// True if the shares of a batch run one after the other, so that each hart's instructions are counted separately.
     pub sequential_shares: bool,
     /// The window of faults in which everything is counted; `None` counts the whole run.
-    pub window: Option<Window>,
+    pub window: Option<FaultWindow>,
 }
 
 /// A window of faults. The program is ended after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Window {
+pub struct FaultWindow {
     /// Faults of the program before it.
     pub warm: u64,
     /// Counted faults: at least 1.
@@ -126,9 +126,9 @@ impl fmt::Debug for Seed {
     }
 }
 
-impl fmt::Debug for Launch {
+impl fmt::Debug for LaunchOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Launch")
+        f.debug_struct("LaunchOptions")
             .field("paging", &self.paging)
             .field("allowed", &self.allowed)
             .finish_non_exhaustive()
@@ -165,7 +165,7 @@ pub enum LaunchError {
     Arguments,
 }
 
-impl Launch {
+impl LaunchOptions {
     /// Checks the options.
     fn checked(self) -> Result<Self, LaunchError> {
         let mut texts = self.arguments.iter().chain(&self.environment);
@@ -180,7 +180,7 @@ impl Launch {
 ///
 /// # Errors
 /// [`LaunchError::TooLong`], [`LaunchError::Arguments`].
-pub fn encode(launch: &Launch, image: &[u8]) -> Result<Vec<u8>, LaunchError> {
+pub fn encode(launch: &LaunchOptions, image: &[u8]) -> Result<Vec<u8>, LaunchError> {
     let mut options = borsh::to_vec(&launch.clone().checked()?).map_err(|_| LaunchError::Options)?;
     let length = options.len() as u64;
     if length > u64::from(MAX_OPTION_BYTES) {
@@ -200,7 +200,7 @@ pub fn encode(launch: &Launch, image: &[u8]) -> Result<Vec<u8>, LaunchError> {
 ///
 /// # Errors
 /// [`LaunchError`].
-pub fn parse(bytes: &[u8]) -> Result<(Launch, &[u8]), LaunchError> {
+pub fn parse(bytes: &[u8]) -> Result<(LaunchOptions, &[u8]), LaunchError> {
     let short = |needed: u64| LaunchError::Short { needed, found: bytes.len() as u64 };
     let (header, rest) = bytes.split_at_checked(HEADER_BYTES).ok_or(short(HEADER_BYTES as u64))?;
     let (magic, lengths) = header.split_at(MAGIC.len());
@@ -218,6 +218,6 @@ pub fn parse(bytes: &[u8]) -> Result<(Launch, &[u8]), LaunchError> {
         return Err(short(needed));
     }
     let (options, rest) = rest.split_at(options as usize);
-    let launch: Launch = borsh::from_slice(options).map_err(|_| LaunchError::Options)?;
+    let launch: LaunchOptions = borsh::from_slice(options).map_err(|_| LaunchError::Options)?;
     Ok((launch.checked()?, &rest[..image as usize]))
 }

@@ -1,10 +1,11 @@
 //! Calls of the host: requests of the runtime and answers of the host, in untrusted memory.
 //!
 //! There is one request at a time. The runtime stores data and request, and then increments
-//! [`REQUEST_NUMBER_AT`](crate::map::REQUEST_NUMBER_AT). The host handles it, stores data and answer, and then stores
-//! the same number at [`ANSWER_NUMBER_AT`]. Everything that is read is copied out once, and the copy is parsed.
+//! [`REQUEST_NUMBER_OFFSET`](crate::map::REQUEST_NUMBER_OFFSET). The host handles it, stores data and answer, and then
+//! stores the same number at [`ANSWER_NUMBER_OFFSET`]. Everything that is read is copied out once, and the copy is
+//! parsed.
 
-use crate::map::{ANSWER_AT, ANSWER_NUMBER_AT, EXIT_LENGTH_AT, MAX_DATA_BYTES, REQUEST_AT};
+use crate::map::{ANSWER_NUMBER_OFFSET, ANSWER_OFFSET, EXIT_LENGTH_OFFSET, MAX_DATA_BYTES, REQUEST_OFFSET};
 
 /// Bytes of a request.
 pub const REQUEST_BYTES: usize = 32;
@@ -12,8 +13,8 @@ pub const REQUEST_BYTES: usize = 32;
 pub const ANSWER_BYTES: usize = 32;
 
 // Each fits its place in untrusted memory.
-const _: () = assert!(REQUEST_AT + REQUEST_BYTES as u64 <= ANSWER_NUMBER_AT);
-const _: () = assert!(ANSWER_AT + ANSWER_BYTES as u64 <= EXIT_LENGTH_AT);
+const _: () = assert!(REQUEST_OFFSET + REQUEST_BYTES as u64 <= ANSWER_NUMBER_OFFSET);
+const _: () = assert!(ANSWER_OFFSET + ANSWER_BYTES as u64 <= EXIT_LENGTH_OFFSET);
 
 const WRITE: u32 = 1;
 const READ: u32 = 2;

@@ -4,13 +4,15 @@ use ameles_enclave_boundary::exit::{
     Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused,
 };
 use ameles_enclave_boundary::launch::{
-    AllowedCalls, Instrumentation, Launch, LaunchError, Levels, MAGIC, Paging, SealedStorage, Seed, Window,
-    encode, parse,
+    AllowedCalls, FaultWindow, Instrumentation, LaunchError, LaunchOptions, MAGIC, Paging, PagingMode,
+    SealedStorage, Seed, encode, parse,
 };
 use ameles_enclave_boundary::mailbox::{
     ANSWER_BYTES, Answer, Clock, REQUEST_BYTES, Request, RequestError, Stream,
 };
-use ameles_enclave_boundary::map::{HOST_BYTES, MAX_DATA_BYTES, MAX_EXIT_BYTES, PAGES_AT, untrusted_bytes};
+use ameles_enclave_boundary::map::{
+    HOST_BYTES, MAX_DATA_BYTES, MAX_EXIT_BYTES, PAGES_OFFSET, untrusted_bytes,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -26,10 +28,10 @@ prop_compose! {
         (resident, harts) in any::<(u32, u32)>(),
         pages in any::<Option<u64>>(),
         storage in prop_oneof![Just(SealedStorage::Backing), Just(SealedStorage::Intermediary)],
-        levels in prop_oneof![Just(Levels::Sv39), Just(Levels::Sv48)],
+        mode in prop_oneof![Just(PagingMode::Sv39), Just(PagingMode::Sv48)],
         filled in any::<bool>(),
     ) -> Paging {
-        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, storage, levels, harts, filled }
+        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, storage, mode, harts, filled }
     }
 }
 
@@ -41,10 +43,10 @@ prop_compose! {
         seed in any::<[u8; 32]>(),
         arguments in vec(text(), 1..5),
         environment in vec(text(), 0..5),
-    ) -> Launch {
-        let window = window.map(|(warm, faults)| Window { warm, faults });
+    ) -> LaunchOptions {
+        let window = window.map(|(warm, faults)| FaultWindow { warm, faults });
         let (allowed, instrumentation) = (AllowedCalls { clock }, Instrumentation { after_fault, meters, sequential_shares, window });
-        Launch { paging, allowed, instrumentation, seed: Seed(seed), arguments, environment }
+        LaunchOptions { paging, allowed, instrumentation, seed: Seed(seed), arguments, environment }
     }
 }
 
@@ -180,11 +182,11 @@ fn arguments_that_c_cannot_read_are_refused_on_both_sides() {
         untrusted_bytes: 0,
         pages: None,
         storage: SealedStorage::Backing,
-        levels: Levels::Sv39,
+        mode: PagingMode::Sv39,
         filled: false,
         harts: 1,
     };
-    let of = |arguments: Vec<Vec<u8>>| Launch {
+    let of = |arguments: Vec<Vec<u8>>| LaunchOptions {
         paging: paging.clone(),
         allowed: AllowedCalls::default(),
         instrumentation: Instrumentation::default(),
@@ -224,7 +226,7 @@ fn a_record_with_endless_texts_still_fits_its_place() {
 fn untrusted_memory_has_room_for_the_pages_and_the_mailbox() {
     assert!(
         untrusted_bytes(64 << 20)
-            .is_some_and(|bytes| bytes >= (64 << 20) + PAGES_AT + HOST_BYTES && bytes % (2 << 20) == 0)
+            .is_some_and(|bytes| bytes >= (64 << 20) + PAGES_OFFSET + HOST_BYTES && bytes % (2 << 20) == 0)
     );
     assert_eq!(untrusted_bytes(u64::MAX), None);
 }

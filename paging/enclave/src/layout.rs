@@ -8,7 +8,7 @@
 //! ```
 //! The layout is neither secret nor random.
 
-use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::launch::PagingMode;
 use ameles_enclave_boundary::map::PRIVATE_START;
 use core::ops::Range;
 
@@ -29,10 +29,10 @@ pub const fn page_of(address: u64) -> u64 {
 }
 
 /// The first address after those of a program.
-pub const fn top(levels: Levels) -> u64 {
-    match levels {
-        Levels::Sv39 => 1 << 38,
-        Levels::Sv48 => 1 << 47,
+pub const fn top(mode: PagingMode) -> u64 {
+    match mode {
+        PagingMode::Sv39 => 1 << 38,
+        PagingMode::Sv48 => 1 << 47,
     }
 }
 
@@ -43,20 +43,20 @@ pub const fn kernel(untrusted_bytes: u64) -> Range<u64> {
 }
 
 /// The addresses of the stack.
-pub const fn stack(levels: Levels) -> Range<u64> {
-    let end = trampoline(levels).start;
+pub const fn stack(mode: PagingMode) -> Range<u64> {
+    let end = trampoline(mode).start;
     end - STACK_BYTES..end
 }
 
 /// The addresses of the page through which signal handlers return. No call of the program changes it.
-pub const fn trampoline(levels: Levels) -> Range<u64> {
-    let end = top(levels);
+pub const fn trampoline(mode: PagingMode) -> Range<u64> {
+    let end = top(mode);
     end - PAGE..end
 }
 
 /// The addresses of mappings, unless the program chooses others.
-pub const fn mappings(levels: Levels, kernel_end: u64) -> Range<u64> {
-    kernel_end..stack(levels).start - STACK_GAP
+pub const fn mappings(mode: PagingMode, kernel_end: u64) -> Range<u64> {
+    kernel_end..stack(mode).start - STACK_GAP
 }
 
 /// Tells whether an image may be there.

@@ -39,7 +39,7 @@ pub fn load<P: Processor + 'static>(
         memory.load(segment.start, segment.contents).map_err(ended)?;
     }
     reserve_trampoline(memory).map_err(too_large)?;
-    let addresses = stack(memory.levels());
+    let addresses = stack(memory.mode());
     let pages = page_of(addresses.start)..page_of(addresses.end);
     memory.space.map(pages, Access::READ_WRITE, CommitPolicy::OnTouch).map_err(too_large)?;
     let mut random = [0; 16];
@@ -54,7 +54,7 @@ pub fn load<P: Processor + 'static>(
 /// # Errors
 /// [`OutOfPages`].
 pub fn reserve_trampoline<P: Processor + 'static>(memory: &mut ProgramMemory<P>) -> Result<(), OutOfPages> {
-    let addresses = trampoline(memory.levels());
+    let addresses = trampoline(memory.mode());
     memory.space.map(
         page_of(addresses.start)..page_of(addresses.end),
         Access::READ_EXECUTE,

@@ -2,8 +2,8 @@
 
 use crate::fault::path::FaultPath;
 use crate::fault::policy::Policy;
-use crate::fill::{fill_by_writes, fill_slots};
 use crate::page::PAGE_BYTES;
+use crate::prefill::{prefill_by_writes, prefill_slots};
 use crate::scheme::Scheme;
 use crate::scheme_error::SchemeError;
 use crate::size::{self, path_parameters, plain_parameters};
@@ -155,7 +155,7 @@ impl Assembly {
         layout: &Layout,
     ) -> Result<SealedPages<M, V>, SchemeError> {
         if self.filled {
-            fill_slots(&pages, layout).map_err(SchemeError::Fill)?;
+            prefill_slots(&pages, layout).map_err(SchemeError::Fill)?;
         }
         Ok(pages)
     }
@@ -164,7 +164,7 @@ impl Assembly {
     /// slot.
     fn fill(&self, oram: &mut impl Oram<Error = PageError>) -> Result<(), SchemeError> {
         let writes = if self.filled { self.areas().holding } else { 0 };
-        fill_by_writes(oram, writes).map_err(SchemeError::FillByWrites)
+        prefill_by_writes(oram, writes).map_err(SchemeError::FillByWrites)
     }
 
     /// Passes the fault path over a scheme to the platform.

@@ -51,8 +51,6 @@ mod extents;
 pub mod failure;
 #[cfg(feature = "linux")]
 pub mod ffi;
-#[cfg(feature = "schemes")]
-mod fill;
 #[cfg(all(feature = "linux", target_env = "gnu"))]
 pub mod fork;
 #[cfg(feature = "linux")]
@@ -65,6 +63,8 @@ mod named_enum;
 pub mod options;
 #[cfg(feature = "schemes")]
 pub mod page;
+#[cfg(feature = "schemes")]
+mod prefill;
 #[cfg(feature = "linux")]
 mod private;
 #[cfg(feature = "linux")]

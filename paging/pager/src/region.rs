@@ -6,10 +6,10 @@ use crate::error::Error;
 use crate::extents::Extents;
 use crate::fault::counters::Counters;
 use crate::linux::handler_thread::HandlerThread;
-use crate::linux::in_thread::InThread;
 use crate::linux::pages::{Pages, extra_slots};
 use crate::linux::paging::Paging;
 use crate::linux::paging_state::PagingState;
+use crate::linux::sigbus_handler::SigbusRegistration;
 use crate::linux::thread_binding::ThreadBinding;
 use crate::linux::userfaultfd::{Delivery, Userfaultfd};
 use crate::options::Options;
@@ -44,7 +44,7 @@ pub struct Region {
 
 pub(crate) enum Registration {
     HandlerThread(HandlerThread),
-    InThread(InThread),
+    InThread(SigbusRegistration),
 }
 
 impl Registration {
@@ -65,7 +65,12 @@ impl Registration {
             )?),
             Trap::InThread => {
                 let offline_work = thread_cost::offline_work(options)?;
-                Registration::InThread(InThread::register(paging, own.start, own.len(), offline_work)?)
+                Registration::InThread(SigbusRegistration::register(
+                    paging,
+                    own.start,
+                    own.len(),
+                    offline_work,
+                )?)
             }
         })
     }
@@ -262,7 +267,7 @@ impl Region {
     }
 
     fn check_trap(&self) {
-        let replaced = self.options.trap == Trap::InThread && !InThread::is_installed();
+        let replaced = self.options.trap == Trap::InThread && !SigbusRegistration::is_installed();
         assert!(!replaced, "{}", Error::SigbusReplaced);
     }
 }

@@ -69,11 +69,6 @@ impl Scheme {
     pub fn is_parallel(self) -> bool {
         matches!(self, Scheme::Parallel | Scheme::EagerParallel)
     }
-
-    /// Tells whether it leaves work for the time between two faults.
-    pub fn has_offline_work(self) -> bool {
-        matches!(self, Scheme::Eager | Scheme::EagerParallel | Scheme::Path)
-    }
 }
 
 named_enum! {

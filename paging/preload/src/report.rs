@@ -86,17 +86,17 @@ impl Snapshot {
 
 /// The faults that are counted. By default all.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Window {
+pub(crate) struct FaultWindow {
     /// Faults before counting begins.
     pub(crate) warm: u64,
     /// Counted faults. After the last of them the program is ended.
     pub(crate) faults: Option<u64>,
 }
 
-impl Window {
+impl FaultWindow {
     /// Called after every fault, if there is anything to do after one.
     pub(crate) fn after_fault(self) -> Option<FaultListener> {
-        let Window { warm, faults } = self;
+        let FaultWindow { warm, faults } = self;
         let last = faults.map(|faults| warm.saturating_add(faults));
         REPORT_PAGE.get()?;
         Some(Arc::new(move |counters| {
@@ -175,7 +175,7 @@ pub(crate) fn set_refused() {
 }
 
 /// Records that the region exists, and was not accessed yet.
-pub(crate) fn on_region_ready(region: &Region, window: Window) {
+pub(crate) fn on_region_ready(region: &Region, window: FaultWindow) {
     set_state(RUNNING);
     let _ = FIXED_FIGURES.set(FixedFigures {
         process: std::process::id(),

@@ -2,7 +2,7 @@
 
 use crate::after_fault::after_fault;
 use crate::region_pages::pages;
-use crate::report::Window;
+use crate::report::FaultWindow;
 use crate::stderr::{format_size, write_line};
 use crate::{
     fork, inherited, meters, own_threads, private_heap, region_pages, report, robust_mutexes, static_data,
@@ -81,7 +81,7 @@ fn make_region(text: &str) -> Result<(), String> {
 /// Requests besides the region.
 #[derive(Default)]
 struct Extras {
-    window: Window,
+    window: FaultWindow,
     watcher: Option<Arc<FaultReporter>>,
 }
 

@@ -1,7 +1,7 @@
 //! A store of any kind behind one type, so that a vault is compiled once, here, and not in each crate that opens one.
 
 use crate::store::VaultStore;
-use crate::store_room::{LacksRoom, StoreRoom};
+use crate::store_space::{LacksSpace, StoreSpace};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
@@ -14,27 +14,27 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct AnyStore {
     store: Rc<dyn DynStore>,
-    /// The room that writes wait for. Without it, writes fail if there is no room.
-    room: Option<Arc<StoreRoom>>,
+    /// The space that writes wait for. Without it, writes fail if the store is full.
+    space: Option<Arc<StoreSpace>>,
 }
 
 impl AnyStore {
     /// Wraps a store of any kind.
     pub fn new(store: impl VaultStore) -> Self {
-        AnyStore { store: Rc::new(store), room: None }
+        AnyStore { store: Rc::new(store), space: None }
     }
 
-    /// The same store, with writes that wait for this room.
-    pub(crate) fn with_room(self, room: Arc<StoreRoom>) -> Self {
-        AnyStore { room: Some(room), ..self }
+    /// The same store, with writes that wait for this space.
+    pub(crate) fn with_space(self, space: Arc<StoreSpace>) -> Self {
+        AnyStore { space: Some(space), ..self }
     }
 
-    async fn write_when_there_is_room<T, E: LacksRoom>(
+    async fn write_when_there_is_space<T, E: LacksSpace>(
         &self,
         write: impl AsyncFn() -> Result<T, E>,
     ) -> Result<T, E> {
-        match &self.room {
-            Some(room) => room.retry_until_room(write).await,
+        match &self.space {
+            Some(space) => space.retry_until_space(write).await,
             None => write().await,
         }
     }
@@ -117,7 +117,7 @@ impl Untrusted for AnyStore {
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.write_when_there_is_room(async || self.store.write(buckets, from).await).await
+        self.write_when_there_is_space(async || self.store.write(buckets, from).await).await
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
@@ -127,11 +127,11 @@ impl Untrusted for AnyStore {
 
 impl Blobs for AnyStore {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.write_when_there_is_room(async || self.store.put(name, bytes).await).await
+        self.write_when_there_is_space(async || self.store.put(name, bytes).await).await
     }
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.write_when_there_is_room(async || self.store.put_if_absent(name, bytes).await).await
+        self.write_when_there_is_space(async || self.store.put_if_absent(name, bytes).await).await
     }
 
     async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {

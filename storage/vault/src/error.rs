@@ -1,8 +1,8 @@
 //! The errors of a vault, each with what to do about it.
 
+use crate::error_reason::ErrorReason;
 use crate::lease::LEASE;
-use crate::reason::Reason;
-use crate::store_room::LacksRoom;
+use crate::store_space::LacksSpace;
 use ameles_core::oram::OramError;
 use ameles_core::store::UntrustedError;
 use ameles_core::types::{BlockId, Bucket, Version};
@@ -44,7 +44,7 @@ pub enum VaultError {
     OtherVault,
     /// An object of the untrusted side was forged, removed or rolled back.
     #[error("tampering: {0}")]
-    Tampered(#[source] Reason),
+    Tampered(#[source] ErrorReason),
     /// A bucket that must be in the store is missing.
     #[error("tampering: {bucket} ({version}) is missing from the store: it was removed or the store was rolled back", bucket = .0, version = .1)]
     Vanished(Bucket, Version),
@@ -121,7 +121,7 @@ pub enum VaultError {
     StashFull,
     /// The trusted disk failed.
     #[error("the trusted folder: {0}")]
-    Disk(#[source] Reason),
+    Disk(#[source] ErrorReason),
     /// The trusted disk is full.
     #[error(
         "the trusted folder's disk is full: free some space, and run the same command again; no acknowledged write is lost"
@@ -143,27 +143,27 @@ pub enum VaultError {
         "the copy of the store's buckets, on the disk of the data folder: {0}; free some space there, and run `ameles restore` \
          again, with the same flags"
     )]
-    LocalCopy(#[source] Reason),
+    LocalCopy(#[source] ErrorReason),
     /// The contents of the trusted disk are damaged.
     #[error(
         "the trusted folder is damaged: {0}; `ameles restore --takeover` with a new --data folder restores what \
          reached the store"
     )]
-    Damaged(#[source] Reason),
+    Damaged(#[source] ErrorReason),
     /// The store cannot be reached at present.
     #[error(
         "the store is unavailable: {0}; no acknowledged write is lost, run the same command again when it is back"
     )]
-    Unavailable(#[source] Reason),
+    Unavailable(#[source] ErrorReason),
     /// The store refused a request.
     #[error("the store refused: {0}")]
-    Refused(#[source] Reason),
+    Refused(#[source] ErrorReason),
     /// The vault was closed, or has failed before.
     #[error("the vault is closed")]
     Closed,
     /// The parameters are not valid.
     #[error("{0}")]
-    Parameters(#[source] Reason),
+    Parameters(#[source] ErrorReason),
     /// The vault's key is being changed already.
     #[error(
         "the vault's key is being changed already: serve it with the newer key until `ameles status` no longer has \
@@ -226,9 +226,9 @@ impl From<UntrustedError> for VaultError {
                 VaultError::Vanished(at.bucket, at.version)
             }
             UntrustedError::Taken(at) => VaultError::Copied(format!("{} ({})", at.bucket, at.version)),
-            full if full.lacks_room() => VaultError::StoreFull,
-            UntrustedError::Refused(why) => VaultError::Refused(Reason::of(why)),
-            UntrustedError::Unavailable(why) => VaultError::Unavailable(Reason::of(why)),
+            full if full.lacks_space() => VaultError::StoreFull,
+            UntrustedError::Refused(why) => VaultError::Refused(ErrorReason::of(why)),
+            UntrustedError::Unavailable(why) => VaultError::Unavailable(ErrorReason::of(why)),
         }
     }
 }
@@ -240,8 +240,8 @@ impl From<SealError> for VaultError {
             SealError::Forged(_)
             | SealError::Missing(_)
             | SealError::Truncated(_)
-            | SealError::UnknownEpoch(_) => VaultError::Tampered(Reason::of(error)),
-            other => VaultError::Damaged(Reason::of(other)),
+            | SealError::UnknownEpoch(_) => VaultError::Tampered(ErrorReason::of(error)),
+            other => VaultError::Damaged(ErrorReason::of(other)),
         }
     }
 }
@@ -250,8 +250,8 @@ impl From<BlobError> for VaultError {
     fn from(error: BlobError) -> Self {
         match error {
             BlobError::Store(below) => below.into(),
-            BlobError::TooLarge { .. } => VaultError::Tampered(Reason::of(error)),
-            BlobError::BadName { .. } => VaultError::Damaged(Reason::of(error)),
+            BlobError::TooLarge { .. } => VaultError::Tampered(ErrorReason::of(error)),
+            BlobError::BadName { .. } => VaultError::Damaged(ErrorReason::of(error)),
         }
     }
 }
@@ -262,8 +262,8 @@ impl<E: core::error::Error + Send + Sync + 'static> From<OramError<E>> for Vault
             OramError::OutOfRange { block, capacity } => VaultError::OutOfRange { block, capacity },
             OramError::WrongLength { len, block_bytes } => VaultError::WrongLength { len, block_bytes },
             OramError::StashFull { .. } => VaultError::StashFull,
-            OramError::Contradiction(_) => VaultError::Tampered(Reason::of(error)),
-            other => VaultError::Damaged(Reason::of(other)),
+            OramError::Contradiction(_) => VaultError::Tampered(ErrorReason::of(error)),
+            other => VaultError::Damaged(ErrorReason::of(other)),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::shipped_state::{Manifest, ShippedStateReader, parse_piece_name};
 use crate::trusted::stash_directory::StashDirectory;
 use crate::trusted::summary::Summary;
-use crate::trusted::unlogged::RowStream;
+use crate::trusted::unlogged_commits::RowStream;
 use crate::trusted::word_tables::WordTables;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::master_key::MasterKey;

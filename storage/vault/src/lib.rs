@@ -30,16 +30,16 @@ mod claims;
 mod engine;
 mod entropy;
 mod error;
+mod error_reason;
 #[cfg(test)]
 mod fuzz;
 mod lease;
 mod log;
 mod maintain;
 mod open;
-mod reason;
 mod session;
 mod store;
-mod store_room;
+mod store_space;
 mod trusted;
 mod vault;
 
@@ -48,6 +48,7 @@ pub use engine::record::Call;
 pub use engine::scheme::SchemeParameters;
 pub use entropy::Entropy;
 pub use error::{ExistsIn, VaultError};
+pub use error_reason::ErrorReason;
 pub use lease::{Host, LEASE};
 pub use maintain::costs::usage_of_lease_checks;
 pub use maintain::migration::{
@@ -60,7 +61,6 @@ pub use open::header::{raw_header, raw_header_of_store, read_header};
 pub use open::restore::{Restore, restore, restored};
 pub use open::restore_notes::is_unfinished;
 pub use open::setup::Setup;
-pub use reason::Reason;
 pub use session::check::{Progress, Report};
 pub use session::pace::{Pace, PaceFigures};
 pub use session::queue::Flow;
@@ -68,11 +68,11 @@ pub use session::status::{
     CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status,
 };
 pub use store::VaultStore;
-pub use store_room::StoreFigures;
+pub use store_space::StoreFigures;
 pub use trusted::checkpoint::Receipt;
 pub use trusted::checkpoint_bytes::CheckpointBytes;
 pub use trusted::disk::{DATABASE_CACHE, TrustedDisk};
+pub use trusted::disk_reserve::{Reserve, ReserveFigures, ReserveSizes};
 pub use trusted::header::{FORMAT, JournalPlace, STASH_ENTRY, TreeTopPlace, VaultHeader, VaultParameters};
-pub use trusted::room::{Reserve, ReserveSizes, RoomFigures};
 pub use trusted::row::{Row, RowChange};
 pub use vault::Vault;

@@ -11,7 +11,7 @@ use crate::session::queue::Flow;
 use crate::session::status::{RowFigures, Status};
 use crate::session::{Command, Session};
 use crate::store::VaultStore;
-use crate::store_room::{RETRY_EVERY, StoreRoom};
+use crate::store_space::{RETRY_EVERY, StoreSpace};
 use crate::trusted::checkpoint::Receipt;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
@@ -38,7 +38,7 @@ struct Shared {
     status: Arc<Mutex<Status>>,
     lease: Lease,
     disk: TrustedDisk,
-    store_room: Arc<StoreRoom>,
+    store_space: Arc<StoreSpace>,
     failure: Mutex<Option<VaultError>>,
 }
 
@@ -46,17 +46,17 @@ impl Vault {
     /// A handle on a session, and the future that drives the session.
     pub(crate) fn with_session<U: VaultStore>(
         mut session: Session<U>,
-        store_room: Arc<StoreRoom>,
+        store_space: Arc<StoreSpace>,
     ) -> (Vault, impl Future<Output = ()>) {
         let (commands, requests) = mpsc::channel(QUEUE);
-        session.set_store_room(Arc::clone(&store_room));
+        session.set_store_space(Arc::clone(&store_space));
         let shared = Arc::new(Shared {
             header: session.identity().header.clone(),
             rows: session.rows(),
             status: session.status(),
             lease: session.lease(),
             disk: session.disk(),
-            store_room,
+            store_space,
             failure: Mutex::default(),
         });
         let vault = Vault { commands, shared: shared.clone() };
@@ -87,9 +87,9 @@ impl Vault {
     /// The current figures.
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("no thread panics while it holds this lock").clone();
-        // Rows and room change without an access, so the figures that were published with the last access may be old.
-        let (room, store) = (self.shared.disk.room().figures(), self.shared.store_room.figures());
-        Status { rows: self.rows(), room, store, ..published }
+        // Rows and reserve change without an access, so the figures that were published with the last access may be old.
+        let (reserve, store) = (self.shared.disk.reserve().figures(), self.shared.store_space.figures());
+        Status { rows: self.rows(), reserve, store, ..published }
     }
 
     /// The current usage of the row table. Does not wait for a running change.
@@ -153,7 +153,7 @@ impl Vault {
         let mut answers = Vec::with_capacity(calls.len());
         let mut calls = calls.into_iter().peekable();
         while calls.peek().is_some() {
-            self.refuse_without_room(writes)?;
+            self.refuse_without_space(writes)?;
             let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
             let request = self.ask(|reply| Command::Access(flow, batch, reply));
             answers.extend(if writes { request.await? } else { self.wait_unless_stuck(request).await? });
@@ -162,15 +162,15 @@ impl Vault {
     }
 
     /// Refuses an access that must not start because the trusted disk or the store is full.
-    fn refuse_without_room(&self, writes: bool) -> Result<(), VaultError> {
-        let Shared { disk, store_room, .. } = &*self.shared;
-        if writes && (disk.room().refuses_writes() || store_room.is_full()) {
+    fn refuse_without_space(&self, writes: bool) -> Result<(), VaultError> {
+        let Shared { disk, store_space, .. } = &*self.shared;
+        if writes && (disk.reserve().refuses_writes() || store_space.is_full()) {
             return Err(VaultError::NoRoom);
         }
-        if disk.room().refuses_accesses() {
+        if disk.reserve().refuses_accesses() {
             return Err(VaultError::DiskFull);
         }
-        if store_room.is_stuck() { Err(VaultError::StoreFull) } else { Ok(()) }
+        if store_space.is_stuck() { Err(VaultError::StoreFull) } else { Ok(()) }
     }
 
     /// Waits for the answer to a read, unless the store is full and nothing makes progress. A write is always waited
@@ -180,8 +180,8 @@ impl Vault {
         request: impl Future<Output = Result<T, VaultError>>,
     ) -> Result<T, VaultError> {
         let mut request = std::pin::pin!(request);
-        let store_room = &self.shared.store_room;
-        let progress = || store_room.is_full().then(|| self.status().accesses);
+        let store_space = &self.shared.store_space;
+        let progress = || store_space.is_full().then(|| self.status().accesses);
         let mut before = None;
         loop {
             tokio::select! {
@@ -191,7 +191,7 @@ impl Vault {
             }
             let now = progress();
             if now.is_some() && now == before {
-                store_room.set_stuck();
+                store_space.set_stuck();
                 return Err(VaultError::StoreFull);
             }
             before = now;
@@ -289,7 +289,7 @@ impl Vault {
     /// From now on, requests fail with [`VaultError::StoreFull`] if the store has no room, instead of waiting for it.
     /// For commands that maintain a vault and do not serve it.
     pub fn fail_if_store_is_full(&self) {
-        self.shared.store_room.wait(false);
+        self.shared.store_space.wait(false);
     }
 
     /// Finishes the accepted requests, ships a checkpoint, closes the vault, and returns the receipt. It does not wait

@@ -1,14 +1,14 @@
 //! The helpers that tests of simulations share.
 
-use ameles_web::simulation::{Simulation, Stop};
+use ameles_web::simulation::{Simulation, StepResult};
 
 /// Steps until nothing is left to do.
-pub(crate) fn settle(simulation: &mut Simulation) -> Vec<Stop> {
-    let mut stops = Vec::new();
+pub(crate) fn settle(simulation: &mut Simulation) -> Vec<StepResult> {
+    let mut results = Vec::new();
     loop {
-        stops.push(simulation.step().expect("the scheme goes on"));
-        if stops.last().is_some_and(|stop| stop.rests) {
-            return stops;
+        results.push(simulation.step().expect("the scheme goes on"));
+        if results.last().is_some_and(|result| result.rests) {
+            return results;
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::{print_error, print_line};
 use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
-use ameles_enclave_boundary::launch::{Instrumentation, Window};
+use ameles_enclave_boundary::launch::{FaultWindow, Instrumentation};
 use ameles_lab::bench::Progress;
 use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, Refusal, RunOutcome, Task};
 use ameles_pager::scheme::Scheme;
@@ -193,7 +193,7 @@ impl EmulatedMachines {
         let instrumentation = Instrumentation {
             meters: counts,
             sequential_shares: counts,
-            window: Some(Window { warm: window.warm, faults: window.faults }),
+            window: Some(FaultWindow { warm: window.warm, faults: window.faults }),
             ..Instrumentation::default()
         };
         let launchable =

@@ -4,7 +4,7 @@ use crate::commands::usage_error::usage_error;
 use crate::config::size::Size;
 use crate::enclave::{Image, MAX_PAGES_BYTES, Machine, MachineSettings, Runtime};
 use ameles_enclave_boundary::launch::{
-    AllowedCalls, Instrumentation, Launch, Levels, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging,
+    AllowedCalls, Instrumentation, LaunchOptions, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging, PagingMode,
     SealedStorage, Seed,
 };
 use ameles_pager::scheme::Scheme;
@@ -199,7 +199,7 @@ impl LaunchableProgram {
         instrumentation: Instrumentation,
         setting: &MachineSettings,
     ) -> Result<Machine> {
-        let launch = Launch {
+        let launch = LaunchOptions {
             paging: Paging {
                 scheme: flags.scheme.to_string(),
                 ratio: flags.ratio(),
@@ -211,9 +211,9 @@ impl LaunchableProgram {
                     Pages::Backing => SealedStorage::Backing,
                     Pages::Intermediary => SealedStorage::Intermediary,
                 },
-                levels: match flags.page_table {
-                    PageTable::Sv39 => Levels::Sv39,
-                    PageTable::Sv48 => Levels::Sv48,
+                mode: match flags.page_table {
+                    PageTable::Sv39 => PagingMode::Sv39,
+                    PageTable::Sv48 => PagingMode::Sv48,
                 },
                 filled: flags.filled,
                 harts: flags.harts(),

@@ -9,7 +9,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::print_error;
 use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::mailbox::Request;
-use ameles_enclave_boundary::map::PAGES_AT;
+use ameles_enclave_boundary::map::PAGES_OFFSET;
 use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
 use anyhow::Result;
 use clap::Args;
@@ -79,7 +79,7 @@ struct Watcher {
 impl Watcher {
     fn new(untrusted: &Untrusted, geometry: Geometry) -> Result<Self> {
         let memory = WatchedMemory::map(untrusted.file().try_clone()?.into())?;
-        let changes = Changes::from(memory, PAGES_AT as usize, &geometry);
+        let changes = Changes::from(memory, PAGES_OFFSET as usize, &geometry);
         Ok(Watcher { changes, observations: Observations { geometry, list: Vec::new() } })
     }
 

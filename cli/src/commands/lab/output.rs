@@ -2,6 +2,7 @@
 
 use super::path_errors::is_path_error;
 use crate::commands::usage_error::usage_error;
+use crate::runtime::atomic_file::parent_folder;
 use anyhow::{Context, Result};
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -68,10 +69,6 @@ impl Output {
             }
         }
     }
-}
-
-fn parent_folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

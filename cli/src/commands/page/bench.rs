@@ -3,12 +3,12 @@
 use super::counters::{Counters, Ending, Times};
 use super::launch;
 use super::library;
+use crate::commands::bench_progress::BenchProgress;
 use crate::commands::figure_files::FigureFlags;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::print_line;
 use crate::runtime::progress;
-use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
     self, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
 };
@@ -75,7 +75,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 
     let bar = progress::steps("", 0);
     let preloaded = Preloaded { library: arguments.library.clone() };
-    let report = paging::run(&options, &programs, &preloaded, &ProgressDisplay(bar.clone()));
+    let display = BenchProgress { bar: &bar, print: |table: &str| print_line!("{table}\n") };
+    let report = paging::run(&options, &programs, &preloaded, &display);
     bar.finish_and_clear();
     let report = report.map_err(with_advice)?;
 
@@ -97,18 +98,8 @@ pub(in crate::commands) fn quick_report(
     let programs = Programs::new(find(None)?)?;
     let options =
         Options { quick: true, sweep: false, cipher, resident, rounds: None, faults: None, warm: None };
-    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &SilentProgress(bar))?)
-}
-
-/// A progress bar without tables.
-struct SilentProgress<'a>(&'a ProgressBar);
-
-impl Progress for SilentProgress<'_> {
-    fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::update(self.0, what, done, all);
-    }
-
-    fn on_figure(&self, _: &str) {}
+    let display = BenchProgress { bar, print: |_: &str| () };
+    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &display)?)
 }
 
 impl Arguments {
@@ -125,19 +116,6 @@ fn with_advice(error: PagingError) -> anyhow::Error {
             anyhow!("{error}: if the program ran correctly, lower --warm and --faults")
         }
         error => error.into(),
-    }
-}
-
-/// A progress bar, and tables on standard output.
-struct ProgressDisplay(ProgressBar);
-
-impl Progress for ProgressDisplay {
-    fn on_step(&self, what: &str, done: u64, all: u64) {
-        progress::update(&self.0, what, done, all);
-    }
-
-    fn on_figure(&self, table: &str) {
-        self.0.suspend(|| print_line!("{table}\n"));
     }
 }
 

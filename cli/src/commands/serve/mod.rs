@@ -3,9 +3,9 @@
 mod administration;
 mod device;
 mod expiry;
-mod ready;
 mod running;
 mod servers;
+mod startup;
 mod status;
 
 use super::vault_flags::ShapeFlags;
@@ -26,8 +26,8 @@ use ameles_gateway::{Gateway, Options};
 use anyhow::{Context, Result};
 use clap::Args;
 use device::ServedDevice;
-use ready::{Ready, open};
 use running::{DemonstrationParts, Running};
+use startup::{PreparedServer, prepare};
 use std::time::Duration;
 
 #[derive(Args)]
@@ -66,7 +66,7 @@ impl Arguments {
 pub(super) async fn run(settings: Settings, requested: &VaultConfig) -> Result<Exit> {
     // It must listen before the claim: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
-    let ready = open(&settings, requested).await?;
+    let ready = prepare(&settings, requested).await?;
     let device = CountingDevice::new(ServedDevice::new(ready.vaults.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.vaults.settings, device).await?;
@@ -79,7 +79,7 @@ pub(super) async fn demonstrate(
     demonstration_folder: &DemonstrationFolder,
 ) -> Result<Exit> {
     print_line!("Creating a small vault with {OBJECTS} objects; the link to the page follows.");
-    let mut ready = open(&settings, &VaultConfig::default()).await?;
+    let mut ready = prepare(&settings, &VaultConfig::default()).await?;
     let vault = ready.vaults.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
     let folder = demonstration_folder.bare_folder();
@@ -119,7 +119,7 @@ async fn gateway(settings: &Settings, device: CountingDevice<ServedDevice>) -> R
 
 /// Serves until Ctrl-C or until the vault stops, then closes everything.
 async fn serve(
-    ready: Ready,
+    ready: PreparedServer,
     gateway: Gateway,
     counters: RequestCounters,
     demonstration: Option<DemonstrationParts>,
@@ -139,7 +139,7 @@ async fn serve(
 }
 
 /// Prints the vault, its addresses and other information for the owner.
-fn announce(ready: &Ready, demonstration: Option<&DemonstrationParts>) -> Result<()> {
+fn announce(ready: &PreparedServer, demonstration: Option<&DemonstrationParts>) -> Result<()> {
     let addresses = ready.listeners.addresses(&ready.vaults.settings)?;
     let credentials = ready.vaults.settings.data.credentials();
     let reader = Reader::of_output(&credentials);

@@ -2,8 +2,8 @@
 
 use super::administration::{Administration, owners_page, shows_page};
 use super::expiry::sweep;
-use super::ready::{Listeners, Ready};
 use super::servers::Servers;
+use super::startup::{Listeners, PreparedServer};
 use super::status::Status;
 use crate::demonstration::{Pattern, Switch};
 use crate::report::page::{PagePrices, Sources};
@@ -61,7 +61,7 @@ impl Running {
     /// # Errors
     /// The system refuses a listener or random numbers; two users contradict each other.
     pub(super) fn start(
-        ready: Ready,
+        ready: PreparedServer,
         gateway: Gateway,
         counters: RequestCounters,
         demonstration: Option<DemonstrationParts>,
@@ -79,7 +79,7 @@ impl Running {
         })];
         let router =
             administrative(&ready, (counters, &status), demonstration.as_ref(), successor_figures, &stop)?;
-        let Ready { vaults, users, file, listeners, tls, .. } = ready;
+        let PreparedServer { vaults, users, file, listeners, tls, .. } = ready;
         let OpenVaults { settings, device, interrupts, successor, .. } = vaults;
         let Listeners { clients, swift, administration } = listeners;
         let administration = Administration::open(administration, router, &stop)?;
@@ -149,7 +149,7 @@ impl Running {
     }
 }
 
-fn status(ready: &Ready, gateway: &Gateway, successor: Option<SuccessorReader>) -> Arc<Status> {
+fn status(ready: &PreparedServer, gateway: &Gateway, successor: Option<SuccessorReader>) -> Arc<Status> {
     let settings = ready.vaults.settings.clone();
     let earlier = Report::load_or_warn(&settings.data).map(|report| report.usage()).unwrap_or_default();
     let watch = Watch::new(&ready.vaults.parameters, ready.vaults.versioning, &settings.data.trusted());
@@ -168,7 +168,7 @@ fn status(ready: &Ready, gateway: &Gateway, successor: Option<SuccessorReader>) 
 
 /// Returns the routes for health, metrics and, if it is served, the owner's page.
 fn administrative(
-    ready: &Ready,
+    ready: &PreparedServer,
     (counters, status): (RequestCounters, &Arc<Status>),
     demonstration: Option<&DemonstrationParts>,
     successor: Option<SuccessorReader>,

@@ -39,7 +39,7 @@ impl Status {
         let figures = Figures {
             free_bytes,
             stash_blocks: status.stash.at_rest,
-            room: status.room,
+            reserve: status.reserve,
             store: status.store,
         };
         self.watch.lock().expect("no panic while locked").check(&figures)

@@ -3,8 +3,8 @@
 use super::key::NewKey;
 use super::{Home, Opening};
 use crate::config::names::{BLOCK_SIZE, CAPACITY, TREE_TOP};
-use crate::config::share::Share;
 use crate::config::size::Size;
+use crate::config::size_or_percent::SizeOrPercent;
 use crate::config::{Scheme, SettingsError};
 use crate::runtime::interrupt::{Interrupted, Interrupts};
 use crate::vault::created_files::CreatedFiles;
@@ -42,7 +42,7 @@ impl Home<'_> {
     fn largest_tree_top(&self, max: u64) -> Option<(Size, VaultParameters)> {
         let with = |top: Size| {
             let mut smaller = self.settings.clone();
-            smaller.scheme.tree_top = Some(Share::Size(top));
+            smaller.scheme.tree_top = Some(SizeOrPercent::Size(top));
             vault_parameters(&smaller).ok().map(|parameters| (top, parameters))
         };
         let tops = (20..=max.max(1).ilog2()).rev().map(|power| Size(1 << power));
@@ -171,7 +171,7 @@ mod tests {
         let advice = Home::new(&large).tree_top_advice(machine_memory);
         let top = advice.strip_prefix("--tree-top ").and_then(|rest| rest.split_once(" lowers")).unwrap().0;
         let mut smaller = large.clone();
-        smaller.scheme.tree_top = Some(Share::Size(top.parse().unwrap()));
+        smaller.scheme.tree_top = Some(SizeOrPercent::Size(top.parse().unwrap()));
         assert!(
             TrustedMemory::of(&vault_parameters(&smaller).unwrap()).max <= machine_memory / 2,
             "{advice}"

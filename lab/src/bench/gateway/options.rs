@@ -1,9 +1,10 @@
 //! The settings of the bench.
 
 use crate::bench::BenchError;
+use crate::bench::link;
 use crate::bench::report::bytes;
 use crate::bench::service::VaultOptions;
-use ameles_store::{BitsPerSecond, LinkSpeed};
+use ameles_store::LinkSpeed;
 use std::time::Duration;
 
 /// The settings of the bench.
@@ -40,11 +41,7 @@ impl GatewayOptions {
                 filled: capacity,
                 ..VaultOptions::standard()
             },
-            speed: LinkSpeed {
-                round_trip: Duration::from_micros(23_600),
-                up: BitsPerSecond::mega(510),
-                down: BitsPerSecond::mega(510),
-            },
+            speed: link::SPEED,
             sizes: vec![4 << 10, 64 << 10, 1 << 20, 16 << 20],
             clients: vec![1, 16, 64],
             time: Duration::from_secs(5),

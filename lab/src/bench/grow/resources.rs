@@ -4,7 +4,6 @@ use super::super::BenchError;
 use super::super::report::bytes;
 use super::super::service::VaultOptions;
 use std::fs;
-use std::path::PathBuf;
 
 /// The system's own part of memory, which stays free.
 const SPARE: u64 = 1 << 30;
@@ -22,8 +21,7 @@ pub(super) fn missing_resources(options: &VaultOptions) -> Result<Option<String>
         )));
     }
     let disk = 2 * parameters.trusted_bytes() + parameters.trusted_disk_bytes();
-    let folder = options.folder.clone().unwrap_or_else(std::env::temp_dir);
-    Ok(free_on_disk(folder)
+    Ok(free_on_disk()
         .filter(|free| *free < disk)
         .map(|free| format!("they need {} on the trusted disk, and {} are free", bytes(disk), bytes(free))))
 }
@@ -35,7 +33,8 @@ fn available_memory() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-fn free_on_disk(folder: PathBuf) -> Option<u64> {
-    let text = rustix::fs::statvfs(folder).ok()?;
+/// The free bytes of the file system with the temporary folders.
+fn free_on_disk() -> Option<u64> {
+    let text = rustix::fs::statvfs(std::env::temp_dir()).ok()?;
     Some(text.f_bavail * text.f_frsize)
 }

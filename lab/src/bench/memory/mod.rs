@@ -276,37 +276,31 @@ fn processor_time() -> Duration {
 
 /// The ORAM, and what it stores at most.
 fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Target>, u64), BenchError> {
-    let trusted_blocks = options.capacity / options.trusted_share;
-    let cipher = options.cipher;
-    let stored =
-        |layout: &ameles_core::tree::layout::Layout| sealed_layout(layout, SlotFormat::Counted).bytes().0;
-    let (oram, stored) = match options.scheme {
+    let (capacity, block_bytes) = (options.capacity, options.block_bytes);
+    let trusted_blocks = capacity / options.trusted_share;
+    let (scheme, layout, oram) = match options.scheme {
         MemoryScheme::Path => {
-            let parameters =
-                PathParameters::for_capacity(options.capacity, options.block_bytes, trusted_blocks, 1);
+            let parameters = PathParameters::for_capacity(capacity, block_bytes, trusted_blocks, 1);
             let parameters = parameters.map_err(BenchError::failed)?;
-            report.set("scheme", format!("Path ORAM, {parameters:?}"));
-            let stored = stored(&parameters.layout());
-            (path_over_sealed_memory(parameters, cipher)?, stored)
+            let scheme = format!("Path ORAM, {parameters:?}");
+            (scheme, parameters.layout(), path_over_sealed_memory(parameters, options.cipher)?)
         }
         MemoryScheme::Circuit => {
-            let parameters =
-                CircuitParameters::for_capacity(options.capacity, options.block_bytes, trusted_blocks, 1);
+            let parameters = CircuitParameters::for_capacity(capacity, block_bytes, trusted_blocks, 1);
             let parameters = parameters.map_err(BenchError::failed)?;
-            report.set("scheme", format!("Circuit ORAM, {parameters:?}"));
-            let stored = stored(&parameters.layout());
-            (circuit_over_sealed_memory(parameters, cipher)?, stored)
+            let scheme = format!("Circuit ORAM, {parameters:?}");
+            (scheme, parameters.layout(), circuit_over_sealed_memory(parameters, options.cipher)?)
         }
         MemoryScheme::Ring => {
             let parameters = ring_parameters(options, trusted_blocks)?;
-            report.set("scheme", format!("Ring ORAM, {parameters:?}"));
-            let stored = stored(&parameters.layout());
-            (ring_over_sealed_memory(parameters, cipher)?, stored)
+            let scheme = format!("Ring ORAM, {parameters:?}");
+            (scheme, parameters.layout(), ring_over_sealed_memory(parameters, options.cipher)?)
         }
     };
+    report.set("scheme", scheme);
     report.set("position map", "flat, on the trusted side");
-    report.set("sealing", cipher);
-    Ok((oram, stored))
+    report.set("sealing", options.cipher);
+    Ok((oram, sealed_layout(&layout, SlotFormat::Counted).bytes().0))
 }
 
 fn ring_parameters(options: &MemoryOptions, trusted_blocks: u64) -> Result<RingParameters, BenchError> {

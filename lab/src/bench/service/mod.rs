@@ -14,7 +14,6 @@ use ameles_vault::{Call, SchemeParameters, Status, TreeTopPlace, Vault, VaultPar
 pub(crate) use counted_disk::DiskUsage;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use std::path::PathBuf;
 pub(crate) use trusted_folder::TrustedFolder;
 
 /// The options that the vault's benches have in common.
@@ -32,14 +31,10 @@ pub struct VaultOptions {
     pub batch: u32,
     /// Blocks that are written before anything is measured, and accessed afterwards.
     pub filled: u64,
-    /// Ring ORAM's A. The default is the value that moves the fewest bytes.
-    pub eviction_rate: Option<u32>,
     /// Accesses between two checkpoints on the trusted disk. The default is the vault's.
     pub checkpoint_every: Option<u64>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
-    /// The folder in which a temporary folder for the vault and the baseline is created. The default is the system's.
-    pub folder: Option<PathBuf>,
 }
 
 impl VaultOptions {
@@ -52,10 +47,8 @@ impl VaultOptions {
             on_disk: false,
             batch: 16,
             filled: 4096,
-            eviction_rate: None,
             checkpoint_every: None,
             cipher: Cipher::default(),
-            folder: None,
         }
     }
 
@@ -79,15 +72,7 @@ impl VaultOptions {
             ));
         }
         let VaultOptions { capacity, block_bytes, trusted_blocks, batch, .. } = *self;
-        match self.eviction_rate {
-            None => Ok(RingParameters::for_capacity(capacity, block_bytes, trusted_blocks, batch)),
-            Some(rate) => RingParameters::for_rate(capacity, block_bytes, trusted_blocks, batch, rate)
-                .ok_or_else(|| {
-                    BenchError::Options(format!(
-                        "A = {rate} needs more trusted memory than {trusted_blocks} blocks"
-                    ))
-                }),
-        }
+        Ok(RingParameters::for_capacity(capacity, block_bytes, trusted_blocks, batch))
     }
 }
 
@@ -99,8 +84,7 @@ pub(super) struct BenchVault {
 
 impl BenchVault {
     pub(super) fn new(options: &VaultOptions) -> Result<Self, BenchError> {
-        let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
-        let folder = TrustedFolder::new("ameles-bench-", &parent, options.parameters()?)?;
+        let folder = TrustedFolder::new("ameles-bench-", options.parameters()?)?;
         Ok(BenchVault { folder, ring: options.ring()? })
     }
 

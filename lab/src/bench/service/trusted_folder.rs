@@ -35,9 +35,9 @@ pub(crate) struct TrustedFolder {
 }
 
 impl TrustedFolder {
-    /// A new folder in `parent`, whose name begins with `prefix`, for a vault with these parameters.
-    pub(crate) fn new(prefix: &str, parent: &Path, parameters: VaultParameters) -> Result<Self, BenchError> {
-        let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(parent);
+    /// A new temporary folder, whose name begins with `prefix`, for a vault with these parameters.
+    pub(crate) fn new(prefix: &str, parameters: VaultParameters) -> Result<Self, BenchError> {
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir();
         Ok(TrustedFolder {
             folder: folder.map_err(BenchError::failed)?,
             header: draw_header(&mut Entropy::system(), parameters, None),

@@ -5,7 +5,7 @@ mod trace;
 use super::error::ThesisError;
 use super::job::QUICK_STEPS;
 use super::options::Options;
-use super::printed::{Printed, PrintedRow};
+use super::published::{Published, PublishedRow};
 use super::row::{self, Row};
 use super::run_result::RunResult;
 use super::schemes::{BASELINE, SCHEMES, Scheme};
@@ -87,7 +87,7 @@ fn section_of_trace(
                 ..Row::unprinted("git", scheme.name, block_kib, [result, baseline])
             });
         }
-        section.add_table(cloud_sheet(cloud, &rows, &Printed::tables()));
+        section.add_table(cloud_sheet(cloud, &rows, &Published::tables()));
     }
     Ok(section)
 }
@@ -118,7 +118,7 @@ fn requests_sheet(trace: &Trace) -> Sheet {
 }
 
 /// The times, slowdowns and dollars of a cloud.
-fn cloud_sheet(cloud: &str, rows: &[Row], printed: &Printed) -> Sheet {
+fn cloud_sheet(cloud: &str, rows: &[Row], printed: &Published) -> Sheet {
     let header = ["scheme", "block, KiB"].map(str::to_owned).into_iter();
     let header = header.chain(trace::STEPS.iter().flat_map(|step| [format!("{step}, s"), "×".to_owned()]));
     let caption = format!("In a {cloud} cloud:");
@@ -134,7 +134,7 @@ fn cloud_sheet(cloud: &str, rows: &[Row], printed: &Printed) -> Sheet {
         let mut cells = row.names();
         for (step, column) in TIME_COLUMNS.into_iter().enumerate() {
             let of = |result: &RunResult| step_time(result, step).as_secs_f64();
-            let of_line = |line: Option<PrintedRow<'_>>| line.and_then(|line| line.number(column));
+            let of_line = |line: Option<PublishedRow<'_>>| line.and_then(|line| line.number(column));
             cells.push(with_printed(of(&row.result), of_line(theirs), 1));
             let slower = of_line(theirs).zip(of_line(base)).map(|(time, base)| time / base);
             cells.push(with_printed(of(&row.result) / of(&row.baseline), slower, 2));

@@ -122,7 +122,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
 
     /// The address to which handlers return. Its page is filled for the first of them.
     fn trampoline(&mut self) -> Result<u64, CallError> {
-        let at = trampoline(self.memory.levels()).start;
+        let at = trampoline(self.memory.mode()).start;
         if !self.signals.has_trampoline {
             self.memory.load(at, TRAMPOLINE.map(u32::to_le_bytes).as_flattened())?;
             P::flush_instructions();

@@ -92,7 +92,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
                 return Ok(place);
             }
         }
-        let within = mappings(self.memory.levels(), self.memory.kernel().end);
+        let within = mappings(self.memory.mode(), self.memory.kernel().end);
         let within = page_of(within.start)..page_of(within.end);
         let start = self.memory.space.place(count, &within).ok_or(CallError::Errno(ENOMEM))?;
         Ok(start..start + count)
@@ -140,7 +140,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
 
     /// The page after the last that the program may change.
     fn end_of_own(&self) -> u64 {
-        page_of(trampoline(self.memory.levels()).start)
+        page_of(trampoline(self.memory.mode()).start)
     }
 
     pub(super) fn mremap(&mut self, [address, old_bytes, new_bytes, flags, to]: [u64; 5]) -> CallResult {

@@ -84,7 +84,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     /// The bytes of a buffer that are moved at once: as many as the program may access, from its beginning.
     fn accessible_len(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, CallError> {
         let outside = CallError::Errno(EFAULT);
-        if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.levels())) {
+        if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.mode())) {
             return Err(outside);
         }
         let wanted = bytes.min(MAX_BYTES);

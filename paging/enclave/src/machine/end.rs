@@ -4,7 +4,7 @@ use super::untrusted::write_word;
 use alloc::format;
 use alloc::string::String;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
-use ameles_enclave_boundary::map::{EXIT_AT, EXIT_LENGTH_AT};
+use ameles_enclave_boundary::map::{EXIT_LENGTH_OFFSET, EXIT_OFFSET};
 use core::fmt::{Arguments, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,8 +14,8 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 pub(super) fn end_with(record: &ExitRecord) -> ! {
     ENDING.store(true, Ordering::Relaxed);
     let bytes = record.encode();
-    super::untrusted::write(EXIT_AT, &bytes);
-    write_word(EXIT_LENGTH_AT, bytes.len() as u64);
+    super::untrusted::write(EXIT_OFFSET, &bytes);
+    write_word(EXIT_LENGTH_OFFSET, bytes.len() as u64);
     off()
 }
 

@@ -5,7 +5,9 @@ use super::untrusted::{read, read_word, write, write_word};
 use crate::host::{Mailbox, dishonest_host};
 use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::mailbox::{ANSWER_BYTES, Answer, Request};
-use ameles_enclave_boundary::map::{ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, REQUEST_AT, REQUEST_NUMBER_AT};
+use ameles_enclave_boundary::map::{
+    ANSWER_NUMBER_OFFSET, ANSWER_OFFSET, DATA_OFFSET, REQUEST_NUMBER_OFFSET, REQUEST_OFFSET,
+};
 use spinning_top::Spinlock;
 
 /// Requests so far. Harts that run shares of a batch call one after the other.
@@ -18,22 +20,22 @@ pub(super) struct HostMailbox;
 impl Mailbox for HostMailbox {
     fn call(&mut self, request: Request, data: &[u8], into: &mut [u8]) -> Result<Answer, Ending> {
         let mut number = NUMBER.lock();
-        write(DATA_AT, data);
-        write(REQUEST_AT, &request.encode());
+        write(DATA_OFFSET, data);
+        write(REQUEST_OFFSET, &request.encode());
         *number += 1;
         let begin = all_retired_instructions();
-        write_word(REQUEST_NUMBER_AT, *number);
-        while read_word(ANSWER_NUMBER_AT) != *number {
+        write_word(REQUEST_NUMBER_OFFSET, *number);
+        while read_word(ANSWER_NUMBER_OFFSET) != *number {
             core::hint::spin_loop();
         }
         count_wait_since(begin);
         let mut answer = [0; ANSWER_BYTES];
-        read(ANSWER_AT, &mut answer);
+        read(ANSWER_OFFSET, &mut answer);
         let answer = Answer::parse(&answer, &request).map_err(|_| dishonest_host())?;
         if let Answer::Done { bytes } = answer
             && !into.is_empty()
         {
-            read(DATA_AT, into.get_mut(..bytes as usize).ok_or_else(dishonest_host)?);
+            read(DATA_OFFSET, into.get_mut(..bytes as usize).ok_or_else(dishonest_host)?);
         }
         Ok(answer)
     }

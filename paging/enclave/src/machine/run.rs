@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Memory};
-use ameles_enclave_boundary::launch::{self, Instrumentation, Launch, SealedStorage};
+use ameles_enclave_boundary::launch::{self, Instrumentation, LaunchOptions, SealedStorage};
 use ameles_enclave_boundary::map::{PRIVATE_START, UNTRUSTED_START};
 use ameles_seal::pages::{PageMeter, Workers};
 use core::cell::Cell;
@@ -133,7 +133,7 @@ impl RunEnd {
 }
 
 /// Loads the program.
-fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
+fn begin(launch: &LaunchOptions, image: &[u8]) -> Result<Run, Ending> {
     let settings = Settings::of(&launch.paging).map_err(|error| launch_failed(error.to_string()))?;
     let image = Image::plan(image, &settings.kernel).map_err(|error| launch_failed(error.to_string()))?;
     let mut rng = ChaCha20Rng::from_seed(launch.seed.0);
@@ -145,7 +145,7 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     };
     let paging = Paging {
         assembly: settings.assembly,
-        levels: launch.paging.levels,
+        mode: launch.paging.mode,
         kernel: settings.kernel.clone(),
         meter,
         workers,

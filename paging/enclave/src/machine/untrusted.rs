@@ -2,12 +2,14 @@
 
 use super::copy::copy_once;
 use ameles_enclave_boundary::map::{
-    DATA_AT, EXIT_AT, MAX_DATA_BYTES, MAX_EXIT_BYTES, PAGES_AT, UNTRUSTED_START,
+    DATA_OFFSET, EXIT_OFFSET, MAX_DATA_BYTES, MAX_EXIT_BYTES, PAGES_OFFSET, UNTRUSTED_START,
 };
 use ameles_seal::pages::SharedMemory;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-const _: () = assert!(DATA_AT + MAX_DATA_BYTES as u64 <= PAGES_AT && EXIT_AT + MAX_EXIT_BYTES <= DATA_AT);
+const _: () = assert!(
+    DATA_OFFSET + MAX_DATA_BYTES as u64 <= PAGES_OFFSET && EXIT_OFFSET + MAX_EXIT_BYTES <= DATA_OFFSET
+);
 
 fn pointer(at: u64) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut((UNTRUSTED_START + at) as usize)
@@ -15,20 +17,20 @@ fn pointer(at: u64) -> *mut u8 {
 
 /// Copies into untrusted memory before its sealed pages: the mailbox's part.
 pub(super) fn write(at: u64, from: &[u8]) {
-    assert!(at + from.len() as u64 <= PAGES_AT, "the mailbox ends before the pages");
+    assert!(at + from.len() as u64 <= PAGES_OFFSET, "the mailbox ends before the pages");
     // SAFETY: untrusted memory is mapped from its first byte to the end of the mailbox, and no part of `from`.
     unsafe { copy_once(pointer(at), from.as_ptr(), from.len()) };
 }
 
 /// Copies from there, each byte once.
 pub(super) fn read(at: u64, into: &mut [u8]) {
-    assert!(at + into.len() as u64 <= PAGES_AT, "the mailbox ends before the pages");
+    assert!(at + into.len() as u64 <= PAGES_OFFSET, "the mailbox ends before the pages");
     // SAFETY: as above.
     unsafe { copy_once(into.as_mut_ptr(), pointer(at), into.len()) };
 }
 
 fn word(at: u64) -> &'static AtomicU64 {
-    assert!(at + 8 <= PAGES_AT && at.is_multiple_of(8), "a word of the mailbox");
+    assert!(at + 8 <= PAGES_OFFSET && at.is_multiple_of(8), "a word of the mailbox");
     // SAFETY: the memory is always mapped, and is aligned; all other uses of the word are atomic.
     unsafe { AtomicU64::from_ptr(pointer(at).cast()) }
 }
@@ -60,7 +62,7 @@ impl SealedPart {
 
     fn pointer(&self, at: usize, len: usize) -> *mut u8 {
         assert!(at <= self.bytes && len <= self.bytes - at, "a copy beyond the sealed pages");
-        pointer(PAGES_AT).wrapping_add(at)
+        pointer(PAGES_OFFSET).wrapping_add(at)
     }
 }
 

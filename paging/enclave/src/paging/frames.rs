@@ -10,7 +10,7 @@ use crate::processor::Processor;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::launch::PagingMode;
 use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::page::PAGE_BYTES;
 use core::convert::Infallible;
@@ -187,10 +187,10 @@ impl<P> Drop for ProgramFrames<P> {
 }
 
 /// Nodes of the page table that this many pages may need, at any reasonable addresses.
-pub(crate) fn nodes(pages: u64, levels: Levels) -> usize {
-    let spread = match levels {
-        Levels::Sv39 => 512,
-        Levels::Sv48 => 1024,
+pub(crate) fn nodes(pages: u64, mode: PagingMode) -> usize {
+    let spread = match mode {
+        PagingMode::Sv39 => 512,
+        PagingMode::Sv48 => 1024,
     };
     spread + (pages / 128) as usize
 }

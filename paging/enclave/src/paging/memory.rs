@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::{Ending, Failure, Memory};
-use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::launch::PagingMode;
 use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::path::FaultOutcome;
@@ -46,8 +46,8 @@ pub trait Listener {
 pub struct Paging {
     /// The scheme, sealing and the fault path.
     pub assembly: Assembly,
-    /// The levels of the page table.
-    pub levels: Levels,
+    /// The mode of the page table.
+    pub mode: PagingMode,
     /// The addresses reserved for the runtime.
     pub kernel: Range<u64>,
     /// The meter of ciphers and copies, and whether the parts of a fault are counted.
@@ -68,7 +68,7 @@ pub struct ProgramMemory<P> {
     /// Pages that were used and freed.
     given_up: Vec<u32>,
     pages: u64,
-    levels: Levels,
+    mode: PagingMode,
     kernel: Range<u64>,
     scheme_bytes: usize,
     idle_instructions: u64,
@@ -85,10 +85,10 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     where
         M: SharedMemory + Send + 'static,
     {
-        let Paging { assembly, levels, kernel, meter, workers } = options;
+        let Paging { assembly, mode, kernel, meter, workers } = options;
         let Built { faults, trusted_bytes } =
             assembly.build(memory, rng, PlatformOn::<P>(Enclave { meter, workers }, PhantomData))?;
-        let table = PageTable::new(levels, nodes(assembly.pages, levels), &kernel)
+        let table = PageTable::new(mode, nodes(assembly.pages, mode), &kernel)
             .expect("the runtime's own gigabytes need two nodes");
         let frames = ProgramFrames::new(table, assembly.pages, assembly.resident, meter.is_some());
         Ok(ProgramMemory {
@@ -99,7 +99,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             unused: 0,
             given_up: Vec::new(),
             pages: assembly.pages,
-            levels,
+            mode,
             kernel,
             scheme_bytes: trusted_bytes,
             idle_instructions: 0,
@@ -143,9 +143,9 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         self.fault_instructions
     }
 
-    /// The levels of the page table.
-    pub fn levels(&self) -> Levels {
-        self.levels
+    /// The mode of the page table.
+    pub fn mode(&self) -> PagingMode {
+        self.mode
     }
 
     /// The addresses reserved for the runtime.
@@ -183,7 +183,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
 
     /// Assigns a page of the region to a page of an area.
     fn first_touch(&mut self, at: u64, touch: Touch) -> Result<(), AccessError> {
-        if at >= page_of(layout::top(self.levels)) {
+        if at >= page_of(layout::top(self.mode)) {
             return Err(AccessError::Illegal);
         }
         let area =
@@ -260,12 +260,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// # Errors
     /// [`AccessError`]; what comes before the illegal page was copied.
     pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
-        for (address, range) in page_pieces(address, from.len())? {
-            let offset = (address % PAGE) as usize;
-            let from = &from[range];
-            self.touched(address, Touch::Store)?[offset..][..from.len()].copy_from_slice(from);
-        }
-        Ok(())
+        self.copy_in(address, from, Touch::Store)
     }
 
     /// Fills a part of the program with the contents of its file, regardless of the program's own rights.
@@ -273,10 +268,14 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// # Errors
     /// [`AccessError`].
     pub fn load(&mut self, address: u64, from: &[u8]) -> Result<(), AccessError> {
+        self.copy_in(address, from, Touch::Load)
+    }
+
+    fn copy_in(&mut self, address: u64, from: &[u8], touch: Touch) -> Result<(), AccessError> {
         for (address, range) in page_pieces(address, from.len())? {
             let offset = (address % PAGE) as usize;
             let from = &from[range];
-            self.touched(address, Touch::Load)?[offset..][..from.len()].copy_from_slice(from);
+            self.touched(address, touch)?[offset..][..from.len()].copy_from_slice(from);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 use super::entry::Entry;
 use alloc::boxed::Box;
 use alloc::vec;
-use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::launch::PagingMode;
 use core::ops::Range;
 
 const ENTRIES: u64 = 512;
@@ -30,10 +30,10 @@ pub(crate) struct PageTable {
 
 impl PageTable {
     /// A table with room for this many nodes, which maps the given gigabytes one to one for the runtime.
-    pub(crate) fn new(levels: Levels, nodes: usize, kernel: &Range<u64>) -> Result<Self, NoNode> {
-        let levels = match levels {
-            Levels::Sv39 => 3,
-            Levels::Sv48 => 4,
+    pub(crate) fn new(mode: PagingMode, nodes: usize, kernel: &Range<u64>) -> Result<Self, NoNode> {
+        let levels = match mode {
+            PagingMode::Sv39 => 3,
+            PagingMode::Sv48 => 4,
         };
         let nodes = vec![Node([0; ENTRIES as usize]); nodes.max(1)].into();
         let mut table = PageTable { nodes, used: 1, levels };

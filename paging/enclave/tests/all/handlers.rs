@@ -7,7 +7,7 @@ use ameles_enclave::layout;
 use ameles_enclave::registers::Registers;
 use ameles_enclave::space::CommitPolicy;
 use ameles_enclave_boundary::exit::Ending;
-use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::launch::PagingMode;
 use syscalls::riscv64::Sysno;
 
 const PAGE: u64 = 4096;
@@ -239,7 +239,7 @@ fn the_way_back_is_promised_before_the_program_begins() {
 fn no_call_of_the_program_takes_its_way_back_or_gives_it_memory_there() {
     let (mut program, mut registers) = ready();
     handle(&mut program, SIGUSR1, 0, 0);
-    let trampoline = layout::trampoline(Levels::Sv39).start;
+    let trampoline = layout::trampoline(PagingMode::Sv39).start;
     let refused = |program: &mut TestProgram, requests: Sysno, arguments: &[u64]| {
         let mut registers = Registers::default();
         ask(

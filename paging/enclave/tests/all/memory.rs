@@ -5,7 +5,7 @@ use ameles_enclave::access::{Access, Touch};
 use ameles_enclave::paging::AccessError;
 use ameles_enclave::space::CommitPolicy;
 use ameles_enclave_boundary::exit::{Ending, Failure};
-use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::launch::PagingMode;
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::SharedMemory;
 use proptest::prelude::*;
@@ -21,8 +21,8 @@ fn at(page: u64) -> u64 {
 #[test]
 fn under_every_scheme_and_page_table_memory_reads_as_it_was_written() {
     for scheme in SCHEMES {
-        for levels in [Levels::Sv39, Levels::Sv48] {
-            let (mut memory, _) = memory(scheme, 40, levels);
+        for mode in [PagingMode::Sv39, PagingMode::Sv48] {
+            let (mut memory, _) = memory(scheme, 40, mode);
             memory.space.map(FIRST..FIRST + 30, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
             let text: Vec<u8> =
                 (0..30 * PAGE as u32 - 100).map(|nth| (nth.wrapping_mul(nth) >> 7) as u8).collect();
@@ -37,7 +37,7 @@ fn under_every_scheme_and_page_table_memory_reads_as_it_was_written() {
 
 #[test]
 fn touches_without_a_right_are_illegal_and_show_nothing() {
-    let (mut memory, untrusted) = memory(Scheme::Plain, 40, Levels::Sv39);
+    let (mut memory, untrusted) = memory(Scheme::Plain, 40, PagingMode::Sv39);
     memory.space.map(FIRST..FIRST + 1, Access::READ, CommitPolicy::Immediate).unwrap();
     memory.space.map(FIRST + 1..FIRST + 2, Access::NONE, CommitPolicy::OnFirstRight).unwrap();
     assert_eq!(memory.fault(at(0), Touch::Store), Err(AccessError::Illegal));
@@ -60,7 +60,7 @@ fn touches_without_a_right_are_illegal_and_show_nothing() {
 #[test]
 fn a_page_that_was_changed_outside_ends_the_run() {
     for scheme in SCHEMES {
-        let (mut memory, untrusted) = memory(scheme, 40, Levels::Sv39);
+        let (mut memory, untrusted) = memory(scheme, 40, PagingMode::Sv39);
         memory.space.map(FIRST..FIRST + 30, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
         memory.write(at(0), &vec![3; 30 * PAGE as usize]).unwrap();
         untrusted.store(0, &vec![0x5a; untrusted.bytes()]);
@@ -72,7 +72,7 @@ fn a_page_that_was_changed_outside_ends_the_run() {
 
 #[test]
 fn memory_that_counts_at_a_touch_ends_the_run_when_there_is_none() {
-    let (mut memory, _) = memory(Scheme::DetWoOram, 20, Levels::Sv39);
+    let (mut memory, _) = memory(Scheme::DetWoOram, 20, PagingMode::Sv39);
     memory.space.map(FIRST..FIRST + 100, Access::READ_WRITE, CommitPolicy::OnTouch).unwrap();
     for page in 0..20 {
         memory.fault(at(page), Touch::Store).unwrap();
@@ -113,7 +113,7 @@ proptest! {
         acts in proptest::collection::vec(act(), 1..60), nth in 0..SCHEMES.len(),
     ) {
         const PAGES: u64 = 24;
-        let (mut memory, _) = memory(SCHEMES[nth], 30, Levels::Sv39);
+        let (mut memory, _) = memory(SCHEMES[nth], 30, PagingMode::Sv39);
         memory.space.map(FIRST..FIRST + PAGES, Access::READ_WRITE, CommitPolicy::Immediate).unwrap();
         let mut model = vec![0u8; (PAGES * PAGE) as usize];
         let bytes = |pages: std::ops::Range<u64>| (pages.start * PAGE) as usize..(pages.end * PAGE) as usize;

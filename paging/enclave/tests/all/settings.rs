@@ -1,7 +1,7 @@
 //! The options of a launch package: the valid ones, and those that are refused.
 
 use ameles_enclave::settings::{Settings, SettingsError};
-use ameles_enclave_boundary::launch::{Levels, MAX_HARTS, Paging, SealedStorage};
+use ameles_enclave_boundary::launch::{MAX_HARTS, Paging, PagingMode, SealedStorage};
 use ameles_pager::scheme::Scheme;
 
 fn paging(scheme: Scheme, harts: u32) -> Paging {
@@ -13,7 +13,7 @@ fn paging(scheme: Scheme, harts: u32) -> Paging {
         untrusted_bytes: 1 << 20,
         pages: None,
         storage: SealedStorage::Backing,
-        levels: Levels::Sv39,
+        mode: PagingMode::Sv39,
         filled: false,
         harts,
     }

@@ -8,7 +8,7 @@ use ameles_enclave::processor::Processor;
 use ameles_enclave::registers::Registers;
 use ameles_enclave::start::reserve_trampoline;
 use ameles_enclave_boundary::exit::Ending;
-use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::launch::PagingMode;
 use ameles_enclave_boundary::mailbox::{Answer, Request};
 use ameles_fork_join::Pool;
 use ameles_pager::assembly::Assembly;
@@ -92,7 +92,7 @@ impl Mailbox for TestMailbox {
 pub(crate) fn memory(
     scheme: Scheme,
     pages: u64,
-    levels: Levels,
+    mode: PagingMode,
 ) -> (ProgramMemory<TestProcessor>, Arc<AtomicMemory>) {
     let assembly = Assembly {
         scheme,
@@ -107,7 +107,7 @@ pub(crate) fn memory(
     let untrusted = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
     let paging = Paging {
         assembly,
-        levels,
+        mode,
         kernel: layout::kernel(64 << 20),
         meter: None,
         workers: scheme.is_parallel().then(workers),
@@ -121,7 +121,7 @@ pub(crate) type TestProgram = Program<TestProcessor, TestMailbox>;
 
 /// A program with this many pages, and one for the return of handlers. Its image is a read-only page at 0x10000.
 pub(crate) fn program(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
-    let (mut memory, _) = memory(Scheme::Plain, pages + 1, Levels::Sv39);
+    let (mut memory, _) = memory(Scheme::Plain, pages + 1, PagingMode::Sv39);
     reserve_trampoline(&mut memory).unwrap();
     let mailbox = TestMailbox::default();
     let host = Host::new(mailbox.clone(), allows_clock);

@@ -1,8 +1,8 @@
 //! The benefit of more threads on this machine: the time that they save against the time that they cost.
 
 use crate::error::Error;
-use crate::linux::in_thread::OfflineWork;
 use crate::linux::shootdown;
+use crate::linux::sigbus_handler::OfflineWork;
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use crate::scheme::Scheme;

@@ -3,8 +3,8 @@
 
 use super::doorbell::{Doorbell, TouchCause};
 use super::fault_handling::FaultStatus;
-use super::own_thread::OwnThread;
 use super::paging::Paging;
+use super::private_stack_thread::PrivateStackThread;
 use super::signals::BlockedSignals;
 use super::thread_binding::{HandlerBinding, ThreadBinding};
 use super::userfaultfd::{Fault, Userfaultfd};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Dropping it ends the thread: no other thread may be waiting for a page.
 pub(crate) struct HandlerThread {
     doorbell: Arc<Doorbell>,
-    thread: Option<OwnThread>,
+    thread: Option<PrivateStackThread>,
 }
 
 impl HandlerThread {
@@ -60,7 +60,7 @@ impl HandlerThread {
                 run_handler(&paging, &uffd, &doorbell_here, handler_binding);
             }
         };
-        let thread = OwnThread::start(c"ameles-pager", run_handler).map_err(refused("a thread"))?;
+        let thread = PrivateStackThread::start(c"ameles-pager", run_handler).map_err(refused("a thread"))?;
         handle_until_started(&paging_here, &faults_here, &doorbell)?;
         let refusal = match bound.recv() {
             Ok(Ok(())) => return Ok(HandlerThread { doorbell, thread: Some(thread) }),
@@ -117,7 +117,7 @@ impl HandlerThread {
 
     /// Called in a child after `fork`, which has no such thread.
     pub(crate) fn forget_in_child(&mut self) {
-        self.thread.take().into_iter().for_each(OwnThread::forget_in_child);
+        self.thread.take().into_iter().for_each(PrivateStackThread::forget_in_child);
     }
 }
 

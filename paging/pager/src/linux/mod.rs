@@ -10,17 +10,17 @@ pub(crate) mod forked;
 mod frames;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
-pub(crate) mod in_thread;
 pub(crate) mod lock;
 pub(crate) mod mappings;
 #[cfg(target_env = "gnu")]
 pub(crate) mod own_stack;
-pub(crate) mod own_thread;
 pub(crate) mod page_moves;
 pub(crate) mod pages;
 pub(crate) mod paging;
 pub(crate) mod paging_state;
+pub(crate) mod private_stack_thread;
 pub(crate) mod shootdown;
+pub(crate) mod sigbus_handler;
 pub(crate) mod signals;
 pub(crate) mod thread_binding;
 #[cfg(target_env = "gnu")]

@@ -33,27 +33,16 @@ const FACE: f64 = 1.0 / 18.0;
 const EDGE: f64 = 1.0 / 36.0;
 
 /// The populations of fluid at rest, of density 1.
-pub(super) const WEIGHTS: Populations = [
-    1.0 / 3.0,
-    FACE,
-    FACE,
-    FACE,
-    FACE,
-    FACE,
-    FACE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-    EDGE,
-];
+pub(super) const WEIGHTS: Populations = {
+    let mut weights = [EDGE; 19];
+    weights[REST] = 1.0 / 3.0;
+    let mut face = 1;
+    while face <= 6 {
+        weights[face] = FACE;
+        face += 1;
+    }
+    weights
+};
 
 /// The direction back.
 pub(super) const fn opposite(direction: usize) -> usize {

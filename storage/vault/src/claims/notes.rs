@@ -1,7 +1,7 @@
 //! The notes on the trusted disk of the claims that its openings have made, whether or not they reached the store.
 
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::trusted::disk::TrustedDisk;
 
 const NAME: &str = "claims";
@@ -11,7 +11,7 @@ pub(crate) struct ClaimNotes(Vec<(u32, Vec<u8>)>);
 impl ClaimNotes {
     /// Loads the notes of epochs above `known`. Earlier ones belong to openings that have written, and that are over.
     pub(super) fn load(disk: &TrustedDisk, known: u32) -> Result<Self, VaultError> {
-        let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
+        let damaged = |error: std::io::Error| VaultError::Damaged(ErrorReason::of(error));
         let mut noted: Vec<(u32, Vec<u8>)> = match disk.meta(NAME)? {
             Some(notes) => borsh::from_slice(&notes).map_err(damaged)?,
             None => Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::path::{PathOram, PathParameters};
@@ -294,9 +294,9 @@ impl SchemeParameters {
 
     pub(crate) fn validate(&self) -> Result<(), VaultError> {
         let refused = match self {
-            SchemeParameters::Ring(ring) => ring.validate().err().map(Reason::of),
-            SchemeParameters::Path(path) => path.validate().err().map(Reason::of),
-            SchemeParameters::Trivial(trivial) => trivial.validate().err().map(Reason::of),
+            SchemeParameters::Ring(ring) => ring.validate().err().map(ErrorReason::of),
+            SchemeParameters::Path(path) => path.validate().err().map(ErrorReason::of),
+            SchemeParameters::Trivial(trivial) => trivial.validate().err().map(ErrorReason::of),
         };
         refused.map_or(Ok(()), |why| Err(VaultError::Parameters(why)))
     }
@@ -358,7 +358,7 @@ where
 {
     match scheme {
         Ok(scheme) => Ok(Rc::new(scheme)),
-        Err(error) => Err(VaultError::Parameters(Reason::of(error))),
+        Err(error) => Err(VaultError::Parameters(ErrorReason::of(error))),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::engine::record::Call;
 use crate::trusted::header::VaultParameters;
-use crate::trusted::unlogged::RowBytes;
+use crate::trusted::unlogged_commits::RowBytes;
 use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use borsh::{BorshDeserialize, BorshSerialize};

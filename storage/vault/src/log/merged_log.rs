@@ -6,7 +6,7 @@ use crate::engine::record::Call;
 use crate::error::VaultError;
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
-use crate::trusted::unlogged::RowStream;
+use crate::trusted::unlogged_commits::RowStream;
 use ameles_core::types::BlockId;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};

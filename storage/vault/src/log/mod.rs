@@ -16,7 +16,7 @@ pub(crate) mod merged_log;
 pub(crate) mod objects;
 
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::trusted::disk::TrustedDisk;
 use borsh::BorshDeserialize;
 
@@ -30,6 +30,6 @@ pub(crate) fn read_note<T: BorshDeserialize + Default>(
     disk: &TrustedDisk,
     name: &str,
 ) -> Result<T, VaultError> {
-    let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
+    let damaged = |error: std::io::Error| VaultError::Damaged(ErrorReason::of(error));
     disk.meta(name)?.map_or(Ok(T::default()), |note| borsh::from_slice(&note).map_err(damaged))
 }

@@ -3,7 +3,7 @@
 
 use super::entry::{Entry, Object, is_end, text_bytes};
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX, Position};
 use crate::trusted::seal_context::context;
@@ -48,7 +48,7 @@ pub(crate) fn open(
     let opened =
         ring.opening(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
     let text = opened.map_err(|error| {
-        let why = Reason::of(error).about(format_args!("{name} in the store"));
+        let why = ErrorReason::of(error).about(format_args!("{name} in the store"));
         VaultError::Tampered(why.followed_by("it was planted or damaged"))
     })?;
     let none = || VaultError::Tampered(format!("{name} in the store is no object of the journal").into());

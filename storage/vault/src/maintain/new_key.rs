@@ -11,9 +11,9 @@ use crate::claims::Claims;
 use crate::engine::deferred_store::DeferredStore;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::open::at_rest::{StateAtRest, seal_journal};
 use crate::open::fence::{ClaimedEpoch, fence};
 use crate::open::header::{agree_on_header, read_header, read_header_with_ring};
+use crate::open::persisted_state::{PersistedState, seal_journal};
 use crate::open::setup::Setup;
 use crate::open::state::State;
 use crate::session::status::KeyChangeFigures;
@@ -70,15 +70,15 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
         // The last run was cut off after it had changed the disk.
         return agree_on_header(&disk, &store, &new.master).await;
     }
-    let at_rest = StateAtRest::read(&disk, &store, &master).await?;
-    if at_rest.ring.earlier().is_some() {
+    let persisted = PersistedState::read(&disk, &store, &master).await?;
+    if persisted.ring.earlier().is_some() {
         return Err(VaultError::KeyChanging);
     }
     let ClaimedEpoch { epoch: Epoch { number: until, .. }, lease_term, .. } =
-        fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
-    let (block, vault) = (at_rest.header.parameters.block(), at_rest.header.vault);
+        fence(&disk, &store, &persisted, &mut entropy, &host).await?;
+    let (block, vault) = (persisted.header.parameters.block(), persisted.header.vault);
     let ring = KeyRing::from(&new.master);
-    let resealed = reseal_disk(at_rest, &disk, new, until, &mut entropy)?;
+    let resealed = reseal_disk(persisted, &disk, new, until, &mut entropy)?;
     disk.reseal(block, &resealed)?;
     header_exchange::complete(&disk, &store).await?;
     // This opening answers no request. But if the gateway before it may still answer, a takeover must wait for that
@@ -118,13 +118,13 @@ pub fn change_under_way(
 
 /// Seals everything on the trusted disk with the new key. `until` is the last epoch of the old key.
 fn reseal_disk(
-    at_rest: StateAtRest,
+    persisted: PersistedState,
     disk: &TrustedDisk,
     new: NewKey,
     until: u32,
     entropy: &mut Entropy,
 ) -> Result<Resealed, VaultError> {
-    let StateAtRest { header, ring, state, records, .. } = at_rest;
+    let PersistedState { header, ring, state, records, .. } = persisted;
     let old = ring.newest();
     let header = VaultHeader { passphrase: new.passphrase, ..header };
     let rows = Rows::open(disk.clone(), old.clone(), header.vault, header.parameters.rows_bytes)?;

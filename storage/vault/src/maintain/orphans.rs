@@ -11,12 +11,12 @@ use crate::claims::end_marker::END_MARKER;
 use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
+use crate::error_reason::ErrorReason;
 use crate::log::entry::is_end;
 use crate::log::{self, FIRST_NEEDED_NOTE, read_note};
-use crate::open::at_rest::StateAtRest;
 use crate::open::inventory::has_expected_size;
 use crate::open::newer_versions::{NewerVersionCheck, Origin};
-use crate::reason::Reason;
+use crate::open::persisted_state::PersistedState;
 use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
 use crate::trusted::checkpoint::{ShippedCheckpoint, max_sealed_bytes, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
@@ -103,14 +103,14 @@ pub async fn find_orphans<U: VaultStore>(
     store: &U,
     master: &MasterKey,
 ) -> Result<Orphans, VaultError> {
-    let at_rest = StateAtRest::read(disk, store, master).await?;
-    let StateAtRest { header, ring, state, records, known, .. } = &at_rest;
+    let persisted = PersistedState::read(disk, store, master).await?;
+    let PersistedState { header, ring, state, records, known, .. } = &persisted;
     let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
     let shipped = match disk.meta(SHIPPED_NOTE)? {
         Some(note) => {
             let note: (ShippedCheckpoint, Vec<(u64, [u8; 32])>) =
-                borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+                borsh::from_slice(&note).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
             note.0
         }
         None => ShippedCheckpoint::default(),
@@ -158,7 +158,7 @@ pub async fn find_orphans<U: VaultStore>(
         .await?;
     found.buckets.sort_unstable();
     if !newer.is_empty() {
-        let newer_check = NewerVersionCheck::new(store, &at_rest, epoch)?;
+        let newer_check = NewerVersionCheck::new(store, &persisted, epoch)?;
         found.classify_newer(&newer_check, newer).await?;
     }
     let kept_from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;

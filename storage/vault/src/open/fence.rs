@@ -1,10 +1,10 @@
 //! The fence between this opening and every other. It checks that nothing in the store is newer than what the trusted
 //! disk knows, and claims an epoch.
 
-use super::at_rest::StateAtRest;
 use super::inventory::{Inventory, REMOVE, UNCLEAR, list_inventory, planted};
 use super::log::{KnownLog, check_log};
 use super::newer_versions::{NewerVersionCheck, Origin};
+use super::persisted_state::PersistedState;
 use crate::claims::Claims;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -34,25 +34,25 @@ pub(crate) struct ClaimedEpoch {
 pub(crate) async fn fence<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
-    at_rest: &StateAtRest,
+    persisted: &PersistedState,
     entropy: &mut Entropy,
     host: &Host,
 ) -> Result<ClaimedEpoch, VaultError> {
-    let (vault, known) = (at_rest.header.vault, at_rest.known);
-    let claims = Claims { blobs: store, ring: at_rest.ring.clone(), vault };
+    let (vault, known) = (persisted.header.vault, persisted.known);
+    let claims = Claims { blobs: store, ring: persisted.ring.clone(), vault };
     // Checked before the claim: an older copy that is refused must not displace the gateway that it is a copy of.
     let claimed = claims.ours(disk, known.epoch).await?;
     let inventory = list_inventory(store).await?;
     if let Some(newer) = inventory.held.iter().find(|found| found.version > known) {
-        return Err(match NewerVersionCheck::new(store, at_rest, claimed)?.classify(*newer).await? {
+        return Err(match NewerVersionCheck::new(store, persisted, claimed)?.classify(*newer).await? {
             Origin::Planted(why) => planted(*newer, why, REMOVE),
             Origin::Unclear => {
                 planted(*newer, "is of an epoch in which this vault has written nothing", UNCLEAR)
             }
         });
     }
-    let log = match at_rest.header.parameters.journal {
-        JournalPlace::Store => Some(check_log(disk, store, at_rest, claimed).await?),
+    let log = match persisted.header.parameters.journal {
+        JournalPlace::Store => Some(check_log(disk, store, persisted, claimed).await?),
         JournalPlace::Disk => None,
     };
     let salt = entropy.salt();
@@ -65,7 +65,7 @@ pub(crate) async fn fence<U: VaultStore>(
         // If another gateway may be running, nothing is removed.
         Err(VaultError::StoreFull) if is_alone => {
             claims.check(claimed).await?;
-            free_store_space(disk, store, at_rest, &inventory).await?;
+            free_store_space(disk, store, persisted, &inventory).await?;
             claims.claim(disk, (known.epoch, claimed), entropy).await?
         }
         claimed => claimed?,
@@ -82,12 +82,13 @@ pub(crate) async fn fence<U: VaultStore>(
 async fn free_store_space<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
-    at_rest: &StateAtRest,
+    persisted: &PersistedState,
     inventory: &Inventory,
 ) -> Result<(), VaultError> {
     let noted = ShippingNotes::load(disk)?;
-    let number = if noted.is_unclear { 0 } else { at_rest.state.number };
-    let unneeded = at_rest.state.garbage.iter().filter(|garbage| !garbage.is_needed(number, &noted.shipped));
+    let number = if noted.is_unclear { 0 } else { persisted.state.number };
+    let unneeded =
+        persisted.state.garbage.iter().filter(|garbage| !garbage.is_needed(number, &noted.shipped));
     let held: Vec<BucketVersion> = unneeded
         .map(|garbage| garbage.written())
         .filter(|version| inventory.held.contains(version))

@@ -4,7 +4,7 @@
 //! An opening that was cut off may have left a batch and changes of rows on the trusted disk whose log object has never
 //! arrived. Callers can see them from now on, so the store must have them first.
 
-use super::at_rest::StateAtRest;
+use super::persisted_state::PersistedState;
 use crate::engine::record::{Call, Input};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -37,17 +37,17 @@ pub(super) struct KnownLog {
 pub(super) async fn check_log<B: Blobs>(
     disk: &TrustedDisk,
     blobs: &B,
-    at_rest: &StateAtRest,
+    persisted: &PersistedState,
     claimed: u32,
 ) -> Result<KnownLog, VaultError> {
-    let objects = LogObjects { blobs, header: &at_rest.header, ring: &at_rest.ring };
+    let objects = LogObjects { blobs, header: &persisted.header, ring: &persisted.ring };
     let (mut next, from): (Position, Position) =
         (read_note(disk, NEXT_OBJECT_NOTE)?, read_note(disk, FIRST_NEEDED_NOTE)?);
-    if next.epoch < at_rest.known.epoch {
+    if next.epoch < persisted.known.epoch {
         // The last opening was a restore, which has no journal.
-        next = Position::first_of(at_rest.known.epoch);
+        next = Position::first_of(persisted.known.epoch);
     }
-    let (last, epoch) = last_batch(at_rest);
+    let (last, epoch) = last_batch(persisted);
     let is_in_doubt = epoch == Some(next.epoch) && next.sequence > 0;
     let in_doubt = Position { sequence: next.sequence - u64::from(is_in_doubt), ..next };
     let listed = objects.list().await?;
@@ -71,10 +71,10 @@ pub(super) async fn check_log<B: Blobs>(
 }
 
 /// The writes of the last batch in the journal on the disk, and the batch's epoch.
-fn last_batch(at_rest: &StateAtRest) -> (Vec<Call>, Option<u32>) {
-    let mut epoch = at_rest.state.versions.epochs().newest();
+fn last_batch(persisted: &PersistedState) -> (Vec<Call>, Option<u32>) {
+    let mut epoch = persisted.state.versions.epochs().newest();
     let mut last = (Vec::new(), None);
-    for record in &at_rest.records {
+    for record in &persisted.records {
         match &record.input {
             Input::Epoch(begun) => epoch = begun.number,
             Input::Batch(calls) => last = (without_reads(calls), Some(epoch)),

@@ -4,21 +4,20 @@
 //! |---|---|
 //! | `create` | an empty state, and the header on both sides |
 //! | `header` | the check that the two sides belong together |
-//! | `at_rest` | the trusted state as the last opening left it |
+//! | `persisted_state` | the trusted state as the last opening left it |
 //! | `state` | its checkpoint, and the scheme as it was then |
 //! | `fence`, `newer_versions` | the check that nothing in the store is newer, and the claim of an epoch |
 //! | `log` | the journal in the store: the check that nothing in it is newer, and the start of a new one |
 //! | `replay` | the replay of the journal, input by input |
 //! | `inventory` | the versions that the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
-//! | `restore`, `previous_vault`, `refill`, `restore_notes` | the restore of a lost machine, from the store and the key |
+//! | `restore`, `previous_vault`, `rebuild_tree`, `restore_notes` | the restore of a lost machine, from the store and the key |
 //! | `shipped_checkpoint` | a checkpoint in the store |
 //! | `in_flight` | the number of buckets that a restore fetches or writes in parallel |
 //! | `local_copy` | the errors of a restore's local copy |
 //! | `restored_stash` | the stash of a restore, with its payloads on a disk |
 //! | `service` | an opened vault on a thread of its own |
 
-pub(crate) mod at_rest;
 pub(crate) mod create;
 pub(crate) mod fence;
 pub(crate) mod header;
@@ -27,9 +26,10 @@ pub(crate) mod inventory;
 mod local_copy;
 mod log;
 pub(crate) mod newer_versions;
+pub(crate) mod persisted_state;
 mod previous_vault;
+mod rebuild_tree;
 mod recovery;
-mod refill;
 mod replay;
 pub(crate) mod restore;
 pub(crate) mod restore_notes;

@@ -4,7 +4,7 @@
 //! of that, which only a holder of the key can make: a claim of the version's epoch, or a slot that opens. A version
 //! with neither sign was planted by somebody who can write to the store.
 
-use super::at_rest::StateAtRest;
+use super::persisted_state::PersistedState;
 use crate::claims::Claims;
 use crate::engine::record::Input;
 use crate::engine::work::Work;
@@ -38,8 +38,8 @@ pub(crate) struct NewerVersionCheck<'a, U> {
 
 impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
     /// A check for the gateway that has this trusted state, and that has claimed the epochs up to `claimed`.
-    pub(crate) fn new(store: &'a U, at_rest: &StateAtRest, claimed: u32) -> Result<Self, VaultError> {
-        let StateAtRest { header, ring, state, records, known, .. } = at_rest;
+    pub(crate) fn new(store: &'a U, persisted: &PersistedState, claimed: u32) -> Result<Self, VaultError> {
+        let PersistedState { header, ring, state, records, known, .. } = persisted;
         let cipher = header.parameters.cipher()?;
         // The check only reads: it seals nothing.
         let nonces = Entropy::system().nonces();

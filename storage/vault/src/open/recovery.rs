@@ -5,9 +5,9 @@
 //! repeated. Unfinished writes are carried out under new versions and the new epoch's key, so nothing is sealed a
 //! second time under an old key. The watcher sees only what it saw before.
 
-use super::at_rest::StateAtRest;
 use super::fence::{ClaimedEpoch, fence};
 use super::inventory::find_unneeded;
+use super::persisted_state::PersistedState;
 use super::replay::replay;
 use super::setup::Setup;
 use super::state::State;
@@ -31,30 +31,30 @@ use tokio::time::{Instant, sleep_until};
 /// Opens a vault, in the state in which the last acknowledged write was acknowledged.
 pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
     let began = Instant::now();
-    let at_rest = StateAtRest::read(&setup.disk, &setup.store, &setup.master).await?;
-    setup.disk.room().set_sizes(at_rest.header.parameters.reserve());
-    Session::begin(recover(setup, at_rest, Shipping::Idle, began).await?)
+    let persisted = PersistedState::read(&setup.disk, &setup.store, &setup.master).await?;
+    setup.disk.reserve().set_sizes(persisted.header.parameters.reserve());
+    Session::begin(recover(setup, persisted, Shipping::Idle, began).await?)
 }
 
 /// Opens a vault that is being restored. Nothing is shipped or deleted until a caller requests a checkpoint.
 pub(crate) async fn open_during_restore<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
     let began = Instant::now();
-    let at_rest = StateAtRest::read_during_restore(&setup.disk, &setup.store, &setup.master).await?;
-    Session::begin(recover(setup, at_rest, Shipping::HeldBack, began).await?)
+    let persisted = PersistedState::read_during_restore(&setup.disk, &setup.store, &setup.master).await?;
+    Session::begin(recover(setup, persisted, Shipping::HeldBack, began).await?)
 }
 
 /// Brings the state of the last opening to the end of its journal.
 async fn recover<U: VaultStore>(
     setup: Setup<U>,
-    at_rest: StateAtRest,
+    persisted: PersistedState,
     shipping: Shipping,
     began: Instant,
 ) -> Result<RecoveredState<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
     let asked = Instant::now();
     let ClaimedEpoch { epoch, inventory, lease_term, log } =
-        fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
-    let StateAtRest { header, ring, state, records, sequence, mut opening, .. } = at_rest;
+        fence(&disk, &store, &persisted, &mut entropy, &host).await?;
+    let PersistedState { header, ring, state, records, sequence, mut opening, .. } = persisted;
     opening.store += asked.elapsed();
     let mut rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
     // A restore has no journal in the store. Until it is complete, the previous journal holds what is not shipped.

@@ -12,7 +12,7 @@ use super::in_flight::buckets_in_flight;
 use super::inventory::{check_epochs, list_inventory};
 use super::local_copy::local_copy_error;
 use super::previous_vault::PreviousVault;
-use super::refill::refill;
+use super::rebuild_tree::rebuild_tree;
 use super::setup::Setup;
 use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint, fetch_checkpoint};
 use super::{recovery, restore_notes};
@@ -22,10 +22,10 @@ use crate::engine::record::Call;
 use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
 use crate::error::{ExistsIn, VaultError};
+use crate::error_reason::ErrorReason;
 use crate::lease::LEASE;
 use crate::log::merged_log::MergedLog;
 use crate::log::objects::LogObjects;
-use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
 use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
@@ -171,7 +171,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     let number = number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
     let previous = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
-        refill(setup, (header, ring), &old, (number, base), &*options.progress).await?;
+        rebuild_tree(setup, (header, ring), &old, (number, base), &*options.progress).await?;
         setup.disk.set_meta(HEADER, encoded)?;
         drop(old);
         None
@@ -196,7 +196,7 @@ pub fn restored(disk: &TrustedDisk, master: &MasterKey) -> Result<Option<Receipt
     let vault = read_header(disk, master)?.vault;
     let Some(note) = disk.meta(SHIPPED_NOTE)? else { return Ok(None) };
     let (shipped, _): (ShippedCheckpoint, Vec<(u64, [u8; 32])>) =
-        borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+        borsh::from_slice(&note).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
     let ShippedCheckpoint { number, epoch, digest, .. } = shipped;
     Ok(Some(Receipt { vault, epoch, checkpoint: number, digest }))
 }
@@ -245,7 +245,8 @@ fn record_receipt(
     }
     history.push((number, digest));
     let known = ShippedCheckpoint { number, epoch, newest: (0, 0), digest };
-    let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+    let note =
+        borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
     disk.set_meta(SHIPPED_NOTE, &note)
 }
 

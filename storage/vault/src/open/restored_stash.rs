@@ -1,7 +1,7 @@
 //! The stash of a restore. Its payloads are sealed on a disk, and are written there a few at a time. So a restore holds
 //! no more of a stash in memory than a served vault does.
 
-use super::state::{SchemeAtRest, State};
+use super::state::{PersistedScheme, State};
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::error::VaultError;
@@ -88,7 +88,7 @@ impl RestoredStash {
     /// [`VaultError::Damaged`], and those of the disk.
     pub(super) fn resume(
         &self,
-        scheme: SchemeAtRest,
+        scheme: PersistedScheme,
         with: (Rc<DeferredStore>, Seed),
         seal: &mut SealContext<'_>,
     ) -> Result<Option<Resumed>, VaultError> {

@@ -4,9 +4,9 @@ use super::setup::Setup;
 use super::{create, recovery};
 use crate::any_store::AnyStore;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::store::VaultStore;
-use crate::store_room::StoreRoom;
+use crate::store_space::StoreSpace;
 use crate::trusted::header::VaultHeader;
 use crate::vault::Vault;
 use futures::future::LocalBoxFuture;
@@ -32,7 +32,7 @@ impl Vault {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = match runtime {
                 Ok(runtime) => runtime,
-                Err(error) => return drop(opened.send(Err(VaultError::Disk(Reason::of(error))))),
+                Err(error) => return drop(opened.send(Err(VaultError::Disk(ErrorReason::of(error))))),
             };
             runtime.block_on(async move {
                 match Self::start(setup).await {
@@ -47,7 +47,7 @@ impl Vault {
         std::thread::Builder::new()
             .name("ameles-vault".into())
             .spawn(drive)
-            .map_err(|error| VaultError::Disk(Reason::of(error)))?;
+            .map_err(|error| VaultError::Disk(ErrorReason::of(error)))?;
         is_open.await.unwrap_or(Err(VaultError::Closed))
     }
 
@@ -68,11 +68,11 @@ type Running = LocalBoxFuture<'static, ()>;
 /// Opens a vault. The futures are boxed, so that the crates that poll them need not compile them.
 fn start(setup: Setup<AnyStore>) -> LocalBoxFuture<'static, Result<(Vault, Running), VaultError>> {
     Box::pin(async move {
-        let room = Arc::<StoreRoom>::default();
-        let setup = Setup { store: setup.store.with_room(Arc::clone(&room)), ..setup };
+        let space = Arc::<StoreSpace>::default();
+        let setup = Setup { store: setup.store.with_space(Arc::clone(&space)), ..setup };
         let session = recovery::open(setup).await?;
-        room.wait(true);
-        let (vault, running) = Vault::with_session(session, room);
+        space.wait(true);
+        let (vault, running) = Vault::with_session(session, space);
         Ok((vault, Box::pin(running) as Running))
     })
 }

@@ -1,12 +1,12 @@
 //! A checkpoint in the store, fetched and authenticated: first its manifest, then its pieces.
 
 use super::restored_stash::{RestoredStash, Resumed};
-use super::state::SchemeAtRest;
+use super::state::PersistedScheme;
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::Seed;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Receipt, blob_name, digest, max_sealed_bytes};
 use crate::trusted::disk::TrustedDisk;
@@ -40,7 +40,7 @@ pub(crate) struct FoundCheckpoint {
 
 /// The shipped state of a scheme, with its stash on the scratch disk.
 pub(crate) struct ShippedScheme {
-    written: SchemeAtRest,
+    written: PersistedScheme,
     stash: RestoredStash,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn empty_checkpoint(
         number: 0,
         epoch: 0,
         accesses: 0,
-        scheme: ShippedScheme { written: SchemeAtRest { tables: tables.into_inner(), rest }, stash },
+        scheme: ShippedScheme { written: PersistedScheme { tables: tables.into_inner(), rest }, stash },
         versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
         rows: Vec::new(),
         history: Vec::new(),
@@ -102,7 +102,7 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
     let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
     let text = blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed).map_err(|error| {
-        VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
+        VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
     })?;
     let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
     let keys = (header, master, ring.newest());
@@ -138,7 +138,7 @@ async fn read_pieces<U: VaultStore>(
         }
         let text =
             blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(|error| {
-                VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
+                VaultError::Tampered(ErrorReason::of(error).about(format_args!("{name} in the store")))
             })?;
         drop(sealed);
         let bytes = text.len();
@@ -162,7 +162,7 @@ async fn read_pieces<U: VaultStore>(
     if head.number != number || head.epoch != epoch {
         return Err(contradicts());
     }
-    let written = SchemeAtRest { tables: tables.into_inner(), rest: head.rest };
+    let written = PersistedScheme { tables: tables.into_inner(), rest: head.rest };
     let scheme = ShippedScheme { written, stash };
     Ok(FoundCheckpoint {
         number,

@@ -3,7 +3,7 @@
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::checkpoint_writer::{
     CheckpointWriter, PIECE_WORDS, SUMMARY, delta_name, garbage_name, piece_name,
@@ -37,14 +37,14 @@ pub(crate) struct State {
     pub(crate) sequence: u64,
     pub(crate) accesses: u64,
     pub(crate) seed: Seed,
-    pub(crate) scheme: SchemeAtRest,
+    pub(crate) scheme: PersistedScheme,
     pub(crate) versions: TrustedVersions,
     pub(crate) garbage: Vec<Garbage>,
     pub(crate) writer: CheckpointWriter,
 }
 
 /// The state of a scheme without its stash, which is in the directory.
-pub(crate) struct SchemeAtRest {
+pub(crate) struct PersistedScheme {
     /// Tables of words.
     pub(crate) tables: Vec<Vec<u32>>,
     pub(crate) rest: Vec<u8>,
@@ -77,7 +77,7 @@ impl State {
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
     pub(crate) fn resume(
-        scheme: SchemeAtRest,
+        scheme: PersistedScheme,
         with: (Rc<DeferredStore>, Seed),
         side: (&TrustedDisk, &VaultHeader, &MasterKey),
         stash: (&StashDirectory, Option<&PayloadReader>),
@@ -91,7 +91,7 @@ impl State {
     /// # Errors
     /// As [`resume`](Self::resume).
     pub(crate) fn try_resume(
-        scheme: SchemeAtRest,
+        scheme: PersistedScheme,
         (deferred_store, seed): (Rc<DeferredStore>, Seed),
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
         (directory, payload_reader): (&StashDirectory, Option<&PayloadReader>),
@@ -102,7 +102,7 @@ impl State {
             payload_reader.map(|payload_reader| Box::new(payload_reader.clone()) as Box<dyn PayloadSource>);
         let mut slots = StashPayloads { disk, opener, entries, failure: None };
         let (order, payloads) = (directory.stash_order(), &mut slots);
-        let SchemeAtRest { tables, rest } = scheme;
+        let PersistedScheme { tables, rest } = scheme;
         let parts = Parts { tables, rest: &rest, order: &order, payloads, payload_source: payload_reader };
         let scheme = header.parameters.scheme.resume(parts, deferred_store, seed);
         if let Some(failure) = slots.failure {
@@ -151,10 +151,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn open<T: BorshDeserialize>(&self, sealed: &[u8], name: &str) -> Result<T, VaultError> {
-        let damaged = |why: Reason| VaultError::Damaged(why.about(format_args!("its {name} does not open")));
+        let damaged =
+            |why: ErrorReason| VaultError::Damaged(why.about(format_args!("its {name} does not open")));
         let text = blob::open(self.master, Purpose::CHECKPOINT, &context(self.header, name), sealed)
-            .map_err(|error| damaged(Reason::of(error)))?;
-        borsh::from_slice(&text).map_err(|error| damaged(Reason::of(error)))
+            .map_err(|error| damaged(ErrorReason::of(error)))?;
+        borsh::from_slice(&text).map_err(|error| damaged(ErrorReason::of(error)))
     }
 
     fn read(&self, summary: Summary) -> Result<State, VaultError> {
@@ -174,7 +175,7 @@ impl Reader<'_> {
             sequence: summary.sequence,
             accesses: summary.accesses,
             seed: summary.seed,
-            scheme: SchemeAtRest { tables: tables.into_inner(), rest: summary.rest },
+            scheme: PersistedScheme { tables: tables.into_inner(), rest: summary.rest },
             versions,
             garbage: self.read_garbage()?,
             writer: CheckpointWriter::of(directory, pieces, summary.next_piece),

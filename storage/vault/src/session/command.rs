@@ -6,7 +6,7 @@ use crate::error::VaultError;
 use crate::session::check::{Progress, Report};
 use crate::session::queue::Flow;
 use crate::trusted::checkpoint::Receipt;
-use crate::trusted::unlogged::CommitId;
+use crate::trusted::unlogged_commits::CommitId;
 use tokio::sync::oneshot;
 
 /// The channel back to a caller.

@@ -7,10 +7,10 @@ use crate::engine::record::{Input, Record};
 use crate::engine::work::Work;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
-use crate::trusted::unlogged::CommitId;
+use crate::trusted::unlogged_commits::CommitId;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::record::{RecordError, RecordSealer};
@@ -133,7 +133,7 @@ impl Journal {
         identity: &Identity,
         entropy: &mut Entropy,
     ) -> Result<SealedRecord, VaultError> {
-        let text = borsh::to_vec(record).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+        let text = borsh::to_vec(record).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
         let sequence = self.sequence;
         self.sequence += 1;
         let mut sealed = self.salt.0.to_vec();
@@ -142,7 +142,7 @@ impl Journal {
             self.sealer = sealer(&identity.header, &identity.master, &self.salt)?;
             sealed = self.salt.0.to_vec();
             let sealing = self.sealer.seal(sequence, &text, &mut sealed);
-            sealing.map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+            sealing.map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
         }
         Ok((sequence, sealed))
     }

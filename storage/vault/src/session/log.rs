@@ -16,7 +16,7 @@ use crate::log::objects::{LogObjects, seal};
 use crate::trusted::header::JournalPlace;
 use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
-use crate::trusted::unlogged::CommitId;
+use crate::trusted::unlogged_commits::CommitId;
 use ameles_store::Blobs;
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@ use super::Session;
 use super::pace::Pacer;
 use super::status::{CheckpointFigures, KeyChangeFigures, RowFigures, StashFigures, Status};
 use crate::store::VaultStore;
-use crate::store_room::StoreFigures;
-use crate::trusted::room::RoomFigures;
+use crate::store_space::StoreFigures;
+use crate::trusted::disk_reserve::ReserveFigures;
 
 impl<U: VaultStore> Session<U> {
     /// Publishes the current figures to all handles.
@@ -46,7 +46,7 @@ impl<U: VaultStore> Session<U> {
             old_versions: self.garbage.versions().len() as u64,
             rows: RowFigures { used, reserved },
             // Each handle reads these figures itself.
-            room: RoomFigures::default(),
+            reserve: ReserveFigures::default(),
             store: StoreFigures::default(),
             key_change: self.garbage.change.as_ref().map(|change| KeyChangeFigures {
                 passed: change.passed(),

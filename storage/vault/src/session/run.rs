@@ -23,7 +23,7 @@ enum Wakeup {
     Event(Event),
     Command(Option<Command>),
     /// A write has found no room in the store.
-    StoreLacksRoom,
+    StoreLacksSpace,
 }
 
 impl<U: VaultStore> Session<U> {
@@ -81,7 +81,7 @@ impl<U: VaultStore> Session<U> {
             if self.is_finished() {
                 return Ok(());
             }
-            let next_check = self.disk.room().next_check();
+            let next_check = self.disk.reserve().next_check();
             let next_wakeup = [self.dispatcher.next_wakeup(), self.batch_deadline(), next_check]
                 .into_iter()
                 .flatten()
@@ -90,15 +90,15 @@ impl<U: VaultStore> Session<U> {
                 biased;
                 event = self.dispatcher.next() => Some(Wakeup::Event(event)),
                 command = commands.recv(), if self.closing.is_none() => Some(Wakeup::Command(command)),
-                () = self.garbage.store_lacks_room() => Some(Wakeup::StoreLacksRoom),
+                () = self.garbage.store_lacks_space() => Some(Wakeup::StoreLacksSpace),
                 () = sleep_until(next_wakeup), if next_wakeup.is_some() => None,
             };
             // Runs before any work that takes time.
             self.dispatcher.send_due();
-            self.disk.room().check_if_due(Instant::now());
+            self.disk.reserve().check_if_due(Instant::now());
             match wakeup {
                 Some(Wakeup::Event(event)) => self.on_event(event).await?,
-                Some(Wakeup::StoreLacksRoom) => self.free_store_space(),
+                Some(Wakeup::StoreLacksSpace) => self.free_store_space(),
                 Some(Wakeup::Command(command)) => {
                     self.on_command(command)?;
                     // Commands that have arrived by now share the next batch.
@@ -203,7 +203,7 @@ impl<U: VaultStore> Session<U> {
 
     /// Returns whether the trusted disk has room for an access. If it has none, refuses the waiting accesses.
     fn has_room(&mut self) -> bool {
-        if !self.disk.room().refuses_accesses() {
+        if !self.disk.reserve().refuses_accesses() {
             return true;
         }
         if !self.engine.is_accessing() {

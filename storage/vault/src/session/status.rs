@@ -1,9 +1,9 @@
 //! The figures of a served vault, for its owner. Some of them are hidden from the provider and are for the owner alone.
 
 use super::pace::PaceFigures;
-use crate::store_room::StoreFigures;
+use crate::store_space::StoreFigures;
 use crate::trusted::checkpoint_bytes::CheckpointBytes;
-use crate::trusted::room::RoomFigures;
+use crate::trusted::disk_reserve::ReserveFigures;
 use std::time::Duration;
 
 /// The figures of a vault at one time.
@@ -32,9 +32,9 @@ pub struct Status {
     pub old_versions: u64,
     /// The table of rows.
     pub rows: RowFigures,
-    /// The room that is reserved on the trusted disk for when it is full.
-    pub room: RoomFigures,
-    /// The room of the store. Public.
+    /// The reserve of the trusted disk, for when it is full.
+    pub reserve: ReserveFigures,
+    /// The space of the store. Public.
     pub store: StoreFigures,
     /// The change of the vault's key, while it runs. Public.
     pub key_change: Option<KeyChangeFigures>,

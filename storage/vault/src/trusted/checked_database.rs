@@ -7,8 +7,8 @@
 
 use crate::error::VaultError;
 use crate::trusted::database_file::DatabaseFile;
+use crate::trusted::disk_reserve::DiskReserve;
 use crate::trusted::failure::{FirstFailure, failure};
-use crate::trusted::room::Room;
 use redb::{Database, StorageBackend, WriteTransaction};
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use std::sync::Arc;
 pub(super) fn open(
     backend: impl StorageBackend,
     cache: usize,
-    room: &Arc<Room>,
+    reserve: &Arc<DiskReserve>,
 ) -> Result<(Database, FirstFailure), VaultError> {
     let first_failure = FirstFailure::default();
     let mut builder = Database::builder();
     builder.set_cache_size(cache).set_check_integrity_on_open(true);
     let database =
-        builder.create_with_backend(DatabaseFile::new(backend, first_failure.clone(), Arc::clone(room)));
+        builder.create_with_backend(DatabaseFile::new(backend, first_failure.clone(), Arc::clone(reserve)));
     Ok((database.map_err(failure)?, first_failure))
 }
 

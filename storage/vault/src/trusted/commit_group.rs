@@ -5,7 +5,7 @@
 //! wait for sixteen syncs in a row, and so would the journal's records after them.
 
 use super::row::RowChange;
-use super::unlogged::CommitId;
+use super::unlogged_commits::CommitId;
 use crate::error::VaultError;
 use std::sync::{Arc, Mutex, OnceLock};
 

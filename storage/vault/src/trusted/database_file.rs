@@ -1,12 +1,12 @@
 //! The file below the database. A file whose creation was cut off counts as empty, a write that finds no room takes
-//! some of the [reserve](super::room), and the first failure is recorded.
+//! some of the [reserve](super::disk_reserve), and the first failure is recorded.
 //!
 //! redb first sets the length of a new file, then writes a header, and writes its magic number last. If a process dies
 //! before that, redb refuses the file for good. Such a file has zeros in place of the magic number and only zeros after
 //! the header: it never held any data.
 
+use crate::trusted::disk_reserve::DiskReserve;
 use crate::trusted::failure::FirstFailure;
-use crate::trusted::room::Room;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
@@ -24,12 +24,12 @@ pub(super) struct DatabaseFile<B> {
     backend: B,
     was_checked: AtomicBool,
     first_failure: FirstFailure,
-    room: Arc<Room>,
+    reserve: Arc<DiskReserve>,
 }
 
 impl<B: StorageBackend> DatabaseFile<B> {
-    pub(super) fn new(backend: B, first_failure: FirstFailure, room: Arc<Room>) -> Self {
-        DatabaseFile { backend, was_checked: AtomicBool::new(false), first_failure, room }
+    pub(super) fn new(backend: B, first_failure: FirstFailure, reserve: Arc<DiskReserve>) -> Self {
+        DatabaseFile { backend, was_checked: AtomicBool::new(false), first_failure, reserve }
     }
 
     /// Returns whether the magic number and everything after the header are zeros.
@@ -70,7 +70,7 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.first_failure.note(self.room.retry_with_room(0, || self.backend.set_len(len)))
+        self.first_failure.note(self.reserve.retry_with_reserve(0, || self.backend.set_len(len)))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -79,7 +79,7 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let bytes = data.len() as u64;
-        self.first_failure.note(self.room.retry_with_room(bytes, || self.backend.write(offset, data)))
+        self.first_failure.note(self.reserve.retry_with_reserve(bytes, || self.backend.write(offset, data)))
     }
 
     fn close(&self) -> io::Result<()> {

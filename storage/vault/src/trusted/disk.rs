@@ -5,20 +5,20 @@
 //! |---|---|
 //! | `meta` | the vault's header, the claim of an epoch, the shipped checkpoint |
 //! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed by the [checkpoint writer](super::checkpoint_writer) |
-//! | `journal` | the records since, sealed, by sequence number, in pieces |
+//! | `journal` | the records since, sealed, by sequence number, in chunks |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
 //! | `unlogged` | changes of rows that the journal in the store may not hold yet, [sealed](super::unlogged_table) |
 //!
 //! The [file](super::slot_file) of the stash's slots lies next to the database.
 
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::trusted::checked_database;
+use crate::trusted::chunks::{self, ChunksTable};
 use crate::trusted::commit_group::{Change, CommitGroup, QueuedChange};
+use crate::trusted::disk_reserve::{DiskReserve, Reserve};
 use crate::trusted::failure::{FirstFailure, failure};
 use crate::trusted::folder_sync::{make_durable, sync_folder};
-use crate::trusted::pieces::{self, PiecesTable};
-use crate::trusted::room::{Reserve, Room};
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::slot_file::SlotFile;
 use crate::trusted::state_tables::StateTable;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const JOURNAL: PiecesTable = PiecesTable::new("journal");
+const JOURNAL: ChunksTable = ChunksTable::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
 /// The number of times that other tasks run before work starts that has no thread of its own.
@@ -53,7 +53,7 @@ pub struct TrustedDisk {
     pub(super) slot_file: Arc<SlotFile>,
     group: Arc<CommitGroup>,
     first_failure: FirstFailure,
-    room: Arc<Room>,
+    reserve: Arc<DiskReserve>,
     /// True if long work runs on another thread. Backends that the caller provides may not leave this thread.
     has_own_thread: bool,
     /// True if other tasks run before such work starts.
@@ -73,12 +73,12 @@ impl TrustedDisk {
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file);
         let backend = opened.map_err(redb::Error::Io).and_then(|file| Ok(FileBackend::new(file)?));
-        let room = Arc::new(Room::next_to(file));
-        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize, &room)?;
+        let reserve = Arc::new(DiskReserve::next_to(file));
+        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize, &reserve)?;
         // The name itself must survive power loss. This is done at every opening: an earlier one may have created the
         // file or the folder, and been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
-        Self::new(database, (SlotFile::next_to(file, Arc::clone(&room)), room), true)
+        Self::new(database, (SlotFile::next_to(file, Arc::clone(&reserve)), reserve), true)
     }
 
     /// A disk over backends that the caller provides, for simulations: one for the database, and one for the stash's
@@ -90,7 +90,7 @@ impl TrustedDisk {
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
     ) -> Result<Self, VaultError> {
-        Self::from_backends(backend, slot_file, Room::default())
+        Self::from_backends(backend, slot_file, DiskReserve::default())
     }
 
     /// The same, with a reserve for when the disk is full.
@@ -102,9 +102,9 @@ impl TrustedDisk {
         slot_file: impl StorageBackend,
         reserve: impl Reserve,
     ) -> Result<Self, VaultError> {
-        let room = Room::default();
-        room.set_reserve(reserve);
-        Self::from_backends(backend, slot_file, room)
+        let disk_reserve = DiskReserve::default();
+        disk_reserve.set_reserve(reserve);
+        Self::from_backends(backend, slot_file, disk_reserve)
     }
 
     /// The same disk, but other tasks run before its work starts. So a test sees whether a caller is answered before
@@ -116,11 +116,11 @@ impl TrustedDisk {
     fn from_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
-        room: Room,
+        reserve: DiskReserve,
     ) -> Result<Self, VaultError> {
-        let room = Arc::new(room);
-        let database = checked_database::open(backend, DATABASE_CACHE as usize, &room)?;
-        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&room)), room), false)
+        let reserve = Arc::new(reserve);
+        let database = checked_database::open(backend, DATABASE_CACHE as usize, &reserve)?;
+        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&reserve)), reserve), false)
     }
 
     /// A disk over backends that the caller provides and that any thread may use: long work runs on another thread.
@@ -134,14 +134,14 @@ impl TrustedDisk {
         cache: Bytes,
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
-        let room = Arc::<Room>::default();
-        let database = checked_database::open(backend, bytes, &room)?;
-        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&room)), room), true)
+        let reserve = Arc::<DiskReserve>::default();
+        let database = checked_database::open(backend, bytes, &reserve)?;
+        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&reserve)), reserve), true)
     }
 
     fn new(
         (database, first_failure): (Database, FirstFailure),
-        (slot_file, room): (SlotFile, Arc<Room>),
+        (slot_file, reserve): (SlotFile, Arc<DiskReserve>),
         has_own_thread: bool,
     ) -> Result<Self, VaultError> {
         let (database, slot_file) = (Arc::new(database), Arc::new(slot_file));
@@ -150,7 +150,7 @@ impl TrustedDisk {
             slot_file,
             group: Arc::default(),
             first_failure,
-            room,
+            reserve,
             has_own_thread,
             yields_first: false,
         };
@@ -198,7 +198,7 @@ impl TrustedDisk {
         }
         let disk = self.clone();
         let working = tokio::task::spawn_blocking(move || work(&disk)).await;
-        working.unwrap_or_else(|error| Err(VaultError::Disk(Reason::of(error))))
+        working.unwrap_or_else(|error| Err(VaultError::Disk(ErrorReason::of(error))))
     }
 
     /// Runs a read transaction.
@@ -226,9 +226,9 @@ impl TrustedDisk {
         self.first_failure.explain(error)
     }
 
-    /// The room that is reserved for when the disk is full.
-    pub(crate) fn room(&self) -> &Room {
-        &self.room
+    /// The reserve for when the disk is full.
+    pub(crate) fn reserve(&self) -> &DiskReserve {
+        &self.reserve
     }
 
     pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
@@ -254,7 +254,7 @@ impl TrustedDisk {
 
     /// The journal since the last checkpoint, in order.
     pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
-        self.with_read(|transaction| pieces::whole(&transaction.open_table(JOURNAL)?))
+        self.with_read(|transaction| chunks::read_values(&transaction.open_table(JOURNAL)?))
     }
 
     /// Adds sealed changes of rows, by the hashes of their keys, to the queue. They come after all earlier ones.
@@ -350,7 +350,7 @@ pub(super) fn set_metas<V: AsRef<[u8]>>(
 
 /// Appends records.
 pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
-    pieces::put(&mut transaction.open_table(JOURNAL)?, records)
+    chunks::insert_values(&mut transaction.open_table(JOURNAL)?, records)
 }
 
 fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {

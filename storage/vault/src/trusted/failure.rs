@@ -5,7 +5,7 @@
 //! caller is refused.
 
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, OnceLock};
 
@@ -48,10 +48,10 @@ pub(super) fn failure(error: impl Into<redb::Error>) -> VaultError {
         redb::Error::DatabaseAlreadyOpen => VaultError::Locked,
         redb::Error::Io(io) if is_full(&io) => VaultError::DiskFull,
         redb::Error::Io(io) if matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
-            VaultError::Damaged(Reason::of(io))
+            VaultError::Damaged(ErrorReason::of(io))
         }
         redb::Error::Corrupted(what) => VaultError::Damaged(what.into()),
-        upgrade @ redb::Error::UpgradeRequired(_) => VaultError::Damaged(Reason::of(upgrade)),
-        other => VaultError::Disk(Reason::of(other)),
+        upgrade @ redb::Error::UpgradeRequired(_) => VaultError::Damaged(ErrorReason::of(upgrade)),
+        other => VaultError::Disk(ErrorReason::of(other)),
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::engine::scheme::SchemeParameters;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
 use ameles_seal::blob::{self, BlobError};
@@ -329,7 +329,7 @@ impl VaultHeader {
             });
         }
         let text =
-            text.map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
+            text.map_err(|error| VaultError::Tampered(ErrorReason::of(error).about("the vault's header")))?;
         let (vault, parameters, earlier) =
             decode_text(&text).ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
         if vault != outer.vault {

@@ -4,7 +4,7 @@
 use super::commit_group::{Change, QueuedChange};
 use super::disk::TrustedDisk;
 use super::row::RowChange;
-use super::unlogged::CommitId;
+use super::unlogged_commits::CommitId;
 use super::unlogged_table;
 use crate::error::VaultError;
 

@@ -5,11 +5,11 @@
 //! hash of its key.
 
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::trusted::commit_group::QueuedChange;
 use crate::trusted::disk::{DiskSnapshot, TrustedDisk};
 use crate::trusted::row::{Row, RowChange};
-use crate::trusted::unlogged::{self, CommitId, UnloggedCommits};
+use crate::trusted::unlogged_commits::{self, CommitId, UnloggedCommits};
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt, derive};
@@ -87,7 +87,7 @@ impl Rows {
             let name = commit_name(self.vault, id);
             let opened = blob::open(&self.master, Purpose::ROWS, &name, &sealed);
             let damaged =
-                |error| VaultError::Damaged(Reason::of(error).about("a change of rows that is kept"));
+                |error| VaultError::Damaged(ErrorReason::of(error).about("a change of rows that is kept"));
             Ok((id, opened.map_err(damaged)?))
         };
         self.disk.unlogged_commits()?.into_iter().map(open).collect()
@@ -132,7 +132,7 @@ impl Rows {
         let open = |Row { key: hash, value: sealed }: Row| {
             let text = blob::open(&self.master, Purpose::ROWS, &name(self.vault, &hash), &sealed)
                 .map_err(damaged)?;
-            borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(Reason::of(error)))
+            borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))
         };
         let mut rows = disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
         rows.sort_unstable();
@@ -146,7 +146,7 @@ impl Rows {
         changes: Vec<RowChange>,
         salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
-        let commit = self.unlogged.is_some().then(|| unlogged::encode(&changes));
+        let commit = self.unlogged.is_some().then(|| unlogged_commits::encode(&changes));
         self.apply(changes, commit, salt)
     }
 
@@ -192,7 +192,7 @@ impl Rows {
         if needed > self.max && needed > sizes.total {
             return Err(VaultError::RowsFull { needed, max: self.max });
         }
-        if needed > sizes.total && self.disk.room().refuses_writes() {
+        if needed > sizes.total && self.disk.reserve().refuses_writes() {
             return Err(VaultError::NoRoom);
         }
         let queued = self.enqueue_on_disk(sealed, commit, salt);

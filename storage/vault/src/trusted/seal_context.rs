@@ -3,7 +3,7 @@
 use super::header::VaultHeader;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
@@ -22,7 +22,7 @@ impl SealContext<'_> {
         text: &impl borsh::BorshSerialize,
         name: &str,
     ) -> Result<Vec<u8>, VaultError> {
-        let text = borsh::to_vec(text).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+        let text = borsh::to_vec(text).map_err(|error| VaultError::Damaged(ErrorReason::of(error)))?;
         let (cipher, salt) = (self.header.parameters.cipher()?, self.entropy.salt());
         Ok(blob::seal(self.master, Purpose::CHECKPOINT, &context(self.header, name), cipher, salt, &text))
     }

@@ -6,8 +6,8 @@
 //! If steps read slots, the operating system is told to cache nothing of the file. Otherwise a slot that was read
 //! recently would be read faster, and more would be in memory than was intended.
 
+use super::disk_reserve::DiskReserve;
 use super::folder_sync::{make_durable, sync_folder};
-use super::room::Room;
 use base16ct::lower::encode_string;
 use rand_core::{OsRng, TryRngCore};
 use redb::StorageBackend;
@@ -33,21 +33,21 @@ pub(super) struct SlotFile {
     uncached: AtomicBool,
     /// The folder of the database; `None` for a backend that was given.
     folder: Option<PathBuf>,
-    room: Arc<Room>,
+    reserve: Arc<DiskReserve>,
 }
 
 impl SlotFile {
     /// A file in the folder of this database.
-    pub(super) fn next_to(database: &Path, room: Arc<Room>) -> Self {
+    pub(super) fn next_to(database: &Path, reserve: Arc<DiskReserve>) -> Self {
         let folder = database.parent().map(Path::to_path_buf).unwrap_or_default();
-        SlotFile { folder: Some(folder), room, ..SlotFile::default() }
+        SlotFile { folder: Some(folder), reserve, ..SlotFile::default() }
     }
 
     /// A file in a backend that the caller provides.
-    pub(super) fn with_backend(file: impl StorageBackend, room: Arc<Room>) -> Self {
-        let file = WithRoom { file, room: Arc::clone(&room) };
+    pub(super) fn with_backend(file: impl StorageBackend, reserve: Arc<DiskReserve>) -> Self {
+        let file = WithReserve { file, reserve: Arc::clone(&reserve) };
         let file = OnceLock::from(Box::new(file) as Box<dyn StorageBackend>);
-        SlotFile { file, room, ..SlotFile::default() }
+        SlotFile { file, reserve, ..SlotFile::default() }
     }
 
     /// Tells the operating system to cache nothing of the file from now on.
@@ -96,7 +96,7 @@ impl SlotFile {
         let name = format!("vault-{}.stash", encode_string(&random));
         let path = self.path(&name);
         let make = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-        let file = self.room.retry_with_room(0, make)?;
+        let file = self.reserve.retry_with_reserve(0, make)?;
         make_durable(&path, sync_folder)?;
         self.take(file)?;
         Ok(name)
@@ -109,7 +109,7 @@ impl SlotFile {
     fn take(&self, file: File) -> io::Result<&dyn StorageBackend> {
         let advised = file.try_clone()?;
         let file = FileBackend::new(file).map_err(io::Error::other)?;
-        let file = WithRoom { file, room: Arc::clone(&self.room) };
+        let file = WithReserve { file, reserve: Arc::clone(&self.reserve) };
         let file = &**self.file.get_or_init(|| Box::new(file));
         self.advised.get_or_init(|| advised);
         self.disable_read_ahead();
@@ -117,14 +117,14 @@ impl SlotFile {
     }
 }
 
-/// A file whose writes take some of the [reserve](super::room) when they find no room.
+/// A file whose writes take some of the [reserve](super::disk_reserve) when they find no room.
 #[derive(Debug)]
-struct WithRoom<B> {
+struct WithReserve<B> {
     file: B,
-    room: Arc<Room>,
+    reserve: Arc<DiskReserve>,
 }
 
-impl<B: StorageBackend> StorageBackend for WithRoom<B> {
+impl<B: StorageBackend> StorageBackend for WithReserve<B> {
     fn len(&self) -> io::Result<u64> {
         self.file.len()
     }
@@ -134,7 +134,7 @@ impl<B: StorageBackend> StorageBackend for WithRoom<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.room.retry_with_room(0, || self.file.set_len(len))
+        self.reserve.retry_with_reserve(0, || self.file.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -142,7 +142,7 @@ impl<B: StorageBackend> StorageBackend for WithRoom<B> {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.room.retry_with_room(data.len() as u64, || self.file.write(offset, data))
+        self.reserve.retry_with_reserve(data.len() as u64, || self.file.write(offset, data))
     }
 }
 

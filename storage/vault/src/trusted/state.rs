@@ -2,11 +2,11 @@
 //! and their changes.
 
 use super::checkpoint_writer::CheckpointWrite;
+use super::chunks::chunks;
 use super::disk::TrustedDisk;
-use super::pieces::pieces;
 use super::row::Row;
 use super::state_tables::{DELTAS, GARBAGE, SUMMARY, StateTable, WORDS};
-use super::unlogged::CommitId;
+use super::unlogged_commits::CommitId;
 use crate::error::VaultError;
 use ameles_core::types::Bytes;
 use redb::{ReadableTable, Table, WriteTransaction};
@@ -60,12 +60,12 @@ impl TrustedDisk {
                 _ => {}
             };
             for entry in transaction.open_table(part.table())?.iter()? {
-                let (key, piece) = entry?;
-                // A missing piece shows when the value is opened.
+                let (key, chunk) = entry?;
+                // A missing chunk shows when the value is opened.
                 let (number, _) = key.value();
                 match &mut value {
-                    Some((last, bytes)) if *last == number => bytes.extend_from_slice(piece.value()),
-                    _ => hand_over(value.replace((number, piece.value().to_vec()))),
+                    Some((last, bytes)) if *last == number => bytes.extend_from_slice(chunk.value()),
+                    _ => hand_over(value.replace((number, chunk.value().to_vec()))),
                 }
             }
             hand_over(value);
@@ -105,8 +105,8 @@ fn put(
     value: &[u8],
 ) -> Result<(), redb::Error> {
     let mut end = 0;
-    for (nth, piece) in (0..).zip(pieces(value)) {
-        table.insert((number, nth), piece)?;
+    for (nth, chunk) in (0..).zip(chunks(value)) {
+        table.insert((number, nth), chunk)?;
         end = nth + 1;
     }
     // The previous value may have been longer.

@@ -1,11 +1,11 @@
 //! The table of commits of rows that the journal in the store may not hold yet.
 
-use super::pieces::{self, PiecesTable};
-use super::unlogged::CommitId;
+use super::chunks::{self, ChunksTable};
+use super::unlogged_commits::CommitId;
 use redb::{ReadTransaction, TableError, WriteTransaction};
 
-/// Sealed commits of rows, in pieces, by number.
-const UNLOGGED: PiecesTable = PiecesTable::new("unlogged");
+/// Sealed commits of rows, in chunks, by number.
+const UNLOGGED: ChunksTable = ChunksTable::new("unlogged");
 
 /// Reads the sealed commits, in order.
 pub(super) fn read_commits(transaction: &ReadTransaction) -> Result<Vec<(CommitId, Vec<u8>)>, redb::Error> {
@@ -13,7 +13,7 @@ pub(super) fn read_commits(transaction: &ReadTransaction) -> Result<Vec<(CommitI
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         table => table?,
     };
-    pieces::whole(&table)
+    chunks::read_values(&table)
 }
 
 /// Adds commits, and deletes those up to `logged`.
@@ -24,7 +24,7 @@ pub(super) fn update(
 ) -> Result<(), redb::Error> {
     let mut table = transaction.open_table(UNLOGGED)?;
     table.retain_in(..=(logged, u32::MAX), |_, _| false)?;
-    pieces::put(&mut table, commits)
+    chunks::insert_values(&mut table, commits)
 }
 
 /// Replaces all commits.

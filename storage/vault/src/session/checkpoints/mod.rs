@@ -4,7 +4,7 @@ mod steps;
 
 use super::command::Reply;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::store::SHIPPED_NOTE;
 use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, truncate_history};
 use crate::trusted::checkpoint_bytes::CheckpointBytes;
@@ -44,7 +44,7 @@ impl ShippingNotes {
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
     pub(crate) fn load(disk: &TrustedDisk) -> Result<Self, VaultError> {
-        let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
+        let damaged = |error: std::io::Error| VaultError::Damaged(ErrorReason::of(error));
         let (shipped, history): (ShippedCheckpoint, _) = match disk.meta(SHIPPED_NOTE)? {
             Some(bytes) => borsh::from_slice(&bytes).map_err(damaged)?,
             None => (ShippedCheckpoint::default(), Vec::new()),

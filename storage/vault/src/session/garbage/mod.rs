@@ -3,7 +3,7 @@
 mod steps;
 
 use super::key_change::KeyChange;
-use crate::store_room::StoreRoom;
+use crate::store_space::StoreSpace;
 use crate::trusted::checkpoint::{Garbage, ShippedCheckpoint};
 use crate::trusted::position::Position;
 use ameles_core::store::BucketVersion;
@@ -19,8 +19,8 @@ pub(super) struct GarbageCollector {
     log_objects: Option<Position>,
     /// The change of the vault's key, while it runs. It replaces the versions that the earlier key opens.
     pub(super) change: Option<KeyChange>,
-    /// The room in the store, which deletions free.
-    room: Arc<StoreRoom>,
+    /// The space in the store, which deletions free.
+    space: Arc<StoreSpace>,
 }
 
 impl GarbageCollector {
@@ -31,7 +31,7 @@ impl GarbageCollector {
             is_deleting: false,
             log_objects: None,
             change,
-            room: Arc::default(),
+            space: Arc::default(),
         }
     }
 
@@ -65,12 +65,12 @@ impl GarbageCollector {
     /// Records whether a deletion is running.
     pub(super) fn set_deleting(&mut self, is_deleting: bool) {
         self.is_deleting = is_deleting;
-        self.room.set_freeing(is_deleting);
+        self.space.set_freeing(is_deleting);
     }
 
     /// Waits until a write finds no room in the store.
-    pub(super) async fn store_lacks_room(&self) {
-        self.room.wait_until_full().await;
+    pub(super) async fn store_lacks_space(&self) {
+        self.space.wait_until_full().await;
     }
 
     /// Takes the versions that neither checkpoint needs: the one of this number on the disk, and the shipped one.

@@ -7,7 +7,7 @@ use crate::session::checkpoints::Shipping;
 use crate::session::event::Event;
 use crate::session::pace::{Instants, LocalWork, next_instant};
 use crate::store::VaultStore;
-use crate::store_room::StoreRoom;
+use crate::store_space::StoreSpace;
 use crate::trusted::position::{PREFIX, Position};
 use ameles_core::store::Untrusted;
 use ameles_store::Blobs;
@@ -36,9 +36,9 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// Sets the room that deletions report to.
-    pub(crate) fn set_store_room(&mut self, room: Arc<StoreRoom>) {
-        self.garbage.room = room;
+    /// Sets the space that deletions report to.
+    pub(crate) fn set_store_space(&mut self, space: Arc<StoreSpace>) {
+        self.garbage.space = space;
     }
 
     /// Deletes orphans, and versions that were replaced before the checkpoint of this number and that the one in the

@@ -7,7 +7,7 @@
 //! is lost silently. So the order is checked in the log, and sectors of acknowledged commits are corrupted.
 
 use super::explorer::Effort;
-use super::machine::Machine;
+use super::machine::{Machine, runtime};
 use super::model::Model;
 use super::{effort, path, ring};
 use crate::support::effect_log::{Effect, MachineState};
@@ -16,7 +16,6 @@ use crate::support::rng::TestRng;
 use ameles_vault::{VaultError, VaultHeader};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tokio::runtime::{Builder, Runtime};
 
 /// Bytes of the page that holds the database's header.
 const HEADER: usize = 4096;
@@ -26,10 +25,6 @@ const NEWEST: (usize, u8) = (9, 1);
 const SPOILT_AT_A_STEP: u64 = 3;
 /// The number of last writes among which those are chosen.
 const LAST: usize = 24;
-
-fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime can be made")
-}
 
 /// Runs a lifecycle to its end.
 fn run_machine(header: &VaultHeader) -> Machine {

@@ -1,21 +1,16 @@
 //! A trusted disk that accepts no more writes, because it is full or read-only: from every change of a lifecycle on, or
 //! from every eighth in a usual run. Without a reserve that ends the vault; with one it does not.
 
-use super::machine::{Machine, OpeningEnd, access, commit};
+use super::machine::{Machine, OpeningEnd, access, commit, runtime};
 use super::model::{Model, ModelEvents};
 use super::{effort, is_thorough, path, ring};
 use crate::support::effect_log::{Effect, MachineState};
 use ameles_vault::{VaultError, VaultHeader};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Runtime};
 
 /// More than anything here takes, in tokio's time.
 const PATIENCE: Duration = Duration::from_secs(3600);
-
-fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime can be made")
-}
 
 fn new_machine(header: &VaultHeader) -> Machine {
     let machine_state = MachineState::new(header.parameters.layout());

@@ -1,13 +1,13 @@
 //! Goes through a log of effects: at each step the machine crashes, recovers, and is checked.
 
-use super::machine::{Machine, restore_elsewhere};
+use super::machine::{Machine, restore_elsewhere, runtime};
 use super::model::{Model, ModelEvents};
 use crate::support::effect_log::{Effect, MachineState};
 use crate::support::fragile_disk::Crash;
 use crate::support::rng::TestRng;
 use ameles_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 /// Of this many crashes, the recovery of one crashes again, at each of its steps. If all did, a lifecycle would take
 /// over an hour.
@@ -50,8 +50,7 @@ pub struct Summary {
 /// # Panics
 /// If a promise is broken.
 pub fn explore_crashes(header: &VaultHeader, seed: u64, effort: Effort) -> Summary {
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-    let runtime = runtime.expect("a runtime can be made");
+    let runtime = runtime();
     let empty = MachineState::new(header.parameters.layout());
     let new = || Model::new(&header.parameters);
     let mut machine = Machine::new(header, empty.fork(), new(), seed);

@@ -14,6 +14,12 @@ use ameles_vault::{
 };
 use futures::future::{Either, join_all, select};
 use std::pin::pin;
+use tokio::runtime::{Builder, Runtime};
+
+/// A runtime whose clock advances only while every task waits.
+pub fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime can be made")
+}
 
 /// A machine with its disk and its store.
 pub struct Machine {

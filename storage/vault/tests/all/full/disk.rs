@@ -24,9 +24,9 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
             disk.leave_room(Some(0));
             let refused = known.write_until_refused().await;
             assert!(matches!(refused, VaultError::NoRoom), "{refused}");
-            let room = known.vault.status().room;
-            assert!(room.is_full && room.reads() > 0 && room.sizes == sizes, "{room:?}");
-            for nth in 0..room.reads() {
+            let reserve = known.vault.status().reserve;
+            assert!(reserve.is_full && reserve.reads() > 0 && reserve.sizes == sizes, "{reserve:?}");
+            for nth in 0..reserve.reads() {
                 known.read(nth * 7 % BLOCKS).await.unwrap();
                 assert!(matches!(known.write(1, 1).await, Err(VaultError::NoRoom)));
             }
@@ -44,10 +44,10 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
             assert!(matches!(known.write(1, 1).await, Err(VaultError::NoRoom)));
             disk.leave_room(None);
             tokio::time::sleep(LATER).await;
-            assert!(!known.vault.status().room.is_full);
+            assert!(!known.vault.status().reserve.is_full);
             known.write(1, 200).await.unwrap();
             known.put_row("late", 100).await.unwrap();
-            assert_eq!(known.vault.status().room.held, sizes.whole);
+            assert_eq!(known.vault.status().reserve.held, sizes.whole);
         })
         .await;
     fixture.open(5, async |known| known.read(1).await.unwrap()).await;
@@ -109,7 +109,7 @@ async fn requests_of_reads(is_full: bool) -> Vec<String> {
             for nth in 0..sizes.reads(sizes.whole - 8192) {
                 known.read(nth * 7 % BLOCKS).await.unwrap();
             }
-            assert_eq!(known.vault.status().room.is_full, is_full);
+            assert_eq!(known.vault.status().reserve.is_full, is_full);
         })
         .await;
     let requests = effect_log.effects().split_off(before);

@@ -1,8 +1,9 @@
 //! A store with limited room.
 
+use crate::support::forward::forward_blob_reads;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
-use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
+use ameles_store::{BlobError, Blobs, VersionedMemory, forward_inventory};
 use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
@@ -134,13 +135,7 @@ impl Blobs for LimitedStore {
         Ok(is_new)
     }
 
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.memory.get(name, max).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.memory.list(prefix).await
-    }
+    forward_blob_reads!(memory);
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
         Blobs::remove(&self.memory, name).await

@@ -1,12 +1,13 @@
 //! The store's side: what is checked when a request takes effect, for every sender and however late it comes.
 
 use super::violation::Violation;
+use crate::support::forward::forward_blob_reads;
 use crate::support::master;
 use crate::support::shipped_contents::{self, ShippedContents};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Version};
-use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
+use ameles_store::{BlobError, Blobs, VersionedMemory, forward_inventory};
 use ameles_vault::VaultHeader;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -164,13 +165,7 @@ impl Blobs for CheckedStore {
         Ok(is_new)
     }
 
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.memory.get(name, max).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.memory.list(prefix).await
-    }
+    forward_blob_reads!(memory);
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
         Blobs::remove(&self.memory, name).await?;

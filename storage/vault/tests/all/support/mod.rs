@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
 pub mod effect_log;
+pub mod forward;
 pub mod fragile_disk;
 pub mod gated_disk;
 pub mod intercepted;

@@ -1,10 +1,11 @@
 //! Stores for stepping through an opening: every request stops before and after its effect, or the test decides the
 //! fate of a claim.
 
+use super::forward::forward_blob_reads;
 use super::intercepted::{Intercepted, Interceptor, Request};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
-use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
+use ameles_store::{BlobError, Blobs, VersionedMemory, forward_inventory};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -92,13 +93,7 @@ impl<F: AsyncFn(&VersionedMemory, &str, &[u8]) -> Result<bool, BlobError>> Blobs
         }
     }
 
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.inner.get(name, max).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.inner.list(prefix).await
-    }
+    forward_blob_reads!(inner);
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
         Blobs::remove(&self.inner, name).await

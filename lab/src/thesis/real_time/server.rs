@@ -38,16 +38,16 @@ impl Server {
     /// Serves an empty bucket behind a link that is off.
     pub(super) fn start(link: EmulatedLink) -> Result<Self, ThesisError> {
         let folder =
-            tempfile::Builder::new().prefix("ameles-lab-s3-").tempdir().map_err(ThesisError::live)?;
-        std::fs::create_dir(folder.path().join(ACCESS.bucket)).map_err(ThesisError::live)?;
+            tempfile::Builder::new().prefix("ameles-lab-s3-").tempdir().map_err(ThesisError::real_time)?;
+        std::fs::create_dir(folder.path().join(ACCESS.bucket)).map_err(ThesisError::real_time)?;
         let files =
-            FileSystem::new(folder.path()).map_err(|error| ThesisError::live(format!("{error:?}")))?;
+            FileSystem::new(folder.path()).map_err(|error| ThesisError::real_time(format!("{error:?}")))?;
         let mut service = S3ServiceBuilder::new(files);
         service.set_auth(SimpleAuth::from_single(ACCESS.key, ACCESS.secret));
         let (service, link) = (service.build(), Arc::new(link));
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(ThesisError::live)?;
-        listener.set_nonblocking(true).map_err(ThesisError::live)?;
-        let address = listener.local_addr().map_err(ThesisError::live)?;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(ThesisError::real_time)?;
+        listener.set_nonblocking(true).map_err(ThesisError::real_time)?;
+        let address = listener.local_addr().map_err(ThesisError::real_time)?;
         // Threads that have nothing to do stay: one that ended would take its processor time along.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -55,7 +55,7 @@ impl Server {
             .thread_keep_alive(Duration::from_secs(3600))
             .enable_all()
             .build()
-            .map_err(ThesisError::live)?;
+            .map_err(ThesisError::real_time)?;
         let (end, ended) = oneshot::channel();
         let served = Arc::clone(&link);
         let serve = move || {
@@ -68,7 +68,7 @@ impl Server {
             runtime.shutdown_timeout(Duration::from_secs(5));
         };
         let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(serve);
-        let thread = Some(thread.map_err(ThesisError::live)?);
+        let thread = Some(thread.map_err(ThesisError::real_time)?);
         Ok(Server { address, link, end: Some(end), thread, _folder: folder })
     }
 

@@ -7,50 +7,50 @@ use std::sync::Arc;
 
 /// The reason of an error as text, and its source if there is one. Clones share the source.
 #[derive(Clone, Debug)]
-pub struct Reason {
+pub struct ErrorReason {
     words: Cow<'static, str>,
     below: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-impl Reason {
+impl ErrorReason {
     /// The text of the source.
     pub(crate) fn of(below: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let below = Arc::from(below.into());
-        Reason { words: Cow::Owned(format!("{below}")), below: Some(below) }
+        ErrorReason { words: Cow::Owned(format!("{below}")), below: Some(below) }
     }
 
     /// Prefixes the text with its subject.
     pub(crate) fn about(self, what: impl fmt::Display) -> Self {
-        Reason { words: Cow::Owned(format!("{what}: {}", self.words)), ..self }
+        ErrorReason { words: Cow::Owned(format!("{what}: {}", self.words)), ..self }
     }
 
     /// Appends a remark.
     pub(crate) fn followed_by(self, what: &str) -> Self {
-        Reason { words: Cow::Owned(format!("{}: {what}", self.words)), ..self }
+        ErrorReason { words: Cow::Owned(format!("{}: {what}", self.words)), ..self }
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for ErrorReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
     }
 }
 
-impl Error for Reason {
+impl Error for ErrorReason {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.below.as_deref().map(|below| below as &(dyn Error + 'static))
     }
 }
 
-impl From<String> for Reason {
+impl From<String> for ErrorReason {
     fn from(words: String) -> Self {
-        Reason { words: Cow::Owned(words), below: None }
+        ErrorReason { words: Cow::Owned(words), below: None }
     }
 }
 
-impl From<&'static str> for Reason {
+impl From<&'static str> for ErrorReason {
     fn from(words: &'static str) -> Self {
-        Reason { words: Cow::Borrowed(words), below: None }
+        ErrorReason { words: Cow::Borrowed(words), below: None }
     }
 }
 

@@ -7,7 +7,7 @@ const THESIS: &str = include_str!("../../papers/thesis.toml");
 
 /// The printed tables.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Printed {
+pub struct Published {
     baselines: Table,
     results: Table,
     derived_ring: Table,
@@ -82,12 +82,12 @@ pub struct EGovernment {
 
 /// A row of a printed table.
 #[derive(Clone, Copy, Debug)]
-pub struct PrintedRow<'a> {
+pub struct PublishedRow<'a> {
     table: &'a Table,
     cells: &'a [Cell],
 }
 
-impl Printed {
+impl Published {
     /// The tables that are compiled in.
     ///
     /// # Panics
@@ -97,12 +97,12 @@ impl Printed {
     }
 
     /// The run of a workload without ORAM and without blocks.
-    pub fn baseline(&self, workload: &str) -> Option<PrintedRow<'_>> {
+    pub fn baseline(&self, workload: &str) -> Option<PublishedRow<'_>> {
         self.baselines.find(|line| line.word("workload") == Some(workload))
     }
 
     /// The run of a workload by a scheme (`blocks`, `oblivistore`, `curious`, `ring`) with blocks of `block_kib` KiB.
-    pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<PrintedRow<'_>> {
+    pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<PublishedRow<'_>> {
         self.results.find(|line| {
             line.word("workload") == Some(workload)
                 && line.word("scheme") == Some(scheme)
@@ -111,13 +111,13 @@ impl Printed {
     }
 
     /// Git in a cloud (`public`, `private`) by a scheme (`baseline`, `curious`, `oblivistore`).
-    pub fn git(&self, cloud: &str, scheme: &str) -> Option<PrintedRow<'_>> {
+    pub fn git(&self, cloud: &str, scheme: &str) -> Option<PublishedRow<'_>> {
         self.git.find(|line| line.word("scenario") == Some(cloud) && line.word("scheme") == Some(scheme))
     }
 
     /// The block sizes of a workload in KiB, smallest first.
     pub fn blocks_kib(&self, workload: &str) -> Vec<u64> {
-        let of_workload = |line: &PrintedRow<'_>| {
+        let of_workload = |line: &PublishedRow<'_>| {
             line.word("workload") == Some(workload) && line.word("scheme") == Some("blocks")
         };
         let lines = self.results.lines().filter(of_workload);
@@ -148,8 +148,8 @@ impl Printed {
     }
 
     /// The printed runs of a workload by the three schemes of the thesis.
-    pub fn runs<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = PrintedRow<'a>> {
-        let is_run = move |line: &PrintedRow<'_>| {
+    pub fn runs<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = PublishedRow<'a>> {
+        let is_run = move |line: &PublishedRow<'_>| {
             line.word("workload") == Some(workload) && line.word("scheme") != Some("blocks")
         };
         self.results.lines().filter(is_run)
@@ -183,16 +183,16 @@ impl Printed {
 }
 
 impl Table {
-    fn lines(&self) -> impl Iterator<Item = PrintedRow<'_>> {
-        self.rows.iter().map(|cells| PrintedRow { table: self, cells })
+    fn lines(&self) -> impl Iterator<Item = PublishedRow<'_>> {
+        self.rows.iter().map(|cells| PublishedRow { table: self, cells })
     }
 
-    fn find(&self, is_it: impl Fn(&PrintedRow<'_>) -> bool) -> Option<PrintedRow<'_>> {
+    fn find(&self, is_it: impl Fn(&PublishedRow<'_>) -> bool) -> Option<PublishedRow<'_>> {
         self.lines().find(is_it)
     }
 }
 
-impl<'a> PrintedRow<'a> {
+impl<'a> PublishedRow<'a> {
     fn cell(&self, column: &str) -> Option<&'a Cell> {
         let nth = self.table.columns.iter().position(|name| name == column)?;
         self.cells.get(nth)
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_printed_ratios_follow_from_the_printed_columns() {
-        let printed = Printed::tables();
+        let printed = Published::tables();
         let mut compared = 0;
         for line in printed.results.lines() {
             let base = printed.baseline(line.word("workload").unwrap()).unwrap();
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn every_workload_has_three_block_sizes_and_a_ring_tree_for_each() {
-        let printed = Printed::tables();
+        let printed = Published::tables();
         for workload in ["A", "B", "C", "D", "E"] {
             let sizes = printed.blocks_kib(workload);
             assert_eq!(sizes.len(), 3, "{workload}");

@@ -11,7 +11,7 @@ use object_store::path::Path;
 
 /// A client of whole objects at the server behind the link.
 pub(super) fn object_client(endpoint: &str) -> Result<AmazonS3, ThesisError> {
-    ACCESS.client(endpoint).map_err(ThesisError::Live)
+    ACCESS.client(endpoint).map_err(ThesisError::RealTime)
 }
 
 /// The store of a vault at the same server.
@@ -25,23 +25,24 @@ pub(super) async fn vault_store(endpoint: &str, layout: Layout) -> Result<Object
         ("secret_access_key", ACCESS.secret),
     ];
     let options = OpenOptions { keys: keys.map(key).into(), ..OpenOptions::default() };
-    let store =
-        Objects::open(&format!("s3://{}/vault", ACCESS.bucket), &options).await.map_err(ThesisError::live)?;
+    let store = Objects::open(&format!("s3://{}/vault", ACCESS.bucket), &options)
+        .await
+        .map_err(ThesisError::real_time)?;
     Ok(store.with_layout(layout))
 }
 
 /// Puts an object.
 pub(super) async fn put(client: &AmazonS3, name: &str, bytes: Vec<u8>) -> Result<(), ThesisError> {
-    client.put(&Path::from(name), bytes.into()).await.map(drop).map_err(ThesisError::live)
+    client.put(&Path::from(name), bytes.into()).await.map(drop).map_err(ThesisError::real_time)
 }
 
 /// Gets an object.
 pub(super) async fn get(client: &AmazonS3, name: &str) -> Result<Bytes, ThesisError> {
-    let found = client.get(&Path::from(name)).await.map_err(ThesisError::live)?;
-    found.bytes().await.map_err(ThesisError::live)
+    let found = client.get(&Path::from(name)).await.map_err(ThesisError::real_time)?;
+    found.bytes().await.map_err(ThesisError::real_time)
 }
 
 /// Asks the server for an object's metadata, and transfers none of its bytes.
 pub(super) async fn head(client: &AmazonS3, name: &str) -> Result<(), ThesisError> {
-    client.head(&Path::from(name)).await.map(drop).map_err(ThesisError::live)
+    client.head(&Path::from(name)).await.map(drop).map_err(ThesisError::real_time)
 }

@@ -68,11 +68,11 @@ struct Previous(std::cell::UnsafeCell<MaybeUninit<sigaction>>);
 unsafe impl Sync for Previous {}
 
 /// A region's registration. Dropping it removes the region's address range: absent pages must not be accessed any more.
-pub(crate) struct InThread {
+pub(crate) struct SigbusRegistration {
     registration: &'static Registration,
 }
 
-impl InThread {
+impl SigbusRegistration {
     pub(crate) fn register(
         paging: Arc<Paging>,
         start: usize,
@@ -95,7 +95,7 @@ impl InThread {
         registration.target.store(Box::into_raw(Box::new(Target { paging, idle })), Ordering::SeqCst);
         registration.start.store(start, Ordering::SeqCst);
         registration.end.store(start + bytes, Ordering::SeqCst);
-        Ok(InThread { registration })
+        Ok(SigbusRegistration { registration })
     }
 
     /// Called in a child after `fork`: the parent's registration is left as it is.
@@ -113,7 +113,7 @@ impl InThread {
     }
 }
 
-impl Drop for InThread {
+impl Drop for SigbusRegistration {
     fn drop(&mut self) {
         let _registering = REGISTRATION_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         self.registration.end.store(0, Ordering::SeqCst);
@@ -125,7 +125,7 @@ impl Drop for InThread {
         // SAFETY: `register` made it from a box, and no handler can have it now.
         drop(unsafe { Box::from_raw(target) });
         if REGISTRATIONS.iter().all(|registration| registration.end.load(Ordering::Relaxed) == 0)
-            && InThread::is_installed()
+            && SigbusRegistration::is_installed()
         {
             // SAFETY: it was written before our handler was installed; the earlier one is restored.
             unsafe { libc::sigaction(SIGBUS, (*PREVIOUS.0.get()).as_ptr(), ptr::null_mut()) };

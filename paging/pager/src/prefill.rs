@@ -12,7 +12,7 @@ use ameles_core::types::{BlockId, Bucket};
 use ameles_seal::pages::PageError;
 
 /// Writes zeros into each slot, for schemes with a position map of their own.
-pub(crate) fn fill_slots(store: &impl Store<Error = PageError>, layout: &Layout) -> Result<(), PageError> {
+pub(crate) fn prefill_slots(store: &impl Store<Error = PageError>, layout: &Layout) -> Result<(), PageError> {
     let zeros = alloc::vec![0; layout.bucket_bytes(Bucket(0))];
     for bucket in (0..layout.buckets()).map(Bucket) {
         let zeros = &zeros[..layout.bucket_bytes(bucket)];
@@ -22,7 +22,7 @@ pub(crate) fn fill_slots(store: &impl Store<Error = PageError>, layout: &Layout)
 }
 
 /// Writes a page of zeros several times, for schemes that write their slots in an order of their own.
-pub(crate) fn fill_by_writes<O>(oram: &mut O, writes: u64) -> Result<(), OramError<PageError>>
+pub(crate) fn prefill_by_writes<O>(oram: &mut O, writes: u64) -> Result<(), OramError<PageError>>
 where
     O: Oram<Error = PageError>,
 {

@@ -14,9 +14,9 @@ use tokio::time::sleep;
 /// The time between two attempts.
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(2);
 
-/// The room in a store.
+/// The space in a store.
 #[derive(Debug, Default)]
-pub(crate) struct StoreRoom {
+pub(crate) struct StoreSpace {
     /// True while the vault is served. An opening and a stop do not wait.
     waits: AtomicBool,
     is_full: AtomicBool,
@@ -27,7 +27,7 @@ pub(crate) struct StoreRoom {
     full_notify: Notify,
 }
 
-/// The figures of the room in a store. Public.
+/// The figures of the space in a store. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreFigures {
     /// True if the store has no room for pending writes: the vault refuses writes.
@@ -36,7 +36,7 @@ pub struct StoreFigures {
     pub refuses_reads: bool,
 }
 
-impl StoreRoom {
+impl StoreSpace {
     /// Sets whether writes wait for room.
     pub(crate) fn wait(&self, waits: bool) {
         self.waits.store(waits, Ordering::Relaxed);
@@ -73,13 +73,13 @@ impl StoreRoom {
     }
 
     /// Sends a request, and repeats it while the store has no room.
-    pub(crate) async fn retry_until_room<T, E: LacksRoom>(
+    pub(crate) async fn retry_until_space<T, E: LacksSpace>(
         &self,
         request: impl AsyncFn() -> Result<T, E>,
     ) -> Result<T, E> {
         loop {
             match request().await {
-                Err(error) if error.lacks_room() && self.waits.load(Ordering::Relaxed) => {
+                Err(error) if error.lacks_space() && self.waits.load(Ordering::Relaxed) => {
                     if !self.is_full.swap(true, Ordering::Relaxed) {
                         tracing::warn!(
                             "the store is full: writes are refused until it has room; free some space in it"
@@ -109,23 +109,23 @@ impl StoreRoom {
 }
 
 /// An error that may mean that there is no room.
-pub(crate) trait LacksRoom {
-    fn lacks_room(&self) -> bool;
+pub(crate) trait LacksSpace {
+    fn lacks_space(&self) -> bool;
 }
 
-impl LacksRoom for UntrustedError {
-    fn lacks_room(&self) -> bool {
-        matches!(self, UntrustedError::Refused(why) if is_of_room(&**why))
+impl LacksSpace for UntrustedError {
+    fn lacks_space(&self) -> bool {
+        matches!(self, UntrustedError::Refused(why) if is_of_space(&**why))
     }
 }
 
-impl LacksRoom for BlobError {
-    fn lacks_room(&self) -> bool {
-        matches!(self, BlobError::Store(below) if below.lacks_room())
+impl LacksSpace for BlobError {
+    fn lacks_space(&self) -> bool {
+        matches!(self, BlobError::Store(below) if below.lacks_space())
     }
 }
 
-fn is_of_room(error: &(dyn Error + 'static)) -> bool {
+fn is_of_space(error: &(dyn Error + 'static)) -> bool {
     let is_full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     let mut next = Some(error);
     while let Some(error) = next {

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 const BYTES: usize = 512 << 10;
 
 /// It is joined by [`join`](Self::join), or left alone by [`forget_in_child`](Self::forget_in_child).
-pub(crate) struct OwnThread {
+pub(crate) struct PrivateStackThread {
     thread: libc::pthread_t,
     /// Its second part.
     _stack: PrivateMapping,
@@ -21,7 +21,7 @@ pub(crate) struct OwnThread {
 /// The work of the thread.
 type Work = Box<dyn FnOnce() + Send>;
 
-impl OwnThread {
+impl PrivateStackThread {
     /// The caller blocks the signals that the thread is not to take.
     pub(crate) fn start(name: &'static CStr, work: impl FnOnce() + Send + 'static) -> Result<Self, Errno> {
         let stack = PrivateMapping::new(PAGE_BYTES, BYTES, PAGE_BYTES)?;
@@ -47,7 +47,7 @@ impl OwnThread {
                 return Err(Errno::from_raw_os_error(refused));
             }
         }
-        Ok(OwnThread { thread, _stack: stack })
+        Ok(PrivateStackThread { thread, _stack: stack })
     }
 
     pub(crate) fn join(self) {

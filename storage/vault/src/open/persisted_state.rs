@@ -7,7 +7,7 @@ use super::state::State;
 use crate::engine::record::{Effect, Input, Record};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::reason::Reason;
+use crate::error_reason::ErrorReason;
 use crate::session::status::OpeningFigures;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
@@ -20,7 +20,7 @@ use ameles_seal::record::{RecordOpener, RecordSealer};
 use tokio::time::Instant;
 
 /// The trusted state at rest, with its journal.
-pub(crate) struct StateAtRest {
+pub(crate) struct PersistedState {
     pub(crate) header: VaultHeader,
     pub(crate) ring: KeyRing,
     pub(crate) state: State,
@@ -34,7 +34,7 @@ pub(crate) struct StateAtRest {
     pub(crate) opening: OpeningFigures,
 }
 
-impl StateAtRest {
+impl PersistedState {
     /// Reads the state of a vault that is not being restored, and whose store holds the same header.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl StateAtRest {
         opening.journal = began.elapsed();
         opening.records = records.len() as u64;
         let known = newest_known(&state, &records);
-        Ok(StateAtRest { header, ring, state, records, sequence, known, opening })
+        Ok(PersistedState { header, ring, state, records, sequence, known, opening })
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn seal_journal(
 ) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
     let (cipher, salt) = (header.parameters.cipher()?, entropy.salt());
     let mut sealer = RecordSealer::new(master, Purpose::JOURNAL, cipher, &salt, &header.vault.0);
-    let damaged = |error| VaultError::Damaged(Reason::of(error));
+    let damaged = |error| VaultError::Damaged(ErrorReason::of(error));
     let mut sealed = Vec::with_capacity(records.len());
     for (sequence, record) in (first..).zip(records) {
         let mut bytes = salt.0.to_vec();

@@ -2,7 +2,7 @@
 //! the larger it is, the fewer blocks wait on the trusted side, and the more levels of the tree the same trusted
 //! memory replaces.
 
-use super::drive::{self, DriverSettings};
+use super::driver::{self, DriverSettings};
 use super::error::ThesisError;
 use super::options::Options;
 use super::row::Row;
@@ -137,10 +137,10 @@ fn mean_waiting_blocks(trial: &Trial<'_>, parameters: &RootParameters) -> Result
     let mut random = trial.random();
     let (readings, accesses) = READINGS;
     clock.run(async {
-        drive::warm_up(&oram, &mut random, WARM_UP_ACCESSES * parameters.path.capacity).await?;
+        driver::warm_up(&oram, &mut random, WARM_UP_ACCESSES * parameters.path.capacity).await?;
         let mut sum = 0;
         for _ in 0..readings {
-            drive::warm_up(&oram, &mut random, accesses).await?;
+            driver::warm_up(&oram, &mut random, accesses).await?;
             sum += oram.stash_blocks();
         }
         Ok(sum as f64 / readings as f64)

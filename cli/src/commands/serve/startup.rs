@@ -16,7 +16,7 @@ use std::net::TcpListener;
 use zeroize::Zeroizing;
 
 /// An open vault and its bound listeners.
-pub(super) struct Ready {
+pub(super) struct PreparedServer {
     pub(super) vaults: OpenVaults,
     pub(super) summary: VaultSummary,
     pub(super) prices: Option<Prices>,
@@ -59,7 +59,7 @@ impl Listeners {
 ///
 /// # Errors
 /// Errors of the addresses, the files, the key, the store or the vault; Ctrl-C.
-pub(super) async fn open(settings: &Settings, requested: &VaultConfig) -> Result<Ready> {
+pub(super) async fn prepare(settings: &Settings, requested: &VaultConfig) -> Result<PreparedServer> {
     let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose();
     let tls = tls.context("--tls-cert and --tls-key")?;
     // The listeners are bound first: an occupied port must not cost the time of opening a vault.
@@ -77,5 +77,5 @@ pub(super) async fn open(settings: &Settings, requested: &VaultConfig) -> Result
     let (settings, parameters) = (&vaults.settings, &vaults.parameters);
     let (store, pace) = (Home::new(settings).store_name(), settings.serve.pace);
     let summary = summary(parameters, store, vaults.fresh, prices.as_ref(), pace, &settings.serve);
-    Ok(Ready { vaults, summary, prices, users, password, file, listeners, tls })
+    Ok(PreparedServer { vaults, summary, prices, users, password, file, listeners, tls })
 }

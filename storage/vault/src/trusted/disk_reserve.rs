@@ -1,7 +1,7 @@
 //! The reserve of the trusted disk for when it is full: a file without contents, which is given up piece by piece.
 //!
 //! A write that finds the disk full takes a piece of the reserve and is repeated. So neither the database nor the slot
-//! file notices a full disk while a piece is left. From the first piece on, [writes are refused](Room::refuses_writes).
+//! file notices a full disk while a piece is left. From the first piece on, [writes are refused](DiskReserve::refuses_writes).
 //! Reads go on; each needs a record, and may bring a block into the stash. They stop when the rest is needed for
 //! pending work: evictions and batches in flight, a checkpoint, deletions of rows, another opening. When the disk has
 //! room again, the file is filled up, and writes are accepted.
@@ -75,7 +75,7 @@ impl VaultParameters {
 
 /// The figures of the reserve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RoomFigures {
+pub struct ReserveFigures {
     /// The sizes of the reserve; zeros if there is none.
     pub sizes: ReserveSizes,
     /// The current size of the reserve.
@@ -84,7 +84,7 @@ pub struct RoomFigures {
     pub is_full: bool,
 }
 
-impl RoomFigures {
+impl ReserveFigures {
     /// The minimum number of reads for which there is room.
     pub fn reads(&self) -> u64 {
         self.sizes.reads(self.held)
@@ -103,7 +103,7 @@ impl RoomFigures {
 
 /// The reserve of a trusted disk.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct DiskReserve {
     /// The path of the reserve's file, if it has one.
     path: Option<PathBuf>,
     reserve: OnceLock<Box<dyn Reserve>>,
@@ -116,15 +116,15 @@ pub(crate) struct Room {
     next_check: Mutex<Option<Instant>>,
 }
 
-impl Room {
+impl DiskReserve {
     /// A reserve next to a database, with the file that an earlier opening has left.
     pub(super) fn next_to(database: &Path) -> Self {
         let path = database.with_extension("reserve");
-        let room = Room { path: Some(path.clone()), ..Room::default() };
+        let reserve = DiskReserve { path: Some(path.clone()), ..DiskReserve::default() };
         if let Ok(file) = OpenOptions::new().read(true).write(true).open(path) {
-            room.set_reserve(ReserveFile(file));
+            reserve.set_reserve(ReserveFile(file));
         }
-        room
+        reserve
     }
 
     /// Sets the reserve.
@@ -169,7 +169,7 @@ impl Room {
         }
         *self.next_check.lock().expect("no thread panics while it holds this lock") = None;
         self.fill();
-        let RoomFigures { sizes, held, .. } = self.figures();
+        let ReserveFigures { sizes, held, .. } = self.figures();
         if held >= sizes.whole {
             self.is_full.store(false, Ordering::Relaxed);
             tracing::info!("the trusted folder's disk has room again: writes are accepted");
@@ -187,8 +187,8 @@ impl Room {
     }
 
     /// The current figures.
-    pub(crate) fn figures(&self) -> RoomFigures {
-        RoomFigures {
+    pub(crate) fn figures(&self) -> ReserveFigures {
+        ReserveFigures {
             sizes: self.sizes.get().copied().unwrap_or_default(),
             held: self.held.load(Ordering::Relaxed),
             is_full: self.is_full.load(Ordering::Relaxed),
@@ -196,7 +196,11 @@ impl Room {
     }
 
     /// Runs work that writes at most this many bytes. Repeats it while the disk is full and a piece is left.
-    pub(super) fn retry_with_room<T>(&self, bytes: u64, work: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    pub(super) fn retry_with_reserve<T>(
+        &self,
+        bytes: u64,
+        work: impl Fn() -> io::Result<T>,
+    ) -> io::Result<T> {
         loop {
             match work() {
                 Err(error) if is_full(&error) && self.give_up(bytes) => {}

@@ -7,7 +7,7 @@ use ameles_vault::{Call, Vault, VaultParameters};
 
 /// A temporary folder for a vault with these parameters.
 pub(crate) fn vault_folder(parameters: VaultParameters) -> Result<TrustedFolder, ThesisError> {
-    Ok(TrustedFolder::new("ameles-lab-", &std::env::temp_dir(), parameters)?)
+    Ok(TrustedFolder::new("ameles-lab-", parameters)?)
 }
 
 /// Writes every block with this byte.
@@ -16,7 +16,7 @@ pub(crate) async fn fill(vault: &Vault, byte: u8) -> Result<(), ThesisError> {
     for first in (0..vault.capacity()).step_by(batch) {
         let blocks = first..vault.capacity().min(first + batch as u64);
         let write = |block| Call::Write(BlockId(block), vec![byte; vault.block_bytes()].into());
-        vault.access(blocks.map(write).collect()).await.map_err(ThesisError::live)?;
+        vault.access(blocks.map(write).collect()).await.map_err(ThesisError::real_time)?;
     }
     Ok(())
 }
@@ -25,7 +25,7 @@ pub(crate) async fn fill(vault: &Vault, byte: u8) -> Result<(), ThesisError> {
 pub(crate) async fn settle(vault: &Vault) -> Result<(), ThesisError> {
     while vault.status().evictions_pending > 0 {
         if let Some(error) = vault.failure() {
-            return Err(ThesisError::live(error));
+            return Err(ThesisError::real_time(error));
         }
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }

@@ -5,7 +5,7 @@ use super::in_flight::buckets_in_flight;
 use super::previous_vault::PreviousVault;
 use super::restored_stash::RestoredStash;
 use super::setup::Setup;
-use super::state::SchemeAtRest;
+use super::state::PersistedScheme;
 use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::store::VaultStore;
@@ -27,7 +27,7 @@ use std::rc::Rc;
 
 /// Writes the previous blocks into a full tree under this epoch, and writes its state to the trusted disk as checkpoint
 /// `number`.
-pub(super) async fn refill<U: VaultStore, L: Untrusted>(
+pub(super) async fn rebuild_tree<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &RingParameters),
     old: &PreviousVault<'_, L>,
@@ -93,7 +93,7 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
         stash.append(&payloads, (blocks, blocks.len()), &mut seal)?;
     }
     let seed = seal.entropy.seed();
-    let written = SchemeAtRest { tables: state.tables, rest: state.rest };
+    let written = PersistedScheme { tables: state.tables, rest: state.rest };
     let with = (Rc::new(DeferredStore::default()), seed);
     let resumed = stash.resume(written, with, &mut seal)?;
     let (scheme, _keeper) =

@@ -6,12 +6,12 @@ use super::emulated_link::EmulatedLink;
 use super::server::{ACCESS, Server};
 use crate::bench::s3::RunningGateway;
 use crate::bench::service::TrustedFolder;
-use crate::thesis::drive::MeanTime;
+use crate::thesis::driver::MeanTime;
 use crate::thesis::error::ThesisError;
 use crate::thesis::job::Step;
-use crate::thesis::live::vault_folder::{fill, settle, vault_folder};
 use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
+use crate::thesis::vault_folder::{fill, settle, vault_folder};
 use crate::virtual_time::LinkModel;
 use ameles_core::types::BlockId;
 use ameles_gateway::AnyDevice;
@@ -73,7 +73,7 @@ fn compare(found: &[u8], byte: u8, bytes: u64) -> Result<(), ThesisError> {
     if found.len() as u64 == bytes && found.iter().all(|one| *one == byte) {
         return Ok(());
     }
-    Err(ThesisError::live("what was read is not what was written"))
+    Err(ThesisError::real_time("what was read is not what was written"))
 }
 
 /// Reads an object, which must have these bytes; without bytes, asks whether it exists.
@@ -163,7 +163,7 @@ async fn warm_up(trial: &Trial<'_>, vault: &Vault, (round, rate): (u64, u64)) ->
             Call::Read(BlockId(block))
         };
         let calls = (first..all.min(first + BATCH as u64)).map(next).collect();
-        vault.access(calls).await.map_err(ThesisError::live)?;
+        vault.access(calls).await.map_err(ThesisError::real_time)?;
     }
     settle(vault).await
 }
@@ -183,7 +183,8 @@ pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result
                 true => Call::Write(BlockId(*block), vec![byte; bytes as usize].into()),
                 false => Call::Read(BlockId(*block)),
             };
-            let answers = vault.access(batch.iter().map(call).collect()).await.map_err(ThesisError::live)?;
+            let answers =
+                vault.access(batch.iter().map(call).collect()).await.map_err(ThesisError::real_time)?;
             for found in answers.into_iter().flatten() {
                 compare(&found, byte, bytes.into())?;
             }
@@ -202,8 +203,8 @@ pub(super) async fn serve(
 ) -> Result<RealRun, ThesisError> {
     let prepared = prepare_vault(trial, scheme).await?;
     let gateway =
-        RunningGateway::start(device(prepared.vault.clone()), ACCESS).await.map_err(ThesisError::Live)?;
-    let s3 = gateway.client().map_err(ThesisError::Live)?;
+        RunningGateway::start(device(prepared.vault.clone()), ACCESS).await.map_err(ThesisError::RealTime)?;
+    let s3 = gateway.client().map_err(ThesisError::RealTime)?;
     let before = prepared.vault.status().accesses;
     let measured = measure(trial, &prepared, async |step, byte| {
         let (name, bytes) = (step.object.to_string(), step.bytes(&trial.job.sizes));

@@ -41,6 +41,7 @@ fn temporary_file(file: &Path, contents: &[u8]) -> io::Result<NamedTempFile> {
     Ok(new)
 }
 
-fn parent_folder(file: &Path) -> &Path {
+/// Returns the folder of a file: `.` for a name alone.
+pub fn parent_folder(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -39,7 +39,7 @@ pub(super) fn sections(
     on_section: &mut dyn FnMut(Section),
 ) -> Result<(), ThesisError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(ThesisError::live)?;
+    let runtime = runtime.map_err(ThesisError::real_time)?;
     let named = if options.workloads.is_empty() { vec!["A".to_owned()] } else { options.workloads.clone() };
     for letter in &named {
         let (letter, mut job) = workload_job(options, letter)?;
@@ -66,7 +66,7 @@ pub(super) fn sections(
 /// Checks that the temporary folder has room for an ORAM and its store.
 fn check_room(oram_bytes: u64) -> Result<(), ThesisError> {
     let folder = tempfile::env::temp_dir();
-    let about = rustix::fs::statvfs(&folder).map_err(ThesisError::live)?;
+    let about = rustix::fs::statvfs(&folder).map_err(ThesisError::real_time)?;
     let (free, needed) = (about.f_bavail.saturating_mul(about.f_frsize), oram_bytes.saturating_mul(ROOM));
     if needed > free {
         let folder = folder.display();
@@ -76,7 +76,7 @@ fn check_room(oram_bytes: u64) -> Result<(), ThesisError> {
             needed >> 20,
             free >> 20
         );
-        return Err(ThesisError::Live(why.into()));
+        return Err(ThesisError::RealTime(why.into()));
     }
     Ok(())
 }
