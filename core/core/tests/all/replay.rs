@@ -188,8 +188,8 @@ fn a_recursive_map_makes_the_same_requests_as_ever() {
     };
     let parameters = path_parameters();
     let below = map(parameters.capacity, parameters.max_batch);
-    let store = TraceStore::new(model::recursive_layout(&parameters, &below).0);
-    let oram = model::recursive_path(&parameters, &below, &store, 1);
+    let store = TraceStore::new(model::with_map_layout(parameters.layout(), &below));
+    let oram = model::recursive_path((&parameters, &below), &store, 1);
     let print = fingerprint(&oram, &store, 1, |oram| {
         bytes(&(
             oram.snapshot().expect("nothing is in flight"),

@@ -56,8 +56,14 @@ impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> 
         self.is_silent_after_a_failure();
     }
 
+    /// Checks the promises of a scheme that keeps no state: answers, refusals, and that a failure loses nothing.
+    pub(crate) fn conforms_without_state(&self) {
+        self.answers();
+        self.loses_nothing_by_a_failure();
+    }
+
     /// Checks the promises of any scheme: answers and refusals.
-    pub(crate) fn answers(&self) {
+    fn answers(&self) {
         self.answers_like_an_array();
         self.answers_like_an_array_in_any_order();
         self.refuses_without_a_mark();
@@ -71,7 +77,16 @@ fn split(batches: &[Vec<Operation>], max: usize) -> Vec<Vec<Operation>> {
 
 /// Runs a test on many drawn cases.
 fn check<T: Debug>(cases: impl Strategy<Value = T>, test: impl Fn(T)) {
-    let config = Config { source_file: Some(file!()), ..Config::default() };
+    check_cases(Config::default().cases, cases, test);
+}
+
+/// Runs a test that takes long on a few drawn cases, an eighth of the usual number.
+fn check_few<T: Debug>(cases: impl Strategy<Value = T>, test: impl Fn(T)) {
+    check_cases(Config::default().cases.div_ceil(8), cases, test);
+}
+
+fn check_cases<T: Debug>(cases_drawn: u32, cases: impl Strategy<Value = T>, test: impl Fn(T)) {
+    let config = Config { source_file: Some(file!()), cases: cases_drawn, ..Config::default() };
     let outcome = TestRunner::new(config).run(&cases, |case| {
         test(case);
         Ok(())

@@ -5,12 +5,13 @@ use super::tampering::{DUPLICATE, ENTRY, TAMPERINGS, Tree};
 use crate::model::setup::*;
 use crate::model::{curious, freecursive, opam, paging};
 use crate::{circuit, parallel, raw, ring};
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::RecursiveParameters;
+use ameles_core::schemes::circuit::CircuitOram;
 use ameles_core::schemes::path::PathOram;
+use ameles_core::schemes::raw::RawOram;
+use ameles_core::schemes::ring::RingOram;
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::tree::block_header::HEADER_BYTES;
-use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bucket;
 use proptest::prelude::*;
 use std::fmt::Debug;
@@ -21,12 +22,6 @@ fn with_map<P: Clone + Debug + 'static>(
     capacity: fn(&P) -> u64,
 ) -> BoxedStrategy<(P, RecursiveParameters)> {
     parameters.prop_flat_map(move |p| (Just(p.clone()), small_map(capacity(&p)))).boxed()
-}
-
-/// The layout of a tree with that of its recursive map behind it.
-fn with_map_layout(mut tree: Layout, map: &RecursiveParameters) -> Layout {
-    tree.append(&map.layout().unwrap());
-    tree
 }
 
 #[test]
@@ -55,7 +50,7 @@ fn path_oram_with_buckets_by_level_conforms() {
         capacity: |b| b.parameters().capacity,
         layout: |b| b.layout(),
         build: |buckets, store, seed| {
-            let positions = FlatPositionMap::new(Positions::new(buckets.parameters().capacity));
+            let positions = flat_map(buckets.parameters().capacity);
             PathOram::with_buckets(buckets, Bucket(0), store, positions, rng(seed))
         },
     };
@@ -68,7 +63,7 @@ fn path_oram_with_a_recursive_map_conforms() {
         parameters: with_map(small_path(), |p| p.capacity),
         capacity: |(p, _)| p.capacity,
         layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| recursive_path(p, map, store, seed),
+        build: |(p, map), store, seed| recursive_path((p, map), store, seed),
     };
     scheme.conforms();
 }
@@ -103,7 +98,10 @@ fn ring_oram_with_a_recursive_map_conforms() {
         parameters: with_map(small_ring(), |p| p.capacity),
         capacity: |(p, _)| p.capacity,
         layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| ring::setup::recursive_ring(p, map, store, seed),
+        build: |(p, map), store, seed| {
+            let (positions, random) = map_behind(p.layout(), map, &store, seed);
+            RingOram::new(p.clone(), store, positions, random).unwrap()
+        },
     };
     scheme.conforms();
 }
@@ -133,7 +131,10 @@ fn circuit_oram_with_a_recursive_map_conforms() {
         parameters: with_map(circuit::setup::small(), |p| p.capacity),
         capacity: |(p, _)| p.capacity,
         layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| circuit::setup::recursive_circuit(p, map, store, seed),
+        build: |(p, map), store, seed| {
+            let (positions, random) = map_behind(p.layout(), map, &store, seed);
+            CircuitOram::new(p.clone(), store, positions, random).unwrap()
+        },
     };
     scheme.conforms();
 }
@@ -164,7 +165,10 @@ fn raw_oram_with_a_recursive_map_conforms() {
         parameters: with_map(raw::setup::small(), |p| p.capacity),
         capacity: |(p, _)| p.capacity,
         layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| raw::setup::recursive_raw(p, map, store, seed),
+        build: |(p, map), store, seed| {
+            let (positions, random) = map_behind(p.layout(), map, &store, seed);
+            RawOram::new(p.clone(), Bucket(0), store, positions, random).unwrap()
+        },
     };
     scheme.conforms();
 }
@@ -210,6 +214,8 @@ fn trivial_oram_conforms() {
         build: |p, store, _| TrivialOram::new(p.clone(), Bucket(0), store).unwrap(),
     };
     scheme.conforms();
+    scheme.conforms_with_snapshots(|oram| oram.parameters());
+    scheme.conforms_with_changes();
 }
 
 #[test]
@@ -320,5 +326,5 @@ fn plain_paging_conforms() {
         layout: |p| p.layout(),
         build: |p, store, _| paging::plain(p, store),
     };
-    scheme.answers();
+    scheme.conforms_without_state();
 }

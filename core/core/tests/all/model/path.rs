@@ -18,9 +18,9 @@ proptest! {
             .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), batches(p.capacity), batches(p.capacity))),
         seeds: [u64; 3],
     ) {
-        let (layout, first) = recursive_layout(&parameters, &map);
+        let (first, layout) = (Bucket(parameters.layout().buckets()), with_map_layout(parameters.layout(), &map));
         let store = TraceStore::new(layout.clone());
-        let oram = recursive_path(&parameters, &map, &store, seeds[0]);
+        let oram = recursive_path((&parameters, &map), &store, seeds[0]);
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
         run(&oram, &mut model, &before);
         let snapshot = borsh::to_vec(&(oram.snapshot().unwrap(), oram.positions().snapshot().unwrap())).unwrap();
