@@ -5,7 +5,9 @@ use super::{Scheme, check, split};
 use crate::model::setup::{batches, rng};
 use ameles_core::oram::{Access, Oram};
 use ameles_core::snapshot::full::{FullSnapshot, SnapshotError};
-use ameles_core::testing::{ArrayModel, Executor, TraceStore, TraceStoreError, finish_now};
+use ameles_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now};
+use ameles_core::types::BlockId;
+use borsh::BorshSerialize;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
@@ -39,6 +41,29 @@ pub(crate) fn assert_contradictions_refused<O: FullSnapshot<ChaCha8Rng, Store: C
         change(&mut changed);
         assert!(restored::<O>(&changed, store.clone(), 1).is_none(), "{reason}");
     }
+}
+
+/// Asserts that snapshots of an ORAM of four blocks of no bytes, all of them in its stash, are refused whose parts
+/// contradict one another: in parameters, positions and schedule, and after each of these changes.
+pub(crate) fn assert_contradicting_parts_refused<P: BorshSerialize, O>(
+    (oram, store, parameters): (&O, O::Store, &P),
+    more: &[Change<'_>],
+) where
+    O: FullSnapshot<ChaCha8Rng, Store: Clone>,
+{
+    let mut model = ArrayModel::new(4, 0);
+    finish_now(model.batch(oram, &[0, 1, 2, 3].map(|block| Operation::Read(BlockId(block)))));
+    assert!(oram.pending_steps() > 0, "all blocks are in the stash");
+    // Found by their place: the parameters, then the positions; at the end the schedule.
+    let positions = borsh::to_vec(parameters).expect("bytes").len() + 4;
+    let last = bytes(oram).len() - 1;
+    let changes: [Change<'_>; 4] = [
+        ("a block mapped to no leaf of the tree", &|bytes| bytes[positions] = 3),
+        ("a block in the stash that is not mapped", &|bytes| bytes[positions] = 0),
+        ("positions of more blocks than there are", &|bytes| bytes[0] = 3),
+        ("more evictions outside of the schedule than evictions", &|bytes| bytes[last] = 1),
+    ];
+    assert_contradictions_refused(oram, store, &[&changes, more].concat());
 }
 
 impl<P, O> Scheme<P, O>

@@ -1,6 +1,6 @@
 //! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
-use ameles_core::oram::Oram;
+use ameles_core::oram::{Access, Oram};
 use ameles_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
@@ -12,6 +12,7 @@ use ameles_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::root::{RootOram, RootParameters, root_oram};
 use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{Batches, Sequence};
 use ameles_core::testing::{
@@ -97,7 +98,7 @@ pub(crate) type FlatPath<S> = PathOram<S, FlatMap, ChaCha8Rng>;
 pub(crate) type RecursivePath<S> = PathOram<S, RecursiveMap<S>, ChaCha8Rng>;
 
 /// A map of all positions on the trusted side, none of them mapped.
-pub(crate) fn flat_map(blocks: u64) -> FlatMap {
+pub(crate) fn flat_map<E>(blocks: u64) -> FlatPositionMap<E> {
     FlatPositionMap::new(Positions::new(blocks))
 }
 
@@ -375,4 +376,33 @@ fn finish<O: Oram>(oram: &O, store: &TraceStore, mut executor: Executor<'_>, mut
     store.hold_back(false);
     ameles_core::testing::finish_now(model.read_all(oram));
     assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
+}
+
+/// Asserts that steps outside of the schedule keep the stash of 256 blocks below a bound that the schedule alone does
+/// not keep.
+pub(crate) fn assert_steps_make_room<O: FullSnapshot<ChaCha8Rng>>(oram: &O, bound: usize) {
+    let mut max = 0;
+    for nth in 0..20_000 {
+        while oram.must_step() {
+            assert!(oram.emergencies() < 20_000, "idle makes no room");
+            finish_now(oram.step()).unwrap();
+        }
+        finish_now(oram.access(&mut [Access::Read(BlockId(nth % 256), &mut [])])).unwrap();
+        max = max.max(oram.stash_blocks());
+    }
+    assert!(max <= bound && oram.emergencies() > 0, "{max} blocks, {} emergencies", oram.emergencies());
+}
+
+/// Runs sequences that must make no emergency, and prints the most blocks on the trusted side.
+#[allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
+pub(crate) fn check_sequences_that_come_back(
+    common: &PartitionsParameters,
+    count: usize,
+    peak: impl Fn(Sequence, Batches) -> usize,
+) {
+    for sequence in [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
+    {
+        let peak = peak(sequence, Batches { count, max: MAX_BATCH as usize, seed: 1 });
+        println!("{} blocks, {sequence:?}: at most {peak} of {}", common.capacity, common.cache_bound);
+    }
 }
