@@ -17,6 +17,7 @@
 
 use crate::concurrency::exclusive::Exclusive;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::range;
 use crate::snapshot::full::{FullSnapshot, SnapshotError};
 use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
 use crate::snapshot::word_table::WordTable;
@@ -63,7 +64,7 @@ impl TrivialParameters {
             ("chunk_blocks", self.chunk_blocks.into()),
             ("max_batch", self.max_batch.into()),
         ];
-        if let Some((name, _)) = min_one.iter().find(|(_, value)| *value == 0) {
+        if let Some(name) = range::find_zero(&min_one) {
             return Err(TrivialParametersError::Zero(name));
         }
         if self.block_bytes > 1 << 24 {

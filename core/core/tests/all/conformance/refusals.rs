@@ -1,5 +1,6 @@
 //! Every scheme refuses what is beyond its bounds, and answers nothing once an operation failed or was dropped.
 
+use super::parameters::SchemeParameters;
 use super::runs::write_all;
 use super::{Scheme, check, check_few};
 use ameles_core::oram::{Access, Oram, OramError};
@@ -8,7 +9,6 @@ use ameles_core::types::BlockId;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::cell::{Cell, RefCell};
-use std::fmt::Debug;
 
 /// Dummies after which a scheme that ever has pending steps must run one.
 const DUMMIES: usize = 200;
@@ -79,7 +79,7 @@ fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usiz
     completed
 }
 
-impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
+impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
     /// A refusal, out of bounds or for a step that must run first, shows nothing and changes nothing: the scheme goes
     /// on as one that was never asked.
     pub(super) fn refuses_without_a_mark(&self) {

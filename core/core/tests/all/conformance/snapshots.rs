@@ -1,5 +1,6 @@
 //! A scheme goes on from its snapshot as if nothing had happened, and from no other bytes.
 
+use super::parameters::SchemeParameters;
 use super::runs::{read_whatever_comes, run};
 use super::{Scheme, check, split};
 use crate::model::setup::{batches, rng};
@@ -11,7 +12,6 @@ use borsh::BorshSerialize;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
-use std::fmt::Debug;
 use std::rc::Rc;
 
 /// Returns the bytes of a scheme's snapshot.
@@ -68,7 +68,7 @@ pub(crate) fn assert_contradicting_parts_refused<P: BorshSerialize, O>(
 
 impl<P, O> Scheme<P, O>
 where
-    P: Clone + Debug + PartialEq + 'static,
+    P: SchemeParameters + PartialEq,
     O: FullSnapshot<ChaCha8Rng, Store = Rc<TraceStore>> + Oram<Error = TraceStoreError>,
 {
     /// Checks the promises of a scheme with snapshots; `parameters` returns those of a scheme.
