@@ -5,7 +5,7 @@ use super::super::driver::Event;
 use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
 use super::path::{FullObserver, Tree};
 use super::reverse_bits::reverse_bits;
-use super::turns::{TakesTurns, Turns, written_buckets};
+use super::turns::{TurnObserver, TurnSchedule, Turns, written_buckets};
 use crate::schemes::circuit::CircuitParameters;
 use crate::types::Slot;
 use alloc::boxed::Box;
@@ -21,13 +21,11 @@ use rand_core::SeedableRng;
 pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let tree = Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0, first: 0 };
     match adversary {
-        Adversary::Full => Box::new(CircuitObserver {
-            turns: Turns::new(FullObserver::new(tree, seed)),
-            max_batch: parameters.max_batch as usize,
-            held: Vec::new(),
-            due: 0,
-            evictions: 0,
-        }),
+        Adversary::Full => {
+            let max_batch = parameters.max_batch as usize;
+            let turns = CircuitTurns { max_batch, held: Vec::new(), due: 0, evictions: 0 };
+            Box::new(TurnObserver::new(tree, seed, turns))
+        }
         Adversary::Snapshot => Box::new(SnapshotObserver {
             tree,
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -40,8 +38,7 @@ pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64)
     }
 }
 
-struct CircuitObserver {
-    turns: Turns,
+struct CircuitTurns {
     max_batch: usize,
     /// The buckets read since the last writing, in that order.
     held: Vec<u64>,
@@ -50,33 +47,25 @@ struct CircuitObserver {
     evictions: u64,
 }
 
-impl TakesTurns for CircuitObserver {
-    fn turns(&self) -> &Turns {
-        &self.turns
-    }
-
-    fn turns_mut(&mut self) -> &mut Turns {
-        &mut self.turns
-    }
-
+impl TurnSchedule for CircuitTurns {
     fn due(&self) -> (u64, bool) {
         (u64::from(self.due > 0), self.due >= self.max_batch)
     }
 
-    fn access(&mut self, slots: &[Slot]) -> Result<(), String> {
-        self.turns.on_line.read(slots)?;
+    fn access(&mut self, turns: &mut Turns, slots: &[Slot]) -> Result<(), String> {
+        turns.on_line.read(slots)?;
         self.held.extend(slots.iter().map(|slot| slot.bucket.0));
-        self.due += self.turns.accesses();
+        self.due += turns.accesses();
         Ok(())
     }
 
     /// Checks that the buckets read are those of the next paths in order that are not held, and no others.
-    fn evict(&mut self, read: &[Slot]) -> Result<Vec<u64>, String> {
+    fn evict(&mut self, tree: &Tree, read: &[Slot]) -> Result<Vec<u64>, String> {
         let before = self.held.len();
         let end = self.evictions + 2 * self.due as u64;
         for eviction in self.evictions..end {
-            let leaf = reverse_bits(self.turns.on_line.tree.leaf_level, eviction);
-            for bucket in self.turns.on_line.tree.apart(leaf, &[]) {
+            let leaf = reverse_bits(tree.leaf_level, eviction);
+            for bucket in tree.apart(leaf, &[]) {
                 if !self.held.contains(&bucket) {
                     self.held.push(bucket);
                 }
@@ -90,8 +79,7 @@ impl TakesTurns for CircuitObserver {
         Ok(core::mem::take(&mut self.held))
     }
 
-    fn on_write(&mut self, buckets: &[u64]) {
-        let on_line = &mut self.turns.on_line;
+    fn on_write(&mut self, on_line: &mut FullObserver, buckets: &[u64]) {
         on_line.held.clear();
         (on_line.repeats, on_line.accesses_held) = (0, 0);
         on_line.observations.add("buckets written", buckets.len() as u64);

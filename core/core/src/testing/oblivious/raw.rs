@@ -5,7 +5,7 @@ use super::super::driver::Event;
 use super::observer::{Adversary, Observations, Observer, ShownLeaf, ensure};
 use super::path::{FullObserver, Tree};
 use super::reverse_bits::reverse_bits;
-use super::turns::{TakesTurns, Turns, written_buckets};
+use super::turns::{TurnObserver, TurnSchedule, Turns, written_buckets};
 use crate::schemes::raw::RawParameters;
 use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
@@ -22,16 +22,19 @@ pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> 
     let bodies = Tree { leaf_level, top, first: headers };
     let schedule = Schedule { rate: parameters.eviction_rate.into(), accesses: 0, evictions: 0 };
     match adversary {
-        Adversary::Full => Box::new(RawObserver {
-            turns: Turns::new(FullObserver::new(bodies, seed)),
-            headers,
-            body_slots: parameters.blocks_per_bucket,
-            max_batch: parameters.max_batch as usize,
-            held: Vec::new(),
-            unwritten: 0,
-            writes_headers: false,
-            schedule,
-        }),
+        // Path ORAM's account is for bodies: no path is held from one batch to the next.
+        Adversary::Full => {
+            let turns = RawTurns {
+                headers,
+                body_slots: parameters.blocks_per_bucket,
+                max_batch: parameters.max_batch as usize,
+                held: Vec::new(),
+                unwritten: 0,
+                writes_headers: false,
+                schedule,
+            };
+            Box::new(TurnObserver::new(bodies, seed, turns))
+        }
         Adversary::Snapshot => Box::new(SnapshotObserver {
             bodies,
             headers,
@@ -64,9 +67,7 @@ impl Schedule {
     }
 }
 
-struct RawObserver {
-    /// The account of accesses is for bodies: no path is held from one batch to the next.
-    turns: Turns,
+struct RawTurns {
     /// The number of headers: they are the first buckets.
     headers: u64,
     /// Z.
@@ -81,7 +82,7 @@ struct RawObserver {
     schedule: Schedule,
 }
 
-impl RawObserver {
+impl RawTurns {
     /// The slots of a body, after its header where that is to be read.
     fn slots(&self, body: u64, with_header: bool) -> impl Iterator<Item = Slot> + use<> {
         let header = with_header.then(|| Slot::only(Bucket(body - self.headers)));
@@ -89,22 +90,14 @@ impl RawObserver {
     }
 }
 
-impl TakesTurns for RawObserver {
-    fn turns(&self) -> &Turns {
-        &self.turns
-    }
-
-    fn turns_mut(&mut self) -> &mut Turns {
-        &mut self.turns
-    }
-
+impl TurnSchedule for RawTurns {
     fn due(&self) -> (u64, bool) {
         let due = self.schedule.due();
         (u64::from(self.unwritten > 0) + due, self.unwritten >= self.max_batch || due > 1)
     }
 
     /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
-    fn access(&mut self, slots: &[Slot]) -> Result<(), String> {
+    fn access(&mut self, turns: &mut Turns, slots: &[Slot]) -> Result<(), String> {
         let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         bodies.retain(|bucket| *bucket >= self.headers);
         bodies.dedup();
@@ -117,19 +110,18 @@ impl TakesTurns for RawObserver {
             }
         }
         ensure(slots == due, || format!("read {slots:?}, due are {due:?}"))?;
-        self.turns.on_line.held.clear();
-        self.turns
-            .on_line
+        turns.on_line.held.clear();
+        turns.on_line
             .read(&bodies.into_iter().map(|body| Slot::only(Bucket(body))).collect::<Vec<_>>())?;
-        let accesses = self.turns.accesses();
+        let accesses = turns.accesses();
         self.unwritten += accesses;
         self.schedule.accesses += accesses as u64;
         Ok(())
     }
 
-    fn evict(&mut self, read: &[Slot]) -> Result<Vec<u64>, String> {
+    fn evict(&mut self, tree: &Tree, read: &[Slot]) -> Result<Vec<u64>, String> {
         ensure(self.unwritten == 0, || String::from("a step read out of turn"))?;
-        let path = self.schedule.evict(&self.turns.on_line.tree, self.headers)?;
+        let path = self.schedule.evict(tree, self.headers)?;
         let due: Vec<Slot> =
             path.iter().skip(1).step_by(2).flat_map(|body| self.slots(*body, true)).collect();
         ensure(read == due, || format!("read {read:?}, due are {due:?}"))?;
@@ -141,9 +133,9 @@ impl TakesTurns for RawObserver {
         self.writes_headers.then(|| core::mem::take(&mut self.held))
     }
 
-    fn on_write(&mut self, buckets: &[u64]) {
+    fn on_write(&mut self, on_line: &mut FullObserver, buckets: &[u64]) {
         if self.writes_headers {
-            self.turns.on_line.observations.add("headers written", buckets.len() as u64);
+            on_line.observations.add("headers written", buckets.len() as u64);
         }
     }
 

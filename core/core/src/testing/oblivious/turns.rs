@@ -4,7 +4,7 @@
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::observer::{Observations, Observer, ensure};
-use super::path::FullObserver;
+use super::path::{FullObserver, Tree};
 use crate::types::Slot;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -31,10 +31,6 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(on_line: FullObserver) -> Self {
-        Turns { on_line, step: None }
-    }
-
     /// The accesses of the batch in flight.
     pub(super) fn accesses(&self) -> usize {
         self.on_line.on_line.as_ref().map_or(0, |on_line| on_line.accesses)
@@ -64,19 +60,15 @@ impl Turns {
 }
 
 /// The public schedule of such a scheme.
-pub(super) trait TakesTurns {
-    fn turns(&self) -> &Turns;
-
-    fn turns_mut(&mut self) -> &mut Turns;
-
+pub(super) trait TurnSchedule {
     /// The steps that are due, and whether one must run before the next access.
     fn due(&self) -> (u64, bool);
 
     /// Checks what an access reads.
-    fn access(&mut self, slots: &[Slot]) -> Result<(), String>;
+    fn access(&mut self, turns: &mut Turns, slots: &[Slot]) -> Result<(), String>;
 
     /// Checks what a step reads, and returns the buckets that it must write then.
-    fn evict(&mut self, read: &[Slot]) -> Result<Vec<u64>, String>;
+    fn evict(&mut self, tree: &Tree, read: &[Slot]) -> Result<Vec<u64>, String>;
 
     /// Returns the buckets that a step must write without a reading, if that is due.
     fn take_due_without_reading(&mut self) -> Option<Vec<u64>> {
@@ -84,90 +76,102 @@ pub(super) trait TakesTurns {
     }
 
     /// Accounts for the writing of what was due, as it begins.
-    fn on_write(&mut self, buckets: &[u64]);
+    fn on_write(&mut self, on_line: &mut FullObserver, buckets: &[u64]);
 
     /// Accounts for the writing as it ends.
     fn on_written(&mut self) {}
 }
 
-fn write(observer: &mut impl TakesTurns, written: &[u64]) -> Result<(), String> {
-    let due = match observer.turns_mut().step.take() {
-        Some(StepState::MustWrite(due)) => Some(due),
-        step => {
-            observer.turns_mut().step = step;
-            if observer.turns().may_step() { observer.take_due_without_reading() } else { None }
-        }
-    };
-    let due = due.ok_or_else(|| String::from("a step wrote out of turn"))?;
-    ensure(written == due, || format!("wrote {written:?}, due are {due:?}"))?;
-    observer.turns_mut().step = Some(StepState::Writing);
-    observer.on_write(written);
-    Ok(())
+/// The observer of such a scheme.
+pub(super) struct TurnObserver<S> {
+    turns: Turns,
+    schedule: S,
 }
 
-impl<O: TakesTurns> Observer for O {
+impl<S: TurnSchedule> TurnObserver<S> {
+    pub(super) fn new(tree: Tree, seed: u64, schedule: S) -> Self {
+        TurnObserver { turns: Turns { on_line: FullObserver::new(tree, seed), step: None }, schedule }
+    }
+
+    fn write(&mut self, written: &[u64]) -> Result<(), String> {
+        let due = if let Some(StepState::MustWrite(due)) = &self.turns.step {
+            Some(due.clone())
+        } else if self.turns.may_step() {
+            self.schedule.take_due_without_reading()
+        } else {
+            None
+        };
+        let due = due.ok_or_else(|| String::from("a step wrote out of turn"))?;
+        ensure(written == due, || format!("wrote {written:?}, due are {due:?}"))?;
+        self.turns.step = Some(StepState::Writing);
+        self.schedule.on_write(&mut self.turns.on_line, written);
+        Ok(())
+    }
+}
+
+impl<S: TurnSchedule> Observer for TurnObserver<S> {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Pending { pending_steps, must_step } => {
-                let due = self.due();
+                let due = self.schedule.due();
                 ensure((*pending_steps, *must_step) == due, || {
                     format!("pending: {pending_steps}, {must_step}; due is {due:?}")
                 })
             }
             Event::AccessBegins(accesses) => {
-                self.turns_mut().on_line.begin_access(*accesses);
+                self.turns.on_line.begin_access(*accesses);
                 Ok(())
             }
             Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => {
-                let may_read = matches!(self.turns().step, None | Some(StepState::Waiting));
+                let may_read = matches!(self.turns.step, None | Some(StepState::Waiting));
                 ensure(may_read, || String::from("an access read during a step"))?;
-                self.access(slots)
+                self.schedule.access(&mut self.turns, slots)
             }
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
             Event::StoreAnswer(Work::Access, _) => {
-                if let Some(on_line) = &mut self.turns_mut().on_line.on_line {
+                if let Some(on_line) = &mut self.turns.on_line.on_line {
                     on_line.is_waiting_for_store = false;
                 }
                 Ok(())
             }
-            Event::Ends(Work::Access) => self.turns_mut().on_line.end_access(),
+            Event::Ends(Work::Access) => self.turns.on_line.end_access(),
             Event::StepBegins(_) => {
-                let works = self.due().0 > 0 || self.turns().on_line.on_line.is_some();
-                self.turns_mut().step = Some(if works { StepState::Waiting } else { StepState::MustEnd });
+                let works = self.schedule.due().0 > 0 || self.turns.on_line.on_line.is_some();
+                self.turns.step = Some(if works { StepState::Waiting } else { StepState::MustEnd });
                 Ok(())
             }
             Event::StoreRequest(Work::Step(_), TraceEntry::Read(slots)) => {
-                ensure(self.turns().may_step(), || String::from("a step read out of turn"))?;
-                let due = self.evict(slots)?;
-                self.turns_mut().step = Some(StepState::Reading(due));
+                ensure(self.turns.may_step(), || String::from("a step read out of turn"))?;
+                let due = self.schedule.evict(&self.turns.on_line.tree, slots)?;
+                self.turns.step = Some(StepState::Reading(due));
                 Ok(())
             }
             Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => {
-                write(self, &buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
+                self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
             Event::StoreAnswer(Work::Step(_), _) => {
-                let step = self.turns_mut().step.take();
+                let step = self.turns.step.take();
                 if step == Some(StepState::Writing) {
-                    self.on_written();
+                    self.schedule.on_written();
                 }
-                self.turns_mut().step = Some(match step {
+                self.turns.step = Some(match step {
                     Some(StepState::Reading(due)) => StepState::MustWrite(due),
                     _ => StepState::MustEnd,
                 });
                 Ok(())
             }
             Event::Ends(Work::Step(_)) => {
-                let step = self.turns_mut().step.take();
+                let step = self.turns.step.take();
                 ensure(step == Some(StepState::MustEnd), || format!("a step ended while {step:?}"))
             }
-            Event::Quiescent => self.turns().on_quiescent(),
+            Event::Quiescent => self.turns.on_quiescent(),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
     fn observations(&self) -> &Observations {
-        &self.turns().on_line.observations
+        &self.turns.on_line.observations
     }
 }
 

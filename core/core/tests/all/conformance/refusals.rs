@@ -111,7 +111,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
     /// Once any operation of the store failed, or the future of an access or a step was dropped while it waited for the
     /// store, the scheme answers nothing.
     pub(super) fn is_silent_after_a_failure(&self) {
-        self.interrupts_at_any_point(|oram, progress| {
+        self.interrupts_at_any_point(&[true, false], |oram, progress| {
             let mut read = vec![0; oram.block_bytes()];
             for access in [Access::Dummy, Access::Read(BlockId(0), &mut read)] {
                 let outcome = finish_now(oram.access(&mut [access]));
@@ -125,10 +125,10 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         self.refuses_those_that_wait_for_a_failure();
     }
 
-    /// A scheme that keeps no state has lost nothing after a failure or a drop: what was written before reads as it was
-    /// written, and what is written then too.
+    /// A scheme that keeps no state has lost nothing after a failure of the store: what was written before reads as it
+    /// was written, and what is written then too.
     pub(super) fn loses_nothing_by_a_failure(&self) {
-        self.interrupts_at_any_point(|oram, progress| {
+        self.interrupts_at_any_point(&[true], |oram, progress| {
             let mut read = vec![0; oram.block_bytes()];
             for block in 0..progress.served.get().min(oram.capacity()) {
                 finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut read)])).unwrap();
@@ -141,9 +141,11 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
     }
 
     /// Interrupts long work at a point that is drawn, and short work at each of its points, and checks the scheme then.
-    fn interrupts_at_any_point(&self, check_after: impl Fn(&O, &Progress)) {
-        let cases = self.with(|_| (any::<u64>(), any::<Index>(), any::<bool>()));
-        check(cases, |(parameters, (seed, at, fails))| {
+    /// `fails` has the ways: the store fails, or the future is dropped.
+    fn interrupts_at_any_point(&self, fails: &[bool], check_after: impl Fn(&O, &Progress)) {
+        let cases = self.with(|_| (any::<u64>(), any::<Index>(), any::<Index>()));
+        check(cases, |(parameters, (seed, at, way))| {
+            let fails = *way.get(fails);
             let operations = self.operations_of_work(&parameters, seed, ACCESSES);
             if operations > 0 {
                 let (oram, progress) =
@@ -154,7 +156,7 @@ impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
         check_few(self.with(|_| any::<u64>()), |(parameters, seed)| {
             let operations = self.operations_of_work(&parameters, seed, FEW_ACCESSES);
             let points = if operations <= MAX_POINTS { operations } else { 0 };
-            for (at, fails) in (0..points).flat_map(|at| [(at, false), (at, true)]) {
+            for (at, fails) in (0..points).flat_map(|at| fails.iter().map(move |fails| (at, *fails))) {
                 let (oram, progress) = self.interrupted((&parameters, seed), FEW_ACCESSES, at, fails);
                 check_after(&oram, &progress);
             }

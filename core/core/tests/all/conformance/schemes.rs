@@ -23,6 +23,28 @@ fn with_map<P: SchemeParameters>(
     parameters.prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity())))
 }
 
+/// Makes a test for each of these schemes: parameters, and how it is built.
+macro_rules! conforms {
+    ($($name:ident: $parameters:expr, $build:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            Scheme::of($parameters, $build).conforms();
+        })*
+    };
+}
+conforms! {
+    root_oram_conforms: small_root(), root;
+    freecursive_oram_conforms: freecursive::small(), freecursive::oram;
+    square_root_oram_conforms: small_square_root(), square_root;
+    practical_os_conforms: small_practical_os(), practical_os;
+    hierarchical_oram_conforms: small_hierarchical(), hierarchical;
+    curious_conforms: small_curious(), curious_oram;
+    oblivistore_conforms: small_oblivistore(), oblivistore_oram;
+    opam_conforms: opam::small(), opam::opam;
+    detworam_conforms: paging::small_areas(), |p, store, _| paging::detworam(p, store);
+    eager_detworam_conforms: paging::small_eager(), |p, store, _| paging::eager(p, store);
+}
+
 #[test]
 fn path_oram_conforms() {
     let scheme = Scheme::of(small_path(), flat_path);
@@ -49,11 +71,6 @@ fn path_oram_with_buckets_by_level_conforms() {
 fn path_oram_with_a_recursive_map_conforms() {
     Scheme::of(with_map(small_path()), |(p, map), store, seed| recursive_path((p, map), store, seed))
         .conforms();
-}
-
-#[test]
-fn root_oram_conforms() {
-    Scheme::of(small_root(), root).conforms();
 }
 
 #[test]
@@ -134,11 +151,6 @@ fn parallel_oram_conforms() {
 }
 
 #[test]
-fn freecursive_oram_conforms() {
-    Scheme::of(freecursive::small(), freecursive::oram).conforms();
-}
-
-#[test]
 fn trivial_oram_conforms() {
     let small = (1u64..40, 0u32..10, 1u32..50).prop_map(|(capacity, block_bytes, chunk_blocks)| {
         TrivialParameters { capacity, block_bytes, chunk_blocks, max_batch: MAX_BATCH }
@@ -150,49 +162,9 @@ fn trivial_oram_conforms() {
 }
 
 #[test]
-fn square_root_oram_conforms() {
-    Scheme::of(small_square_root(), square_root).conforms();
-}
-
-#[test]
-fn practical_os_conforms() {
-    Scheme::of(small_practical_os(), practical_os).conforms();
-}
-
-#[test]
-fn hierarchical_oram_conforms() {
-    Scheme::of(small_hierarchical(), hierarchical).conforms();
-}
-
-#[test]
-fn curious_conforms() {
-    Scheme::of(small_curious(), curious_oram).conforms();
-}
-
-#[test]
 fn curious_with_a_log_conforms() {
     let parameters = (small_curious(), 1u64..20);
     Scheme::of(parameters, |(p, slots), store, seed| curious::logged(p, store, *slots, seed)).conforms();
-}
-
-#[test]
-fn oblivistore_conforms() {
-    Scheme::of(small_oblivistore(), oblivistore_oram).conforms();
-}
-
-#[test]
-fn opam_conforms() {
-    Scheme::of(opam::small(), opam::opam).conforms();
-}
-
-#[test]
-fn detworam_conforms() {
-    Scheme::of(paging::small_areas(), |p, store, _| paging::detworam(p, store)).conforms();
-}
-
-#[test]
-fn eager_detworam_conforms() {
-    Scheme::of(paging::small_eager(), |p, store, _| paging::eager(p, store)).conforms();
 }
 
 /// It keeps no state that a failure could tear.
