@@ -178,7 +178,7 @@ impl Report {
             key_change: key_change(status),
             successor: None,
             objects,
-            usage: usage.after(earlier),
+            usage: usage.added_to(earlier),
             vault: VaultSummary { fresh: false, ..vault.clone() },
         }
     }

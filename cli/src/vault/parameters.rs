@@ -307,7 +307,7 @@ fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices
     const DAY: f64 = 86_400.0;
     let (batch, turn) = (parameters.scheme.max_batch(), pace.turn().as_secs_f64());
     let looks = usage_of_lease_checks(Duration::from_secs_f64(DAY));
-    let day = parameters.usage_of(DAY / turn).after(&looks);
+    let day = parameters.usage_of(DAY / turn).added_to(&looks);
     let per_second = f64::from(batch) * f64::from(parameters.scheme.block_bytes()) / turn;
     PaceSummary {
         turn: Interval(pace.turn()).to_string(),

@@ -26,7 +26,7 @@ impl S3Access {
 
     /// Returns a client of this bucket.
     pub(crate) fn client(&self, bucket: &str) -> AmazonS3 {
-        ameles_store::encrypt_with_ring();
+        ameles_store::install_tls_provider();
         AmazonS3Builder::new()
             .with_endpoint(format!("http://{}", self.address))
             .with_allow_http(true)

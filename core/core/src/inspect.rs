@@ -5,6 +5,8 @@
 use crate::position_map::copy_map::CopyMap;
 use crate::position_map::flat::Positions;
 use crate::stash::Stash;
+use crate::tree::bucket_buffer::BucketBuffer;
+use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::types::{BlockId, Bucket, Leaf, Slot};
 use alloc::vec::Vec;
 
@@ -67,6 +69,22 @@ pub(crate) fn stash(stash: &Stash) -> Vec<TrustedBlock> {
         TrustedBlock { block: stash.block(handle), leaf: Some(stash.leaf(handle)), payload }
     };
     stash.iter().map(look).collect()
+}
+
+/// The trusted state of a scheme that holds buckets between its operations. `None` while an operation has them: it
+/// leaves buckets of no bytes.
+pub(crate) fn with_held_buckets(
+    map: Inspection,
+    stash: &Stash,
+    held: &BucketBuffer,
+    schedule: &EvictionSchedule,
+) -> Option<Inspection> {
+    (held.entry_bytes() > 0).then(|| Inspection {
+        stash: self::stash(stash),
+        stale: held.buckets().to_vec(),
+        counters: alloc::vec![("accesses", schedule.accesses), ("evictions", schedule.evictions)],
+        ..map
+    })
 }
 
 /// The leaves of all blocks.

@@ -27,6 +27,11 @@ pub(crate) fn check(rows: &[(&'static str, u64, u64, u64)]) -> Result<(), OutOfR
     }
 }
 
+/// The name of the first value that is 0, where 1 is the least.
+pub(crate) fn find_zero(rows: &[(&'static str, u64)]) -> Option<&'static str> {
+    rows.iter().find(|(_, value)| *value == 0).map(|(name, _)| *name)
+}
+
 /// Refuses the first parameter of a tree of whole buckets that lies outside of its range. `blocks_per_bucket` comes
 /// with the least that works.
 ///

@@ -12,7 +12,7 @@ pub struct EarlierKey {
     /// The key.
     pub key: MasterKey,
     /// The last epoch that belongs to it.
-    pub until: u32,
+    pub last_epoch: u32,
 }
 
 impl EarlierKey {
@@ -22,7 +22,7 @@ impl EarlierKey {
     /// The encoded bytes, which are as secret as the key. Wiped when dropped.
     pub fn to_bytes(&self) -> Zeroizing<[u8; Self::BYTES]> {
         let mut bytes = Zeroizing::new([0; Self::BYTES]);
-        bytes[..4].copy_from_slice(&self.until.to_le_bytes());
+        bytes[..4].copy_from_slice(&self.last_epoch.to_le_bytes());
         bytes[4..].copy_from_slice(self.key.expose());
         bytes
     }
@@ -32,7 +32,7 @@ impl EarlierKey {
         let ([a, b, c, d], rest) = bytes.split_first_chunk().expect("it is longer than a number");
         let mut key = MasterKey::blank();
         key.expose_mut().copy_from_slice(rest);
-        EarlierKey { key, until: u32::from_le_bytes([*a, *b, *c, *d]) }
+        EarlierKey { key, last_epoch: u32::from_le_bytes([*a, *b, *c, *d]) }
     }
 }
 
@@ -60,21 +60,21 @@ impl KeyRing {
     }
 
     /// The last epoch of the earlier key; 0 without one.
-    pub fn until(&self) -> u32 {
-        self.earlier.as_ref().map_or(0, |earlier| earlier.until)
+    pub fn last_earlier_epoch(&self) -> u32 {
+        self.earlier.as_ref().map_or(0, |earlier| earlier.last_epoch)
     }
 
     /// The key under which an epoch was sealed.
-    pub fn of_epoch(&self, epoch: u32) -> &MasterKey {
+    pub fn key_of_epoch(&self, epoch: u32) -> &MasterKey {
         match &self.earlier {
-            Some(earlier) if epoch <= earlier.until => &earlier.key,
+            Some(earlier) if epoch <= earlier.last_epoch => &earlier.key,
             _ => &self.newest,
         }
     }
 
     /// The keys that may open an object of an epoch that is sealed again in its place: the newest first.
-    pub fn opening(&self, epoch: u32) -> impl Iterator<Item = &MasterKey> {
-        let earlier = self.earlier.iter().filter(move |earlier| epoch <= earlier.until);
+    pub fn keys_that_open(&self, epoch: u32) -> impl Iterator<Item = &MasterKey> {
+        let earlier = self.earlier.iter().filter(move |earlier| epoch <= earlier.last_epoch);
         [&self.newest].into_iter().chain(earlier.map(|earlier| &earlier.key))
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn an_epoch_belongs_to_one_key_and_an_earlier_key_outlives_its_bytes() {
         let (old, new) = (MasterKey::take(&mut [1; 32]), MasterKey::take(&mut [2; 32]));
-        let earlier = EarlierKey { key: old.clone(), until: 0x0102_0304 };
+        let earlier = EarlierKey { key: old.clone(), last_epoch: 0x0102_0304 };
         assert_eq!(EarlierKey::from_bytes(&earlier.to_bytes()), earlier);
         let ring = KeyRing::new(new.clone(), Some(earlier));
         for (epoch, key, opening) in [
@@ -108,8 +108,8 @@ mod tests {
             (0x0102_0304, &old, vec![&new, &old]),
             (0x0102_0305, &new, vec![&new]),
         ] {
-            assert_eq!(ring.of_epoch(epoch), key, "{epoch}");
-            assert_eq!(ring.opening(epoch).collect::<Vec<_>>(), opening, "{epoch}");
+            assert_eq!(ring.key_of_epoch(epoch), key, "{epoch}");
+            assert_eq!(ring.keys_that_open(epoch).collect::<Vec<_>>(), opening, "{epoch}");
         }
     }
 }

@@ -35,24 +35,24 @@ pub fn sealed_layout(layout: &Layout, format: SlotFormat) -> Layout {
 
 /// A slot and the version of it to read; [`Version::NEVER`] reads as zeros without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct VersionedSlot {
     /// The slot.
     pub slot: Slot,
     /// The version of its bucket.
     pub version: Version,
 }
 
-impl Resolved {
+impl VersionedSlot {
     /// The place for the request to untrusted memory; `None` if the bucket was never written.
     pub fn place(self) -> Option<Place> {
-        let Resolved { slot, version } = self;
+        let VersionedSlot { slot, version } = self;
         (!version.is_never()).then_some(Place { slot, version })
     }
 }
 
 /// A bucket's step from one version to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Assigned {
+pub struct VersionChange {
     /// The bucket.
     pub bucket: Bucket,
     /// The version that this one replaces; [`Version::NEVER`] if there was none.
@@ -61,9 +61,9 @@ pub struct Assigned {
     pub new: Version,
 }
 
-impl Assigned {
+impl VersionChange {
     /// The bucket version for the request to untrusted memory.
-    pub fn written(self) -> BucketVersion {
+    pub fn bucket_version(self) -> BucketVersion {
         BucketVersion { bucket: self.bucket, version: self.new }
     }
 }
@@ -167,7 +167,7 @@ impl<U: Untrusted> Sealed<U> {
     /// # Errors
     /// [`SealError::EpochNotNew`] if the salt was used before.
     pub fn begin_epoch(&self, salt: Salt) -> Result<u32, SealError> {
-        let newest = self.versions.borrow().epochs.newest().max(self.keys.borrow().until());
+        let newest = self.versions.borrow().epochs.newest().max(self.keys.borrow().last_earlier_epoch());
         let number = newest.saturating_add(1);
         self.begin_epoch_numbered(Epoch { number, salt })?;
         Ok(number)
@@ -179,7 +179,7 @@ impl<U: Untrusted> Sealed<U> {
     /// # Errors
     /// [`SealError::EpochNotNew`], also if the number belongs to an earlier master key.
     pub fn begin_epoch_numbered(&self, epoch: Epoch) -> Result<(), SealError> {
-        let until = self.keys.borrow().until();
+        let until = self.keys.borrow().last_earlier_epoch();
         if epoch.number <= until {
             return Err(SealError::EpochNotNew { asked: epoch.number, newest: until });
         }
@@ -243,9 +243,9 @@ impl<U: Untrusted> Sealed<U> {
     }
 
     /// The newest versions of these slots, in order.
-    pub fn resolve(&self, slots: &[Slot]) -> Vec<Resolved> {
+    pub fn resolve(&self, slots: &[Slot]) -> Vec<VersionedSlot> {
         let versions = self.versions.borrow();
-        let resolve = |&slot: &Slot| Resolved { slot, version: versions.version(slot.bucket) };
+        let resolve = |&slot: &Slot| VersionedSlot { slot, version: versions.version(slot.bucket) };
         slots.iter().map(resolve).collect()
     }
 
@@ -254,7 +254,7 @@ impl<U: Untrusted> Sealed<U> {
     /// # Errors
     /// [`SealError::Forged`], [`SealError::Missing`], [`SealError::Truncated`], each naming the slot;
     /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. The contents of `into` are meaningless then.
-    pub async fn read_places(&self, slots: &[Resolved], into: &mut [u8]) -> Result<(), SealError> {
+    pub async fn read_places(&self, slots: &[VersionedSlot], into: &mut [u8]) -> Result<(), SealError> {
         let mut scratch = self.scratches.take(into.len());
         self.prepare_read(&mut scratch, slots.iter().copied())?;
         self.fetch(&mut scratch, into).await
@@ -267,7 +267,7 @@ impl<U: Untrusted> Sealed<U> {
     ///
     /// # Errors
     /// [`SealError::NoEpoch`], [`SealError::CounterExhausted`]; nothing was changed then.
-    pub fn assign(&self, buckets: &[Bucket]) -> Result<Vec<Assigned>, SealError> {
+    pub fn assign(&self, buckets: &[Bucket]) -> Result<Vec<VersionChange>, SealError> {
         let mut assigned = Vec::with_capacity(buckets.len());
         self.assign_each(buckets, |step| assigned.push(step))?;
         Ok(assigned)
@@ -311,10 +311,10 @@ impl<U: Untrusted> Sealed<U> {
     fn prepare_read(
         &self,
         scratch: &mut Scratch,
-        slots: impl Iterator<Item = Resolved>,
+        slots: impl Iterator<Item = VersionedSlot>,
     ) -> Result<(), SealError> {
         let mut keys = self.keys.borrow_mut();
-        for Resolved { slot, version } in slots {
+        for VersionedSlot { slot, version } in slots {
             let place = Place { slot, version };
             if !scratch.batch.push(place, self.shape.slot(slot), &mut keys) {
                 let bucket = slot.bucket;
@@ -337,7 +337,7 @@ impl<U: Untrusted> Sealed<U> {
         batch.open(sealed, into, &self.workers).map_err(SealError::Forged)
     }
 
-    fn assign_each(&self, buckets: &[Bucket], mut each: impl FnMut(Assigned)) -> Result<(), SealError> {
+    fn assign_each(&self, buckets: &[Bucket], mut each: impl FnMut(VersionChange)) -> Result<(), SealError> {
         let mut versions = self.versions.borrow_mut();
         let mut opening = self.opening.borrow_mut();
         let epoch = versions.epochs.newest();
@@ -356,7 +356,7 @@ impl<U: Untrusted> Sealed<U> {
             if opening.began {
                 opening.unsealed.insert(counter);
             }
-            each(Assigned { bucket, old, new });
+            each(VersionChange { bucket, old, new });
         }
         Ok(())
     }
@@ -403,7 +403,7 @@ impl<U: Untrusted> Store for Sealed<U> {
         let mut scratch = self.scratches.take(into.len());
         {
             let versions = self.versions.borrow();
-            let newest = |&slot: &Slot| Resolved { slot, version: versions.version(slot.bucket) };
+            let newest = |&slot: &Slot| VersionedSlot { slot, version: versions.version(slot.bucket) };
             self.prepare_read(&mut scratch, slots.iter().map(newest))?;
         }
         self.fetch(&mut scratch, into).await
@@ -412,7 +412,7 @@ impl<U: Untrusted> Store for Sealed<U> {
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), SealError> {
         let mut scratch = self.scratches.take(from.len());
         let mut written = core::mem::take(&mut scratch.buckets);
-        self.assign_each(buckets, |step| written.push(step.written()))?;
+        self.assign_each(buckets, |step| written.push(step.bucket_version()))?;
         self.prepare_write(&mut scratch, &written)?;
         let sent = self.seal_and_send(&mut scratch, &written, from).await;
         scratch.buckets = written;

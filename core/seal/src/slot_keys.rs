@@ -89,7 +89,7 @@ impl SlotKeys {
             cipher,
             format,
             root: root(ring.newest()),
-            earlier: ring.earlier().map(|earlier| (root(&earlier.key), earlier.until)),
+            earlier: ring.earlier().map(|earlier| (root(&earlier.key), earlier.last_epoch)),
             epochs: BTreeMap::new(),
             cached: Vec::new(),
             writes_per_key_log2,
@@ -114,13 +114,13 @@ impl SlotKeys {
     }
 
     /// The last epoch of the earlier master key; 0 without one.
-    pub(crate) fn until(&self) -> u32 {
+    pub(crate) fn last_earlier_epoch(&self) -> u32 {
         self.earlier.as_ref().map_or(0, |(_, until)| *until)
     }
 
     /// Removes the earlier master key, and the keys of its epochs.
     pub(crate) fn forget_earlier(&mut self) {
-        let until = self.until();
+        let until = self.last_earlier_epoch();
         self.earlier = None;
         self.epochs.retain(|&number, _| number > until);
         for place in &mut self.cached {
@@ -257,7 +257,7 @@ mod tests {
         };
         let mut under_old = keys_of(&(&old).into());
         let mut under_new = keys_of(&(&new).into());
-        let mut both = keys_of(&KeyRing::new(new, Some(EarlierKey { key: old, until: 2 })));
+        let mut both = keys_of(&KeyRing::new(new, Some(EarlierKey { key: old, last_epoch: 2 })));
         for epoch in 1..=2 {
             assert_eq!(tag(&mut both, epoch, 1), tag(&mut under_old, epoch, 1));
         }

@@ -35,5 +35,5 @@ pub use provider::{Provider, ProviderControl, ProviderCounts, ProviderLimits, Pr
 pub use recorder::{Event, Recorder, Request, Trace};
 pub use requests::{RangeRequest, range_requests};
 pub use retry::{Retry, RetryPolicy};
-pub use tls::encrypt_with_ring;
+pub use tls::install_tls_provider;
 pub use touches::{MAX_CELLS, Touched, TouchedRow, Touches};

@@ -5,7 +5,7 @@
 ///
 /// A store that is opened calls it by itself. Before another client of `reqwest` or `object_store` is built, the caller
 /// calls it. Further calls change nothing.
-pub fn encrypt_with_ring() {
+pub fn install_tls_provider() {
     // An error says that a library was chosen already.
     drop(rustls::crypto::ring::default_provider().install_default());
 }

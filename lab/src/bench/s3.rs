@@ -23,7 +23,7 @@ pub(crate) struct BucketAccess {
 impl BucketAccess {
     /// A client that sends each request once and waits for its answer without a limit.
     pub(crate) fn client(self, endpoint: &str) -> Result<AmazonS3, Failure> {
-        ameles_store::encrypt_with_ring();
+        ameles_store::install_tls_provider();
         let client = AmazonS3Builder::new()
             .with_endpoint(endpoint)
             .with_allow_http(true)

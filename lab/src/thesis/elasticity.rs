@@ -84,7 +84,7 @@ async fn grow_under_load(plan: &Plan) -> Result<Growth, ThesisError> {
     let (new_folder, new, new_usage) = new_vault(plan, 2 * plan.blocks).await?;
     let usage = || {
         let (old, new) = (old_usage.usage(), new_usage.usage());
-        new.after(&old)
+        new.added_to(&old)
     };
     let start = usage();
     let before =

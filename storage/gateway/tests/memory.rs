@@ -144,7 +144,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let protocol = S3Server::new(gateway.clone(), Arc::new(users));
     let serving = Loopback::serve(protocol, server::Options::default()).await.expect("bound");
     let address = serving.address();
-    ameles_store::encrypt_with_ring();
+    ameles_store::install_tls_provider();
     let client = client_of(address);
     client.put(&Path::from("large"), PutPayload::from(vec![7; OBJECT])).await.expect("put");
 

@@ -1,6 +1,8 @@
 //! The poison flag of a scheme's state, and the futures that wait for the state to change.
 
+use crate::concurrency::fifo_lock::FifoLock;
 use crate::oram::OramError;
+use crate::snapshot::full::SnapshotError;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::error::Error;
@@ -17,14 +19,23 @@ pub(crate) struct PoisonFlag {
 }
 
 impl PoisonFlag {
-    /// Returns whether an operation failed or was dropped half-way.
-    pub(crate) fn is_poisoned(&self) -> bool {
-        self.poisoned.get()
-    }
-
     /// Returns [`OramError::Poisoned`] if an earlier operation failed or was dropped half-way.
     pub(crate) fn check<E: Error + 'static>(&self) -> Result<(), OramError<E>> {
         if self.poisoned.get() { Err(OramError::Poisoned) } else { Ok(()) }
+    }
+
+    /// Refuses a snapshot while an operation has or awaits one of the locks, and once the state is poisoned.
+    ///
+    /// # Errors
+    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`].
+    pub(crate) fn check_at_rest<P: Error + 'static, const N: usize>(
+        &self,
+        locks: [&FifoLock; N],
+    ) -> Result<(), SnapshotError<P>> {
+        if self.poisoned.get() {
+            return Err(SnapshotError::Poisoned);
+        }
+        if locks.into_iter().all(FifoLock::is_free) { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 
     /// Begins an operation. The state is poisoned unless the caller [completes](PoisonOnDrop::complete) it.
@@ -98,6 +109,6 @@ mod tests {
         drop(poison_flag.begin());
         assert!(poison_flag.wakers.borrow().is_empty(), "it was woken");
         assert!(matches!(wakers.as_mut().poll(&mut context), Poll::Ready(Err(OramError::Poisoned))));
-        assert!(poison_flag.is_poisoned());
+        assert!(poison_flag.check::<Infallible>().is_err());
     }
 }

@@ -40,8 +40,8 @@ pub use addressed::Addressed;
 pub use parameters::PartitionsParameters;
 pub use sub_oram::SubOram;
 
+use crate::concurrency::exclusive::Exclusive;
 use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::permutation::sampling;
@@ -61,10 +61,9 @@ use rand_core::RngCore;
 pub struct Partitions<P, R> {
     parameters: PartitionsParameters,
     partitions: Vec<Partition<P>>,
-    /// The locks of batches and of steps.
-    lock: FifoLock,
+    /// The lock of batches, and that of steps.
+    exclusive: Exclusive,
     step_lock: FifoLock,
-    poison_flag: PoisonFlag,
     /// The partitions with takes, planned or made, that no put has followed yet.
     pending_puts: RefCell<BTreeSet<usize>>,
     /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
@@ -130,14 +129,13 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             swept: 0,
             emergencies: 0,
         };
-        let (lock, step_lock, poison_flag, pending_puts, waiting, buffered, peak) = <_>::default();
+        let (exclusive, step_lock, pending_puts, waiting, buffered, peak) = <_>::default();
         let state = RefCell::new(state);
         Ok(Partitions {
             parameters,
             partitions,
-            lock,
+            exclusive,
             step_lock,
-            poison_flag,
             pending_puts,
             waiting,
             buffered,
@@ -230,7 +228,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         let _guard = partition.lock.acquire().await;
         let mut payload = vec![0; self.block_bytes()];
         for Take { block, new } in takes {
-            self.poison_flag.check()?;
+            self.exclusive.poison_flag().check()?;
             if partition.taken > partition.put {
                 self.put_after_take(at).await?;
             }
@@ -303,7 +301,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
     async fn put_locked(&self, at: usize, is_pending: bool) -> Result<(), OramError<P::Error>> {
         let partition = &self.partitions[at];
         let _guard = partition.lock.acquire().await;
-        self.poison_flag.check()?;
+        self.exclusive.poison_flag().check()?;
         match is_pending {
             true if partition.taken > partition.put => self.put_after_take(at).await,
             // The next batch has put already.
@@ -344,16 +342,13 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
-        if !admission::check_batch(batch, self.bounds())? {
-            return Ok(());
-        }
-        let _guard = self.lock.acquire().await;
-        let operation = admission::begin(self, &self.poison_flag)?;
-        let takes = self.plan(batch);
-        let batch = RefCell::new(batch);
-        try_join_all(takes.into_iter().map(|(at, takes)| self.take_from(at, takes, &batch))).await?;
-        operation.complete();
-        Ok(())
+        let serve = async |batch: &mut [Access<'_>]| {
+            let takes = self.plan(batch);
+            let batch = RefCell::new(batch);
+            try_join_all(takes.into_iter().map(|(at, takes)| self.take_from(at, takes, &batch))).await?;
+            Ok(())
+        };
+        self.exclusive.access(self, batch, serve).await
     }
 
     fn pending_steps(&self) -> u64 {
@@ -367,7 +362,7 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
     /// Makes the pending puts in parallel.
     async fn step(&self) -> Result<(), OramError<P::Error>> {
         let _step_guard = self.step_lock.acquire().await;
-        self.poison_flag.check()?;
+        self.exclusive.poison_flag().check()?;
         let mut puts: Vec<(usize, bool)> = self.pending_puts.borrow().iter().map(|at| (*at, true)).collect();
         let mut due = self.due();
         if puts.is_empty() && due == 0 {
@@ -381,7 +376,7 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
         let partitions = self.partitions.len() as u64;
         puts.extend((swept..swept + due).map(|nth| ((nth % partitions) as usize, false)));
         self.state.borrow_mut().swept += due;
-        let operation = self.poison_flag.begin();
+        let operation = self.exclusive.poison_flag().begin();
         try_join_all(puts.into_iter().map(|(at, is_pending)| self.put_locked(at, is_pending))).await?;
         operation.complete();
         Ok(())

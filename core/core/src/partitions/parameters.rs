@@ -2,6 +2,7 @@
 
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
+use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The parameters of what is common to schemes of partitions. All of them are public.
@@ -38,6 +39,13 @@ impl PartitionsParameters {
             ("max_batch", self.max_batch.into(), 1, 1 << 16),
             ("cache_bound", self.cache_bound.into(), 2 * u64::from(self.max_batch), 1 << 31),
         ])
+    }
+
+    /// The untrusted memory of all partitions, one after the other, if each needs this.
+    pub(crate) fn layout_of_all(&self, one: &Layout) -> Layout {
+        let count = u64::from(self.partitions);
+        let all = one.extents().iter().map(|extent| Extent { buckets: extent.buckets * count, ..*extent });
+        Layout::new(all.collect())
     }
 
     /// The bounds of its batches.

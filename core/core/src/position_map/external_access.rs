@@ -4,29 +4,34 @@ use crate::concurrency::poison::PoisonFlag;
 use crate::oram::{Oram, OramError};
 use crate::position_map::external::{ExternalPositions, PositionUpdate};
 use crate::stash::Stash;
+use crate::tree::geometry::Geometry;
 use crate::types::{BlockId, Leaf};
 use alloc::vec::Vec;
 use core::cell::RefMut;
 
 /// The parts of a scheme over a tree that accesses of single blocks need.
-pub(crate) trait SingleAccess: Oram {
+pub(crate) struct TreeParts<'a, E> {
     /// The positions that the front end hands in.
-    fn external_positions(&self) -> &ExternalPositions<Self::Error>;
+    pub(crate) positions: &'a ExternalPositions<E>,
+    /// The tree of the paths.
+    pub(crate) tree: &'a Geometry,
+    /// The poison flag of the state.
+    pub(crate) poison_flag: &'a PoisonFlag,
+}
 
-    /// Leaves of the tree.
-    fn leaves(&self) -> u64;
+/// A scheme over a tree that can access single blocks.
+pub(crate) trait SingleAccess: Oram {
+    /// Its parts.
+    fn parts(&self) -> TreeParts<'_, Self::Error>;
 
     /// The stash, and its hard bound in blocks.
     fn stash(&self) -> (RefMut<'_, Stash>, usize);
 
-    /// The poison flag of the state.
-    fn poison_flag(&self) -> &PoisonFlag;
-
-    /// Accesses the block, or a dummy, and lets `serve` read and change the payload.
+    /// Accesses the block, or a dummy, and lets `serve` read and change the payload. It calls `serve` at most once.
     async fn access_one(
         &self,
         block: Option<BlockId>,
-        serve: impl FnOnce(&mut [u8]),
+        serve: impl FnMut(&mut [u8]),
     ) -> Result<(), OramError<Self::Error>>;
 
     /// Takes a block back into the stash that an eviction is writing out. By default there is none.
@@ -124,8 +129,14 @@ impl<O: SingleAccess> ExternalPositionOram for O {
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<O::Error>> {
         check(self, block, update.new)?;
-        self.external_positions().set_next(update);
-        self.access_one(Some(block), serve).await
+        self.parts().positions.set_next(update);
+        let mut serve = Some(serve);
+        let serve_once = |payload: &mut [u8]| {
+            if let Some(serve) = serve.take() {
+                serve(payload);
+            }
+        };
+        self.access_one(Some(block), serve_once).await
     }
 
     async fn take_out(
@@ -166,7 +177,7 @@ impl<O: SingleAccess> ExternalPositionOram for O {
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<bool, OramError<O::Error>> {
         self.take_back(block);
-        self.poison_flag().check()?;
+        self.parts().poison_flag.check()?;
         let (mut stash, _) = self.stash();
         let found = stash.find(block);
         if let Some(handle) = found {
@@ -181,7 +192,7 @@ impl<O: SingleAccess> ExternalPositionOram for O {
         take: impl FnOnce(&mut [u8]),
     ) -> Result<Option<Leaf>, OramError<O::Error>> {
         self.take_back(block);
-        self.poison_flag().check()?;
+        self.parts().poison_flag.check()?;
         let (mut stash, _) = self.stash();
         let Some(handle) = stash.find(block) else { return Ok(None) };
         let leaf = stash.leaf(handle);
@@ -200,7 +211,7 @@ impl<O: SingleAccess> ExternalPositionOram for O {
     }
 
     fn poison(&self) {
-        drop(self.poison_flag().begin());
+        drop(self.parts().poison_flag.begin());
     }
 }
 
@@ -209,7 +220,7 @@ fn check<O: SingleAccess>(oram: &O, block: BlockId, leaf: Leaf) -> Result<(), Or
     if block.0 >= capacity {
         return Err(OramError::OutOfRange { block, capacity });
     }
-    if leaf.0 >= oram.leaves() {
+    if leaf.0 >= oram.parts().tree.leaves() {
         return Err(OramError::Contradiction("a position lies beyond the tree"));
     }
     Ok(())

@@ -36,9 +36,7 @@
 //! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a
 //! future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
-use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
-use crate::oram::admission;
+use crate::concurrency::exclusive::Exclusive;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::copy_map::CopyMap;
 use crate::schemes::write_schedule::{Refreshes, WriteSchedule, WriteScheduleError};
@@ -153,8 +151,7 @@ pub struct DetWoOram<S> {
     parameters: DetWoParameters,
     schedule: WriteSchedule,
     store: S,
-    lock: FifoLock,
-    poison_flag: PoisonFlag,
+    exclusive: Exclusive,
     newest: RefCell<CopyMap>,
     /// p: writes so far, dummies included.
     writes: Cell<u64>,
@@ -190,8 +187,7 @@ impl<S: Store> DetWoOram<S> {
             parameters,
             schedule,
             store,
-            lock: FifoLock::with_room(2),
-            poison_flag: PoisonFlag::default(),
+            exclusive: Exclusive::with_room(2),
             writes: Cell::new(0),
         })
     }
@@ -266,32 +262,25 @@ impl<S: Store> Oram for DetWoOram<S> {
 
     /// Serves one access after the other. An access that is begun beside another waits for it.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        let operation = self.poison_flag.begin();
-        for access in batch {
-            match access {
-                Access::Read(page, into) => {
-                    let slot = Slot::only(self.newest.borrow().bucket(*page));
-                    self.store.read(&[slot], into).await?;
+        let serve = async |batch: &mut [Access<'_>]| {
+            for access in batch {
+                match access {
+                    Access::Read(page, into) => {
+                        let slot = Slot::only(self.newest.borrow().bucket(*page));
+                        self.store.read(&[slot], into).await?;
+                    }
+                    Access::Write(page, from) => self.write(Some((*page, from))).await?,
+                    Access::Dummy => self.write(None).await?,
                 }
-                Access::Write(page, from) => self.write(Some((*page, from))).await?,
-                Access::Dummy => self.write(None).await?,
             }
-        }
-        operation.complete();
-        Ok(())
+            Ok(())
+        };
+        self.exclusive.access(self, batch, serve).await
     }
 
     /// Waits for what the store may have left under way.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        let operation = self.poison_flag.begin();
-        self.store.finish_moves().await?;
-        operation.complete();
-        Ok(())
+        self.exclusive.step(async || Ok(self.store.finish_moves().await?)).await
     }
 }
 

@@ -12,6 +12,7 @@
 
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::range;
 use crate::store::Store;
 use crate::tree::layout::{Extent, Layout};
 use crate::types::{Bucket, Slot};
@@ -46,11 +47,9 @@ impl PlainParameters {
     /// # Errors
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), PlainParametersError> {
-        if self.capacity == 0 {
-            return Err(PlainParametersError::Zero("capacity"));
-        }
-        if self.max_batch == 0 {
-            return Err(PlainParametersError::Zero("max_batch"));
+        let min_one = [("capacity", self.capacity), ("max_batch", self.max_batch.into())];
+        if let Some(name) = range::find_zero(&min_one) {
+            return Err(PlainParametersError::Zero(name));
         }
         if self.block_bytes > 1 << 24 {
             return Err(PlainParametersError::BlockBytes(self.block_bytes));

@@ -15,12 +15,12 @@
 //! **Errors**: those of [`OramError`]; never `StashFull`. After a failure of the store, and after a future that was
 //! dropped half-way, it answers [`OramError::Poisoned`] only.
 
-use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
-use crate::oram::admission;
+use crate::concurrency::exclusive::Exclusive;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::range;
 use crate::snapshot::full::{FullSnapshot, SnapshotError};
-use crate::snapshot::incremental::{Changes, IncrementalSnapshot, Parts};
+use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
+use crate::snapshot::word_table::WordTable;
 use crate::store::Store;
 use crate::tree::layout::{Extent, Layout};
 use crate::types::{Bucket, Slot};
@@ -28,7 +28,6 @@ use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
 use core::mem;
-use core::ops::Range;
 
 /// The parameters of a Trivial ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -65,7 +64,7 @@ impl TrivialParameters {
             ("chunk_blocks", self.chunk_blocks.into()),
             ("max_batch", self.max_batch.into()),
         ];
-        if let Some((name, _)) = min_one.iter().find(|(_, value)| *value == 0) {
+        if let Some(name) = range::find_zero(&min_one) {
             return Err(TrivialParametersError::Zero(name));
         }
         if self.block_bytes > 1 << 24 {
@@ -90,8 +89,7 @@ pub struct TrivialOram<S> {
     parameters: TrivialParameters,
     first_bucket: Bucket,
     store: S,
-    lock: FifoLock,
-    poison_flag: PoisonFlag,
+    exclusive: Exclusive,
     chunk: RefCell<Chunk>,
 }
 
@@ -119,8 +117,7 @@ impl<S: Store> TrivialOram<S> {
             parameters,
             first_bucket,
             store,
-            lock: FifoLock::default(),
-            poison_flag: PoisonFlag::default(),
+            exclusive: Exclusive::default(),
             chunk: RefCell::default(),
         })
     }
@@ -163,17 +160,13 @@ impl<S: Store> Oram for TrivialOram<S> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        if !admission::check_batch(batch, self.bounds())? {
-            return Ok(());
-        }
-        let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        let operation = self.poison_flag.begin();
-        for first in (0..self.parameters.capacity).step_by(self.parameters.chunk_blocks as usize) {
-            self.pass(first, batch).await?;
-        }
-        operation.complete();
-        Ok(())
+        let serve = async |batch: &mut [Access<'_>]| {
+            for first in (0..self.parameters.capacity).step_by(self.parameters.chunk_blocks as usize) {
+                self.pass(first, batch).await?;
+            }
+            Ok(())
+        };
+        self.exclusive.access(self, batch, serve).await
     }
 }
 
@@ -185,7 +178,7 @@ impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
 
     fn snapshot(&self) -> Result<TrivialParameters, SnapshotError<TrivialParametersError>> {
         debug_assert_eq!(self.first_bucket, Bucket(0), "its buckets are numbered from 0");
-        self.check_at_rest()?;
+        self.exclusive.check_at_rest()?;
         Ok(self.parameters.clone())
     }
 
@@ -211,16 +204,6 @@ impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
     }
 }
 
-impl<S> TrivialOram<S> {
-    /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
-    fn check_at_rest(&self) -> Result<(), SnapshotError<TrivialParametersError>> {
-        if self.poison_flag.is_poisoned() {
-            return Err(SnapshotError::Poisoned);
-        }
-        if self.lock.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
-    }
-}
-
 /// The store is its only state: it has no words, no stash, and no rest.
 impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
     type Store = S;
@@ -231,18 +214,11 @@ impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
         Vec::new()
     }
 
-    fn track_changes(&self) {}
+    fn visit_tables(&self, _visit: &mut dyn FnMut(&mut WordTable)) {}
 
-    fn take_changes(&self) -> Result<Changes, SnapshotError<TrivialParametersError>> {
-        self.check_at_rest()?;
-        Ok(Changes::default())
+    fn check_at_rest(&self) -> Result<(), SnapshotError<TrivialParametersError>> {
+        self.exclusive.check_at_rest()
     }
-
-    fn copy_words(&self, _words: Range<u64>, _into: &mut Vec<u32>) {}
-
-    fn hold_words(&self) {}
-
-    fn copy_held_words(&self, _words: Range<u64>, _into: &mut Vec<u32>) {}
 
     fn rest(&self) -> Vec<u8> {
         Vec::new()

@@ -6,7 +6,9 @@
 //! returns the whole state at once.
 
 use crate::oram::Oram;
+use crate::position_map::flat::Positions;
 use crate::snapshot::full::SnapshotError;
+use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::stash::changes::StashChanges;
 use crate::stash::payloads::PayloadSource;
@@ -14,6 +16,7 @@ pub use crate::stash::payloads::Payloads;
 use crate::types::{BlockId, Bucket, Slot};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use borsh::BorshDeserialize;
 use core::cell::RefMut;
 use core::error::Error;
 use core::ops::Range;
@@ -42,6 +45,39 @@ pub struct Parts<'a> {
     pub payload_source: Option<Box<dyn PayloadSource>>,
 }
 
+impl Parts<'_> {
+    /// Takes the positions out, the only table of a scheme with so many blocks.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Mismatch`].
+    pub(crate) fn take_only_positions<P: Error + 'static>(
+        &mut self,
+        capacity: u64,
+    ) -> Result<Positions, SnapshotError<P>> {
+        match (self.tables.pop(), self.tables.is_empty()) {
+            (Some(words), true) if words.len() as u64 == capacity => Ok(Positions::from_words(words)),
+            _ => Err(SnapshotError::Mismatch),
+        }
+    }
+
+    /// Reads the rest.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Mismatch`].
+    pub(crate) fn read_rest<T: BorshDeserialize, P: Error + 'static>(&self) -> Result<T, SnapshotError<P>> {
+        borsh::from_slice(self.rest).map_err(|_| SnapshotError::Mismatch)
+    }
+
+    /// Fills an empty stash with the blocks. Returns `false` if they cannot be those of such a stash.
+    #[must_use]
+    pub(crate) fn fill_stash(self, stash: &mut Stash, positions: &Positions) -> bool {
+        if let Some(payload_source) = self.payload_source {
+            stash.set_payload_source(payload_source);
+        }
+        stash.refill(self.order, self.payloads, positions)
+    }
+}
+
 /// The place of a block. Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockPlace {
@@ -65,24 +101,61 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     /// The sizes of its tables, in words of 32 bits. Public. A new scheme's words are all zeros.
     fn tables(parameters: &Self::Parameters) -> Vec<u64>;
 
+    /// Lends its tables to the caller, one after the other.
+    fn visit_tables(&self, visit: &mut dyn FnMut(&mut WordTable));
+
+    /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
+    ///
+    /// # Errors
+    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`].
+    fn check_at_rest(&self) -> Result<(), SnapshotError<Self::ParametersError>>;
+
     /// Begins to record changes.
-    fn track_changes(&self);
+    fn track_changes(&self) {
+        self.visit_tables(&mut WordTable::track_changes);
+        if let Some(mut stash) = self.stash() {
+            stash.track_changes();
+        }
+    }
 
     /// Takes the changes since the last call, or since [`track_changes`](Self::track_changes).
     ///
     /// # Errors
     /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; nothing is taken then.
-    fn take_changes(&self) -> Result<Changes, SnapshotError<Self::ParametersError>>;
+    fn take_changes(&self) -> Result<Changes, SnapshotError<Self::ParametersError>> {
+        self.check_at_rest()?;
+        let (mut words, mut before) = (Vec::new(), 0);
+        self.visit_tables(&mut |table| {
+            append_places(&mut words, before, table.take_changes());
+            before += table.len();
+        });
+        let stash = self.stash().map(|mut stash| stash.take_changes()).unwrap_or_default();
+        Ok(Changes { words, stash })
+    }
 
     /// Copies neighbouring words; the tables follow one another.
-    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        let mut before = 0;
+        self.visit_tables(&mut |table| {
+            table.copy(before, &words, into);
+            before += table.len();
+        });
+    }
 
     /// Holds all words as they are now, for [`copy_held_words`](Self::copy_held_words).
-    fn hold_words(&self);
+    fn hold_words(&self) {
+        self.visit_tables(&mut WordTable::hold);
+    }
 
     /// Copies neighbouring words as they were when they were held. Ranges follow one another from the first word to
     /// the last; accesses may go on meanwhile.
-    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        let mut before = 0;
+        self.visit_tables(&mut |table| {
+            table.copy_held(before, &words, into);
+            before += table.len();
+        });
+    }
 
     /// The rest of the state: small, whatever was asked.
     fn rest(&self) -> Vec<u8>;
@@ -148,16 +221,11 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     ) -> Result<Self, SnapshotError<Self::ParametersError>>;
 }
 
-/// The places of the changed words, in ascending order, of tables that follow one another.
-pub(crate) fn changed_words<const N: usize>(tables: [(u64, Vec<u64>); N]) -> Vec<u64> {
-    let (mut words, mut before) = (Vec::new(), 0);
-    for (size, mut places) in tables {
-        places.sort_unstable();
-        places.dedup();
-        words.extend(places.into_iter().map(|place| before + place));
-        before += size;
-    }
-    words
+/// Appends the places of the changed words of a table that begins at word `before`, in ascending order, each once.
+fn append_places(words: &mut Vec<u64>, before: u64, mut places: Vec<u64>) {
+    places.sort_unstable();
+    places.dedup();
+    words.extend(places.into_iter().map(|place| before + place));
 }
 
 #[cfg(test)]
@@ -166,7 +234,9 @@ mod tests {
 
     #[test]
     fn words_are_counted_through_all_tables() {
-        let words = changed_words([(4, [3, 1, 3].into()), (10, [0, 9].into())]);
+        let mut words = Vec::new();
+        append_places(&mut words, 0, [3, 1, 3].into());
+        append_places(&mut words, 4, [0, 9].into());
         assert_eq!(words, [1, 3, 4, 13]);
     }
 }

@@ -8,7 +8,7 @@ use core::ops::Range;
 
 /// Words of 32 bits, and the places of those that changed since its owner last asked.
 #[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
-pub(crate) struct WordTable {
+pub struct WordTable {
     words: Vec<u32>,
     /// Places, with repetitions. `None` until they are watched.
     #[borsh(skip)]
@@ -31,6 +31,11 @@ impl WordTable {
     /// Its words.
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
+    }
+
+    /// The number of its words.
+    pub(crate) fn len(&self) -> u64 {
+        self.words.len() as u64
     }
 
     /// Returns its words.

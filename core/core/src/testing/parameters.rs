@@ -1,5 +1,7 @@
 //! Helpers for tests of parameters.
 
+use core::fmt::Debug;
+
 /// Returns the reason why parameters are refused after a change.
 ///
 /// # Panics
@@ -17,12 +19,28 @@ pub fn refusal<P: Clone, E>(
     }
 }
 
-/// Capacities, numbers of trusted blocks and largest batches to plan parameters for, from the least to the most.
-pub fn plan_sizes() -> impl Iterator<Item = (u64, u64, u32)> {
+/// Plans parameters for a capacity, a block size, a number of trusted blocks and a largest batch.
+type Plan<P, E> = fn(u64, u32, u64, u32) -> Result<P, E>;
+
+/// Checks that what is planned is valid, for capacities, numbers of trusted blocks and largest batches from the least
+/// to the most.
+///
+/// # Panics
+/// If it is not.
+pub fn check_plans<P: Debug, E: Debug>(plan: Plan<P, E>, validate: fn(&P) -> Result<(), E>) {
     let capacities = (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]);
-    capacities.flat_map(|capacity| {
-        [4, 8, 32, 1000]
-            .into_iter()
-            .flat_map(move |share| [1, 16, 1024].map(|max_batch| (capacity, capacity / share, max_batch)))
-    })
+    for capacity in capacities {
+        for (share, max_batch) in
+            [4, 8, 32, 1000].into_iter().flat_map(|share| [1, 16, 1024].map(|max| (share, max)))
+        {
+            let planned = plan(capacity, 64, capacity / share, max_batch).expect("there are such parameters");
+            validate(&planned).unwrap_or_else(|refusal| panic!("{planned:?}: {refusal:?}"));
+        }
+    }
+}
+
+/// The lengths of the paths that are planned for 2^20 blocks, for more and more trusted blocks.
+pub fn planned_paths<P, E: Debug>(plan: Plan<P, E>, path_buckets: fn(&P) -> usize) -> [usize; 5] {
+    [0, 100, 1000, 1 << 15, 1 << 30]
+        .map(|trusted| path_buckets(&plan(1 << 20, 64, trusted, 1).expect("there are such parameters")))
 }

@@ -55,38 +55,14 @@ impl BucketMetadata {
         }
     }
 
-    /// Begins to record changes.
-    pub(crate) fn track_changes(&mut self) {
-        self.slots.track_changes();
-        self.written.words.track_changes();
-    }
-
-    /// Takes the places in both tables that changed since the last call.
-    pub(crate) fn take_changes(&mut self) -> [Vec<u64>; 2] {
-        [self.slots.take_changes(), self.written.words.take_changes()]
+    /// Its two tables, to be changed or copied.
+    pub(crate) fn tables_mut(&mut self) -> [&mut WordTable; 2] {
+        [&mut self.slots, &mut self.written.words]
     }
 
     /// Its two tables: the slots, and a bit for each bucket that was ever written.
     pub(crate) fn into_tables(self) -> [Vec<u32>; 2] {
         [self.slots.into_words(), self.written.words.into_words()]
-    }
-
-    /// Copies the words of both tables that lie in a range of a row of tables, in which they begin at word `before`.
-    pub(crate) fn copy_words(&self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
-        self.slots.copy(before, words, into);
-        self.written.words.copy(before + self.slots.words().len() as u64, words, into);
-    }
-
-    /// Begins a snapshot of the words, until they are copied.
-    pub(crate) fn hold(&mut self) {
-        self.slots.hold();
-        self.written.words.hold();
-    }
-
-    /// Does the same as [`copy_words`](Self::copy_words), with the words of the snapshot.
-    pub(crate) fn copy_held_words(&mut self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
-        self.slots.copy_held(before, words, into);
-        self.written.words.copy_held(before + self.slots.words().len() as u64, words, into);
     }
 
     /// Returns whether it has the size that this tree needs and names only blocks below `capacity`.

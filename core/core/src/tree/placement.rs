@@ -53,16 +53,14 @@ impl Placement {
             list.clear();
         }
         match self.order {
-            FillOrder::DeepestFirst => self.fill_buckets(stash, tree, leaf, room, may_go),
-            FillOrder::PushToLeaf => self.push_to_leaf(stash, tree, leaf, room, may_go),
+            FillOrder::DeepestFirst => self.fill_buckets((stash, tree, leaf), room, may_go),
+            FillOrder::PushToLeaf => self.push_to_leaf((stash, tree, leaf), room, may_go),
         }
     }
 
     fn fill_buckets(
         &mut self,
-        stash: &Stash,
-        tree: &Geometry,
-        leaf: Leaf,
+        (stash, tree, leaf): (&Stash, &Geometry, Leaf),
         room: impl Fn(Level) -> usize,
         mut may_go: impl FnMut(Level, BlockId) -> bool,
     ) {
@@ -93,9 +91,7 @@ impl Placement {
     /// Algorithm 1. The list of a subtree has the block that came last first.
     fn push_to_leaf(
         &mut self,
-        stash: &Stash,
-        tree: &Geometry,
-        leaf: Leaf,
+        (stash, tree, leaf): (&Stash, &Geometry, Leaf),
         room: impl Fn(Level) -> usize,
         mut may_go: impl FnMut(Level, BlockId) -> bool,
     ) {

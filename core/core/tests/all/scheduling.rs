@@ -7,6 +7,7 @@
 //! false alarms, and misses what needs another list to show. The slots within a partition are the judge's affair.
 
 use ameles_core::oram::{Access, Oram};
+use ameles_core::partitions::PartitionsParameters;
 use ameles_core::schemes::curious::{CuriousParameters, curious};
 use ameles_core::schemes::oblivistore::{ObliviStoreParameters, oblivistore};
 use ameles_core::store::Store;
@@ -155,44 +156,53 @@ macro_rules! is_oblivious {
     };
 }
 
-fn curious_parameters() -> CuriousParameters {
-    let mut parameters = CuriousParameters::for_capacity(BLOCKS, 4, 1);
-    parameters.partitions.cache_bound = 1000;
-    assert_eq!(parameters.partitions.partitions, PARTITIONS);
+/// Returns parameters for [`BLOCKS`] blocks with a cache that holds them all.
+fn with_large_cache<P>(mut parameters: P, partitions: impl Fn(&mut P) -> &mut PartitionsParameters) -> P {
+    let common = partitions(&mut parameters);
+    common.cache_bound = 1000;
+    assert_eq!(common.partitions, PARTITIONS);
     parameters
 }
 
+fn curious_parameters() -> CuriousParameters {
+    with_large_cache(CuriousParameters::for_capacity(BLOCKS, 4, 1), |of| &mut of.partitions)
+}
+
 fn oblivistore_parameters() -> ObliviStoreParameters {
-    let mut parameters = ObliviStoreParameters::for_capacity(BLOCKS, 4, 1);
-    parameters.partitions.cache_bound = 1000;
-    assert_eq!(parameters.partitions.partitions, PARTITIONS);
-    parameters
+    with_large_cache(ObliviStoreParameters::for_capacity(BLOCKS, 4, 1), |of| &mut of.partitions)
+}
+
+/// Returns whether a scheme of partitions is oblivious: these parameters, buckets of a partition, and how it is built.
+macro_rules! partitions_are_oblivious {
+    ($parameters:expr, $buckets:expr, $new:ident, $edit:expr, |$oram:ident| $mutant:expr) => {{
+        let parameters = $parameters;
+        is_oblivious!(parameters.layout(), $buckets(&parameters), $edit, |store, random| {
+            let $oram = $new(&parameters, Bucket(0), &store, &mut random).unwrap();
+            $mutant
+        })
+    }};
 }
 
 macro_rules! curious_is_oblivious {
     ($edit:expr, |$oram:ident| $mutant:expr) => {
-        is_oblivious!(
-            curious_parameters().layout(),
-            curious_parameters().tree.buckets(),
+        partitions_are_oblivious!(
+            curious_parameters(),
+            |of: &CuriousParameters| of.tree.buckets(),
+            curious,
             $edit,
-            |store, random| {
-                let $oram = curious(&curious_parameters(), Bucket(0), &store, &mut random).unwrap();
-                $mutant
-            }
+            |$oram| $mutant
         )
     };
 }
 
 macro_rules! oblivistore_is_oblivious {
     ($edit:expr, |$oram:ident| $mutant:expr) => {
-        is_oblivious!(
-            oblivistore_parameters().layout(),
-            oblivistore_parameters().partition.slots(),
+        partitions_are_oblivious!(
+            oblivistore_parameters(),
+            |of: &ObliviStoreParameters| of.partition.slots(),
+            oblivistore,
             $edit,
-            |store, random| {
-                let $oram = oblivistore(&oblivistore_parameters(), Bucket(0), &store, &mut random).unwrap();
-                $mutant
-            }
+            |$oram| $mutant
         )
     };
 }

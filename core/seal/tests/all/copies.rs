@@ -31,7 +31,7 @@ fn sealed_with(cipher: Cipher, format: SlotFormat, nonces: Nonces, plain: &[u8; 
     let copy =
         Sealed::new(Rc::clone(&store), &master(7), cipher, nonces, versions, SealThreads::single()).unwrap();
     copy.begin_epoch(Salt([1; 32])).unwrap();
-    let version: BucketVersion = copy.assign(&[Bucket(0)]).unwrap()[0].written();
+    let version: BucketVersion = copy.assign(&[Bucket(0)]).unwrap()[0].bucket_version();
     let mut bytes = Vec::new();
     copy.seal(&[version], plain, &mut bytes).unwrap();
     bytes
@@ -127,7 +127,7 @@ fn fresh_randomness_is_asked_for_at_every_sealing_and_not_kept() {
         Sealed::new(store, &master(7), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     for sealings in 1..5 {
-        let version = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
+        let version = sealed.assign(&[Bucket(0)]).unwrap()[0].bucket_version();
         sealed.seal(&[version], &[0; 120], &mut Vec::new()).unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), sealings);
     }

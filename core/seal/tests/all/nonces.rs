@@ -107,7 +107,7 @@ proptest! {
                                     for (step, version) in sealed.assign(buckets).unwrap().iter().zip(versions) {
                                         prop_assert_eq!(step.new, *version);
                                         let plain = vec![0; layout.bucket_bytes(step.bucket)];
-                                        let refused = sealed.seal(&[step.written()], &plain, &mut Vec::new());
+                                        let refused = sealed.seal(&[step.bucket_version()], &plain, &mut Vec::new());
                                         prop_assert!(matches!(refused, Err(SealError::NotSealable(_))));
                                     }
                                 }
@@ -132,7 +132,7 @@ proptest! {
 fn a_version_is_sealed_once() {
     let store = TestStore::new(&uneven());
     let sealed = fresh(&store, Cipher::default());
-    let version = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
+    let version = sealed.assign(&[Bucket(0)]).unwrap()[0].bucket_version();
     let mut bytes = Vec::new();
     sealed.seal(&[version], &[1; 120], &mut bytes).unwrap();
     for again in [&[version][..], &[version, version]] {
@@ -170,10 +170,10 @@ fn a_snapshot_brought_back_seals_nothing_before_it_begins_an_epoch() {
 fn a_new_epoch_leaves_the_unsealed_versions_of_the_last_one_unsealable() {
     let store = TestStore::new(&uneven());
     let sealed = fresh(&store, Cipher::default());
-    let unfinished = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
+    let unfinished = sealed.assign(&[Bucket(0)]).unwrap()[0].bucket_version();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     // The new epoch assigns the same counter: only the epoch differs.
-    let redone = sealed.assign(&[Bucket(0)]).unwrap()[0].written();
+    let redone = sealed.assign(&[Bucket(0)]).unwrap()[0].bucket_version();
     assert_eq!(unfinished.version.counter, redone.version.counter);
     assert!(sealed.seal(&[unfinished], &[1; 120], &mut Vec::new()).is_err());
     sealed.seal(&[redone], &[1; 120], &mut Vec::new()).unwrap();
@@ -188,7 +188,7 @@ fn assigning_names_the_version_replaced_also_within_one_batch() {
     assert_eq!(steps[2].old, steps[0].new);
     assert_eq!(sealed.version(Bucket(0)), steps[2].new);
     let live: Vec<BucketVersion> = sealed.with_versions(|v| v.live().collect());
-    assert_eq!(live, [steps[2].written(), steps[1].written()]);
+    assert_eq!(live, [steps[2].bucket_version(), steps[1].bucket_version()]);
 }
 
 #[test]

@@ -128,8 +128,12 @@ fn sealing_and_sending_apart_is_the_same_as_writing() {
     block_on(whole.write(&[Bucket(0), Bucket(5)], &[3; 154])).unwrap();
 
     let apart = fresh(&two, Cipher::default());
-    let versions: Vec<_> =
-        apart.assign(&[Bucket(0), Bucket(5)]).unwrap().into_iter().map(|step| step.written()).collect();
+    let versions: Vec<_> = apart
+        .assign(&[Bucket(0), Bucket(5)])
+        .unwrap()
+        .into_iter()
+        .map(|step| step.bucket_version())
+        .collect();
     let mut bytes = Vec::new();
     apart.seal(&versions, &[3; 154], &mut bytes).unwrap();
     block_on(apart.send(&versions, &bytes)).unwrap();

@@ -47,7 +47,7 @@ pub struct Usage {
 
 impl Usage {
     /// Adds these counts to earlier ones. Stored bytes and objects are as these counts say.
-    pub fn after(&self, earlier: &Usage) -> Usage {
+    pub fn added_to(&self, earlier: &Usage) -> Usage {
         Usage {
             slot_reads: self.slot_reads + earlier.slot_reads,
             bucket_writes: self.bucket_writes + earlier.bucket_writes,
@@ -183,7 +183,7 @@ impl<S: Blobs + Inventory> Meter<S> {
     ///
     /// # Errors
     /// Those of the lists.
-    pub async fn take_stock(&self) -> Result<(), BlobError> {
+    pub async fn count_existing(&self) -> Result<(), BlobError> {
         self.list("").await?;
         self.list_bucket_versions(&mut |_, _| {}).await?;
         Ok(())

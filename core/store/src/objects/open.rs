@@ -5,7 +5,7 @@ use super::folder::{Folder, blocking, sync_folder};
 use super::open_error::OpenError;
 use super::shared::Shared;
 use super::versioning::VersioningQuery;
-use crate::tls::encrypt_with_ring;
+use crate::tls::install_tls_provider;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
@@ -140,7 +140,7 @@ pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared
         }
         Location::Cloud(cloud, url) => {
             check_plain_http(cloud, options)?;
-            encrypt_with_ring();
+            install_tls_provider();
             let prefix = Path::from_url_path(url.path()).map_err(|error| OpenError::BadLocation {
                 location: without_password(location),
                 why: error.to_string(),

@@ -57,7 +57,7 @@ async fn a_meter_takes_stock_of_what_is_there_already() {
     below.write(&[of], &bytes(of)).await.unwrap();
     below.put("header", &[0; 5]).await.unwrap();
     let store = Meter::new(below);
-    store.take_stock().await.unwrap();
+    store.count_existing().await.unwrap();
     let usage = store.reader().usage();
     assert_eq!((usage.stored_bytes, usage.stored_objects, usage.lists), (37, 2, 2));
     store.delete(&[of]).await.unwrap();

@@ -25,7 +25,7 @@ pub(super) fn draw(parameters: &RingParameters, is_full: bool, seed: u64) -> Tre
         let index = nth + (1 << top) - (1 << level.0);
         if is_full {
             let mean = f64::from(parameters.eviction_rate) * since_eviction(level, index);
-            filling.wear(level, bucket, poisson(mean, &mut random) % parameters.reads);
+            filling.read_dummies(level, bucket, poisson(mean, &mut random) % parameters.reads);
         }
         slots.replace(level.0, index, bucket_slots.iter().copied());
     }

@@ -52,7 +52,7 @@ fn logs_hold_verbs_and_no_names() {
     tracing::subscriber::with_default(quiet, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
         runtime.block_on(async {
-            ameles_store::encrypt_with_ring();
+            ameles_store::install_tls_provider();
             let builder = AmazonS3Builder::new()
                 .with_endpoint(format!("http://{address}"))
                 .with_allow_http(true)

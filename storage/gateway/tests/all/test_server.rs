@@ -62,7 +62,7 @@ pub(crate) async fn start_with(options: Options, serving: server::Options) -> Te
 
 impl TestServer {
     pub(crate) fn builder(&self) -> AmazonS3Builder {
-        ameles_store::encrypt_with_ring();
+        ameles_store::install_tls_provider();
         AmazonS3Builder::new()
             .with_endpoint(format!("{}://{}", self.scheme, self.address))
             .with_allow_http(true)

@@ -38,6 +38,6 @@ impl<B: Blobs> Claims<'_, B> {
 
     /// Reseals the marker, if it is of an epoch of the earlier key.
     pub(crate) async fn reseal_end_marker(&self, salt: Salt) -> Result<(), VaultError> {
-        self.reseal_object(END_MARKER, self.ring.until(), salt).await
+        self.reseal_object(END_MARKER, self.ring.last_earlier_epoch(), salt).await
     }
 }

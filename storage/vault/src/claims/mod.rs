@@ -107,7 +107,7 @@ impl<B: Blobs> Claims<'_, B> {
     ) -> Result<u32, VaultError> {
         let mut notes = ClaimNotes::load(disk, known)?;
         // An earlier key belongs to epochs that have started before.
-        let mut epoch = newest.max(self.ring.until());
+        let mut epoch = newest.max(self.ring.last_earlier_epoch());
         loop {
             epoch = epoch.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
             let name = name(epoch);
@@ -232,7 +232,9 @@ impl<B: Blobs> Claims<'_, B> {
     /// Opens an object of an epoch; `None` if no key of the ring opens it.
     fn opens(&self, name: &str, epoch: u32, sealed: &[u8]) -> Option<Vec<u8>> {
         let context = self.context(name);
-        self.ring.opening(epoch).find_map(|key| blob::open(key, Purpose::HEADER, &context, sealed).ok())
+        self.ring
+            .keys_that_open(epoch)
+            .find_map(|key| blob::open(key, Purpose::HEADER, &context, sealed).ok())
     }
 
     fn context(&self, name: &str) -> Vec<u8> {

@@ -13,7 +13,7 @@ use crate::trusted::payload_reader::PayloadReader;
 use ameles_core::oram::Access;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Bucket;
-use ameles_seal::sealed::{Assigned, Sealed};
+use ameles_seal::sealed::{Sealed, VersionChange};
 use bytes::Bytes;
 use deferred_store::{DeferredStore, OperationId, Request};
 use record::{Announcement, Call, Effect, Input, Record};
@@ -288,11 +288,11 @@ impl<U: Untrusted> Engine<U> {
 }
 
 /// Records which versions were replaced, and returns the new ones.
-fn record_superseded(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
+fn record_superseded(assigned: &[VersionChange], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
     for step in assigned.iter().filter(|step| !step.old.is_never()) {
         superseded.push(BucketVersion { bucket: step.bucket, version: step.old });
     }
-    assigned.iter().map(|step| step.written()).collect()
+    assigned.iter().map(|step| step.bucket_version()).collect()
 }
 
 fn announce_write(operation: OperationId, versions: &[BucketVersion]) -> Announcement {

@@ -2,13 +2,13 @@
 
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_seal::error::SealError;
-use ameles_seal::sealed::{Resolved, Sealed};
+use ameles_seal::sealed::{Sealed, VersionedSlot};
 use bytes::Bytes;
 
 /// The store's work for an operation.
 pub(crate) enum Work {
     /// The buffer is for the answer; its contents are ignored.
-    Read(Vec<Resolved>, Vec<u8>),
+    Read(Vec<VersionedSlot>, Vec<u8>),
     Write(Vec<BucketVersion>, Bytes),
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn open(
     let context = context(header, &name);
     let open = |key| blob::open(key, PURPOSE, &context, sealed);
     let opened =
-        ring.opening(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
+        ring.keys_that_open(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
     let text = opened.map_err(|error| {
         let why = ErrorReason::of(error).about(format_args!("{name} in the store"));
         VaultError::Tampered(why.followed_by("it was planted or damaged"))

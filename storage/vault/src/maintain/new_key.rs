@@ -158,7 +158,7 @@ fn reseal_disk(
     let state =
         writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions: &versions }, info, seal)?;
 
-    let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), until }));
+    let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), last_epoch: until }));
     let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
     let metas = Vec::from(header_exchange::begin_exchange(disk, encoded)?);
     Ok(Resealed { state, journal, rows, unlogged, metas })

@@ -288,7 +288,7 @@ impl Orphans {
                 let context = context(&self.vault, name);
                 let object = Position::of(name).map(|at| (at.epoch, at.sequence));
                 let order = parse_blob_name(name).or(parse_piece_name(name)).or(object);
-                let key = ring.of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
+                let key = ring.key_of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
                 let opens = |purpose| blob::open(key, purpose, &context, &sealed).is_ok();
                 Ok([Purpose::CHECKPOINT, Purpose::MANIFEST, log::objects::PURPOSE].into_iter().any(opens))
             }

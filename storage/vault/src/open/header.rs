@@ -98,6 +98,6 @@ async fn check_not_displaced<U: VaultStore>(
     master: &MasterKey,
 ) -> Result<(), VaultError> {
     let (header, ring) = read_header_with_ring(disk, master)?;
-    let Some(EarlierKey { key, until }) = ring.earlier() else { return Ok(()) };
+    let Some(EarlierKey { key, last_epoch: until }) = ring.earlier() else { return Ok(()) };
     Claims { blobs: store, ring: key.into(), vault: header.vault }.check_next_epoch(*until).await
 }

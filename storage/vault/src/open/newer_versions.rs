@@ -15,7 +15,7 @@ use crate::store::VaultStore;
 use ameles_core::store::BucketVersion;
 use ameles_core::types::{Slot, Version};
 use ameles_seal::parallel::SealThreads;
-use ameles_seal::sealed::{Resolved, Sealed};
+use ameles_seal::sealed::{Sealed, VersionedSlot};
 
 /// The origin of a newer version without a sign of another gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
     async fn opens(&self, of: BucketVersion) -> Result<bool, VaultError> {
         for index in 0..self.sealed.layout().extent(of.bucket).slots {
             let slot = Slot { bucket: of.bucket, index };
-            let read = Work::Read(vec![Resolved { slot, version: of.version }], Vec::new());
+            let read = Work::Read(vec![VersionedSlot { slot, version: of.version }], Vec::new());
             match execute(&self.sealed, read).await.map_err(VaultError::from) {
                 Ok(_) => return Ok(true),
                 Err(error) if error.is_tampering() => {}

@@ -20,7 +20,7 @@ use ameles_core::types::{BlockId, Slot};
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
-use ameles_seal::sealed::{Resolved, Sealed};
+use ameles_seal::sealed::{Sealed, VersionedSlot};
 use ameles_seal::versions::TrustedVersions;
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -142,7 +142,7 @@ impl<L: Untrusted> PreviousVault<'_, L> {
             })
             .collect();
         let sealed = self.sealed();
-        let places: Vec<Resolved> = sealed.resolve(&slots);
+        let places: Vec<VersionedSlot> = sealed.resolve(&slots);
         let mut bytes = vec![0; slots.iter().map(|slot| sealed.layout().slot_bytes(*slot)).sum()];
         sealed.read_places(&places, &mut bytes).await.map_err(local_copy_error)?;
         let mut rest = &bytes[..];

@@ -51,7 +51,7 @@ pub(super) async fn rebuild_tree<U: VaultStore, L: Untrusted>(
         let assigned = sealed.assign(&[bucket]);
         let (sealed, tree) = (&sealed, ring.geometry());
         async move {
-            let versions: Vec<BucketVersion> = assigned?.iter().map(|step| step.written()).collect();
+            let versions: Vec<BucketVersion> = assigned?.iter().map(|step| step.bucket_version()).collect();
             let shape = tree.shape(level);
             let payloads = old.payloads(placed.iter().map(|(_, block, _)| *block)).await?;
             let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];

@@ -7,7 +7,7 @@ use crate::engine::work::{Work, execute};
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use ameles_core::types::{Slot, Version};
-use ameles_seal::sealed::{Resolved, Sealed};
+use ameles_seal::sealed::{Sealed, VersionedSlot};
 use futures::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 
@@ -80,8 +80,8 @@ async fn read_again<U: VaultStore>(
     operation: OperationId,
     places: &[(Slot, Version)],
 ) -> Result<(OperationId, Vec<u8>), VaultError> {
-    let places: Vec<Resolved> =
-        places.iter().map(|(slot, version)| Resolved { slot: *slot, version: *version }).collect();
+    let places: Vec<VersionedSlot> =
+        places.iter().map(|(slot, version)| VersionedSlot { slot: *slot, version: *version }).collect();
     let answer = execute(sealed, Work::Read(places, Vec::new())).await?;
     Ok((operation, answer))
 }

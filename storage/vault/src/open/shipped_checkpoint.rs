@@ -97,7 +97,7 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     (epoch, number): (u32, u64),
     entropy: &mut Entropy,
 ) -> Result<(Receipt, FoundCheckpoint), VaultError> {
-    let master = ring.of_epoch(epoch);
+    let master = ring.key_of_epoch(epoch);
     let name = blob_name(epoch, number);
     let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
     let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };

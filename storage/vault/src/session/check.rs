@@ -17,7 +17,7 @@ use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::error::SealError;
 use ameles_seal::key_ring::KeyRing;
-use ameles_seal::sealed::{Resolved, Sealed};
+use ameles_seal::sealed::{Sealed, VersionedSlot};
 use ameles_store::{BlobError, Blobs};
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ pub(crate) async fn check<U: Untrusted>(
     let mut plaintext = Vec::new();
     for (nth, (bucket, version)) in live.iter().copied().enumerate() {
         let slots = sealed.layout().extent(bucket).slots;
-        let places: Vec<Resolved> =
-            (0..slots).map(|index| Resolved { slot: Slot { bucket, index }, version }).collect();
+        let places: Vec<VersionedSlot> =
+            (0..slots).map(|index| VersionedSlot { slot: Slot { bucket, index }, version }).collect();
         plaintext.resize(sealed.layout().bucket_bytes(bucket), 0);
         match sealed.read_places(&places, &mut plaintext).await {
             Ok(()) => {}
@@ -183,7 +183,7 @@ impl ExpectedObjects {
 
     /// The manifest of an authentic checkpoint.
     fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
-        let key = self.ring.of_epoch(self.shipped.epoch);
+        let key = self.ring.key_of_epoch(self.shipped.epoch);
         let text = blob::open(key, Purpose::MANIFEST, &context(&self.of, name), held);
         text.ok().and_then(|text| Manifest::decode(&text)).map(|(manifest, _)| manifest).unwrap_or_default()
     }
@@ -192,7 +192,7 @@ impl ExpectedObjects {
     async fn opens(&self, store: &impl Blobs, name: &str) -> Result<bool, VaultError> {
         Ok(match read(store, name, MAX_SEALED_BYTES).await? {
             Read::Bytes(held) => {
-                let key = self.ring.of_epoch(parse_piece_name(name).map_or(u32::MAX, |(epoch, _)| epoch));
+                let key = self.ring.key_of_epoch(parse_piece_name(name).map_or(u32::MAX, |(epoch, _)| epoch));
                 blob::open(key, Purpose::CHECKPOINT, &context(&self.of, name), &held).is_ok()
             }
             _ => false,

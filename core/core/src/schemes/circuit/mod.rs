@@ -50,8 +50,7 @@ mod snapshot;
 pub use parameters::{CircuitParameters, CircuitParametersError};
 pub use snapshot::{CircuitSnapshot, CircuitSnapshotError};
 
-use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
+use crate::concurrency::exclusive::Exclusive;
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::permutation::sampling;
@@ -78,8 +77,7 @@ pub struct CircuitOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    lock: FifoLock,
-    poison_flag: PoisonFlag,
+    exclusive: Exclusive,
     state: RefCell<State<R>>,
 }
 
@@ -166,19 +164,16 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        if !admission::check_batch(batch, self.bounds())? {
-            return Ok(());
-        }
-        let _guard = self.lock.acquire().await;
-        let operation = admission::begin(self, &self.poison_flag)?;
-        let mut work = mem::take(&mut self.state.borrow_mut().work);
-        self.read_paths(batch, &mut work).await?;
-        for (access, lookup) in batch.iter_mut().zip(&work.lookups) {
-            self.serve(access, lookup, &mut work.held)?;
-        }
-        self.state.borrow_mut().work = work;
-        operation.complete();
-        Ok(())
+        let serve = async |batch: &mut [Access<'_>]| {
+            let mut work = mem::take(&mut self.state.borrow_mut().work);
+            self.read_paths(batch, &mut work).await?;
+            for (access, lookup) in batch.iter_mut().zip(&work.lookups) {
+                self.serve(access, lookup, &mut work.held)?;
+            }
+            self.state.borrow_mut().work = work;
+            Ok(())
+        };
+        self.exclusive.access(self, batch, serve).await
     }
 
     /// Returns 1 while evictions are due or the stash lacks room, and adds the pending steps of the position map.
@@ -195,18 +190,16 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
 
     /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        let operation = self.poison_flag.begin();
-        let due = self.state.borrow().schedule.behind(PACE);
-        let emergency = u64::from(due == 0 && !self.has_room());
-        self.state.borrow_mut().schedule.emergencies += emergency;
-        match due + emergency {
-            0 => self.positions.step().await?,
-            evictions => self.evict(evictions).await?,
-        }
-        operation.complete();
-        Ok(())
+        let work = async || {
+            let due = self.state.borrow().schedule.behind(PACE);
+            let emergency = u64::from(due == 0 && !self.has_room());
+            self.state.borrow_mut().schedule.emergencies += emergency;
+            match due + emergency {
+                0 => self.positions.step().await,
+                evictions => self.evict(evictions).await,
+            }
+        };
+        self.exclusive.step(work).await
     }
 
     fn emergencies(&self) -> u64 {

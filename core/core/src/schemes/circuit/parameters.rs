@@ -4,6 +4,7 @@ use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
 use crate::tree::geometry::Geometry;
 use crate::tree::layout::Layout;
+use crate::tree::planning;
 use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -58,14 +59,13 @@ impl CircuitParameters {
         trusted_blocks: u64,
         max_batch: u32,
     ) -> Result<Self, CircuitParametersError> {
-        let is_roomy = |level: &u32| capacity <= max_blocks(2, Level(*level));
-        let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
+        let leaf_level = planning::lowest_leaf_level(|level| capacity <= planning::half_of_places(2, level));
         let with_top = |top| {
             let mut parameters = CircuitParameters {
                 capacity,
                 block_bytes,
-                leaf_level: Level(leaf_level),
-                top: Level(top),
+                leaf_level,
+                top,
                 blocks_per_bucket: 2,
                 max_batch,
                 stash_bound: 0,
@@ -77,7 +77,7 @@ impl CircuitParameters {
         let fits = |parameters: &CircuitParameters| {
             libm::exp2(parameters.top.0.into()) * WAITING <= trusted_blocks as f64
         };
-        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or_else(|| with_top(0));
+        let best = planning::most_trusted(leaf_level, with_top, fits);
         best.validate()?;
         Ok(best)
     }
@@ -101,7 +101,7 @@ impl CircuitParameters {
         range::check_tree(levels, blocks, self.block_bytes, self.max_batch, self.capacity)?;
         let stash_bound = ("stash_bound", self.stash_bound.into(), self.max_batch.into(), u32::MAX.into());
         range::check(&[stash_bound])?;
-        let max = max_blocks(self.blocks_per_bucket, self.leaf_level);
+        let max = planning::half_of_places(self.blocks_per_bucket, self.leaf_level);
         if self.capacity > max {
             return Err(CircuitParametersError::TreeTooSmall { max, capacity: self.capacity });
         }
@@ -126,37 +126,26 @@ impl CircuitParameters {
 
     /// K, buckets of a path in untrusted memory.
     pub fn path_buckets(&self) -> usize {
-        (self.leaf_level.0 + 1 - self.top.0) as usize
+        planning::path_buckets(self.leaf_level, self.top)
     }
 }
 
 /// At least the blocks that wait for a subtree on average, with Z = 2 and a tree that is half full.
 const WAITING: f64 = 0.8;
 
-/// The most blocks that a tree is allowed: half of its places, the trusted levels counted as if they were buckets.
-fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
-    u64::from(blocks_per_bucket) << leaf_level.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{plan_sizes, refusal};
-    use alloc::vec::Vec;
+    use crate::testing::parameters::{check_plans, planned_paths, refusal};
 
     #[test]
     fn planned_parameters_are_valid_at_every_size() {
-        for (capacity, trusted, max_batch) in plan_sizes() {
-            let planned = CircuitParameters::for_capacity(capacity, 64, trusted, max_batch).unwrap();
-            assert_eq!(planned.validate(), Ok(()), "{planned:?}");
-        }
+        check_plans(CircuitParameters::for_capacity, CircuitParameters::validate);
     }
 
     #[test]
     fn more_trust_never_makes_a_path_longer() {
-        let buckets =
-            |trusted| CircuitParameters::for_capacity(1 << 20, 64, trusted, 1).unwrap().path_buckets();
-        let planned: Vec<usize> = [0, 100, 1000, 1 << 15, 1 << 30].map(buckets).to_vec();
+        let planned = planned_paths(CircuitParameters::for_capacity, CircuitParameters::path_buckets);
         assert_eq!(planned, [20, 14, 10, 5, 1]);
     }
 

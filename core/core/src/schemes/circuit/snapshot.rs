@@ -1,8 +1,7 @@
 //! The beginning of a Circuit ORAM, its snapshots, and the return from them.
 
 use super::{CircuitOram, CircuitParameters, CircuitParametersError, PACE, State, Work};
-use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
+use crate::concurrency::exclusive::Exclusive;
 use crate::position_map::PositionMap;
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::snapshot::full::{FullSnapshot, SnapshotError};
@@ -43,9 +42,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
         let held = BucketBuffer::new(parameters.blocks_per_bucket, parameters.block_bytes);
         let (work, schedule) = (Work { held, ..Work::default() }, EvictionSchedule::default());
-        let (tree, lock, poison_flag) = (parameters.geometry(), FifoLock::default(), PoisonFlag::default());
+        let (tree, exclusive) = (parameters.geometry(), Exclusive::default());
         let state = RefCell::new(State { random, stash, schedule, work });
-        Ok(CircuitOram { parameters, tree, store, positions, lock, poison_flag, state })
+        Ok(CircuitOram { parameters, tree, store, positions, exclusive, state })
     }
 
     /// The parameters that it was built with.
@@ -60,12 +59,7 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for CircuitOram<S, FlatPositionMap<S:
     type ParametersError = CircuitParametersError;
 
     fn snapshot(&self) -> Result<CircuitSnapshot, CircuitSnapshotError> {
-        if self.poison_flag.is_poisoned() {
-            return Err(SnapshotError::Poisoned);
-        }
-        if !self.lock.is_free() {
-            return Err(SnapshotError::InFlight);
-        }
+        self.exclusive.check_at_rest()?;
         let state = self.state.borrow();
         Ok(CircuitSnapshot {
             parameters: self.parameters.clone(),

@@ -3,7 +3,7 @@
 use super::tree::TreeShape;
 use crate::partitions::PartitionsParameters;
 use crate::range::OutOfRange;
-use crate::tree::layout::{Extent, Layout};
+use crate::tree::layout::Layout;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// k and Z, as the paper's authors and the thesis ran it.
@@ -69,10 +69,6 @@ impl CuriousParameters {
     /// The untrusted memory that the scheme needs, in plaintext bytes: the trees, one after the other, in buckets of
     /// one slot.
     pub fn layout(&self) -> Layout {
-        let partitions = u64::from(self.partitions.partitions);
-        let tree = self.tree.layout();
-        let extents =
-            tree.extents().iter().map(|tree| Extent { buckets: tree.buckets * partitions, ..*tree });
-        Layout::new(extents.collect())
+        self.partitions.layout_of_all(&self.tree.layout())
     }
 }

@@ -376,7 +376,11 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
     }
 
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        self.tree.step().await
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
+        self.tree.step().await?;
+        operation.complete();
+        Ok(())
     }
 
     fn emergencies(&self) -> u64 {

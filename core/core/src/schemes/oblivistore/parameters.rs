@@ -3,7 +3,7 @@
 use super::levels::PartitionShape;
 use crate::partitions::PartitionsParameters;
 use crate::range::OutOfRange;
-use crate::tree::layout::{Extent, Layout};
+use crate::tree::layout::Layout;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Room of a partition above the blocks that are expected in it, in hundredths of them, for at most so many
@@ -75,10 +75,6 @@ impl ObliviStoreParameters {
     /// The untrusted memory that the scheme needs, in plaintext bytes: the partitions, one after the other, in
     /// buckets of one slot.
     pub fn layout(&self) -> Layout {
-        let partitions = u64::from(self.partitions.partitions);
-        let one = self.partition.layout();
-        let all =
-            one.extents().iter().map(|extent| Extent { buckets: extent.buckets * partitions, ..*extent });
-        Layout::new(all.collect())
+        self.partitions.layout_of_all(&self.partition.layout())
     }
 }

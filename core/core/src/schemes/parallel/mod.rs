@@ -59,10 +59,8 @@ mod sub_oram;
 pub use load::routing_overflow_exponent;
 pub use parameters::{MessageBytes, ParallelParameters, ParallelParametersError};
 
-use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
+use crate::concurrency::exclusive::Exclusive;
 use crate::network::{Message, Network, Processor};
-use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
@@ -86,8 +84,7 @@ pub struct ParallelOram<S, N, P, R> {
     stores: Vec<S>,
     network: N,
     positions: P,
-    lock: FifoLock,
-    poison_flag: PoisonFlag,
+    exclusive: Exclusive,
     /// True from a round to its evictions.
     owes: Cell<bool>,
     /// True if a processor lacks room for a round.
@@ -133,8 +130,7 @@ where
             stores,
             network,
             positions,
-            lock: FifoLock::default(),
-            poison_flag: PoisonFlag::default(),
+            exclusive: Exclusive::default(),
             owes: Cell::new(false),
             is_crowded: Cell::new(false),
             emergencies: Cell::new(0),
@@ -360,18 +356,15 @@ where
 
     /// Serves a round. Its n-th access is that of the n-th processor, and sees what those before it write.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        if !admission::check_batch(batch, self.bounds())? {
-            return Ok(());
-        }
-        let _guard = self.lock.acquire().await;
-        let operation = admission::begin(self, &self.poison_flag)?;
-        let mut state = self.state.take().ok_or(OramError::Poisoned)?;
-        self.owes.set(true);
-        state.parts.iter_mut().for_each(SubOram::begin_round);
-        self.round(&mut state, batch).await?;
-        self.put_down(state);
-        operation.complete();
-        Ok(())
+        let serve = async |batch: &mut [Access<'_>]| {
+            let mut state = self.state.take().ok_or(OramError::Poisoned)?;
+            self.owes.set(true);
+            state.parts.iter_mut().for_each(SubOram::begin_round);
+            self.round(&mut state, batch).await?;
+            self.put_down(state);
+            Ok(())
+        };
+        self.exclusive.access(self, batch, serve).await
     }
 
     fn pending_steps(&self) -> u64 {
@@ -385,18 +378,17 @@ where
     /// Does the evictions of a round; when none are due, one of each processor that lacks room, or a step of the
     /// position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        let operation = self.poison_flag.begin();
-        if self.owes.replace(false) || self.is_crowded.get() {
-            let mut state = self.state.take().ok_or(OramError::Poisoned)?;
-            self.evict(&mut state.parts).await?;
-            self.put_down(state);
-        } else {
-            self.positions.step().await?;
-        }
-        operation.complete();
-        Ok(())
+        let work = async || {
+            if self.owes.replace(false) || self.is_crowded.get() {
+                let mut state = self.state.take().ok_or(OramError::Poisoned)?;
+                self.evict(&mut state.parts).await?;
+                self.put_down(state);
+                Ok(())
+            } else {
+                self.positions.step().await
+            }
+        };
+        self.exclusive.step(work).await
     }
 
     fn emergencies(&self) -> u64 {

@@ -8,6 +8,7 @@ use crate::schemes::circuit::{CircuitParameters, CircuitParametersError};
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::geometry::Geometry;
 use crate::tree::layout::Layout;
+use crate::tree::planning;
 use crate::types::{Bucket, Level};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -154,7 +155,7 @@ impl ParallelParameters {
 
     /// K, buckets of a path in untrusted memory.
     pub fn path_buckets(&self) -> usize {
-        (self.leaf_level.0 + 1 - self.top.0) as usize
+        planning::path_buckets(self.leaf_level, self.top)
     }
 
     /// The lengths of the messages of a round, in bytes.

@@ -2,16 +2,16 @@
 
 use super::snapshot::PathSnapshotError;
 use super::{PathOram, PathParameters, PathParametersError};
-use crate::position_map::flat::{FlatPositionMap, Positions};
+use crate::position_map::flat::FlatPositionMap;
 use crate::snapshot::full::SnapshotError;
-use crate::snapshot::incremental::{Changes, IncrementalSnapshot, Parts, changed_words};
+use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
+use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::store::Store;
 use crate::types::{Bucket, Leaf};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefMut;
-use core::ops::Range;
 use rand_core::RngCore;
 
 /// A Path ORAM whose buckets are numbered from 0.
@@ -24,27 +24,12 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
         vec![parameters.capacity]
     }
 
-    fn track_changes(&self) {
-        self.positions.table().track_changes();
-        self.state.borrow_mut().stash.track_changes();
+    fn visit_tables(&self, visit: &mut dyn FnMut(&mut WordTable)) {
+        visit(&mut self.positions.table());
     }
 
-    fn take_changes(&self) -> Result<Changes, PathSnapshotError> {
-        self.check_at_rest()?;
-        let words = changed_words([(self.parameters.capacity, self.positions.table().take_changes())]);
-        Ok(Changes { words, stash: self.state.borrow_mut().stash.take_changes() })
-    }
-
-    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        self.positions.table().copy(0, &words, into);
-    }
-
-    fn hold_words(&self) {
-        self.positions.table().hold();
-    }
-
-    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        self.positions.table().copy_held(0, &words, into);
+    fn check_at_rest(&self) -> Result<(), SnapshotError<Self::ParametersError>> {
+        self.poison_flag.check_at_rest([&self.lock, &self.write_back_lock])
     }
 
     fn rest(&self) -> Vec<u8> {
@@ -61,27 +46,17 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
 
     fn resume(
         parameters: PathParameters,
-        parts: Parts<'_>,
+        mut parts: Parts<'_>,
         store: S,
         random: R,
     ) -> Result<Self, PathSnapshotError> {
-        let Parts { mut tables, rest, order, payloads, payload_source } = parts;
-        let (Some(words), true) = (tables.pop(), tables.is_empty()) else {
-            return Err(SnapshotError::Mismatch);
-        };
-        let positions = Positions::from_words(words);
-        let held: Vec<Leaf> = borsh::from_slice(rest).map_err(|_| SnapshotError::Mismatch)?;
-        if positions.blocks() != parameters.capacity {
-            return Err(SnapshotError::Mismatch);
-        }
+        let positions = parts.take_only_positions(parameters.capacity)?;
+        let held: Vec<Leaf> = parts.read_rest()?;
         let path = PathOram::new(parameters, Bucket(0), store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *path.state.borrow_mut();
-            if let Some(payload_source) = payload_source {
-                state.stash.set_payload_source(payload_source);
-            }
-            let filled =
-                path.positions.with_positions(|positions| state.stash.refill(order, payloads, positions));
+            let stash = &mut state.stash;
+            let filled = path.positions.with_positions(|positions| parts.fill_stash(stash, positions));
             let fits = state.stash.len() <= path.parameters.stash_bound as usize
                 && held.iter().all(|path_held| path_held.0 < path.tree.leaves());
             if !filled || !fits {

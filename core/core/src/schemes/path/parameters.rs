@@ -4,6 +4,7 @@ use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
 use crate::tree::geometry::Geometry;
 use crate::tree::layout::Layout;
+use crate::tree::planning;
 use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -127,14 +128,14 @@ impl PathParameters {
         trusted_blocks: u64,
         max_batch: u32,
     ) -> Result<Self, PathParametersError> {
-        let is_roomy = |level: &u32| capacity <= max_blocks(blocks_per_bucket, Level(*level));
-        let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
+        let leaf_level =
+            planning::lowest_leaf_level(|level| capacity <= max_blocks(blocks_per_bucket, level));
         let with_top = |top| {
             let mut parameters = PathParameters {
                 capacity,
                 block_bytes,
-                leaf_level: Level(leaf_level),
-                top: Level(top),
+                leaf_level,
+                top,
                 blocks_per_bucket,
                 max_batch,
                 stash_bound: 0,
@@ -147,7 +148,7 @@ impl PathParameters {
             let paths = f64::from(max_batch) * parameters.blocks_on_path();
             parameters.waiting() + paths <= trusted_blocks as f64
         };
-        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or_else(|| with_top(0));
+        let best = planning::most_trusted(leaf_level, with_top, fits);
         best.validate()?;
         Ok(best)
     }
@@ -247,7 +248,7 @@ impl PathParameters {
 
     /// Buckets of a path in untrusted memory: those that one access reads, and writes back.
     pub fn path_buckets(&self) -> usize {
-        (self.leaf_level.0 + 1 - self.top.0) as usize
+        planning::path_buckets(self.leaf_level, self.top)
     }
 
     /// The most blocks that one access can add to the stash: a path full of them, and a new one.
@@ -264,29 +265,23 @@ impl PathParameters {
 /// The most blocks that a tree is allowed, its trusted levels counted as if they were buckets: half of it, or three
 /// quarters of its slots where that is less.
 fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
-    let blocks = u64::from(blocks_per_bucket);
-    let slots = blocks * ((2 << leaf_level.0) - 1);
-    (slots - slots / 4).min(blocks << leaf_level.0)
+    let slots = u64::from(blocks_per_bucket) * ((2 << leaf_level.0) - 1);
+    (slots - slots / 4).min(planning::half_of_places(blocks_per_bucket, leaf_level))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{plan_sizes, refusal};
-    use alloc::vec::Vec;
+    use crate::testing::parameters::{check_plans, planned_paths, refusal};
 
     #[test]
     fn planned_parameters_are_valid_and_at_most_three_quarters_full_at_every_size() {
-        for (capacity, trusted, max_batch) in plan_sizes() {
-            let planned = PathParameters::for_capacity(capacity, 64, trusted, max_batch).unwrap();
-            assert_eq!(planned.validate(), Ok(()), "{planned:?}");
-        }
+        check_plans(PathParameters::for_capacity, PathParameters::validate);
     }
 
     #[test]
     fn more_trust_never_makes_a_path_longer() {
-        let buckets = |trusted| PathParameters::for_capacity(1 << 20, 64, trusted, 1).unwrap().path_buckets();
-        let planned: Vec<usize> = [0, 100, 1000, 1 << 15, 1 << 30].map(buckets).to_vec();
+        let planned = planned_paths(PathParameters::for_capacity, PathParameters::path_buckets);
         assert_eq!(planned, [19, 13, 10, 5, 1]);
     }
 

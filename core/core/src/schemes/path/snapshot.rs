@@ -63,21 +63,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// # Errors
     /// [`PathSnapshotError::InFlight`], if there are blocks in a tree top too; [`PathSnapshotError::Poisoned`].
     pub fn snapshot(&self) -> Result<PathSnapshot, PathSnapshotError> {
-        self.check_at_rest()?;
+        self.poison_flag.check_at_rest([&self.lock, &self.write_back_lock])?;
         let state = self.state.borrow();
         if state.tree_top.blocks().next().is_some() {
             return Err(PathSnapshotError::InFlight);
         }
         Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
-    }
-
-    /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
-    pub(super) fn check_at_rest(&self) -> Result<(), PathSnapshotError> {
-        if self.poison_flag.is_poisoned() {
-            return Err(PathSnapshotError::Poisoned);
-        }
-        let is_quiet = self.lock.is_free() && self.write_back_lock.is_free();
-        if is_quiet { Ok(()) } else { Err(PathSnapshotError::InFlight) }
     }
 }
 

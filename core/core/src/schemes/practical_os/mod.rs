@@ -23,12 +23,12 @@
 //! among those of the epoch that were not read, whatever was asked. The shuffle is an oblivious sort.
 //!
 //! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle
-//! each S accesses, by [`step`](Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where
+//! each S accesses, by [`step`](crate::oram::Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where
 //! r is the number of [runs](PracticalOsParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a
+//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if the longest batch has no room before a
 //! shuffle. After a failure of the store, and after a future that was dropped half-way, it answers
-//! [`OramError::Poisoned`] only.
+//! [`Poisoned`](crate::oram::OramError::Poisoned) only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -36,9 +36,8 @@ mod parameters;
 
 pub use parameters::PracticalOsParameters;
 
-use crate::concurrency::epoch::Epochs;
-use crate::oram::admission;
-use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::concurrency::epoch::{EpochScheme, Epochs};
+use crate::oram::Access;
 use crate::permutation::Permutation;
 use crate::permutation::oblivious_sort::{Records, Scratch};
 use crate::permutation::ordered_record as record;
@@ -57,7 +56,8 @@ pub struct PracticalOs<S, R> {
     epochs: Epochs<State<R>>,
 }
 
-struct State<R> {
+/// The state of an epoch.
+pub struct State<R> {
     random: R,
     permutation: Permutation,
     /// Accesses of the epoch so far.
@@ -86,7 +86,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         let permutation = Permutation::draw(parameters.permuted(), &mut random);
         let (served, cached, cache, slots, bytes, scratch) = <_>::default();
         let state = State { random, permutation, served, cached, cache, slots, bytes, scratch };
-        let epochs = Epochs::new(parameters.cache, parameters.max_batch, state);
+        let epochs = Epochs::new(parameters.cache, parameters.bounds(), state);
         Ok(PracticalOs { parameters, first_bucket, store, epochs })
     }
 
@@ -100,6 +100,15 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         let entry = size_of::<(BlockId, usize)>() + self.parameters.slot_bytes();
         let cache = self.parameters.cache as usize * entry;
         self.epochs.with_state(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
+    }
+}
+
+impl<S: Store, R: RngCore> EpochScheme for PracticalOs<S, R> {
+    type State = State<R>;
+    type StoreError = S::Error;
+
+    fn epochs(&self) -> &Epochs<State<R>> {
+        &self.epochs
     }
 
     async fn serve(&self, state: &mut State<R>, batch: &mut [Access<'_>]) -> Result<(), S::Error> {
@@ -127,7 +136,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         Ok(())
     }
 
-    async fn shuffle(&self, state: &mut State<R>) -> Result<(), S::Error> {
+    async fn rebuild(&self, state: &mut State<R>) -> Result<(), S::Error> {
         let PracticalOsParameters { capacity, run_blocks, .. } = self.parameters;
         let (permuted, slot_bytes) = (self.parameters.permuted(), self.parameters.slot_bytes());
         let records = Records {
@@ -156,32 +165,5 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         cached.clear();
         cache.clear();
         Ok(())
-    }
-}
-
-impl<S: Store, R: RngCore> Oram for PracticalOs<S, R> {
-    type Error = S::Error;
-
-    fn bounds(&self) -> Bounds {
-        self.parameters.bounds()
-    }
-
-    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        if !admission::check_batch(batch, self.bounds())? {
-            return Ok(());
-        }
-        self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await
-    }
-
-    fn pending_steps(&self) -> u64 {
-        u64::from(self.must_step())
-    }
-
-    fn must_step(&self) -> bool {
-        self.epochs.must_end()
-    }
-
-    async fn step(&self) -> Result<(), OramError<S::Error>> {
-        self.epochs.end(async |state| self.shuffle(state).await).await
     }
 }

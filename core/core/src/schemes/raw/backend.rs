@@ -3,10 +3,9 @@
 //! So Tiny ORAM has it beneath the front end of Freecursive ORAM (section V-E).
 
 use super::RawOram;
-use crate::concurrency::poison::PoisonFlag;
 use crate::oram::OramError;
 use crate::position_map::external::ExternalPositions;
-use crate::position_map::external_access::SingleAccess;
+use crate::position_map::external_access::{SingleAccess, TreeParts};
 use crate::stash::Stash;
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
@@ -22,12 +21,12 @@ impl<S: Store, R: RngCore> RawOram<S, ExternalPositions<S::Error>, R> {
 }
 
 impl<S: Store, R: RngCore> SingleAccess for RawOram<S, ExternalPositions<S::Error>, R> {
-    fn external_positions(&self) -> &ExternalPositions<S::Error> {
-        &self.positions
-    }
-
-    fn leaves(&self) -> u64 {
-        self.trees.headers.leaves()
+    fn parts(&self) -> TreeParts<'_, S::Error> {
+        TreeParts {
+            positions: &self.positions,
+            tree: &self.trees.headers,
+            poison_flag: self.exclusive.poison_flag(),
+        }
     }
 
     fn stash(&self) -> (RefMut<'_, Stash>, usize) {
@@ -35,21 +34,11 @@ impl<S: Store, R: RngCore> SingleAccess for RawOram<S, ExternalPositions<S::Erro
         (stash, self.parameters.stash_bound as usize)
     }
 
-    fn poison_flag(&self) -> &PoisonFlag {
-        &self.poison_flag
-    }
-
     async fn access_one(
         &self,
         block: Option<BlockId>,
-        serve: impl FnOnce(&mut [u8]),
+        mut serve: impl FnMut(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        let mut serve = Some(serve);
-        let serve = |_, payload: &mut [u8]| {
-            if let Some(serve) = serve.take() {
-                serve(payload);
-            }
-        };
-        self.update(1, |_| block, serve).await
+        self.update(1, |_| block, |_, payload| serve(payload)).await
     }
 }

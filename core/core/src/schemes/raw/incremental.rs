@@ -3,16 +3,16 @@
 
 use super::snapshot::{Progress, RawSnapshotError};
 use super::{RawOram, RawParameters, RawParametersError};
-use crate::position_map::flat::{FlatPositionMap, Positions};
+use crate::position_map::flat::FlatPositionMap;
 use crate::snapshot::full::SnapshotError;
-use crate::snapshot::incremental::{Changes, IncrementalSnapshot, Parts, changed_words};
+use crate::snapshot::incremental::{IncrementalSnapshot, Parts};
+use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::store::Store;
 use crate::types::Bucket;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefMut;
-use core::ops::Range;
 use rand_core::RngCore;
 
 /// A RAW ORAM whose buckets are numbered from 0.
@@ -25,27 +25,12 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
         vec![parameters.capacity]
     }
 
-    fn track_changes(&self) {
-        self.positions.table().track_changes();
-        self.state.borrow_mut().stash.track_changes();
+    fn visit_tables(&self, visit: &mut dyn FnMut(&mut WordTable)) {
+        visit(&mut self.positions.table());
     }
 
-    fn take_changes(&self) -> Result<Changes, RawSnapshotError> {
-        self.check_at_rest()?;
-        let words = changed_words([(self.parameters.capacity, self.positions.table().take_changes())]);
-        Ok(Changes { words, stash: self.state.borrow_mut().stash.take_changes() })
-    }
-
-    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        self.positions.table().copy(0, &words, into);
-    }
-
-    fn hold_words(&self) {
-        self.positions.table().hold();
-    }
-
-    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        self.positions.table().copy_held(0, &words, into);
+    fn check_at_rest(&self) -> Result<(), SnapshotError<Self::ParametersError>> {
+        self.exclusive.check_at_rest()
     }
 
     fn rest(&self) -> Vec<u8> {
@@ -65,27 +50,17 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
 
     fn resume(
         parameters: RawParameters,
-        parts: Parts<'_>,
+        mut parts: Parts<'_>,
         store: S,
         random: R,
     ) -> Result<Self, RawSnapshotError> {
-        let Parts { mut tables, rest, order, payloads, payload_source } = parts;
-        let (Some(words), true) = (tables.pop(), tables.is_empty()) else {
-            return Err(SnapshotError::Mismatch);
-        };
-        let positions = Positions::from_words(words);
-        let progress: Progress = borsh::from_slice(rest).map_err(|_| SnapshotError::Mismatch)?;
-        if positions.blocks() != parameters.capacity {
-            return Err(SnapshotError::Mismatch);
-        }
+        let positions = parts.take_only_positions(parameters.capacity)?;
+        let progress: Progress = parts.read_rest()?;
         let oram = RawOram::new(parameters, Bucket(0), store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *oram.state.borrow_mut();
-            if let Some(payload_source) = payload_source {
-                state.stash.set_payload_source(payload_source);
-            }
             let fits = oram.positions.with_positions(|positions| {
-                state.stash.refill(order, payloads, positions) && oram.go_on(progress, state, positions)
+                parts.fill_stash(&mut state.stash, positions) && oram.go_on(progress, state, positions)
             });
             if !fits {
                 return Err(SnapshotError::Mismatch);

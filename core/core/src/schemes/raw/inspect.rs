@@ -9,19 +9,6 @@ impl<S: Store, P: Inspect, R> Inspect for RawOram<S, P, R> {
     fn inspect(&self) -> Option<Inspection> {
         let map = self.positions.inspect()?;
         let state = self.state.borrow();
-        let held = &state.work.held;
-        // An operation that has taken them leaves buckets of no bytes.
-        if held.entry_bytes() == 0 {
-            return None;
-        }
-        Some(Inspection {
-            stash: inspect::stash(&state.stash),
-            stale: held.buckets().to_vec(),
-            counters: alloc::vec![
-                ("accesses", state.schedule.accesses),
-                ("evictions", state.schedule.evictions)
-            ],
-            ..map
-        })
+        inspect::with_held_buckets(map, &state.stash, &state.work.held, &state.schedule)
     }
 }

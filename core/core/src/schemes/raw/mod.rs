@@ -53,8 +53,7 @@ mod trees;
 pub use parameters::{RawParameters, RawParametersError};
 pub use snapshot::{RawSnapshot, RawSnapshotError};
 
-use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
+use crate::concurrency::exclusive::Exclusive;
 use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::permutation::sampling;
@@ -78,8 +77,7 @@ pub struct RawOram<S, P, R> {
     trees: Trees,
     store: S,
     positions: P,
-    lock: FifoLock,
-    poison_flag: PoisonFlag,
+    exclusive: Exclusive,
     state: RefCell<State<R>>,
 }
 
@@ -121,21 +119,21 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         if n == 0 {
             return Ok(());
         }
-        let _guard = self.lock.acquire().await;
-        let operation = admission::begin(self, &self.poison_flag)?;
-        let mut work = mem::take(&mut self.state.borrow_mut().work);
-        self.draw((0..n).map(&block), &mut work);
-        self.positions.remap(&mut work.lookups).await?;
-        admission::find_paths(&mut work.paths, &work.lookups, &self.trees.headers)?;
-        self.read_paths(&mut work).await?;
-        for nth in 0..n {
-            if let Some(block) = block(nth) {
-                self.take(block, nth, &mut work, |payload| serve(nth, payload))?;
+        let serve_all = async || {
+            let mut work = mem::take(&mut self.state.borrow_mut().work);
+            self.draw((0..n).map(&block), &mut work);
+            self.positions.remap(&mut work.lookups).await?;
+            admission::find_paths(&mut work.paths, &work.lookups, &self.trees.headers)?;
+            self.read_paths(&mut work).await?;
+            for nth in 0..n {
+                if let Some(block) = block(nth) {
+                    self.take(block, nth, &mut work, |payload| serve(nth, payload))?;
+                }
             }
-        }
-        self.state.borrow_mut().work = work;
-        operation.complete();
-        Ok(())
+            self.state.borrow_mut().work = work;
+            Ok(())
+        };
+        self.exclusive.access_blocks(self, serve_all).await
     }
 
     /// Counts the accesses, and draws a leaf and a path for each, the path for the case that it turns out to be a
@@ -273,16 +271,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
 
     /// Writes the held headers, or does one eviction; when neither is due, one step of the position map's.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        let operation = self.poison_flag.begin();
-        match self.next_due() {
-            Some(Due::Headers) => self.write_headers().await?,
-            Some(Due::Evict(leaf)) => self.evict(leaf).await?,
-            None => self.positions.step().await?,
-        }
-        operation.complete();
-        Ok(())
+        let work = async || match self.next_due() {
+            Some(Due::Headers) => self.write_headers().await,
+            Some(Due::Evict(leaf)) => self.evict(leaf).await,
+            None => self.positions.step().await,
+        };
+        self.exclusive.step(work).await
     }
 
     fn emergencies(&self) -> u64 {

@@ -5,6 +5,7 @@ use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
 use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
 use crate::tree::layout::Layout;
+use crate::tree::planning;
 use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -67,14 +68,13 @@ impl RawParameters {
         trusted_blocks: u64,
         max_batch: u32,
     ) -> Result<Self, RawParametersError> {
-        let is_roomy = |level: &u32| capacity <= Self::PLANNED_LOAD << level;
-        let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
+        let leaf_level = planning::lowest_leaf_level(|level| capacity <= Self::PLANNED_LOAD << level.0);
         let with_top = |top| {
             let mut parameters = RawParameters {
                 capacity,
                 block_bytes,
-                leaf_level: Level(leaf_level),
-                top: Level(top),
+                leaf_level,
+                top,
                 blocks_per_bucket: 5,
                 eviction_rate: 5,
                 max_batch,
@@ -86,7 +86,7 @@ impl RawParameters {
             parameters
         };
         let fits = |parameters: &RawParameters| parameters.waiting() <= trusted_blocks as f64;
-        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or_else(|| with_top(0));
+        let best = planning::most_trusted(leaf_level, with_top, fits);
         best.validate()?;
         Ok(best)
     }
@@ -120,7 +120,7 @@ impl RawParameters {
             ("eviction_rate", self.eviction_rate.into(), 1, 2 * blocks - 1),
             ("stash_bound", self.stash_bound.into(), self.max_batch.into(), u32::MAX.into()),
         ])?;
-        let max = blocks << self.leaf_level.0;
+        let max = planning::half_of_places(self.blocks_per_bucket, self.leaf_level);
         if self.capacity > max {
             return Err(RawParametersError::TreeTooSmall { max, capacity: self.capacity });
         }
@@ -159,7 +159,7 @@ impl RawParameters {
 
     /// K, buckets of a path in untrusted memory, each a header and a body.
     pub fn path_buckets(&self) -> usize {
-        (self.leaf_level.0 + 1 - self.top.0) as usize
+        planning::path_buckets(self.leaf_level, self.top)
     }
 
     /// Slots that a path has in untrusted memory: those that an eviction reads and writes.
@@ -174,21 +174,16 @@ const WAITING: f64 = 2.8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::parameters::{plan_sizes, refusal};
-    use alloc::vec::Vec;
+    use crate::testing::parameters::{check_plans, planned_paths, refusal};
 
     #[test]
     fn planned_parameters_are_valid_at_every_size() {
-        for (capacity, trusted, max_batch) in plan_sizes() {
-            let planned = RawParameters::for_capacity(capacity, 64, trusted, max_batch).unwrap();
-            assert_eq!(planned.validate(), Ok(()), "{planned:?}");
-        }
+        check_plans(RawParameters::for_capacity, RawParameters::validate);
     }
 
     #[test]
     fn more_trust_never_makes_a_path_longer() {
-        let buckets = |trusted| RawParameters::for_capacity(1 << 20, 64, trusted, 1).unwrap().path_buckets();
-        let planned: Vec<usize> = [0, 100, 1000, 1 << 15, 1 << 30].map(buckets).to_vec();
+        let planned = planned_paths(RawParameters::for_capacity, RawParameters::path_buckets);
         assert_eq!(planned, [19, 14, 11, 6, 1]);
     }
 

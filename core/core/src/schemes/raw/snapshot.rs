@@ -1,8 +1,7 @@
 //! The beginning of a RAW ORAM, its snapshots, and the return from them.
 
 use super::{RawOram, RawParameters, RawParametersError, State, Work};
-use crate::concurrency::fifo_lock::FifoLock;
-use crate::concurrency::poison::PoisonFlag;
+use crate::concurrency::exclusive::Exclusive;
 use crate::position_map::PositionMap;
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::snapshot::full::{FullSnapshot, SnapshotError};
@@ -55,9 +54,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         // A header is a bucket whose blocks have no bytes.
         let held = BucketBuffer::new(parameters.blocks_per_bucket, 0);
         let (work, schedule) = (Work { held, ..Work::default() }, EvictionSchedule::default());
-        let (trees, lock) = (parameters.trees(first_bucket), FifoLock::default());
+        let (trees, exclusive) = (parameters.trees(first_bucket), Exclusive::default());
         let state = RefCell::new(State { random, stash, schedule, unwritten: 0, work });
-        Ok(RawOram { parameters, trees, store, positions, lock, poison_flag: PoisonFlag::default(), state })
+        Ok(RawOram { parameters, trees, store, positions, exclusive, state })
     }
 
     /// The parameters that it was built with.
@@ -83,14 +82,6 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
     /// Fills the paths of evictions in another order from now on.
     pub fn set_fill_order(&self, order: FillOrder) {
         self.state.borrow_mut().work.placement.set_order(order);
-    }
-
-    /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
-    pub(super) fn check_at_rest(&self) -> Result<(), RawSnapshotError> {
-        if self.poison_flag.is_poisoned() {
-            return Err(SnapshotError::Poisoned);
-        }
-        if self.lock.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 
     /// The state without positions and stash.
@@ -129,7 +120,7 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RawOram<S, FlatPositionMap<S::Err
 
     fn snapshot(&self) -> Result<RawSnapshot, RawSnapshotError> {
         debug_assert_eq!(self.trees.headers.first_bucket(), Bucket(0), "its buckets are numbered from 0");
-        self.check_at_rest()?;
+        self.exclusive.check_at_rest()?;
         let (parameters, positions) = (self.parameters.clone(), self.positions.snapshot());
         let stash = self.state.borrow().stash.snapshot();
         Ok(RawSnapshot { parameters, positions, stash, progress: self.progress() })

@@ -5,11 +5,10 @@
 //! path: the bucket has a dummy in its place, as it has after an access.
 
 use super::{FilledRing, RingOram, RingParameters, RingParametersError};
-use crate::concurrency::poison::PoisonFlag;
 use crate::oram::OramError;
 use crate::position_map::external::ExternalPositions;
-use crate::position_map::external_access::SingleAccess;
-use crate::stash::{Handle, Stash};
+use crate::position_map::external_access::{SingleAccess, TreeParts};
+use crate::stash::Stash;
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
 use crate::types::BlockId;
@@ -47,12 +46,8 @@ impl<S: Store, R: RngCore> RingOram<S, ExternalPositions<S::Error>, R> {
 }
 
 impl<S: Store, R: RngCore> SingleAccess for RingOram<S, ExternalPositions<S::Error>, R> {
-    fn external_positions(&self) -> &ExternalPositions<S::Error> {
-        &self.positions
-    }
-
-    fn leaves(&self) -> u64 {
-        self.tree.leaves()
+    fn parts(&self) -> TreeParts<'_, S::Error> {
+        TreeParts { positions: &self.positions, tree: &self.tree, poison_flag: &self.poison_flag }
     }
 
     /// Blocks that only wait for a write to complete do not count against the bound.
@@ -62,21 +57,12 @@ impl<S: Store, R: RngCore> SingleAccess for RingOram<S, ExternalPositions<S::Err
         (RefMut::map(state, |state| &mut state.stash), max)
     }
 
-    fn poison_flag(&self) -> &PoisonFlag {
-        &self.poison_flag
-    }
-
     async fn access_one(
         &self,
         block: Option<BlockId>,
-        serve: impl FnOnce(&mut [u8]),
+        mut serve: impl FnMut(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        let mut serve = Some(serve);
-        let serve = |_, stash: &mut Stash, handle: Handle| {
-            if let Some(serve) = serve.take() {
-                serve(stash.payload_mut(handle));
-            }
-        };
+        let serve = |_, stash: &mut Stash, handle| serve(stash.payload_mut(handle));
         self.update(1, |_| block, serve).await
     }
 

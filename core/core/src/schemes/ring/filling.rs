@@ -107,7 +107,7 @@ impl<R: RngCore> RingFilling<R> {
 
     /// Reads so many random slots without a block of a bucket that was placed, as accesses to other blocks would
     /// have; fewer, if it has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
-    pub fn wear(&mut self, level: Level, bucket: Bucket, reads: u32) {
+    pub fn read_dummies(&mut self, level: Level, bucket: Bucket, reads: u32) {
         for _ in 0..reads.min(self.max_reads) {
             let dummies: Vec<Slot> = self.metadata.unread(&self.tree, level, bucket, false).collect();
             if dummies.is_empty() {

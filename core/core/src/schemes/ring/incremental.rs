@@ -6,7 +6,8 @@ use super::validate::Agreement;
 use super::{RingOram, RingParameters, RingParametersError};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::snapshot::full::SnapshotError;
-use crate::snapshot::incremental::{BlockPlace, Changes, IncrementalSnapshot, Parts, changed_words};
+use crate::snapshot::incremental::{BlockPlace, IncrementalSnapshot, Parts};
+use crate::snapshot::word_table::WordTable;
 use crate::stash::Stash;
 use crate::store::Store;
 use crate::tree::bucket_metadata::BucketMetadata;
@@ -16,7 +17,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefMut;
-use core::ops::Range;
+use core::mem;
 use rand_core::RngCore;
 
 type Rest = (EvictionSchedule, VecDeque<Bucket>);
@@ -31,41 +32,13 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         vec![parameters.capacity, slots, written]
     }
 
-    fn track_changes(&self) {
-        self.positions.table().track_changes();
-        let state = &mut *self.state.borrow_mut();
-        state.metadata.track_changes();
-        state.stash.track_changes();
+    fn visit_tables(&self, visit: &mut dyn FnMut(&mut WordTable)) {
+        visit(&mut self.positions.table());
+        self.state.borrow_mut().metadata.tables_mut().into_iter().for_each(visit);
     }
 
-    fn take_changes(&self) -> Result<Changes, RingSnapshotError> {
-        self.check_at_rest()?;
-        let state = &mut *self.state.borrow_mut();
-        let [slots, written] = BucketMetadata::tables(&self.tree);
-        let [changed_slots, changed_written] = state.metadata.take_changes();
-        let words = changed_words([
-            (self.parameters.capacity, self.positions.table().take_changes()),
-            (slots, changed_slots),
-            (written, changed_written),
-        ]);
-        Ok(Changes { words, stash: state.stash.take_changes() })
-    }
-
-    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        let (state, capacity) = (self.state.borrow(), self.parameters.capacity);
-        self.positions.table().copy(0, &words, into);
-        state.metadata.copy_words(capacity, &words, into);
-    }
-
-    fn hold_words(&self) {
-        self.positions.table().hold();
-        self.state.borrow_mut().metadata.hold();
-    }
-
-    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        let (state, capacity) = (&mut *self.state.borrow_mut(), self.parameters.capacity);
-        self.positions.table().copy_held(0, &words, into);
-        state.metadata.copy_held_words(capacity, &words, into);
+    fn check_at_rest(&self) -> Result<(), SnapshotError<Self::ParametersError>> {
+        RingOram::check_at_rest(self)
     }
 
     fn rest(&self) -> Vec<u8> {
@@ -97,7 +70,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
     /// [`FullSnapshot::restore`](crate::snapshot::full::FullSnapshot::restore) does.
     fn resume(
         parameters: RingParameters,
-        parts: Parts<'_>,
+        mut parts: Parts<'_>,
         store: S,
         random: R,
     ) -> Result<Self, RingSnapshotError> {
@@ -106,20 +79,16 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         if !parts.tables.iter().map(|table| table.len() as u64).eq(sizes) {
             return Err(SnapshotError::Mismatch);
         }
-        let mut tables = parts.tables.into_iter();
+        let mut tables = mem::take(&mut parts.tables).into_iter();
         let mut table = || tables.next().unwrap_or_default();
         let positions = Positions::from_words(table());
         let metadata = BucketMetadata::from_tables(&tree, table(), table());
-        let (schedule, worn): Rest = borsh::from_slice(parts.rest).map_err(|_| SnapshotError::Mismatch)?;
+        let (schedule, worn): Rest = parts.read_rest()?;
         let ring = RingOram::new(parameters, store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *ring.state.borrow_mut();
-            if let Some(payload_source) = parts.payload_source {
-                state.stash.set_payload_source(payload_source);
-            }
-            let filled = ring
-                .positions
-                .with_positions(|positions| state.stash.refill(parts.order, parts.payloads, positions));
+            let stash = &mut state.stash;
+            let filled = ring.positions.with_positions(|positions| parts.fill_stash(stash, positions));
             let agrees = ring.positions.with_positions(|positions| {
                 let (metadata, schedule, worn) = (&metadata, &schedule, &worn);
                 let stash = &state.stash;

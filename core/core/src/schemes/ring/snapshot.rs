@@ -94,13 +94,7 @@ impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Er
 impl<S, P, R> RingOram<S, P, R> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), RingSnapshotError> {
-        if self.poison_flag.is_poisoned() {
-            return Err(SnapshotError::Poisoned);
-        }
-        let is_quiet = self.access_lock.is_free() && self.step_lock.is_free();
-        if !is_quiet || self.state.borrow().in_flight.rewrites() > 0 {
-            return Err(SnapshotError::InFlight);
-        }
-        Ok(())
+        self.poison_flag.check_at_rest([&self.access_lock, &self.step_lock])?;
+        if self.state.borrow().in_flight.rewrites() > 0 { Err(SnapshotError::InFlight) } else { Ok(()) }
     }
 }

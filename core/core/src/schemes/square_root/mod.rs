@@ -22,12 +22,12 @@
 //! address under π.
 //!
 //! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n
-//! written, in two round trips, one after the other. A rebuild each S accesses, by [`step`](Oram::step): about 2 + lg
+//! written, in two round trips, one after the other. A rebuild each S accesses, by [`step`](crate::oram::Oram::step): about 2 + lg
 //! r (lg r + 1) times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a
+//! **Errors**: those of [`OramError`](crate::oram::OramError); [`Backlogged`](crate::oram::OramError::Backlogged) if the longest batch has no room before a
 //! rebuild. After a failure of the store, and after a future that was dropped half-way, it answers
-//! [`OramError::Poisoned`] only.
+//! [`Poisoned`](crate::oram::OramError::Poisoned) only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -35,9 +35,8 @@ mod parameters;
 
 pub use parameters::{SquareRootParameters, SquareRootParametersError};
 
-use crate::concurrency::epoch::Epochs;
-use crate::oram::admission;
-use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::concurrency::epoch::{EpochScheme, Epochs};
+use crate::oram::Access;
 use crate::permutation::Permutation;
 use crate::permutation::oblivious_sort::{Records, Scratch};
 use crate::permutation::ordered_record as record;
@@ -54,7 +53,8 @@ pub struct SquareRootOram<S, R> {
     epochs: Epochs<State<R>>,
 }
 
-struct State<R> {
+/// The state of an epoch.
+pub struct State<R> {
     random: R,
     permutation: Permutation,
     /// The block whose copy each slot of the shelter holds; none for a dummy.
@@ -79,7 +79,7 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         let permutation = Permutation::draw(parameters.permuted(), &mut random);
         let (shelter, slots, bytes, scratch) = <_>::default();
         let state = State { random, permutation, shelter, slots, bytes, scratch };
-        let epochs = Epochs::new(parameters.shelter, parameters.max_batch, state);
+        let epochs = Epochs::new(parameters.shelter, parameters.bounds(), state);
         Ok(SquareRootOram { parameters, first_bucket, store, epochs })
     }
 
@@ -97,6 +97,20 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
     /// The slot of permuted memory at a place, or behind it of the shelter.
     fn slot(&self, place: u64) -> Slot {
         Slot::only(Bucket(self.first_bucket.0 + place))
+    }
+
+    /// The order of a copy in the shelter among all copies of its block: the newest is the first.
+    fn age(&self, nth: usize) -> record::Order {
+        u64::from(self.parameters.shelter) - nth as u64
+    }
+}
+
+impl<S: Store, R: RngCore> EpochScheme for SquareRootOram<S, R> {
+    type State = State<R>;
+    type StoreError = S::Error;
+
+    fn epochs(&self) -> &Epochs<State<R>> {
+        &self.epochs
     }
 
     async fn serve(&self, state: &mut State<R>, batch: &mut [Access<'_>]) -> Result<(), S::Error> {
@@ -140,11 +154,6 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         self.store.write(&buckets, &bytes[before * slot_bytes..]).await
     }
 
-    /// The order of a copy in the shelter among all copies of its block: the newest is the first.
-    fn age(&self, nth: usize) -> record::Order {
-        u64::from(self.parameters.shelter) - nth as u64
-    }
-
     async fn rebuild(&self, state: &mut State<R>) -> Result<(), S::Error> {
         let SquareRootParameters { capacity, shelter, run_blocks, .. } = self.parameters;
         let records = Records {
@@ -181,32 +190,5 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         records.sort(&self.store, scratch, by_age, record::order).await?;
         sheltered.clear();
         Ok(())
-    }
-}
-
-impl<S: Store, R: RngCore> Oram for SquareRootOram<S, R> {
-    type Error = S::Error;
-
-    fn bounds(&self) -> Bounds {
-        self.parameters.bounds()
-    }
-
-    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        if !admission::check_batch(batch, self.bounds())? {
-            return Ok(());
-        }
-        self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await
-    }
-
-    fn pending_steps(&self) -> u64 {
-        u64::from(self.must_step())
-    }
-
-    fn must_step(&self) -> bool {
-        self.epochs.must_end()
-    }
-
-    async fn step(&self) -> Result<(), OramError<S::Error>> {
-        self.epochs.end(async |state| self.rebuild(state).await).await
     }
 }

@@ -1,6 +1,7 @@
 //! The parameters of a Square-Root ORAM.
 
 use crate::oram::Bounds;
+use crate::range;
 use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -64,7 +65,7 @@ impl SquareRootParameters {
             ("run_blocks", self.run_blocks.into()),
             ("max_batch", self.max_batch.into()),
         ];
-        if let Some((name, _)) = min_one.iter().find(|(_, value)| *value == 0) {
+        if let Some(name) = range::find_zero(&min_one) {
             return Err(SquareRootParametersError::Zero(name));
         }
         if self.block_bytes > 1 << 24 {

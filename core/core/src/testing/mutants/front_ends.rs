@@ -23,31 +23,15 @@ async fn settle<O: Oram>(oram: &O) -> Result<(), OramError<O::Error>> {
 }
 
 macro_rules! front_end {
-    ($name:ident, $mutant:ident, $access:ident => $serve:expr) => {
-        impl<S: Store, R: RngCore + SeedableRng> Oram for $name<S, R> {
-            type Error = S::Error;
-
-            fn bounds(&self) -> Bounds {
-                self.0.bounds()
+    ($name:ident, $oram:ident, $access:ident => $serve:expr) => {
+        wraps!([S: Store, R: RngCore + SeedableRng] $name<S, R>, S::Error, 0, mutant, batch => {
+            let $oram = &mutant.0;
+            for $access in batch {
+                settle($oram).await?;
+                $serve
             }
-            async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-                let $mutant = &self.0;
-                for $access in batch {
-                    settle($mutant).await?;
-                    $serve
-                }
-                Ok(())
-            }
-            fn pending_steps(&self) -> u64 {
-                self.0.pending_steps()
-            }
-            fn must_step(&self) -> bool {
-                self.0.must_step()
-            }
-            async fn step(&self) -> Result<(), OramError<S::Error>> {
-                self.0.step().await
-            }
-        }
+            Ok(())
+        });
     };
 }
 front_end!(ShowsHits, oram, access => {

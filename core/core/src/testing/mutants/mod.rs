@@ -4,6 +4,9 @@
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
 //! and are for stores that are ready at once.
 
+#[macro_use]
+mod wrapper;
+
 mod biased;
 mod front_ends;
 mod networks;
@@ -87,34 +90,7 @@ fn answer(batch: &mut [Access<'_>], skipped: &[bool], known: &BTreeMap<BlockId, 
     }
 }
 
-macro_rules! oram_like {
-    ($name:ident . $inner:tt, $mutant:ident, $batch:ident => $access:expr) => {
-        impl<O: Oram> Oram for $name<O> {
-            type Error = O::Error;
-
-            fn bounds(&self) -> Bounds {
-                self.$inner.bounds()
-            }
-            async fn access(&self, $batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
-                let $mutant = self;
-                $access
-            }
-            fn pending_steps(&self) -> u64 {
-                self.$inner.pending_steps()
-            }
-            fn must_step(&self) -> bool {
-                self.$inner.must_step()
-            }
-            async fn step(&self) -> Result<(), OramError<O::Error>> {
-                self.$inner.step().await
-            }
-            fn emergencies(&self) -> u64 {
-                self.$inner.emergencies()
-            }
-        }
-    };
-}
-oram_like!(Deduplicates.0, mutant, batch => {
+wraps!([O: Oram] Deduplicates<O>, O::Error, 0, mutant, batch => {
     let mut read = BTreeSet::new();
     let skipped: Vec<bool> = batch
         .iter()
@@ -133,7 +109,7 @@ oram_like!(Deduplicates.0, mutant, batch => {
     answer(batch, &skipped, &known);
     Ok(())
 });
-oram_like!(SkipsHits.oram, mutant, batch => {
+wraps!([O: Oram] SkipsHits<O>, O::Error, oram, mutant, batch => {
     let mut known = mutant.last.take();
     let mut written = BTreeSet::new();
     let skipped: Vec<bool> = batch
@@ -168,7 +144,7 @@ impl<O> DelaysHits<O> {
     }
 }
 
-oram_like!(DelaysHits.oram, mutant, batch => {
+wraps!([O: Oram] DelaysHits<O>, O::Error, oram, mutant, batch => {
     let requested: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
     let last = mutant.last.replace(requested.clone());
     if !requested.is_disjoint(&last) {
@@ -223,7 +199,7 @@ impl<O> ReactsToFullStash<O> {
     }
 }
 
-oram_like!(ReactsToFullStash.oram, mutant, batch => {
+wraps!([O: Oram] ReactsToFullStash<O>, O::Error, oram, mutant, batch => {
     let is_full = (mutant.stash_blocks)(&mutant.oram) >= mutant.full;
     mutant.is_full.set(is_full);
     if is_full && mutant.then == FullStashReaction::Yields {
@@ -240,7 +216,7 @@ oram_like!(ReactsToFullStash.oram, mutant, batch => {
 /// The reads of a batch come after its writes.
 pub struct WritesOnce<O>(pub O);
 
-oram_like!(WritesOnce.0, mutant, batch => {
+wraps!([O: Oram] WritesOnce<O>, O::Error, 0, mutant, batch => {
     let mut written = BTreeSet::new();
     let mut skipped: Vec<bool> = batch
         .iter()
@@ -268,7 +244,7 @@ impl<O> SkipsCleanWrites<O> {
     }
 }
 
-oram_like!(SkipsCleanWrites.oram, mutant, batch => {
+wraps!([O: Oram] SkipsCleanWrites<O>, O::Error, oram, mutant, batch => {
     let skipped: Vec<bool> = batch
         .iter()
         .map(|access| match access {

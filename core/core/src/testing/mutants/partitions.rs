@@ -22,50 +22,26 @@ impl<P, R> ReadsRandomPartition<P, R> {
     }
 }
 
-impl<P: SubOram, R: RngCore> Oram for ReadsRandomPartition<P, R> {
-    type Error = P::Error;
+wraps!([P: SubOram, R: RngCore] ReadsRandomPartition<P, R>, P::Error, oram, mutant, batch => {
+    let blocks: Vec<Option<BlockId>> = batch.iter().map(Access::block).collect();
+    let random_partition = |block: &BlockId| mutant.oram.is_cached(*block);
+    let mut scratch: Vec<Vec<u8>> = blocks.iter().map(|_| alloc::vec![0; mutant.block_bytes()]).collect();
+    let taken: Vec<Option<BlockId>> =
+        blocks.iter().map(|block| block.filter(|block| !random_partition(block))).collect();
+    let look = |(block, into)| match block {
+        Some(block) => Access::Read(block, into),
+        None => Access::Dummy,
+    };
+    let into = scratch.iter_mut().map(Vec::as_mut_slice);
+    let mut requested: Vec<Access<'_>> = taken.iter().copied().zip(into).map(look).collect();
+    mutant.oram.access(&mut requested).await?;
 
-    fn bounds(&self) -> Bounds {
-        self.oram.bounds()
-    }
-
-    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
-        let blocks: Vec<Option<BlockId>> = batch.iter().map(Access::block).collect();
-        let random_partition = |block: &BlockId| self.oram.is_cached(*block);
-        let mut scratch: Vec<Vec<u8>> = blocks.iter().map(|_| alloc::vec![0; self.block_bytes()]).collect();
-        let taken: Vec<Option<BlockId>> =
-            blocks.iter().map(|block| block.filter(|block| !random_partition(block))).collect();
-        let look = |(block, into)| match block {
-            Some(block) => Access::Read(block, into),
-            None => Access::Dummy,
-        };
-        let into = scratch.iter_mut().map(Vec::as_mut_slice);
-        let mut requested: Vec<Access<'_>> = taken.iter().copied().zip(into).map(look).collect();
-        self.oram.access(&mut requested).await?;
-
-        let known = &mut *self.known.borrow_mut();
-        for (access, block) in batch.iter_mut().zip(blocks) {
-            if let Some(block) = block {
-                let zeros = || alloc::vec![0; self.oram.block_bytes()];
-                access.serve(known.entry(block).or_insert_with(zeros));
-            }
+    let known = &mut *mutant.known.borrow_mut();
+    for (access, block) in batch.iter_mut().zip(blocks) {
+        if let Some(block) = block {
+            let zeros = || alloc::vec![0; mutant.oram.block_bytes()];
+            access.serve(known.entry(block).or_insert_with(zeros));
         }
-        Ok(())
     }
-
-    fn pending_steps(&self) -> u64 {
-        self.oram.pending_steps()
-    }
-
-    fn must_step(&self) -> bool {
-        self.oram.must_step()
-    }
-
-    async fn step(&self) -> Result<(), OramError<P::Error>> {
-        self.oram.step().await
-    }
-
-    fn emergencies(&self) -> u64 {
-        self.oram.emergencies()
-    }
-}
+    Ok(())
+});

@@ -40,49 +40,17 @@ impl<O> WaitsUntilFull<O> {
     }
 }
 
-impl<O: Oram> Oram for AnnouncesTarget<O> {
-    type Error = O::Error;
+wraps!([O: Oram] AnnouncesTarget<O>, O::Error, oram, mutant, batch => {
+    mutant.target.set(if let [access] = batch { access.block() } else { None });
+    let outcome = mutant.oram.access(batch).await;
+    mutant.target.set(None);
+    outcome
+});
 
-    fn bounds(&self) -> Bounds {
-        self.oram.bounds()
-    }
-    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
-        self.target.set(if let [access] = batch { access.block() } else { None });
-        let outcome = self.oram.access(batch).await;
-        self.target.set(None);
-        outcome
-    }
-    fn pending_steps(&self) -> u64 {
-        self.oram.pending_steps()
-    }
-    fn must_step(&self) -> bool {
-        self.oram.must_step()
-    }
-    async fn step(&self) -> Result<(), OramError<O::Error>> {
-        self.oram.step().await
-    }
-}
-
-impl<O: Oram> Oram for WaitsUntilFull<O> {
-    type Error = O::Error;
-
-    fn bounds(&self) -> Bounds {
-        self.oram.bounds()
-    }
-    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
-        self.oram.access(batch).await
-    }
-    fn pending_steps(&self) -> u64 {
-        let is_full = (self.stash_blocks)(&self.oram) >= self.full;
-        if is_full || self.oram.must_step() { self.oram.pending_steps() } else { 0 }
-    }
-    fn must_step(&self) -> bool {
-        self.oram.must_step()
-    }
-    async fn step(&self) -> Result<(), OramError<O::Error>> {
-        self.oram.step().await
-    }
-}
+wraps!([O: Oram] WaitsUntilFull<O>, O::Error, oram, mutant, batch => mutant.oram.access(batch).await; pending_steps => {
+    let is_full = (mutant.stash_blocks)(&mutant.oram) >= mutant.full;
+    if is_full || mutant.oram.must_step() { mutant.oram.pending_steps() } else { 0 }
+});
 
 /// A store of headers, and bodies behind them, that reads no bucket below the one whose header names what is wanted.
 pub struct StopsAtTarget<'a> {

@@ -149,13 +149,8 @@ impl<'a> EditingStore<'a> {
         if matches!(self.current_work.get(), Work::Step(_)) {
             order.sort_unstable();
         }
-        let places: Vec<Slot> = order.iter().map(|(place, _)| *place).collect();
-        let mut bytes = vec![0; into.len()];
-        self.store.read(&places, &mut bytes).await?;
-        for ((_, nth), bytes) in order.iter().zip(bytes.chunks_exact(slot_bytes)) {
-            into[nth * slot_bytes..][..slot_bytes].copy_from_slice(bytes);
-        }
-        Ok(())
+        let order: Vec<(usize, Slot)> = order.into_iter().map(|(place, nth)| (nth, place)).collect();
+        read_in_order(&self.store, &order, slot_bytes, into).await
     }
 
     /// Puts a bucket's blocks first, and remembers where everything went.
@@ -236,13 +231,7 @@ impl<'a> EditingStore<'a> {
             paths.sort_by_key(|path| path.last().map(|(_, slot)| slot.bucket));
         }
         let order: Vec<(usize, Slot)> = paths.concat();
-        let sorted: Vec<Slot> = order.iter().map(|(_, slot)| *slot).collect();
-        let mut bytes = vec![0; into.len()];
-        self.store.read(&sorted, &mut bytes).await?;
-        for ((nth, _), bytes) in order.iter().zip(bytes.chunks_exact(slot_bytes)) {
-            into[nth * slot_bytes..][..slot_bytes].copy_from_slice(bytes);
-        }
-        Ok(())
+        read_in_order(&self.store, &order, slot_bytes, into).await
     }
 
     /// Writes the buckets of these slots again as they are, where the slot holds a block.
@@ -313,4 +302,20 @@ impl Store for EditingStore<'_> {
         }
         self.store.write(&kept, &bytes).await
     }
+}
+
+/// Reads slots in this order, and lays each down where the caller asked for it.
+async fn read_in_order<S: Store>(
+    store: &S,
+    order: &[(usize, Slot)],
+    slot_bytes: usize,
+    into: &mut [u8],
+) -> Result<(), S::Error> {
+    let slots: Vec<Slot> = order.iter().map(|(_, slot)| *slot).collect();
+    let mut bytes = vec![0; into.len()];
+    store.read(&slots, &mut bytes).await?;
+    for ((nth, _), bytes) in order.iter().zip(bytes.chunks_exact(slot_bytes)) {
+        into[nth * slot_bytes..][..slot_bytes].copy_from_slice(bytes);
+    }
+    Ok(())
 }

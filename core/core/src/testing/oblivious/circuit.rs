@@ -1,12 +1,13 @@
 //! Circuit ORAM's public schedule, accounted for a second time: on line it is that of Path ORAM, off line two paths for
 //! each access go round the leaves.
 
-use super::super::driver::{Event, Work};
-use super::super::trace_store::TraceEntry;
+use super::super::driver::Event;
 use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
 use super::path::{FullObserver, Tree};
 use super::reverse_bits::reverse_bits;
+use super::turns::{TurnObserver, TurnSchedule, Turns, written_buckets};
 use crate::schemes::circuit::CircuitParameters;
+use crate::types::Slot;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -20,14 +21,11 @@ use rand_core::SeedableRng;
 pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let tree = Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0, first: 0 };
     match adversary {
-        Adversary::Full => Box::new(CircuitObserver {
-            on_line: FullObserver::new(tree, seed),
-            max_batch: parameters.max_batch as usize,
-            held: Vec::new(),
-            due: 0,
-            evictions: 0,
-            off_line: None,
-        }),
+        Adversary::Full => {
+            let max_batch = parameters.max_batch as usize;
+            let turns = CircuitTurns { max_batch, held: Vec::new(), due: 0, evictions: 0 };
+            Box::new(TurnObserver::new(tree, seed, turns))
+        }
         Adversary::Snapshot => Box::new(SnapshotObserver {
             tree,
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -40,137 +38,51 @@ pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64)
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum StepState {
-    /// Waits until no access is in flight.
-    Waiting,
-    Reading,
-    MustWrite,
-    Writing,
-    MustEnd,
-}
-
-struct CircuitObserver {
-    /// Path ORAM's account of an access.
-    on_line: FullObserver,
+struct CircuitTurns {
     max_batch: usize,
     /// The buckets read since the last writing, in that order.
     held: Vec<u64>,
     /// Accesses since the last evictions.
     due: usize,
     evictions: u64,
-    off_line: Option<StepState>,
 }
 
-impl CircuitObserver {
-    fn has_requested(&self) -> bool {
-        self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.requested)
+impl TurnSchedule for CircuitTurns {
+    fn due(&self) -> (u64, bool) {
+        (u64::from(self.due > 0), self.due >= self.max_batch)
+    }
+
+    fn access(&mut self, turns: &mut Turns, slots: &[Slot]) -> Result<(), String> {
+        turns.on_line.read(slots)?;
+        self.held.extend(slots.iter().map(|slot| slot.bucket.0));
+        self.due += turns.accesses();
+        Ok(())
     }
 
     /// Checks that the buckets read are those of the next paths in order that are not held, and no others.
-    fn evict(&mut self, read: &[u64]) -> Result<(), String> {
-        ensure(self.off_line == Some(StepState::Waiting) && !self.has_requested(), || {
-            String::from("a step read out of turn")
-        })?;
+    fn evict(&mut self, tree: &Tree, read: &[Slot]) -> Result<Vec<u64>, String> {
         let before = self.held.len();
-        for eviction in self.evictions..self.evictions + 2 * self.due as u64 {
-            let leaf = reverse_bits(self.on_line.tree.leaf_level, eviction);
-            for bucket in self.on_line.tree.apart(leaf, &[]) {
+        let end = self.evictions + 2 * self.due as u64;
+        for eviction in self.evictions..end {
+            let leaf = reverse_bits(tree.leaf_level, eviction);
+            for bucket in tree.apart(leaf, &[]) {
                 if !self.held.contains(&bucket) {
                     self.held.push(bucket);
                 }
             }
         }
-        ensure(read == &self.held[before..], || {
-            format!("read {read:?}, due are {:?}", &self.held[before..])
+        let due = &self.held[before..];
+        ensure(read.iter().map(|slot| slot.bucket.0).eq(due.iter().copied()), || {
+            format!("read {read:?}, due are {due:?}")
         })?;
-        self.evictions += 2 * self.due as u64;
-        (self.due, self.off_line) = (0, Some(StepState::Reading));
-        Ok(())
+        (self.due, self.evictions) = (0, end);
+        Ok(core::mem::take(&mut self.held))
     }
 
-    fn write(&mut self, written: &[u64]) -> Result<(), String> {
-        ensure(self.off_line == Some(StepState::MustWrite), || String::from("a step wrote out of turn"))?;
-        ensure(written == self.held, || format!("wrote {written:?}, held are {:?}", self.held))?;
-        self.held.clear();
-        self.on_line.held.clear();
-        (self.on_line.repeats, self.on_line.accesses_held) = (0, 0);
-        self.on_line.observations.add("buckets written", written.len() as u64);
-        self.off_line = Some(StepState::Writing);
-        Ok(())
-    }
-
-    fn on_quiescent(&self) -> Result<(), String> {
-        let evicts = matches!(self.off_line, Some(StepState::Reading | StepState::Writing));
-        let access_waits =
-            |is_waiting_for_store: bool| is_waiting_for_store || (evicts && !self.has_requested());
-        let access =
-            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.is_waiting_for_store));
-        ensure(access, || String::from("an access waits for nothing"))?;
-        let off_line = self.off_line.is_none()
-            || evicts
-            || (self.off_line == Some(StepState::Waiting) && self.has_requested());
-        ensure(off_line, || String::from("a step waits for nothing"))
-    }
-}
-
-impl Observer for CircuitObserver {
-    fn observe(&mut self, event: &Event) -> Result<(), String> {
-        match event {
-            Event::Pending { pending_steps, must_step } => {
-                let due = (u64::from(self.due > 0), self.due >= self.max_batch);
-                ensure((*pending_steps, *must_step) == due, || {
-                    format!("pending: {pending_steps}, {must_step}; due is {due:?}")
-                })
-            }
-            Event::AccessBegins(accesses) => {
-                self.on_line.begin_access(*accesses);
-                Ok(())
-            }
-            Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => {
-                let may_read = matches!(self.off_line, None | Some(StepState::Waiting));
-                ensure(may_read, || String::from("an access read during an eviction"))?;
-                self.on_line.read(slots)?;
-                self.held.extend(slots.iter().map(|slot| slot.bucket.0));
-                self.due += self.on_line.on_line.as_ref().map_or(0, |on_line| on_line.accesses);
-                Ok(())
-            }
-            Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::StoreAnswer(Work::Access, _) => {
-                if let Some(on_line) = &mut self.on_line.on_line {
-                    on_line.is_waiting_for_store = false;
-                }
-                Ok(())
-            }
-            Event::Ends(Work::Access) => self.on_line.end_access(),
-            Event::StepBegins(_) => {
-                let works = self.due > 0 || self.on_line.on_line.is_some();
-                self.off_line = Some(if works { StepState::Waiting } else { StepState::MustEnd });
-                Ok(())
-            }
-            Event::StoreRequest(Work::Step(_), TraceEntry::Read(slots)) => {
-                self.evict(&slots.iter().map(|slot| slot.bucket.0).collect::<Vec<_>>())
-            }
-            Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => {
-                self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
-            }
-            Event::StoreAnswer(Work::Step(_), _) => {
-                let reads = self.off_line == Some(StepState::Reading);
-                self.off_line = Some(if reads { StepState::MustWrite } else { StepState::MustEnd });
-                Ok(())
-            }
-            Event::Ends(Work::Step(_)) => {
-                let off_line = self.off_line.take();
-                ensure(off_line == Some(StepState::MustEnd), || format!("a step ended while {off_line:?}"))
-            }
-            Event::Quiescent => self.on_quiescent(),
-            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
-            Event::Recovers(_) | Event::Yields(_) => Ok(()),
-        }
-    }
-
-    fn observations(&self) -> &Observations {
-        &self.on_line.observations
+    fn on_write(&mut self, on_line: &mut FullObserver, buckets: &[u64]) {
+        on_line.held.clear();
+        (on_line.repeats, on_line.accesses_held) = (0, 0);
+        on_line.observations.add("buckets written", buckets.len() as u64);
     }
 }
 
@@ -188,20 +100,12 @@ struct SnapshotObserver {
 
 impl Observer for SnapshotObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
-        let buckets = match event {
-            Event::AccessBegins(accesses) => {
-                self.accesses += accesses;
-                return Ok(());
-            }
-            Event::StepBegins(_) => {
-                self.included = self.accesses;
-                return Ok(());
-            }
-            Event::StoreRequest(_, TraceEntry::Write(buckets)) => buckets,
-            _ => return Ok(()),
-        };
-        // The order in which they were written does not show.
-        let changed: BTreeSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+        match event {
+            Event::AccessBegins(accesses) => self.accesses += accesses,
+            Event::StepBegins(_) => self.included = self.accesses,
+            _ => {}
+        }
+        let Some(changed) = written_buckets(event) else { return Ok(()) };
         let leaves: BTreeSet<u64> = changed.iter().filter_map(|bucket| self.tree.leaf(*bucket)).collect();
         let due: BTreeSet<u64> = leaves.iter().flat_map(|leaf| self.tree.apart(*leaf, &[])).collect();
         ensure(changed == due, || format!("{changed:?} changed, which are not whole paths"))?;

@@ -9,7 +9,7 @@
 use super::judgement::Judgement;
 use super::observer::Observer;
 use super::run_sets::{ObservedRun, RunSet, Trial};
-use super::statistics::{Finding, at_most_so_much_likelier, certain};
+use super::statistics::{Finding, at_most_so_much_likelier};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -32,9 +32,7 @@ pub fn judge_likelihood(
     one: &[Trial],
     other: &[Trial],
 ) -> Judgement {
-    let run_sets = [RunSet::look("one", &observer, one, 0), RunSet::look("other", &observer, other, 1 << 32)];
-    let shape = |run_set: &RunSet| certain(format!("{}: shape", run_set.name), run_set.deviation.clone());
-    let mut judgement = Judgement { findings: run_sets.iter().map(shape).collect() };
+    let (run_sets, mut judgement) = RunSet::look_at_both(observer, one, other);
     if judgement.passes() {
         judgement.findings.extend(compare(epsilon, patterns, &run_sets));
     }

@@ -48,6 +48,7 @@ mod slots;
 mod sorting;
 pub mod statistics;
 pub mod trivial;
+mod turns;
 pub mod views;
 
 pub use judge::{judge, judge_and_pool};

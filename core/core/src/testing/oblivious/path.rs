@@ -4,9 +4,11 @@
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
+use super::turns::written_buckets;
 use crate::schemes::path::PathParameters;
 use crate::types::Slot;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -414,26 +416,17 @@ struct SnapshotObserver {
 
 impl Observer for SnapshotObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
-        let buckets = match event {
-            Event::AccessBegins(accesses) => {
-                self.accesses += accesses;
-                self.since += accesses;
-                return Ok(());
-            }
-            Event::StoreRequest(_, TraceEntry::Write(buckets)) => buckets,
-            _ => return Ok(()),
-        };
-        // The order in which they were written does not show.
-        let mut changed: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
-        changed.sort_unstable();
+        if let Event::AccessBegins(accesses) = event {
+            self.accesses += accesses;
+            self.since += accesses;
+        }
+        let Some(changed) = written_buckets(event) else { return Ok(()) };
         let of = changed.first().and_then(|first| self.trees.iter().position(|tree| tree.holds(*first)));
         let Some(tree) = of.map(|of| &self.trees[of]) else {
             return Err(format!("{changed:?} changed, which is no tree's"));
         };
         let leaves: Vec<u64> = changed.iter().filter_map(|bucket| tree.leaf(*bucket)).collect();
-        let mut due: Vec<u64> = leaves.iter().flat_map(|leaf| tree.apart(*leaf, &[])).collect();
-        due.sort_unstable();
-        due.dedup();
+        let due: BTreeSet<u64> = leaves.iter().flat_map(|leaf| tree.apart(*leaf, &[])).collect();
         ensure(changed == due, || format!("{changed:?} changed, which are not whole paths"))?;
         if of == Some(self.shown) {
             let leaf = leaves[draw_below(&mut self.random, leaves.len())];

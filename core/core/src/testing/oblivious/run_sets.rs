@@ -2,7 +2,9 @@
 
 use super::super::array_model::Operation;
 use super::super::driver::Event;
+use super::judgement::Judgement;
 use super::observer::{Observations, Observer};
+use super::statistics::certain;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -82,6 +84,19 @@ impl RunSet {
             run_set.runs.push(ObservedRun::of(observer.observations().clone(), &trial.operations));
         }
         run_set
+    }
+
+    /// Looks at both sides, and judges whether their events have the shape that is due.
+    pub(super) fn look_at_both(
+        observer: impl Fn(u64) -> Box<dyn Observer>,
+        one: &[Trial],
+        other: &[Trial],
+    ) -> ([RunSet; 2], Judgement) {
+        let run_sets =
+            [RunSet::look("one", &observer, one, 0), RunSet::look("other", &observer, other, 1 << 32)];
+        let shape = |run_set: &RunSet| certain(format!("{}: shape", run_set.name), run_set.deviation.clone());
+        let findings = run_sets.iter().map(shape).collect();
+        (run_sets, Judgement { findings })
     }
 
     /// The leaves of all runs, in order.

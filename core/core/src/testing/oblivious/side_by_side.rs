@@ -5,7 +5,7 @@ use super::leaves::{WINDOW, cell, cells_of};
 use super::observer::{Observations, Observer};
 use super::run_sets::{RunSet, Trial};
 use super::slots::steps_between;
-use super::statistics::{certain, not_too_many, tally, uniform};
+use super::statistics::{not_too_many, tally, uniform};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -20,9 +20,7 @@ pub fn judge_side_by_side(
     one: &[Trial],
     other: &[Trial],
 ) -> Judgement {
-    let run_sets = [RunSet::look("one", &observer, one, 0), RunSet::look("other", &observer, other, 1 << 32)];
-    let shape = |run_set: &RunSet| certain(format!("{}: shape", run_set.name), run_set.deviation.clone());
-    let mut judgement = Judgement { findings: run_sets.iter().map(shape).collect() };
+    let (run_sets, mut judgement) = RunSet::look_at_both(observer, one, other);
     if !judgement.passes() {
         return judgement;
     }

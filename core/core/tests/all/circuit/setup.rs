@@ -1,36 +1,22 @@
 //! Small Circuit ORAMs over a store that records its trace.
 
-use crate::model::setup::MAX_BATCH;
 pub(crate) use crate::model::setup::rng;
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use crate::model::setup::{FlatMap, MAX_BATCH, TestStore, flat_map};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
-use ameles_core::store::Store;
-use ameles_core::testing::TraceStoreError;
 use ameles_core::types::Level;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
 
-pub(crate) fn flat_circuit<S: Store<Error = TraceStoreError>>(
-    parameters: &CircuitParameters,
-    store: S,
-    seed: u64,
-) -> CircuitOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap()
-}
+pub(crate) type FlatCircuit<S> = CircuitOram<S, FlatMap, ChaCha8Rng>;
 
-pub(crate) fn recursive_circuit<S: Store<Error = TraceStoreError> + Clone>(
+pub(crate) fn flat_circuit<S: TestStore>(
     parameters: &CircuitParameters,
-    map: &RecursiveParameters,
     store: S,
     seed: u64,
-) -> CircuitOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
-    let first = parameters.layout().append(&map.layout().unwrap());
-    let mut random = rng(seed);
-    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut random).unwrap();
-    CircuitOram::new(parameters.clone(), store, positions, random).unwrap()
+) -> FlatCircuit<S> {
+    let positions = flat_map(parameters.capacity);
+    CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap()
 }
 
 pub(crate) fn parameters(leaf_level: u32, top: u32) -> CircuitParameters {

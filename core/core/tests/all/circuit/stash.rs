@@ -2,20 +2,18 @@
 //! parameters leave.
 
 use super::setup::rng;
-use ameles_core::oram::{Access, Oram};
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use crate::model::setup::{assert_steps_make_room, flat_map};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
-use ameles_core::snapshot::full::FullSnapshot;
+use ameles_core::testing::ArrayStore;
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
 use ameles_core::testing::waiting::waiting;
-use ameles_core::testing::{ArrayStore, finish_now};
-use ameles_core::types::{BlockId, Level};
+use ameles_core::types::Level;
 use std::collections::BTreeMap;
 
 /// The filling after the evictions that were due.
 fn tail(parameters: &CircuitParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u64> {
     let store = ArrayStore::new(&parameters.layout());
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let positions = flat_map(parameters.capacity);
     waiting(&CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap(), accesses)
 }
 
@@ -57,16 +55,7 @@ fn one_eviction_makes_room_when_the_stash_has_none() {
     let parameters =
         CircuitParameters { stash_bound: 1, ..CircuitParameters::for_capacity(256, 0, 0, 1).unwrap() };
     let store = ArrayStore::new(&parameters.layout());
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let positions = flat_map(parameters.capacity);
     let oram = CircuitOram::new(parameters, store, positions, rng(1)).unwrap();
-    let mut max = 0;
-    for nth in 0..20_000 {
-        while oram.must_step() {
-            assert!(oram.emergencies() < 20_000, "idle makes no room");
-            finish_now(oram.step()).unwrap();
-        }
-        finish_now(oram.access(&mut [Access::Read(BlockId(nth % 256), &mut [])])).unwrap();
-        max = max.max(oram.stash_blocks());
-    }
-    assert!(max <= 1 && oram.emergencies() > 0, "{max} blocks, {} emergencies", oram.emergencies());
+    assert_steps_make_room(&oram, 1);
 }

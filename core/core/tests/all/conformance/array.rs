@@ -1,13 +1,13 @@
 //! Every scheme answers like an array, whatever order its store finishes in.
 
+use super::parameters::SchemeParameters;
 use super::{Scheme, check, split};
 use crate::model::setup::{Action, batches, drive, schedule};
 use ameles_core::oram::Oram;
 use ameles_core::testing::{TraceStoreError, exercise};
 use proptest::prelude::*;
-use std::fmt::Debug;
 
-impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
+impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
     /// The scheme answers like an array over a store that is ready at once, whether or not its steps are run early.
     pub(super) fn answers_like_an_array(&self) {
         let cases = self.with(|capacity| (batches(capacity), any::<u64>(), any::<bool>()));

@@ -1,6 +1,7 @@
 //! A scheme whose changes are written down one by one goes on from what was written.
 
 use super::delta_copy::DeltaCopy;
+use super::parameters::SchemeParameters;
 use super::runs::{assert_alike, read_whatever_comes, run};
 use super::snapshots::bytes;
 use super::{Scheme, check, split};
@@ -12,12 +13,11 @@ use ameles_core::testing::{ArrayModel, TraceStore, TraceStoreError};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
-use std::fmt::Debug;
 use std::rc::Rc;
 
 impl<P, O> Scheme<P, O>
 where
-    P: Clone + Debug + 'static,
+    P: SchemeParameters,
     O: FullSnapshot<ChaCha8Rng, Store = Rc<TraceStore>>
         + IncrementalSnapshot<ChaCha8Rng, Store = Rc<TraceStore>, Parameters = P>
         + Oram<Error = TraceStoreError>,

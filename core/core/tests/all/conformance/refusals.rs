@@ -1,19 +1,22 @@
 //! Every scheme refuses what is beyond its bounds, and answers nothing once an operation failed or was dropped.
 
+use super::parameters::SchemeParameters;
 use super::runs::write_all;
-use super::{Scheme, check};
+use super::{Scheme, check, check_few};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::testing::{ArrayModel, Executor, TraceStore, TraceStoreError, finish_now, settle};
 use ameles_core::types::BlockId;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::cell::{Cell, RefCell};
-use std::fmt::Debug;
 
 /// Dummies after which a scheme that ever has pending steps must run one.
 const DUMMIES: usize = 200;
-/// Accesses of the work that is interrupted.
+/// Accesses of the work that is interrupted at a point that is drawn.
 const ACCESSES: u64 = 24;
+/// Accesses of the work that is interrupted at each of its points, and the most points of it.
+const FEW_ACCESSES: u64 = 4;
+const MAX_POINTS: usize = 200;
 
 /// Asserts that what is beyond the bounds is refused with its reason, shows nothing, and makes no step pending; an
 /// empty batch shows nothing either.
@@ -41,22 +44,26 @@ fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
     assert_eq!((store.take_trace(), oram.pending_steps()), (vec![], pending));
 }
 
-/// Writes blocks in turn, and runs what is pending after every third.
-async fn work<O: Oram>(oram: &O, has_steps: &Cell<bool>) -> Result<(), OramError<O::Error>> {
+/// The progress of work that is interrupted.
+#[derive(Default)]
+struct Progress {
+    has_steps: Cell<bool>,
+    /// Accesses that were served.
+    served: Cell<u64>,
+}
+
+/// Writes so many blocks in turn, and runs what is pending after every third.
+async fn work<O: Oram>(oram: &O, accesses: u64, progress: &Progress) -> Result<(), OramError<O::Error>> {
     let payload = vec![1; oram.block_bytes()];
-    for nth in 0..ACCESSES {
+    for nth in 0..accesses {
         while oram.must_step() || nth % 3 == 2 && oram.pending_steps() > 0 {
-            has_steps.set(true);
+            progress.has_steps.set(true);
             oram.step().await?;
         }
         oram.access(&mut [Access::Write(BlockId(nth % oram.capacity()), &payload)]).await?;
+        progress.served.set(nth + 1);
     }
     Ok(())
-}
-
-/// Returns whether an access was not answered: the scheme is poisoned, or asks for a step that will not succeed.
-fn is_silent(outcome: &Result<(), OramError<TraceStoreError>>) -> bool {
-    matches!(outcome, Err(OramError::Poisoned | OramError::Backlogged))
 }
 
 /// Lets store operations finish one by one, at most so many. Returns how many did.
@@ -72,7 +79,7 @@ fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usiz
     completed
 }
 
-impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
+impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
     /// A refusal, out of bounds or for a step that must run first, shows nothing and changes nothing: the scheme goes
     /// on as one that was never asked.
     pub(super) fn refuses_without_a_mark(&self) {
@@ -104,45 +111,93 @@ impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> 
     /// Once any operation of the store failed, or the future of an access or a step was dropped while it waited for the
     /// store, the scheme answers nothing.
     pub(super) fn is_silent_after_a_failure(&self) {
-        let cases = self.with(|_| (any::<u64>(), any::<Index>(), any::<bool>()));
-        check(cases, |(parameters, (seed, at, fails))| {
-            let has_steps = Cell::new(false);
-            let operations = {
-                let (oram, store) = self.new_oram(&parameters, seed);
-                store.hold_back(true);
-                let mut executor = Executor::new();
-                executor.spawn(async { work(&oram, &has_steps).await.unwrap() });
-                complete(&mut executor, &store, usize::MAX)
-            };
-            if operations == 0 {
-                return;
-            }
-            let (oram, store) = self.new_oram(&parameters, seed);
-            store.hold_back(true);
-            let outcome = RefCell::new(None);
-            let mut executor = Executor::new();
-            executor.spawn(async { *outcome.borrow_mut() = Some(work(&oram, &has_steps).await) });
-            complete(&mut executor, &store, at.index(operations));
-            assert!(store.pending() > 0);
-            if fails {
-                store.fail(0);
-                executor.run();
-                let outcome = outcome.take();
-                assert!(matches!(outcome, Some(Err(OramError::Store(_)))), "{outcome:?}");
-            }
-            drop(executor);
-            store.hold_back(false);
+        self.interrupts_at_any_point(&[true, false], |oram, progress| {
             let mut read = vec![0; oram.block_bytes()];
             for access in [Access::Dummy, Access::Read(BlockId(0), &mut read)] {
                 let outcome = finish_now(oram.access(&mut [access]));
-                assert!(is_silent(&outcome), "{outcome:?}");
+                assert!(matches!(outcome, Err(OramError::Poisoned)), "{outcome:?}");
             }
-            if has_steps.get() {
+            if progress.has_steps.get() {
                 let outcome = finish_now(oram.step());
                 assert!(matches!(outcome, Err(OramError::Poisoned)), "{outcome:?}");
             }
         });
         self.refuses_those_that_wait_for_a_failure();
+    }
+
+    /// A scheme that keeps no state has lost nothing after a failure of the store: what was written before reads as it
+    /// was written, and what is written then too.
+    pub(super) fn loses_nothing_by_a_failure(&self) {
+        self.interrupts_at_any_point(&[true], |oram, progress| {
+            let mut read = vec![0; oram.block_bytes()];
+            for block in 0..progress.served.get().min(oram.capacity()) {
+                finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut read)])).unwrap();
+                assert!(read.iter().all(|byte| *byte == 1), "block {block}");
+            }
+            let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+            write_all(oram, &mut model);
+            finish_now(model.read_all(oram));
+        });
+    }
+
+    /// Interrupts long work at a point that is drawn, and short work at each of its points, and checks the scheme then.
+    /// `fails` has the ways: the store fails, or the future is dropped.
+    fn interrupts_at_any_point(&self, fails: &[bool], check_after: impl Fn(&O, &Progress)) {
+        let cases = self.with(|_| (any::<u64>(), any::<Index>(), any::<Index>()));
+        check(cases, |(parameters, (seed, at, way))| {
+            let fails = *way.get(fails);
+            let operations = self.operations_of_work(&parameters, seed, ACCESSES);
+            if operations > 0 {
+                let (oram, progress) =
+                    self.interrupted((&parameters, seed), ACCESSES, at.index(operations), fails);
+                check_after(&oram, &progress);
+            }
+        });
+        check_few(self.with(|_| any::<u64>()), |(parameters, seed)| {
+            let operations = self.operations_of_work(&parameters, seed, FEW_ACCESSES);
+            let points = if operations <= MAX_POINTS { operations } else { 0 };
+            for (at, fails) in (0..points).flat_map(|at| fails.iter().map(move |fails| (at, *fails))) {
+                let (oram, progress) = self.interrupted((&parameters, seed), FEW_ACCESSES, at, fails);
+                check_after(&oram, &progress);
+            }
+        });
+    }
+
+    /// Returns the number of store operations of work that is not interrupted.
+    fn operations_of_work(&self, parameters: &P, seed: u64, accesses: u64) -> usize {
+        let (oram, store) = self.new_oram(parameters, seed);
+        store.hold_back(true);
+        let progress = Progress::default();
+        let mut executor = Executor::new();
+        executor.spawn(async { work(&oram, accesses, &progress).await.unwrap() });
+        complete(&mut executor, &store, usize::MAX)
+    }
+
+    /// Returns a scheme whose work was interrupted after so many store operations: the next one failed, or the future
+    /// of the work was dropped.
+    fn interrupted(
+        &self,
+        (parameters, seed): (&P, u64),
+        accesses: u64,
+        at: usize,
+        fails: bool,
+    ) -> (O, Progress) {
+        let (oram, store) = self.new_oram(parameters, seed);
+        store.hold_back(true);
+        let (outcome, progress) = (RefCell::new(None), Progress::default());
+        let mut executor = Executor::new();
+        executor.spawn(async { *outcome.borrow_mut() = Some(work(&oram, accesses, &progress).await) });
+        complete(&mut executor, &store, at);
+        assert!(store.pending() > 0);
+        if fails {
+            store.fail(0);
+            executor.run();
+            let outcome = outcome.take();
+            assert!(matches!(outcome, Some(Err(OramError::Store(_)))), "{outcome:?}");
+        }
+        drop(executor);
+        store.hold_back(false);
+        (oram, progress)
     }
 
     /// An access that waits behind another one whose store operation fails is refused.
@@ -164,11 +219,16 @@ impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> 
             if first.borrow().is_some() {
                 return;
             }
+            let early = second.take();
             store.fail(0);
             executor.run();
             let (first, second) = (first.take(), second.take());
             assert!(matches!(first, Some(Err(OramError::Store(_)))), "{first:?}");
-            assert!(second.as_ref().is_some_and(is_silent), "{second:?}");
+            match early {
+                None => assert!(matches!(second, Some(Err(OramError::Poisoned))), "{second:?}"),
+                // The first access left no room for another one before a step.
+                early => assert!(matches!(early, Some(Err(OramError::Backlogged))), "{early:?}"),
+            }
         });
     }
 }

@@ -22,6 +22,13 @@ pub fn write_all<O: Oram>(oram: &O, model: &mut ArrayModel) {
     }
 }
 
+/// Writes every block once, as [`write_all`] does, and returns the model of what it wrote.
+pub fn written<O: Oram>(oram: &O) -> ArrayModel {
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    write_all(oram, &mut model);
+    model
+}
+
 /// Asserts that an ORAM and the one that was taken up from its snapshot show the same trace from here, and lose
 /// nothing.
 pub fn assert_alike<O: Oram, R: Oram>(

@@ -1,42 +1,53 @@
 //! The schemes of the suite, a test for each.
 
 use super::Scheme;
+use super::parameters::SchemeParameters;
 use super::tampering::{DUPLICATE, ENTRY, TAMPERINGS, Tree};
 use crate::model::setup::*;
 use crate::model::{curious, freecursive, opam, paging};
 use crate::{circuit, parallel, raw, ring};
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::RecursiveParameters;
-use ameles_core::schemes::path::PathOram;
+use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use ameles_core::schemes::path::{BucketsByLevel, PathOram};
+use ameles_core::schemes::raw::{RawOram, RawParameters};
+use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::tree::block_header::HEADER_BYTES;
-use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bucket;
 use proptest::prelude::*;
-use std::fmt::Debug;
 
 /// Draws a recursive map for drawn parameters.
-fn with_map<P: Clone + Debug + 'static>(
+fn with_map<P: SchemeParameters>(
     parameters: impl Strategy<Value = P> + 'static,
-    capacity: fn(&P) -> u64,
-) -> BoxedStrategy<(P, RecursiveParameters)> {
-    parameters.prop_flat_map(move |p| (Just(p.clone()), small_map(capacity(&p)))).boxed()
+) -> impl Strategy<Value = (P, RecursiveParameters)> {
+    parameters.prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity())))
 }
 
-/// The layout of a tree with that of its recursive map behind it.
-fn with_map_layout(mut tree: Layout, map: &RecursiveParameters) -> Layout {
-    tree.append(&map.layout().unwrap());
-    tree
+/// Makes a test for each of these schemes: parameters, and how it is built.
+macro_rules! conforms {
+    ($($name:ident: $parameters:expr, $build:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            Scheme::of($parameters, $build).conforms();
+        })*
+    };
+}
+conforms! {
+    root_oram_conforms: small_root(), root;
+    freecursive_oram_conforms: freecursive::small(), freecursive::oram;
+    square_root_oram_conforms: small_square_root(), square_root;
+    practical_os_conforms: small_practical_os(), practical_os;
+    hierarchical_oram_conforms: small_hierarchical(), hierarchical;
+    curious_conforms: small_curious(), curious_oram;
+    oblivistore_conforms: small_oblivistore(), oblivistore_oram;
+    opam_conforms: opam::small(), opam::opam;
+    detworam_conforms: paging::small_areas(), |p, store, _| paging::detworam(p, store);
+    eager_detworam_conforms: paging::small_eager(), |p, store, _| paging::eager(p, store);
 }
 
 #[test]
 fn path_oram_conforms() {
-    let scheme = Scheme {
-        parameters: small_path().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: flat_path,
-    };
+    let scheme = Scheme::of(small_path(), flat_path);
     scheme.conforms();
     scheme.conforms_with_snapshots(PathOram::parameters);
     scheme.conforms_with_changes();
@@ -50,48 +61,21 @@ fn path_oram_conforms() {
 
 #[test]
 fn path_oram_with_buckets_by_level_conforms() {
-    let scheme = Scheme {
-        parameters: small_buckets().boxed(),
-        capacity: |b| b.parameters().capacity,
-        layout: |b| b.layout(),
-        build: |buckets, store, seed| {
-            let positions = FlatPositionMap::new(Positions::new(buckets.parameters().capacity));
-            PathOram::with_buckets(buckets, Bucket(0), store, positions, rng(seed))
-        },
+    let build = |buckets: &BucketsByLevel, store, seed| {
+        PathOram::with_buckets(buckets, Bucket(0), store, flat_map(buckets.capacity()), rng(seed))
     };
-    scheme.conforms();
+    Scheme::of(small_buckets(), build).conforms();
 }
 
 #[test]
 fn path_oram_with_a_recursive_map_conforms() {
-    let scheme = Scheme {
-        parameters: with_map(small_path(), |p| p.capacity),
-        capacity: |(p, _)| p.capacity,
-        layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| recursive_path(p, map, store, seed),
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn root_oram_conforms() {
-    let scheme = Scheme {
-        parameters: small_root().boxed(),
-        capacity: |p| p.path.capacity,
-        layout: |p| p.path.layout(),
-        build: root,
-    };
-    scheme.conforms();
+    Scheme::of(with_map(small_path()), |(p, map), store, seed| recursive_path((p, map), store, seed))
+        .conforms();
 }
 
 #[test]
 fn ring_oram_conforms() {
-    let scheme = Scheme {
-        parameters: ring::setup::small().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: ring::setup::flat_ring,
-    };
+    let scheme = Scheme::of(ring::setup::small(), ring::setup::flat_ring);
     scheme.conforms();
     scheme.conforms_with_snapshots(|ring| ring.parameters());
     scheme.conforms_with_changes();
@@ -99,24 +83,17 @@ fn ring_oram_conforms() {
 
 #[test]
 fn ring_oram_with_a_recursive_map_conforms() {
-    let scheme = Scheme {
-        parameters: with_map(small_ring(), |p| p.capacity),
-        capacity: |(p, _)| p.capacity,
-        layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| ring::setup::recursive_ring(p, map, store, seed),
+    let build = |(p, map): &(RingParameters, RecursiveParameters), store, seed| {
+        let (positions, random) = map_behind(p.layout(), map, &store, seed);
+        RingOram::new(p.clone(), store, positions, random).unwrap()
     };
-    scheme.conforms();
+    Scheme::of(with_map(small_ring()), build).conforms();
 }
 
 #[test]
 fn circuit_oram_conforms() {
     use circuit::setup::{flat_circuit, parameters, small};
-    let scheme = Scheme {
-        parameters: small().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: flat_circuit,
-    };
+    let scheme = Scheme::of(small(), flat_circuit);
     scheme.conforms();
     scheme.conforms_with_snapshots(|oram| oram.parameters());
     let tree = |leaf_level, top| {
@@ -129,24 +106,17 @@ fn circuit_oram_conforms() {
 
 #[test]
 fn circuit_oram_with_a_recursive_map_conforms() {
-    let scheme = Scheme {
-        parameters: with_map(circuit::setup::small(), |p| p.capacity),
-        capacity: |(p, _)| p.capacity,
-        layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| circuit::setup::recursive_circuit(p, map, store, seed),
+    let build = |(p, map): &(CircuitParameters, RecursiveParameters), store, seed| {
+        let (positions, random) = map_behind(p.layout(), map, &store, seed);
+        CircuitOram::new(p.clone(), store, positions, random).unwrap()
     };
-    scheme.conforms();
+    Scheme::of(with_map(circuit::setup::small()), build).conforms();
 }
 
 #[test]
 fn raw_oram_conforms() {
     use raw::setup::{flat_raw, headers, parameters, small};
-    let scheme = Scheme {
-        parameters: small().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: flat_raw,
-    };
+    let scheme = Scheme::of(small(), flat_raw);
     scheme.conforms();
     scheme.conforms_with_snapshots(|oram| oram.parameters());
     scheme.conforms_with_changes();
@@ -160,24 +130,17 @@ fn raw_oram_conforms() {
 
 #[test]
 fn raw_oram_with_a_recursive_map_conforms() {
-    let scheme = Scheme {
-        parameters: with_map(raw::setup::small(), |p| p.capacity),
-        capacity: |(p, _)| p.capacity,
-        layout: |(p, map)| with_map_layout(p.layout(), map),
-        build: |(p, map), store, seed| raw::setup::recursive_raw(p, map, store, seed),
+    let build = |(p, map): &(RawParameters, RecursiveParameters), store, seed| {
+        let (positions, random) = map_behind(p.layout(), map, &store, seed);
+        RawOram::new(p.clone(), Bucket(0), store, positions, random).unwrap()
     };
-    scheme.conforms();
+    Scheme::of(with_map(raw::setup::small()), build).conforms();
 }
 
 #[test]
 fn parallel_oram_conforms() {
     use parallel::setup::{flat_parallel, parameters, small};
-    let scheme = Scheme {
-        parameters: small().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: flat_parallel,
-    };
+    let scheme = Scheme::of(small(), flat_parallel);
     scheme.conforms();
     let tree = |levels, trusted| {
         let parameters = parameters(2, levels, trusted);
@@ -188,137 +151,24 @@ fn parallel_oram_conforms() {
 }
 
 #[test]
-fn freecursive_oram_conforms() {
-    let scheme = Scheme {
-        parameters: freecursive::small().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.tree.layout(),
-        build: freecursive::oram,
-    };
-    scheme.conforms();
-}
-
-#[test]
 fn trivial_oram_conforms() {
     let small = (1u64..40, 0u32..10, 1u32..50).prop_map(|(capacity, block_bytes, chunk_blocks)| {
         TrivialParameters { capacity, block_bytes, chunk_blocks, max_batch: MAX_BATCH }
     });
-    let scheme = Scheme {
-        parameters: small.boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: |p, store, _| TrivialOram::new(p.clone(), Bucket(0), store).unwrap(),
-    };
+    let scheme = Scheme::of(small, |p, store, _| TrivialOram::new(p.clone(), Bucket(0), store).unwrap());
     scheme.conforms();
-}
-
-#[test]
-fn square_root_oram_conforms() {
-    let scheme = Scheme {
-        parameters: small_square_root().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: square_root,
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn practical_os_conforms() {
-    let scheme = Scheme {
-        parameters: small_practical_os().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: practical_os,
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn hierarchical_oram_conforms() {
-    let scheme = Scheme {
-        parameters: small_hierarchical().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: hierarchical,
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn curious_conforms() {
-    let scheme = Scheme {
-        parameters: small_curious().boxed(),
-        capacity: |p| p.partitions.capacity,
-        layout: |p| p.layout(),
-        build: curious_oram,
-    };
-    scheme.conforms();
+    scheme.conforms_with_snapshots(|oram| oram.parameters());
+    scheme.conforms_with_changes();
 }
 
 #[test]
 fn curious_with_a_log_conforms() {
-    let scheme = Scheme {
-        parameters: (small_curious(), 1u64..20).boxed(),
-        capacity: |(p, _)| p.partitions.capacity,
-        layout: |(p, slots)| curious::logged_layout(p, *slots),
-        build: |(p, slots), store, seed| curious::logged(p, store, *slots, seed),
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn oblivistore_conforms() {
-    let scheme = Scheme {
-        parameters: small_oblivistore().boxed(),
-        capacity: |p| p.partitions.capacity,
-        layout: |p| p.layout(),
-        build: oblivistore_oram,
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn opam_conforms() {
-    let scheme = Scheme {
-        parameters: opam::small().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: opam::opam,
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn detworam_conforms() {
-    let scheme = Scheme {
-        parameters: paging::small_areas().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: |p, store, _| paging::detworam(p, store),
-    };
-    scheme.conforms();
-}
-
-#[test]
-fn eager_detworam_conforms() {
-    let scheme = Scheme {
-        parameters: paging::small_eager().boxed(),
-        capacity: |p| p.areas.capacity,
-        layout: |p| p.layout(),
-        build: |p, store, _| paging::eager(p, store),
-    };
-    scheme.conforms();
+    let parameters = (small_curious(), 1u64..20);
+    Scheme::of(parameters, |(p, slots), store, seed| curious::logged(p, store, *slots, seed)).conforms();
 }
 
 /// It keeps no state that a failure could tear.
 #[test]
 fn plain_paging_conforms() {
-    let scheme = Scheme {
-        parameters: paging::small_plain().boxed(),
-        capacity: |p| p.capacity,
-        layout: |p| p.layout(),
-        build: |p, store, _| paging::plain(p, store),
-    };
-    scheme.answers();
+    Scheme::of(paging::small_plain(), |p, store, _| paging::plain(p, store)).conforms_without_state();
 }

@@ -1,15 +1,17 @@
 //! A scheme goes on from its snapshot as if nothing had happened, and from no other bytes.
 
+use super::parameters::SchemeParameters;
 use super::runs::{read_whatever_comes, run};
 use super::{Scheme, check, split};
 use crate::model::setup::{batches, rng};
 use ameles_core::oram::{Access, Oram};
 use ameles_core::snapshot::full::{FullSnapshot, SnapshotError};
-use ameles_core::testing::{ArrayModel, Executor, TraceStore, TraceStoreError, finish_now};
+use ameles_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now};
+use ameles_core::types::BlockId;
+use borsh::BorshSerialize;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
-use std::fmt::Debug;
 use std::rc::Rc;
 
 /// Returns the bytes of a scheme's snapshot.
@@ -41,9 +43,32 @@ pub(crate) fn assert_contradictions_refused<O: FullSnapshot<ChaCha8Rng, Store: C
     }
 }
 
+/// Asserts that snapshots of an ORAM of four blocks of no bytes, all of them in its stash, are refused whose parts
+/// contradict one another: in parameters, positions and schedule, and after each of these changes.
+pub(crate) fn assert_contradicting_parts_refused<P: BorshSerialize, O>(
+    (oram, store, parameters): (&O, O::Store, &P),
+    more: &[Change<'_>],
+) where
+    O: FullSnapshot<ChaCha8Rng, Store: Clone>,
+{
+    let mut model = ArrayModel::new(4, 0);
+    finish_now(model.batch(oram, &[0, 1, 2, 3].map(|block| Operation::Read(BlockId(block)))));
+    assert!(oram.pending_steps() > 0, "all blocks are in the stash");
+    // Found by their place: the parameters, then the positions; at the end the schedule.
+    let positions = borsh::to_vec(parameters).expect("bytes").len() + 4;
+    let last = bytes(oram).len() - 1;
+    let changes: [Change<'_>; 4] = [
+        ("a block mapped to no leaf of the tree", &|bytes| bytes[positions] = 3),
+        ("a block in the stash that is not mapped", &|bytes| bytes[positions] = 0),
+        ("positions of more blocks than there are", &|bytes| bytes[0] = 3),
+        ("more evictions outside of the schedule than evictions", &|bytes| bytes[last] = 1),
+    ];
+    assert_contradictions_refused(oram, store, &[&changes, more].concat());
+}
+
 impl<P, O> Scheme<P, O>
 where
-    P: Clone + Debug + PartialEq + 'static,
+    P: SchemeParameters + PartialEq,
     O: FullSnapshot<ChaCha8Rng, Store = Rc<TraceStore>> + Oram<Error = TraceStoreError>,
 {
     /// Checks the promises of a scheme with snapshots; `parameters` returns those of a scheme.

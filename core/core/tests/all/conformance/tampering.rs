@@ -1,5 +1,6 @@
 //! A store that tampers with a tree whose buckets are read as a whole: headers that contradict the tree, and junk.
 
+use super::parameters::SchemeParameters;
 use super::runs::write_all;
 use super::{Scheme, check};
 use ameles_core::oram::{Access, Oram, OramError};
@@ -7,7 +8,6 @@ use ameles_core::testing::{ArrayModel, TraceStore, TraceStoreError, finish_now};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
-use std::fmt::Debug;
 
 /// Bytes of an entry of a bucket, header and payload, in the trees of these tests.
 pub const ENTRY: usize = 16 + 5;
@@ -73,7 +73,7 @@ pub struct Tree<P> {
     pub entry: usize,
 }
 
-impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
+impl<P: SchemeParameters, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
     /// Each of these changes of the store is found out with its reason, and nothing is answered from then on.
     pub fn finds_tampering(&self, tree: &Tree<P>, tamperings: &[(&str, Tampering)]) {
         for (expected, tampering) in tamperings {

@@ -1,7 +1,5 @@
 //! The promises of CURIOUS beside right answers.
 
-#![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
-
 use super::setup::*;
 use ameles_core::oram::{Access, Bounds, Oram, OramError};
 use ameles_core::partitions::{Addressed, Partitions, PartitionsParameters};
@@ -66,15 +64,10 @@ fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
         let parameters = CuriousParameters::for_capacity(capacity, 0, MAX_BATCH);
         let common = &parameters.partitions;
         assert_eq!(common.cache_bound, 2 * (common.min_cache(5) + MAX_BATCH));
-        for sequence in
-            [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
-        {
+        check_sequences_that_come_back(common, count, |sequence, batches| {
             let store = TraceStore::new(parameters.layout());
-            let oram = curious_oram(&parameters, &store, 1);
-            let peak =
-                peak_of_cache(&oram, &store, sequence, Batches { count, max: MAX_BATCH as usize, seed: 1 });
-            println!("{capacity} blocks, {sequence:?}: at most {peak} of {}", common.cache_bound);
-        }
+            peak_of_cache(&curious_oram(&parameters, &store, 1), &store, sequence, batches)
+        });
     }
 }
 

@@ -42,7 +42,7 @@ fn fill(
         let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];
         let placed = filling.place(level, bucket);
         // Reads of dummies change nothing that is stored.
-        filling.wear(level, bucket, (bucket.0 % 9) as u32);
+        filling.read_dummies(level, bucket, (bucket.0 % 9) as u32);
         for (slot, block, leaf) in placed {
             let into = &mut plain[(slot.index * shape.slot_bytes) as usize..][..shape.slot_bytes as usize];
             block_header::write(into, block, leaf);

@@ -1,7 +1,5 @@
 //! The promises of ObliviStore beside right answers.
 
-#![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
-
 use super::setup::*;
 use ameles_core::oram::Oram;
 use ameles_core::range::OutOfRange;
@@ -61,15 +59,10 @@ fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
         let parameters = ObliviStoreParameters::for_capacity(capacity, 0, MAX_BATCH);
         let common = &parameters.partitions;
         assert_eq!(common.cache_bound, 2 * (common.min_cache(1) + MAX_BATCH));
-        for sequence in
-            [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
-        {
+        check_sequences_that_come_back(common, count, |sequence, batches| {
             let store = TraceStore::new(parameters.layout());
-            let oram = oblivistore_oram(&parameters, &store, 1);
-            let peak =
-                peak_of_cache(&oram, &store, sequence, Batches { count, max: MAX_BATCH as usize, seed: 1 });
-            println!("{capacity} blocks, {sequence:?}: at most {peak} of {}", common.cache_bound);
-        }
+            peak_of_cache(&oblivistore_oram(&parameters, &store, 1), &store, sequence, batches)
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 //! write-backs, and never answers from a poisoned state or a store that lies.
 
 use super::setup::*;
-use crate::conformance::runs::{assert_alike, run, write_all};
+use crate::conformance::runs::{assert_alike, run, written};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::position_map::recursive::RecursivePositionMap;
@@ -18,9 +18,9 @@ proptest! {
             .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), batches(p.capacity), batches(p.capacity))),
         seeds: [u64; 3],
     ) {
-        let (layout, first) = recursive_layout(&parameters, &map);
+        let (first, layout) = (Bucket(parameters.layout().buckets()), with_map_layout(parameters.layout(), &map));
         let store = TraceStore::new(layout.clone());
-        let oram = recursive_path(&parameters, &map, &store, seeds[0]);
+        let oram = recursive_path((&parameters, &map), &store, seeds[0]);
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
         run(&oram, &mut model, &before);
         let snapshot = borsh::to_vec(&(oram.snapshot().unwrap(), oram.positions().snapshot().unwrap())).unwrap();
@@ -45,8 +45,7 @@ fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
     let parameters = full_path(6, 3);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
-    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-    write_all(&oram, &mut model);
+    let mut model = written(&oram);
     store.take_trace();
     store.hold_back(true);
     let subtree = |bucket: Bucket| match bucket.0 {
@@ -92,8 +91,7 @@ fn whatever_is_begun_side_by_side_takes_turns() {
     let parameters = full_path(4, 2);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
-    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-    write_all(&oram, &mut model);
+    let mut model = written(&oram);
     for nth in 0..100 {
         store.hold_back(true);
         let mut executor = Executor::new();

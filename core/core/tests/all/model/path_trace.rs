@@ -124,8 +124,8 @@ fn every_level_of_a_recursive_map_shows_as_many_paths_as_there_are_accesses() {
             trusted_blocks: 0,
             max_batch: MAX_BATCH,
         };
-        let store = TraceStore::new(recursive_layout(&parameters, &map).0);
-        let oram = recursive_path(&parameters, &map, &store, 1);
+        let store = TraceStore::new(with_map_layout(parameters.layout(), &map));
+        let oram = recursive_path((&parameters, &map), &store, 1);
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
         finish_now(model.read_all(&oram));
         store.take_trace();

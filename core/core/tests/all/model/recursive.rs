@@ -21,9 +21,9 @@ fn it_keeps_less_on_the_trusted_side_than_a_flat_map() {
     let parameters = PathParameters::for_capacity(MAP.blocks, 0, 64, 1).unwrap();
     let levels: Vec<u64> = MAP.levels().unwrap().iter().map(|level| level.capacity).collect();
     assert_eq!(levels, [1024, 64]);
-    let store = TraceStore::new(recursive_layout(&parameters, &MAP).0);
+    let store = TraceStore::new(with_map_layout(parameters.layout(), &MAP));
     store.record(false);
-    let oram = recursive_path(&parameters, &MAP, &store, 1);
+    let oram = recursive_path((&parameters, &MAP), &store, 1);
     for block in 0..oram.capacity() {
         finish_now(oram.access(&mut [Access::Write(BlockId(block), &[])])).unwrap();
         finish_now(settle(&oram));

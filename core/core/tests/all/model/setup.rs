@@ -1,6 +1,6 @@
 //! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
-use ameles_core::oram::Oram;
+use ameles_core::oram::{Access, Oram};
 use ameles_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
@@ -12,6 +12,7 @@ use ameles_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::root::{RootOram, RootParameters, root_oram};
 use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{Batches, Sequence};
 use ameles_core::testing::{
@@ -86,12 +87,34 @@ pub(crate) fn small_map(blocks: u64) -> impl Strategy<Value = RecursiveParameter
     })
 }
 
-pub(crate) fn flat_path<S: Store<Error = TraceStoreError>>(
-    parameters: &PathParameters,
-    store: S,
+/// A store that shows what tests expect of a scheme.
+pub(crate) trait TestStore: Store<Error = TraceStoreError> {}
+
+impl<S: Store<Error = TraceStoreError>> TestStore for S {}
+
+pub(crate) type FlatMap = FlatPositionMap<TraceStoreError>;
+pub(crate) type RecursiveMap<S> = RecursivePositionMap<S, ChaCha8Rng>;
+pub(crate) type FlatPath<S> = PathOram<S, FlatMap, ChaCha8Rng>;
+pub(crate) type RecursivePath<S> = PathOram<S, RecursiveMap<S>, ChaCha8Rng>;
+
+/// A map of all positions on the trusted side, none of them mapped.
+pub(crate) fn flat_map<E>(blocks: u64) -> FlatPositionMap<E> {
+    FlatPositionMap::new(Positions::new(blocks))
+}
+
+/// A recursive map whose buckets come behind those of a tree, and the randomness that goes on for the tree.
+pub(crate) fn map_behind<S: TestStore + Clone>(
+    mut tree: Layout,
+    map: &RecursiveParameters,
+    store: &S,
     seed: u64,
-) -> PathOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+) -> (RecursiveMap<S>, ChaCha8Rng) {
+    let (first, mut random) = (tree.append(&map.layout().unwrap()), rng(seed));
+    (RecursivePositionMap::new(map, first, store.clone(), &mut random).unwrap(), random)
+}
+
+pub(crate) fn flat_path<S: TestStore>(parameters: &PathParameters, store: S, seed: u64) -> FlatPath<S> {
+    let positions = flat_map(parameters.capacity);
     PathOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
 }
 
@@ -101,19 +124,24 @@ pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
     })
 }
 
-pub(crate) fn small_square_root() -> impl Strategy<Value = SquareRootParameters> {
+/// Small permuted memories: capacity, bytes of a block, slots of shelter or cache, blocks of a run.
+fn permuted() -> impl Strategy<Value = (u64, u32, u32, u32)> {
     (1u64..40, 0usize..3, 0u32..10, 1u32..12).prop_map(|(capacity, block_bytes, more, run_blocks)| {
-        SquareRootParameters {
-            capacity,
-            block_bytes: [0, 1, 9][block_bytes],
-            shelter: MAX_BATCH + more,
-            run_blocks,
-            max_batch: MAX_BATCH,
-        }
+        (capacity, [0, 1, 9][block_bytes], MAX_BATCH + more, run_blocks)
     })
 }
 
-pub(crate) fn square_root<S: Store<Error = TraceStoreError>>(
+pub(crate) fn small_square_root() -> impl Strategy<Value = SquareRootParameters> {
+    permuted().prop_map(|(capacity, block_bytes, shelter, run_blocks)| SquareRootParameters {
+        capacity,
+        block_bytes,
+        shelter,
+        run_blocks,
+        max_batch: MAX_BATCH,
+    })
+}
+
+pub(crate) fn square_root<S: TestStore>(
     parameters: &SquareRootParameters,
     store: S,
     seed: u64,
@@ -122,13 +150,16 @@ pub(crate) fn square_root<S: Store<Error = TraceStoreError>>(
 }
 
 pub(crate) fn small_practical_os() -> impl Strategy<Value = PracticalOsParameters> {
-    (1u64..40, 0usize..3, 0u32..10, 1u32..12).prop_map(|(capacity, block_bytes, more, run_blocks)| {
-        let (block_bytes, cache) = ([0, 1, 9][block_bytes], MAX_BATCH + more);
-        PracticalOsParameters { capacity, block_bytes, cache, run_blocks, max_batch: MAX_BATCH }
+    permuted().prop_map(|(capacity, block_bytes, cache, run_blocks)| PracticalOsParameters {
+        capacity,
+        block_bytes,
+        cache,
+        run_blocks,
+        max_batch: MAX_BATCH,
     })
 }
 
-pub(crate) fn practical_os<S: Store<Error = TraceStoreError>>(
+pub(crate) fn practical_os<S: TestStore>(
     parameters: &PracticalOsParameters,
     store: S,
     seed: u64,
@@ -144,7 +175,7 @@ pub(crate) fn small_root() -> impl Strategy<Value = RootParameters> {
     })
 }
 
-pub(crate) fn root<S: Store<Error = TraceStoreError>>(
+pub(crate) fn root<S: TestStore>(
     parameters: &RootParameters,
     store: S,
     seed: u64,
@@ -163,7 +194,7 @@ pub(crate) fn small_hierarchical() -> impl Strategy<Value = HierarchicalParamete
     )
 }
 
-pub(crate) fn hierarchical<S: Store<Error = TraceStoreError>>(
+pub(crate) fn hierarchical<S: TestStore>(
     parameters: &HierarchicalParameters,
     store: S,
     seed: u64,
@@ -201,22 +232,32 @@ pub(crate) fn small_oblivistore() -> impl Strategy<Value = ObliviStoreParameters
     })
 }
 
-pub(crate) fn oblivistore_oram<S: Store<Error = TraceStoreError> + Clone>(
+/// Randomness of its own for each part of a scheme.
+fn seeds(seed: u64) -> impl FnMut() -> ChaCha8Rng {
+    let mut seeds = (0..).map(move |nth| rng(seed.wrapping_add(nth)));
+    move || seeds.next().expect("they never end")
+}
+
+pub(crate) fn oblivistore_oram<S>(
     parameters: &ObliviStoreParameters,
     store: S,
     seed: u64,
-) -> ObliviStore<S, ChaCha8Rng> {
-    let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
-    oblivistore(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
+) -> ObliviStore<S, ChaCha8Rng>
+where
+    S: TestStore + Clone,
+{
+    oblivistore(parameters, Bucket(0), &store, seeds(seed)).unwrap()
 }
 
-pub(crate) fn curious_oram<S: Store<Error = TraceStoreError> + Clone>(
+pub(crate) fn curious_oram<S>(
     parameters: &CuriousParameters,
     store: S,
     seed: u64,
-) -> CuriousOram<S, ChaCha8Rng> {
-    let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
-    curious(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
+) -> CuriousOram<S, ChaCha8Rng>
+where
+    S: TestStore + Clone,
+{
+    curious(parameters, Bucket(0), &store, seeds(seed)).unwrap()
 }
 
 /// The most blocks on the trusted side of partitions that were never used, over a sequence that must make no emergency.
@@ -238,22 +279,22 @@ pub(crate) fn peak_of_cache<P: SubOram, R: RngCore>(
     peak
 }
 
-pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParameters) -> (Layout, Bucket) {
-    let mut layout = parameters.layout();
-    let first = layout.append(&map.layout().unwrap());
-    (layout, first)
+/// The layout of a tree with that of its recursive map behind it.
+pub(crate) fn with_map_layout(mut tree: Layout, map: &RecursiveParameters) -> Layout {
+    tree.append(&map.layout().unwrap());
+    tree
 }
 
-pub(crate) fn recursive_path<S: Store<Error = TraceStoreError> + Clone>(
-    parameters: &PathParameters,
-    map: &RecursiveParameters,
+pub(crate) fn recursive_path<S>(
+    (parameters, map): (&PathParameters, &RecursiveParameters),
     store: S,
     seed: u64,
-) -> PathOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
-    let (_, first) = recursive_layout(parameters, map);
-    let mut rng = rng(seed);
-    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut rng).unwrap();
-    PathOram::new(parameters.clone(), Bucket(0), store, positions, rng).unwrap()
+) -> RecursivePath<S>
+where
+    S: TestStore + Clone,
+{
+    let (positions, random) = map_behind(parameters.layout(), map, &store, seed);
+    PathOram::new(parameters.clone(), Bucket(0), store, positions, random).unwrap()
 }
 
 /// A step of a schedule.
@@ -335,4 +376,33 @@ fn finish<O: Oram>(oram: &O, store: &TraceStore, mut executor: Executor<'_>, mut
     store.hold_back(false);
     ameles_core::testing::finish_now(model.read_all(oram));
     assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
+}
+
+/// Asserts that steps outside of the schedule keep the stash of 256 blocks below a bound that the schedule alone does
+/// not keep.
+pub(crate) fn assert_steps_make_room<O: FullSnapshot<ChaCha8Rng>>(oram: &O, bound: usize) {
+    let mut max = 0;
+    for nth in 0..20_000 {
+        while oram.must_step() {
+            assert!(oram.emergencies() < 20_000, "idle makes no room");
+            finish_now(oram.step()).unwrap();
+        }
+        finish_now(oram.access(&mut [Access::Read(BlockId(nth % 256), &mut [])])).unwrap();
+        max = max.max(oram.stash_blocks());
+    }
+    assert!(max <= bound && oram.emergencies() > 0, "{max} blocks, {} emergencies", oram.emergencies());
+}
+
+/// Runs sequences that must make no emergency, and prints the most blocks on the trusted side.
+#[allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
+pub(crate) fn check_sequences_that_come_back(
+    common: &PartitionsParameters,
+    count: usize,
+    peak: impl Fn(Sequence, Batches) -> usize,
+) {
+    for sequence in [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
+    {
+        let peak = peak(sequence, Batches { count, max: MAX_BATCH as usize, seed: 1 });
+        println!("{} blocks, {sequence:?}: at most {peak} of {}", common.capacity, common.cache_bound);
+    }
 }

@@ -1,26 +1,29 @@
 //! The schemes as they are.
 
 use super::setup::*;
+use crate::circuit::setup::flat_circuit;
+use crate::model::setup::{self as model, flat_map, flat_path};
+use crate::raw::setup::flat_raw;
+use crate::ring::setup::flat_ring;
 use ameles_core::partitions::PartitionsParameters;
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use ameles_core::schemes::circuit::CircuitParameters;
 use ameles_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
 use ameles_core::schemes::freecursive::{
     BackendParameters, FreecursiveOram, FreecursiveParameters, PositionStorage, TrustedHits,
 };
-use ameles_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
+use ameles_core::schemes::hierarchical::HierarchicalParameters;
 use ameles_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
 use ameles_core::schemes::path::{BucketsByLevel, PathOram, PathParameters, TreeTopParameters};
-use ameles_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
-use ameles_core::schemes::raw::{RawOram, RawParameters};
-use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
-use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use ameles_core::schemes::practical_os::PracticalOsParameters;
+use ameles_core::schemes::raw::RawParameters;
+use ameles_core::schemes::ring::{RingBucket, RingParameters};
+use ameles_core::schemes::square_root::SquareRootParameters;
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{
     circuit, freecursive, hierarchical, partitions, path, permuted, raw, ring, trivial,
 };
-use ameles_core::testing::{TraceStore, small_ring};
+use ameles_core::testing::small_ring;
 use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 
@@ -48,7 +51,37 @@ pub(crate) fn crowded_buckets() -> RingParameters {
     }
 }
 
-/// Runs of a Ring ORAM, and The observer of it.
+/// Makes functions of parameters and runs, each with the leaves of a tree, the rate of evictions and the observer.
+macro_rules! subjects {
+    ($($(#[$doc:meta])* $name:ident($parameters:ident: $type:ty), $leaves:expr, $rate:expr, $observer:path;)*) => {
+        $($(#[$doc])*
+        pub(crate) fn $name<'a>($parameters: $type, run: Run<'a>) -> Subject<'a> {
+            Subject::over_many_runs(
+                ($parameters.capacity, $parameters.max_batch),
+                $leaves,
+                $rate,
+                run,
+                move |adversary, seed| $observer(&$parameters, adversary, seed),
+            )
+        })*
+    };
+}
+subjects! {
+    /// Runs of a Path ORAM with a flat position map, and the observer of it.
+    path_subject(parameters: PathParameters), 1 << parameters.leaf_level.0, rate(1, 1), path::observer;
+    /// Runs of a Circuit ORAM with a flat position map, and the observer of it.
+    circuit_subject(parameters: CircuitParameters), 1 << parameters.leaf_level.0, rate(2, 1), circuit::observer;
+    /// Runs of a RAW ORAM with a flat position map, and the observer of it.
+    raw_subject(parameters: RawParameters), 1 << parameters.leaf_level.0, rate(1, parameters.eviction_rate), raw::observer;
+    /// Runs of a Square-Root ORAM, and the observer of it.
+    square_root_subject(parameters: SquareRootParameters), 1, rate(1, 1), permuted::square_root;
+    /// Runs of a hierarchical ORAM, and the observer of it.
+    hierarchical_subject(parameters: HierarchicalParameters), 1, rate(1, 1), hierarchical::observer;
+    /// Runs of a PracticalOS, and the observer of it.
+    practical_os_subject(parameters: PracticalOsParameters), 1, rate(1, 1), permuted::practical_os;
+}
+
+/// Runs of a Ring ORAM, and the observer of it.
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -61,13 +94,8 @@ pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> 
 
 fn judge_ring(name: &str, parameters: &RingParameters, pace_kind: &[PaceKind]) {
     assert_eq!(parameters.validate(), Ok(()));
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.geometry().layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    ring_subject(parameters, run).must_pass(name, pace_kind);
+    let run = runs(parameters.geometry().layout(), |store, seed| flat_ring(parameters, store, seed));
+    ring_subject(parameters, &run).must_pass(name, pace_kind);
 }
 
 #[test]
@@ -103,27 +131,11 @@ pub(crate) fn path_parameters() -> PathParameters {
     }
 }
 
-/// Runs of a Path ORAM with a flat position map, and The observer of it.
-pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
-    Subject::over_many_runs(
-        (parameters.capacity, parameters.max_batch),
-        1 << parameters.leaf_level.0,
-        rate(1, 1),
-        run,
-        move |adversary, seed| path::observer(&parameters, adversary, seed),
-    )
-}
-
 #[test]
 fn path_oram_shows_nothing_of_what_was_asked() {
     let parameters = path_parameters();
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        let oram = PathOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    path_subject(parameters.clone(), run)
+    let run = runs(parameters.layout(), |store, seed| flat_path(&parameters, store, seed));
+    path_subject(parameters.clone(), &run)
         .must_pass("path", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
@@ -131,13 +143,10 @@ fn path_oram_shows_nothing_of_what_was_asked() {
 fn path_oram_with_buckets_by_level_shows_nothing_of_what_was_asked() {
     let parameters = path_parameters();
     let buckets = BucketsByLevel::new(parameters.clone(), vec![1, 2, 2, 3, 4]).expect("valid");
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(buckets.layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        let oram = PathOram::with_buckets(&buckets, Bucket(0), &store, positions, rng(seed));
-        drive(&oram, &store, script, pace, current_work())
-    };
-    path_subject(parameters.clone(), run).must_pass("path, by level", &[PaceKind::Prompt, PaceKind::Late]);
+    let run = runs(buckets.layout(), |store, seed| {
+        PathOram::with_buckets(&buckets, Bucket(0), store, flat_map(parameters.capacity), rng(seed))
+    });
+    path_subject(parameters.clone(), &run).must_pass("path, by level", &[PaceKind::Prompt, PaceKind::Late]);
 }
 
 /// Two levels of PosMap blocks, a buffer of four, and three levels of the tree on the trusted side.
@@ -169,7 +178,7 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
     }
 }
 
-/// Runs of a Freecursive ORAM, and The observer of the `shown`th path of each access.
+/// Runs of a Freecursive ORAM, and the observer of the `shown`th path of each access.
 pub(crate) fn freecursive_subject<'a>(
     parameters: FreecursiveParameters,
     shown: u32,
@@ -187,13 +196,11 @@ pub(crate) fn freecursive_subject<'a>(
 #[test]
 fn freecursive_oram_shows_nothing_of_what_was_asked_nor_of_what_its_buffer_saves() {
     let parameters = freecursive_parameters(TrustedHits::ReadThePath);
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.tree.layout());
-        let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, current_work())
-    };
+    let run = runs(parameters.tree.layout(), |store, seed| {
+        FreecursiveOram::new(parameters.clone(), Bucket(0), store, rng(seed)).expect("valid")
+    });
     for shown in 0..parameters.paths_per_access() {
-        freecursive_subject(parameters.clone(), shown, run)
+        freecursive_subject(parameters.clone(), shown, &run)
             .must_pass("freecursive", &[PaceKind::Prompt, PaceKind::Late]);
     }
 }
@@ -210,27 +217,11 @@ pub(crate) fn circuit_parameters() -> CircuitParameters {
     }
 }
 
-/// Runs of a Circuit ORAM with a flat position map, and The observer of it.
-pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
-    Subject::over_many_runs(
-        (parameters.capacity, parameters.max_batch),
-        1 << parameters.leaf_level.0,
-        rate(2, 1),
-        run,
-        move |adversary, seed| circuit::observer(&parameters, adversary, seed),
-    )
-}
-
 #[test]
 fn circuit_oram_shows_nothing_of_what_was_asked() {
     let parameters = circuit_parameters();
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        let oram = CircuitOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    circuit_subject(parameters.clone(), run)
+    let run = runs(parameters.layout(), |store, seed| flat_circuit(&parameters, store, seed));
+    circuit_subject(parameters.clone(), &run)
         .must_pass("circuit", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
@@ -247,27 +238,11 @@ pub(crate) fn raw_parameters() -> RawParameters {
     }
 }
 
-/// Runs of a RAW ORAM with a flat position map, and The observer of it.
-pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subject<'a> {
-    Subject::over_many_runs(
-        (parameters.capacity, parameters.max_batch),
-        1 << parameters.leaf_level.0,
-        rate(1, parameters.eviction_rate),
-        run,
-        move |adversary, seed| raw::observer(&parameters, adversary, seed),
-    )
-}
-
 #[test]
 fn raw_oram_shows_nothing_of_what_was_asked() {
     let parameters = raw_parameters();
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    raw_subject(parameters.clone(), run)
+    let run = runs(parameters.layout(), |store, seed| flat_raw(&parameters, store, seed));
+    raw_subject(parameters.clone(), &run)
         .must_pass("raw", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
@@ -275,7 +250,7 @@ pub(crate) fn trivial_parameters() -> TrivialParameters {
     TrivialParameters { capacity: 10, block_bytes: 1, chunk_blocks: 4, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Trivial ORAM, and The observer of it.
+/// Runs of a Trivial ORAM, and the observer of it.
 pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -288,12 +263,10 @@ pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -
 
 #[test]
 fn trivial_oram_shows_nothing_of_what_was_asked() {
-    let run: Run<'_> = &|_, script, pace| {
-        let store = TraceStore::new(trivial_parameters().layout());
-        let oram = TrivialOram::new(trivial_parameters(), Bucket(0), &store).expect("valid parameters");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    trivial_subject(trivial_parameters(), run)
+    let run = runs(trivial_parameters().layout(), |store, _| {
+        TrivialOram::new(trivial_parameters(), Bucket(0), store).expect("valid")
+    });
+    trivial_subject(trivial_parameters(), &run)
         .must_pass("trivial", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
@@ -301,26 +274,12 @@ pub(crate) fn square_root_parameters() -> SquareRootParameters {
     SquareRootParameters { capacity: 16, block_bytes: 1, shelter: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Square-Root ORAM, and The observer of it.
-pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run<'a>) -> Subject<'a> {
-    Subject::over_many_runs(
-        (parameters.capacity, parameters.max_batch),
-        1,
-        rate(1, 1),
-        run,
-        move |adversary, seed| permuted::square_root(&parameters, adversary, seed),
-    )
-}
-
 #[test]
 fn square_root_oram_shows_nothing_of_what_was_asked() {
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(square_root_parameters().layout());
-        let oram =
-            SquareRootOram::new(square_root_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    let subject = square_root_subject(square_root_parameters(), run);
+    let run = runs(square_root_parameters().layout(), |store, seed| {
+        model::square_root(&square_root_parameters(), store, seed)
+    });
+    let subject = square_root_subject(square_root_parameters(), &run);
     subject.must_pass("square root", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
@@ -336,25 +295,10 @@ pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
     }
 }
 
-/// Runs of a hierarchical ORAM, and The observer of it.
-pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: Run<'a>) -> Subject<'a> {
-    Subject::over_many_runs(
-        (parameters.capacity, parameters.max_batch),
-        1,
-        rate(1, 1),
-        run,
-        move |adversary, seed| hierarchical::observer(&parameters, adversary, seed),
-    )
-}
-
 fn judge_hierarchical(name: &str, spread: bool, pace_kind: &[PaceKind]) {
     let parameters = hierarchical_parameters(spread);
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.layout());
-        let oram = HierarchicalOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    hierarchical_subject(parameters.clone(), run).must_pass(name, pace_kind);
+    let run = runs(parameters.layout(), |store, seed| model::hierarchical(&parameters, store, seed));
+    hierarchical_subject(parameters.clone(), &run).must_pass(name, pace_kind);
 }
 
 #[test]
@@ -371,25 +315,12 @@ pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
     PracticalOsParameters { capacity: 16, block_bytes: 1, cache: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a PracticalOS, and The observer of it.
-pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: Run<'a>) -> Subject<'a> {
-    Subject::over_many_runs(
-        (parameters.capacity, parameters.max_batch),
-        1,
-        rate(1, 1),
-        run,
-        move |adversary, seed| permuted::practical_os(&parameters, adversary, seed),
-    )
-}
-
 #[test]
 fn practical_os_shows_nothing_of_what_was_asked() {
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(practical_os_parameters().layout());
-        let oram = PracticalOs::new(practical_os_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
-        drive(&oram, &store, script, pace, current_work())
-    };
-    let subject = practical_os_subject(practical_os_parameters(), run);
+    let run = runs(practical_os_parameters().layout(), |store, seed| {
+        model::practical_os(&practical_os_parameters(), store, seed)
+    });
+    let subject = practical_os_subject(practical_os_parameters(), &run);
     subject.must_pass("practical os", &[PaceKind::Prompt, PaceKind::Concurrent]);
 }
 
@@ -420,7 +351,7 @@ pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousO
         .expect("valid")
 }
 
-/// Runs of a CURIOUS, and The observer of it.
+/// Runs of a CURIOUS, and the observer of it.
 pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = curious_parameters();
     Subject::over_many_runs(
@@ -434,11 +365,8 @@ pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
 
 #[test]
 fn curious_shows_nothing_of_what_was_asked() {
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = &TraceStore::new(curious_parameters().layout());
-        drive(&judged_curious(&store, seed), store, script, pace, current_work())
-    };
-    curious_subject(run).must_pass("curious", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
+    let run = runs(curious_parameters().layout(), |store, seed| judged_curious(&store, seed));
+    curious_subject(&run).must_pass("curious", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }
 
 pub(crate) fn oblivistore_parameters() -> ObliviStoreParameters {
@@ -453,7 +381,7 @@ pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> Obli
     oblivistore(&oblivistore_parameters(), Bucket(0), store, random).expect("valid")
 }
 
-/// Runs of an ObliviStore, and The observer of it.
+/// Runs of an ObliviStore, and the observer of it.
 pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = oblivistore_parameters();
     Subject::over_many_runs(
@@ -467,10 +395,7 @@ pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
 
 #[test]
 fn oblivistore_shows_nothing_of_what_was_asked() {
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = &TraceStore::new(oblivistore_parameters().layout());
-        drive(&judged_oblivistore(&store, seed), store, script, pace, current_work())
-    };
-    oblivistore_subject(run)
+    let run = runs(oblivistore_parameters().layout(), |store, seed| judged_oblivistore(&store, seed));
+    oblivistore_subject(&run)
         .must_pass("oblivistore", &[PaceKind::Prompt, PaceKind::Late, PaceKind::Concurrent]);
 }

@@ -6,6 +6,7 @@ use ameles_core::testing::oblivious::{
     judge, judge_and_pool, run_script,
 };
 use ameles_core::testing::{Event, Operation, TraceStore, Work};
+use ameles_core::tree::layout::Layout;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::cell::Cell;
@@ -73,6 +74,17 @@ pub(crate) fn drive<O: Oram>(
     current_work: Rc<Cell<Work>>,
 ) -> Vec<Event> {
     run_script(oram, store, script, PROMPT, pace, current_work)
+}
+
+/// Runs of a scheme that is built over a store of this layout with a seed, for [`Run`].
+pub(crate) fn runs<O: Oram>(
+    layout: Layout,
+    build: impl Fn(Rc<TraceStore>, u64) -> O,
+) -> impl Fn(u64, &[Vec<Operation>], Pace) -> Vec<Event> {
+    move |seed, script, pace| {
+        let store = Rc::new(TraceStore::new(layout.clone()));
+        drive(&build(Rc::clone(&store), seed), &store, script, pace, current_work())
+    }
 }
 
 /// The pace at which the runs of a case are driven; each run by itself where the store's order is drawn.

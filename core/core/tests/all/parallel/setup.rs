@@ -1,8 +1,8 @@
 //! Small parallel ORAMs over a store that records the traces of all processors.
 
 pub(crate) use crate::model::setup::rng;
+use crate::model::setup::{FlatMap, flat_map};
 use ameles_core::network::Network;
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::parallel::{ParallelOram, ParallelParameters};
 use ameles_core::testing::{ProcessorStore, TraceStore, TraceStoreError, processor_stores};
 use ameles_core::types::Level;
@@ -12,14 +12,13 @@ use rand_chacha::ChaCha8Rng;
 use std::ops::Deref;
 
 /// A parallel ORAM over the parts of a store, with a map of all positions.
-pub(crate) type FlatParallel<S> =
-    ParallelOram<ProcessorStore<S>, S, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+pub(crate) type FlatParallel<S> = ParallelOram<ProcessorStore<S>, S, FlatMap, ChaCha8Rng>;
 
 pub(crate) fn flat_parallel<S>(parameters: &ParallelParameters, store: S, seed: u64) -> FlatParallel<S>
 where
     S: Deref<Target = TraceStore> + Network<Error = TraceStoreError> + Clone,
 {
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let positions = flat_map(parameters.capacity);
     let stores = processor_stores(store.clone(), parameters.processors);
     ParallelOram::new(parameters.clone(), stores, store, positions, rng(seed)).unwrap()
 }

@@ -1,37 +1,19 @@
 //! Small RAW ORAMs over a store that records its trace.
 
-use crate::model::setup::MAX_BATCH;
 pub(crate) use crate::model::setup::rng;
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use crate::model::setup::{FlatMap, MAX_BATCH, TestStore, flat_map};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
-use ameles_core::store::Store;
-use ameles_core::testing::TraceStoreError;
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
 
-pub(crate) fn flat_raw<S: Store<Error = TraceStoreError>>(
-    parameters: &RawParameters,
-    store: S,
-    seed: u64,
-) -> RawOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    RawOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
-}
+pub(crate) type FlatRaw<S> = RawOram<S, FlatMap, ChaCha8Rng>;
 
-pub(crate) fn recursive_raw<S: Store<Error = TraceStoreError> + Clone>(
-    parameters: &RawParameters,
-    map: &RecursiveParameters,
-    store: S,
-    seed: u64,
-) -> RawOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
-    let first = parameters.layout().append(&map.layout().unwrap());
-    let mut random = rng(seed);
-    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut random).unwrap();
-    RawOram::new(parameters.clone(), Bucket(0), store, positions, random).unwrap()
+pub(crate) fn flat_raw<S: TestStore>(parameters: &RawParameters, store: S, seed: u64) -> FlatRaw<S> {
+    let positions = flat_map(parameters.capacity);
+    RawOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
 }
 
 /// Buckets of the paper's size, half full.

@@ -1,30 +1,17 @@
 //! A RAW ORAM goes on from its snapshot as if nothing had happened, and from no other bytes.
 
 use super::setup::*;
-use crate::conformance::snapshots::{Change, assert_contradictions_refused, bytes};
-use ameles_core::oram::Oram;
+use crate::conformance::snapshots::assert_contradicting_parts_refused;
 use ameles_core::schemes::raw::RawParameters;
-use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
-use ameles_core::types::BlockId;
+use ameles_core::testing::TraceStore;
 
 #[test]
 fn a_snapshot_whose_parts_contradict_one_another_is_refused() {
-    // Found by their place: the parameters, then the positions; at the end the accesses whose headers are not
-    // written, and the schedule.
     let parameters = RawParameters { block_bytes: 0, capacity: 4, ..parameters(1, 0) };
     let store = TraceStore::new(parameters.layout());
     let oram = flat_raw(&parameters, &store, 1);
-    let mut model = ArrayModel::new(4, 0);
-    finish_now(model.batch(&oram, &[0, 1, 2, 3].map(|block| Operation::Read(BlockId(block)))));
-    assert!(oram.pending_steps() > 0, "all blocks are in the stash");
-    let positions = borsh::to_vec(&parameters).expect("bytes").len() + 4;
-    let last = bytes(&oram).len() - 1;
-    let changes: [Change<'_>; 5] = [
-        ("a block mapped to no leaf of the tree", &|bytes| bytes[positions] = 3),
-        ("a block in the stash that is not mapped", &|bytes| bytes[positions] = 0),
-        ("positions of more blocks than there are", &|bytes| bytes[0] = 3),
-        ("held headers, and no access that left them", &|bytes| bytes[last - 31] = 0),
-        ("more evictions outside of the schedule than evictions", &|bytes| bytes[last] = 1),
-    ];
-    assert_contradictions_refused(&oram, &store, &changes);
+    // The accesses whose headers are not written come before the schedule.
+    let unwritten = |bytes: &mut [u8]| bytes[bytes.len() - 32] = 0;
+    let more = ("held headers, and no access that left them", &unwritten as &dyn Fn(&mut [u8]));
+    assert_contradicting_parts_refused((&oram, &store, &parameters), &[more]);
 }

@@ -2,20 +2,19 @@
 //! parameters leave and against the paper's.
 
 use super::setup::rng;
-use ameles_core::oram::{Access, Oram};
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use crate::model::setup::{assert_steps_make_room, flat_map};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
+use ameles_core::testing::TraceStore;
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
 use ameles_core::testing::waiting::waiting;
-use ameles_core::testing::{TraceStore, finish_now};
-use ameles_core::types::{BlockId, Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use std::collections::BTreeMap;
 
 /// The filling after the evictions that were due.
 fn tail(parameters: &RawParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u64> {
     let store = TraceStore::new(parameters.layout());
     store.record(false);
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let positions = flat_map(parameters.capacity);
     let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).unwrap();
     waiting(&oram, accesses)
 }
@@ -68,16 +67,7 @@ fn evictions_make_room_when_the_stash_has_none() {
     let parameters = RawParameters { stash_bound: 3, ..planned };
     let store = TraceStore::new(parameters.layout());
     store.record(false);
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let positions = flat_map(parameters.capacity);
     let oram = RawOram::new(parameters, Bucket(0), &store, positions, rng(1)).unwrap();
-    let mut max = 0;
-    for nth in 0..20_000 {
-        while oram.must_step() {
-            assert!(oram.emergencies() < 20_000, "idle makes no room");
-            finish_now(oram.step()).unwrap();
-        }
-        finish_now(oram.access(&mut [Access::Read(BlockId(nth % 256), &mut [])])).unwrap();
-        max = max.max(oram.stash_blocks());
-    }
-    assert!(max <= 3 && oram.emergencies() > 0, "{max} blocks, {} emergencies", oram.emergencies());
+    assert_steps_make_room(&oram, 3);
 }

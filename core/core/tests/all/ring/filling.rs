@@ -34,7 +34,7 @@ fn filled<'a>(
     store: &'a TraceStore,
     seed: u64,
     payload: &dyn Fn(BlockId) -> Option<Vec<u8>>,
-) -> FlatRing<'a> {
+) -> FlatRing<&'a TraceStore> {
     let mut filling = RingFilling::draw(parameters, |block| payload(block).is_some(), rng(seed));
     let tree = parameters.geometry();
     for (level, bucket) in filling.buckets() {

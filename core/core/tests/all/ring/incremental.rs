@@ -21,7 +21,7 @@ proptest! {
         }
         let copy = store_for(&parameters);
         copy.set_contents(&store.contents());
-        let other: FlatRing<'_> =
+        let other: FlatRing<_> =
             delta_copy.resume(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
         prop_assert_eq!(bytes(&other), bytes(&ring));
         assert_nothing_lost(&other, &mut model);

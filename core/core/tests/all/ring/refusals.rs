@@ -33,7 +33,7 @@ where
     borsh::to_vec(&ring.snapshot().expect("nothing is in flight")).expect("bytes")
 }
 
-fn write_all(ring: &FlatRing<'_>, model: &mut ArrayModel) {
+fn write_all(ring: &FlatRing<&TraceStore>, model: &mut ArrayModel) {
     finish_now(async {
         for block in 0..ring.capacity() {
             settle(ring).await;
@@ -181,7 +181,7 @@ fn what_the_schedule_will_empty_calls_for_no_emergency() {
     assert_nothing_lost(&ring, &mut model);
 }
 
-fn filled(store: &TraceStore) -> (FlatRing<'_>, ArrayModel) {
+fn filled(store: &TraceStore) -> (FlatRing<&TraceStore>, ArrayModel) {
     let parameters = parameters();
     let ring = flat_ring(&parameters, store, 1);
     let mut model = ArrayModel::new(ring.capacity(), ring.block_bytes());

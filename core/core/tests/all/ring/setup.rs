@@ -1,45 +1,24 @@
 //! Small Ring ORAMs, random batches, and a driver that interleaves them in a random order.
 
-use crate::model::setup::operation;
 pub(crate) use crate::model::setup::rng;
+use crate::model::setup::{FlatMap, TestStore, flat_map, operation};
 use ameles_core::oram::Oram;
-use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
-use ameles_core::store::Store;
 use ameles_core::testing::oblivious::{Adversary, ring};
-use ameles_core::testing::{
-    ArrayModel, Driver, Event, Operation, TraceStore, TraceStoreError, Work, finish_now,
-};
+use ameles_core::testing::{ArrayModel, Driver, Event, Operation, TraceStore, Work, finish_now};
 use ameles_core::types::Level;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-pub(crate) type FlatRing<'a> = RingOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+pub(crate) type FlatRing<S> = RingOram<S, FlatMap, ChaCha8Rng>;
 
 pub(crate) fn store_for(parameters: &RingParameters) -> TraceStore {
     TraceStore::new(parameters.geometry().layout())
 }
 
-pub(crate) fn flat_ring<S: Store<Error = TraceStoreError>>(
-    parameters: &RingParameters,
-    store: S,
-    seed: u64,
-) -> RingOram<S, FlatPositionMap<TraceStoreError>, ChaCha8Rng> {
-    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+pub(crate) fn flat_ring<S: TestStore>(parameters: &RingParameters, store: S, seed: u64) -> FlatRing<S> {
+    let positions = flat_map(parameters.capacity);
     RingOram::new(parameters.clone(), store, positions, rng(seed)).expect("valid parameters")
-}
-
-pub(crate) fn recursive_ring<S: Store<Error = TraceStoreError> + Clone>(
-    parameters: &RingParameters,
-    map: &RecursiveParameters,
-    store: S,
-    seed: u64,
-) -> RingOram<S, RecursivePositionMap<S, ChaCha8Rng>, ChaCha8Rng> {
-    let first = parameters.layout().append(&map.layout().unwrap());
-    let mut random = rng(seed);
-    let positions = RecursivePositionMap::new(map, first, store.clone(), &mut random).unwrap();
-    RingOram::new(parameters.clone(), store, positions, random).expect("valid parameters")
 }
 
 /// Any small valid parameters, with a stash that holds every block: no emergency is possible.

@@ -24,7 +24,7 @@ proptest! {
         let snapshot = bytes(&ring);
         let other_store = store_for(&parameters);
         other_store.set_contents(&store.contents());
-        let other: FlatRing<'_> = restored(&snapshot, &other_store, !seed).expect("a sound snapshot");
+        let other: FlatRing<_> = restored(&snapshot, &other_store, !seed).expect("a sound snapshot");
         prop_assert_eq!(bytes(&other), snapshot);
         ring.reseed(rng(!seed));
 

@@ -42,7 +42,7 @@ impl KeyChange {
     /// The change that is running with these keys, if one is. It continues at the first bucket that the earlier key
     /// opens.
     pub(super) fn of(ring: &KeyRing, versions: &TrustedVersions) -> Option<Self> {
-        let until = ring.earlier()?.until;
+        let until = ring.earlier()?.last_epoch;
         let mut buckets = 0..versions.buckets();
         let next = buckets.find(|bucket| is_of_earlier_key(versions, Bucket(*bucket), until));
         let next = next.unwrap_or_else(|| versions.buckets());

@@ -8,7 +8,7 @@ use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
-use ameles_seal::sealed::{Resolved, Sealed};
+use ameles_seal::sealed::{Sealed, VersionedSlot};
 use ameles_seal::slot_format::Nonces;
 use ameles_seal::versions::TrustedVersions;
 use ameles_store::Blobs;
@@ -72,7 +72,7 @@ async fn any_slot_opens(sealed: &Sealed<&ameles_store::VersionedMemory>, of: Buc
     for index in 0..sealed.layout().extent(of.bucket).slots {
         let slot = Slot { bucket: of.bucket, index };
         let mut plain = vec![0; sealed.layout().slot_bytes(slot)];
-        if sealed.read_places(&[Resolved { slot, version: of.version }], &mut plain).await.is_ok() {
+        if sealed.read_places(&[VersionedSlot { slot, version: of.version }], &mut plain).await.is_ok() {
             return true;
         }
     }
