@@ -3,7 +3,7 @@
 use crate::catalogue::{Details, Object, UnixMillis, Upload, UploadId};
 use crate::error::Error;
 use crate::objects::checksums::from_hex;
-use crate::objects::conditions::TagMatch;
+use crate::objects::conditions::{ReadConditions, TagMatch, WriteConditions};
 use crate::objects::listing::ListRequest;
 use crate::objects::row_bound;
 use base16ct::lower::encode_string as hex;
@@ -26,11 +26,32 @@ pub(super) fn etag(object: &Object) -> ETag {
     ETag::Strong(object.etag.clone())
 }
 
-pub(super) fn tag_match(condition: Option<ETagCondition>) -> Option<TagMatch> {
+fn tag_match(condition: Option<ETagCondition>) -> Option<TagMatch> {
     condition.map(|condition| match condition {
         ETagCondition::Any => TagMatch::Any,
         ETagCondition::ETag(tag) => TagMatch::Tag(tag.into_value()),
     })
+}
+
+/// Returns the conditions in the headers of a reading verb.
+pub(super) fn read_conditions(
+    [if_match, if_none_match]: [Option<ETagCondition>; 2],
+    [if_modified_since, if_unmodified_since]: [&Option<Timestamp>; 2],
+) -> ReadConditions {
+    ReadConditions {
+        if_match: tag_match(if_match),
+        if_none_match: tag_match(if_none_match),
+        if_modified_since: if_modified_since.as_ref().map(unix_millis),
+        if_unmodified_since: if_unmodified_since.as_ref().map(unix_millis),
+    }
+}
+
+/// Returns the conditions in the headers of a writing verb.
+pub(super) fn write_conditions(
+    if_match: Option<ETagCondition>,
+    if_none_match: Option<ETagCondition>,
+) -> WriteConditions {
+    WriteConditions { if_match: tag_match(if_match), if_none_match: tag_match(if_none_match) }
 }
 
 pub(super) fn size(bytes: u64) -> i64 {
