@@ -124,7 +124,7 @@ impl Account {
                 object.modified = now;
             }
             let object = Arc::new(object);
-            Ok((vec![Change::PutObject { object_name, object: Arc::clone(&object) }], object))
+            Ok((vec![Change::SetObject { object_name, object: Some(Arc::clone(&object)) }], object))
         })
         .await
     }
