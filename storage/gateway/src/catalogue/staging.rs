@@ -193,9 +193,11 @@ mod tests {
             }
             4..=6 => Change::SetObject { object: existing.map(|_| Some(object(next, order)))?, object_name },
             7 => Change::SetObject { object_name, object: None },
-            8 | 9 => {
-                Change::SetVersion { object: existing.map(|_| Some(object(next, order)))?, object_name, order }
-            }
+            8 | 9 => Change::SetVersion {
+                object: existing.map(|_| Some(object(next, order)))?,
+                object_name,
+                order,
+            },
             10 => Change::SetVersion { object_name, order, object: None },
             11 if existing.is_some() && !catalogue.uploads.contains_key(&id) => {
                 let upload = Upload {

@@ -58,25 +58,11 @@ pub struct UploadListing {
 }
 
 impl Account {
-    /// Begins an upload by the account itself. Touches no block.
+    /// Begins an upload. Lists of uploads show its initiator, if it is not the account itself. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
     pub async fn begin_upload(
-        &self,
-        container: &str,
-        key: &str,
-        details: Details,
-        checksum: Option<(Algorithm, Coverage)>,
-    ) -> Result<UploadId, Error> {
-        self.begin_upload_for(container, key, details, checksum, None).await
-    }
-
-    /// Begins an upload by another principal, which lists of uploads then show. Touches no block.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
-    pub async fn begin_upload_for(
         &self,
         container: &str,
         key: &str,

@@ -5,11 +5,12 @@ use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
 use super::principal::principal;
 use super::values::{
-    Encoding, details, etag, in_path, initiator, list_request, listed_class, owner, page_limit, size,
-    timestamp, unix_millis, upload_id, upload_text, write_conditions,
+    Encoding, details, etag, initiator, list_request, listed_class, owner, page_limit, size, timestamp,
+    unix_millis, upload_id, upload_text, write_conditions,
 };
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
+use crate::http::percent::encode_path;
 use crate::objects::account::Account;
 use crate::objects::multipart::{ExpectedObject, MAX_PART, MIN_PART, NamedPart};
 use base16ct::lower::encode_string as hex;
@@ -48,7 +49,7 @@ pub(super) async fn create_multipart_upload(
         encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
     let server_side_encryption = encryption::to_s3(details.encryption);
     let initiator = principal(&request.extensions)?.initiator(account.name());
-    let id = account.begin_upload_for(&input.bucket, &input.key, details, checksum, initiator).await?;
+    let id = account.begin_upload(&input.bucket, &input.key, details, checksum, initiator).await?;
     let started = account.upload(&input.bucket, &input.key, id).ok();
     let end =
         started.map(|upload| lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started));
@@ -153,7 +154,7 @@ pub(super) async fn complete_multipart_upload(
     let object = account.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
     let mut output = CompleteMultipartUploadOutput {
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
-        location: Some(format!("/{}/{}", input.bucket, in_path(&input.key))),
+        location: Some(format!("/{}/{}", input.bucket, encode_path(&input.key))),
         bucket: Some(input.bucket),
         key: Some(input.key),
         e_tag: Some(etag(&object)),

@@ -2,12 +2,12 @@
 
 use crate::catalogue::{Details, Object, UnixMillis, Upload, UploadId};
 use crate::error::Error;
+use crate::http::percent::encode_path;
 use crate::objects::checksums::from_hex;
 use crate::objects::conditions::{ReadConditions, TagMatch, WriteConditions};
 use crate::objects::listing::ListRequest;
 use crate::objects::row_bound;
 use base16ct::lower::encode_string as hex;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::SystemTime;
@@ -190,14 +190,6 @@ pub(super) fn list_request(
     }
 }
 
-const UNRESERVED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
-
-/// Returns a key as it is in a URL.
-pub(super) fn in_path(key: &str) -> String {
-    utf8_percent_encode(key, UNRESERVED).to_string()
-}
-
 /// Encodes names as the request asks for with `encoding-type`.
 #[derive(Clone, Copy)]
 pub(super) struct Encoding {
@@ -214,7 +206,7 @@ impl Encoding {
     }
 
     pub(super) fn name(self, name: String) -> String {
-        if self.url { utf8_percent_encode(&name, UNRESERVED).to_string() } else { name }
+        if self.url { encode_path(&name) } else { name }
     }
 
     pub(super) fn prefixes(self, prefixes: Vec<String>) -> Option<Vec<dto::CommonPrefix>> {

@@ -45,6 +45,10 @@ impl Refusal {
         Refusal::new(StatusCode::FORBIDDEN, text)
     }
 
+    pub(super) fn precondition_failed(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::PRECONDITION_FAILED, text)
+    }
+
     pub(super) fn too_large(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }

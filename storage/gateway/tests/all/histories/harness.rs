@@ -255,7 +255,7 @@ impl Harness {
 
     async fn multipart(&mut self, container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool) {
         let ((account, name), key) = (self.account(container), key_name(key));
-        let started = account.begin_upload(name, &key, Details::default(), None).await;
+        let started = account.begin_upload(name, &key, Details::default(), None, None).await;
         let Some(model) = self.model.get_mut(&container) else {
             return assert_eq!(started.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
         };
