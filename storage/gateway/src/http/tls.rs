@@ -168,7 +168,7 @@ struct CurrentPair {
 
 impl std::fmt::Debug for CurrentPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Current(..)")
+        f.write_str("CurrentPair(..)")
     }
 }
 

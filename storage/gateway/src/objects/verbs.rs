@@ -169,9 +169,4 @@ impl Gateway {
         }
         writer.finish().await
     }
-
-    /// Returns the time at which the next object expires, if one does.
-    pub fn next_expiry(&self) -> Option<UnixMillis> {
-        self.inner.catalogue.read().expiring.first().map(|(time, ..)| *time)
-    }
 }

@@ -31,8 +31,7 @@ macro_rules! verbs_of_locked_objects {
                 account: &Account,
                 input: [<$verb:camel Input>],
             ) -> S3Result<[<$verb:camel Output>]> {
-                let version = versions::parse_id(input.version_id.as_deref())?;
-                account.version(&input.bucket, &input.key, version)?;
+                versions::find(account, &input.bucket, &input.key, input.version_id.as_deref())?;
                 Err(s3_error!(InvalidRequest, "Bucket is missing Object Lock Configuration"))
             })*
         }

@@ -111,6 +111,14 @@ impl TestServer {
         stream
     }
 
+    /// Begins a get. Returns its connection once the head of the answer has come, and the bytes that came with it.
+    pub async fn begin_get(&self, key: &str, headers: &str) -> (TcpStream, Vec<u8>) {
+        let mut stream = self.send(&self.head(http::Method::GET, key, headers).await).await;
+        let (status, _, received) = answer_head(&mut stream).await;
+        assert_eq!(status, 200);
+        (stream, received)
+    }
+
     /// Sends a raw request; returns the answer's status and all of its bytes.
     pub async fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream =

@@ -1,6 +1,6 @@
 //! Connections that stall, are dropped or wait, and the shutdown of the server.
 
-use super::{read, start};
+use super::{read, served_with, start};
 use crate::test_server::{BLOCKS, TIMEOUT, body, signed_target};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::http::server::Limits;
@@ -12,10 +12,7 @@ use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn a_connection_dropped_in_a_put_leaves_nothing() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
-    let path = Path::from("key");
-    client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
+    let (server, client, path) = served_with(&b"old"[..]).await;
     let before = server.gateway.usage();
     let stream = server.begin_put("key", 1_000_000, &body(500_000)).await;
     drop(stream);

@@ -1,6 +1,6 @@
 //! Refusals of callers without rights, of malformed requests, and of what there is no room for.
 
-use super::{read, start};
+use super::{read, served, served_with, start};
 use crate::test_server::{BLOCK, BLOCKS, body, signed_target};
 use crate::vault;
 use ameles_gateway::catalogue::ContainerSettings;
@@ -18,8 +18,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 #[tokio::test]
 async fn a_signed_url_works_and_a_forged_one_does_not() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
+    let (server, client) = served().await;
     let target = signed_target(&client, http::Method::PUT, "key").await;
     let (status, answer) =
         server.raw(&format!("PUT {target} HTTP/1.1\r\ncontent-length: 5\r\n"), b"hello").await;
@@ -35,8 +34,7 @@ async fn a_signed_url_works_and_a_forged_one_does_not() {
 
 #[tokio::test]
 async fn without_the_keys_nothing_is_answered() {
-    let server = start(Limits::default()).await;
-    server.client().put(&Path::from("key"), PutPayload::from_static(b"secret body")).await.expect("put");
+    let (server, ..) = served_with(&b"secret body"[..]).await;
     let old = "authorization: AWS access:c2lnbmF0dXJl\r\n";
     let form = "content-type: multipart/form-data; boundary=x\r\ncontent-length: 0\r\n";
     for (head, expected) in [
@@ -65,9 +63,7 @@ async fn without_the_keys_nothing_is_answered() {
 
 #[tokio::test]
 async fn each_access_key_reaches_its_own_account_and_a_member_none() {
-    let server = start(Limits::default()).await;
-    let path = Path::from("key");
-    server.client().put(&path, PutPayload::from_static(b"the first account's")).await.expect("put");
+    let (server, client, path) = served_with(&b"the first account's"[..]).await;
     let with = |key: &str| server.builder().with_access_key_id(key).build().expect("a client");
     let other = with("other-access");
     // The S3 bucket belongs to another account: to this one it does not exist, and the answer does not give it away.
@@ -76,7 +72,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
     let account = server.gateway.account("other");
     account.create_container("bucket", ContainerSettings::default()).await.expect("made");
     other.put(&path, PutPayload::from_static(b"the other account's")).await.expect("put");
-    for (client, expected) in [(server.client(), "the first account's"), (other, "the other account's")] {
+    for (client, expected) in [(client, "the first account's"), (other, "the other account's")] {
         assert_eq!(read(&client, &path).await, expected);
         // The gateway itself parses a range that s3s does not understand, but for the same account.
         let target = signed_target(&client, http::Method::GET, "key").await;
@@ -90,10 +86,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
 
 #[tokio::test]
 async fn a_full_vault_says_so_and_keeps_what_it_has() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
-    let path = Path::from("key");
-    client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
+    let (server, client, path) = served_with(&b"old"[..]).await;
     let too_long = format!("content-length: {}\r\nexpect: 100-continue\r\n", BLOCKS * BLOCK as u64 + 1);
     let (status, answer) = server.signed(http::Method::PUT, "key", &too_long).await;
     assert_eq!(status, 507, "{answer}");
@@ -137,10 +130,8 @@ async fn every_refusal_says_in_a_sentence_what_was_wrong() {
 
 #[tokio::test]
 async fn a_range_that_is_none_is_ignored() {
-    let server = start(Limits::default()).await;
-    let whole = body(BLOCK + 10);
-    let end = whole.len();
-    server.client().put(&Path::from("key"), whole.into()).await.expect("put");
+    let end = BLOCK + 10;
+    let (server, ..) = served_with(body(end)).await;
     for range in ["bytes=abc", "bytes=5-2", "bytes=", "lines=0-4", "bytes=0-1,3-4", "nonsense"] {
         let (status, answer) = server.signed(http::Method::GET, "key", &format!("range: {range}\r\n")).await;
         let answer = answer.to_ascii_lowercase();
@@ -160,9 +151,8 @@ async fn a_range_that_is_none_is_ignored() {
 
 #[tokio::test]
 async fn a_range_outside_of_the_object_is_answered_with_its_size() {
-    let server = start(Limits::default()).await;
-    server.client().put(&Path::from("key"), body(100).into()).await.expect("put");
-    server.client().put(&Path::from("empty"), PutPayload::default()).await.expect("put");
+    let (server, client, _) = served_with(body(100)).await;
+    client.put(&Path::from("empty"), PutPayload::default()).await.expect("put");
     for (key, range, bytes) in [
         ("key", "bytes=100-", 100),
         ("key", "bytes=99999999999999999999-", 100),
@@ -217,8 +207,7 @@ async fn parts_are_refused_as_s3_refuses_them() {
 
 #[tokio::test]
 async fn more_user_metadata_than_s3_takes_is_refused_before_its_body() {
-    let server = start(Limits::default()).await;
-    let client = server.client();
+    let (server, client) = served().await;
     let path = Path::from("key");
     let with = |bytes: usize| {
         let mut attributes = Attributes::new();

@@ -240,24 +240,31 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
+const SOURCE: (&str, &str) = ("x-amz-copy-source", "/bucket/a");
+
+/// A server with an object to copy, and the SHA-1 of it.
+async fn with_source() -> (TestServer, String) {
     let server = TestServer::with_bucket(&[]).await;
     let sha1 = checksum("sha1", BODY);
-    server.ask("PUT", "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.expect("200");
-    let source = ("x-amz-copy-source", "/bucket/a");
-    let kept = server.ask("PUT", "/bucket/b", &[source], b"").await;
+    server.ask("PUT", SOURCE.1, &[(&header("sha1"), &sha1)], BODY).await.expect("200");
+    (server, sha1)
+}
+
+#[tokio::test]
+async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
+    let (server, sha1) = with_source().await;
+    let kept = server.ask("PUT", "/bucket/b", &[SOURCE], b"").await;
     assert_eq!(kept.element("ChecksumSHA1"), Some(&*sha1));
     assert_eq!(kept.element("ChecksumType"), Some("FULL_OBJECT"));
     let changed =
-        server.ask("PUT", "/bucket/b", &[source, ("x-amz-checksum-algorithm", "CRC32C")], b"").await;
+        server.ask("PUT", "/bucket/b", &[SOURCE, ("x-amz-checksum-algorithm", "CRC32C")], b"").await;
     assert_eq!(changed.element("ChecksumCRC32C"), Some(&*checksum("crc32c", BODY)));
     assert_eq!(changed.element("ChecksumSHA1"), None);
     // A copy onto itself is a change, too.
     let changed =
-        server.ask("PUT", "/bucket/a", &[source, ("x-amz-checksum-algorithm", "SHA256")], b"").await;
+        server.ask("PUT", "/bucket/a", &[SOURCE, ("x-amz-checksum-algorithm", "SHA256")], b"").await;
     assert_eq!(changed.element("ChecksumSHA256"), Some(&*checksum("sha256", BODY)));
-    server.ask("PUT", "/bucket/a", &[source], b"").await.expect("400 InvalidRequest");
+    server.ask("PUT", "/bucket/a", &[SOURCE], b"").await.expect("400 InvalidRequest");
     let head = get(&server, "HEAD", "/bucket/a").await;
     assert_eq!(head.header(&header("sha256")), Some(&*checksum("sha256", BODY)));
     let first = get(&server, "GET", "/bucket/a?partNumber=1").await;
@@ -268,17 +275,14 @@ async fn a_copy_keeps_the_checksum_or_changes_it_as_asked() {
 
 #[tokio::test]
 async fn a_part_by_copying_has_the_checksum_of_its_upload_and_no_other() {
-    let server = TestServer::with_bucket(&[]).await;
-    let sha1 = checksum("sha1", BODY);
-    server.ask("PUT", "/bucket/a", &[(&header("sha1"), &sha1)], BODY).await.expect("200");
-    let source = ("x-amz-copy-source", "/bucket/a");
+    let (server, _) = with_source().await;
     let upload = begin(&server, &[]).await;
-    let answer = part(&server, &upload, 1, &[source], b"").await;
+    let answer = part(&server, &upload, 1, &[SOURCE], b"").await;
     assert!(!answer.text().contains("Checksum"), "{}", answer.text());
     let completed = complete(&server, &upload, &[], &list(&[BODY], |_| String::new())).await;
     assert_eq!(completed.element("ChecksumCRC64NVME"), Some(&*checksum("crc64nvme", BODY)));
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "CRC32")]).await;
-    let answer = part(&server, &upload, 1, &[source], b"").await;
+    let answer = part(&server, &upload, 1, &[SOURCE], b"").await;
     assert_eq!(answer.element("ChecksumCRC32"), Some(&*checksum("crc32", BODY)));
     server.stop().await;
 }

@@ -14,13 +14,28 @@ async fn with_objects(names: &[&str]) -> TestServer {
 }
 
 #[tokio::test]
-async fn the_prefix_of_a_rule_in_a_cdata_section_is_its_prefix() {
+async fn the_prefix_and_the_origin_of_a_rule_may_be_in_cdata_sections() {
     let server = with_objects(&[]).await;
-    let rules = "<LifecycleConfiguration><Rule><ID>one</ID><Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>\
-        <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>";
-    server.put("/bucket?lifecycle=", rules).await.expect("200");
-    let returned = server.get("/bucket?lifecycle=").await;
-    assert_eq!(returned.element("Prefix"), Some("logs/"), "{}", returned.text());
+    for (target, element, value, rules) in [
+        (
+            "/bucket?lifecycle=",
+            "Prefix",
+            "logs/",
+            "<LifecycleConfiguration><Rule><ID>one</ID><Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>\
+             <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>",
+        ),
+        (
+            "/bucket?cors=",
+            "AllowedOrigin",
+            "https://a.example",
+            "<CORSConfiguration><CORSRule><AllowedOrigin><![CDATA[https://a.example]]></AllowedOrigin>\
+             <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>",
+        ),
+    ] {
+        server.put(target, rules).await.expect("200");
+        let returned = server.get(target).await;
+        assert_eq!(returned.element(element), Some(value), "{target}: {}", returned.text());
+    }
     server.stop().await;
 }
 
@@ -48,7 +63,7 @@ async fn a_rule_whose_filter_is_not_understood_is_refused_and_changes_nothing() 
 }
 
 #[tokio::test]
-async fn the_key_of_a_delete_and_the_origin_of_a_rule_may_be_in_cdata_sections() {
+async fn the_key_of_a_delete_may_be_in_a_cdata_section() {
     let server = with_objects(&["a%3Cb", "other"]).await;
     let delete = "<Delete><Object><Key><![CDATA[a<b]]></Key></Object></Delete>";
     let answer = server.ask("POST", "/bucket?delete=", &[], delete).await;
@@ -60,11 +75,6 @@ async fn the_key_of_a_delete_and_the_origin_of_a_rule_may_be_in_cdata_sections()
     );
     server.get("/bucket/a%3Cb").await.expect("404 NoSuchKey");
     server.get("/bucket/other").await.expect("200");
-    let rules = "<CORSConfiguration><CORSRule><AllowedOrigin><![CDATA[https://a.example]]></AllowedOrigin>\
-        <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>";
-    server.put("/bucket?cors=", rules).await.expect("200");
-    let returned = server.get("/bucket?cors=").await;
-    assert_eq!(returned.element("AllowedOrigin"), Some("https://a.example"), "{}", returned.text());
     server.stop().await;
 }
 

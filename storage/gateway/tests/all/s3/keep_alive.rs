@@ -22,6 +22,12 @@ async fn begin(server: &TestServer, method: &str, target: &str, body: &[u8]) -> 
     raw::begin(server.address, method, target, &headers, body).await
 }
 
+/// Begins a copy, and holds its writes.
+async fn begin_copy(server: &TestServer) -> (impl Drop + '_, TcpStream) {
+    let held = server.device.hold_writes().await;
+    (held, begin(server, "PUT", "/bucket/copy", b"").await)
+}
+
 /// Reads until the text ends with `end`, and returns it.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
@@ -47,8 +53,7 @@ async fn answer<H>(mut stream: TcpStream, held: H) -> Answer {
 #[tokio::test]
 async fn a_copy_that_takes_long_sends_its_head_and_white_space_before_its_result() {
     let server = with_source().await;
-    let held = server.device.hold_writes().await;
-    let stream = begin(&server, "PUT", "/bucket/copy", b"").await;
+    let (held, stream) = begin_copy(&server).await;
     let answer = answer(stream, held).await;
     let etag = answer.element("ETag").expect("a result").replace("&quot;", "\"");
     assert_eq!(answer.text().matches("<?xml").count(), 1);
@@ -100,8 +105,7 @@ async fn a_copied_part_and_a_completion_that_take_long_do_so_too() {
 async fn a_copy_that_fails_late_ends_with_an_error_in_its_body_and_changes_nothing() {
     let server = with_source().await;
     let free = server.gateway.usage().free_blocks;
-    let held = server.device.hold_writes().await;
-    let stream = begin(&server, "PUT", "/bucket/copy", b"").await;
+    let (held, stream) = begin_copy(&server).await;
     server.device.set_faults(Faults { writes_left: Some(3), ..Faults::default() });
     let answer = answer(stream, held).await;
     assert_eq!(answer.element("Code"), Some("ServiceUnavailable"), "{}", answer.text());
@@ -131,8 +135,7 @@ async fn what_is_known_at_once_has_its_own_status() {
 async fn a_copy_whose_client_goes_away_is_whole_or_not_there() {
     let server = with_source().await;
     let free = server.gateway.usage().free_blocks;
-    let held = server.device.hold_writes().await;
-    let mut stream = begin(&server, "PUT", "/bucket/copy", b"").await;
+    let (held, mut stream) = begin_copy(&server).await;
     until(&mut stream, "1\r\n \r\n").await;
     drop(stream);
     drop(held);
